@@ -1,0 +1,14 @@
+# Everything CI checks, without the install: for the time between two commits.
+PYTHON ?= .venv/bin/python
+
+.PHONY: check fix
+check:
+	$(PYTHON) -m ruff check .
+	$(PYTHON) -m ruff format --check .
+	$(PYTHON) -m mypy
+	$(dir $(PYTHON))lint-imports
+	$(PYTHON) -m pytest -m "not slow"
+
+fix:
+	$(PYTHON) -m ruff check --fix .
+	$(PYTHON) -m ruff format .

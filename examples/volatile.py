@@ -1,0 +1,9 @@
+"""`volatile=True` has done nothing since torch 0.4: the graph is kept (SCENARIOS 5)."""
+
+import torch
+from torch.autograd import Variable
+
+weight = torch.ones(3, requires_grad=True)
+x = Variable(torch.ones(3), volatile=True)  # cause: GS606
+y = weight * x
+print("the result still has a graph:", y.grad_fn.name())

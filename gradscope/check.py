@@ -1,0 +1,251 @@
+"""Runs the rules over a trace and makes of what they yield what the user is told."""
+
+from __future__ import annotations
+
+import difflib
+import traceback
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from fnmatch import fnmatch
+from pathlib import Path
+
+from gradscope.config import Config
+from gradscope.model import SEVERITIES, Finding, GradscopeError, Location, Site
+from gradscope.rules import Rule, all_rules
+from gradscope.store import Trace
+from gradscope.suppress import Suppressions
+
+
+@dataclass(frozen=True)
+class Report:
+    """A trace with what is to be told about it: what every renderer gets.
+
+    `faults` are gradscope's own failures, one line each; `unused_ignores` the
+    `# gradscope: ignore` comments that silenced nothing, as (path, line).
+    """
+
+    trace: Trace
+    findings: tuple[Finding, ...]
+    faults: tuple[str, ...] = ()
+    unused_ignores: tuple[tuple[str, int], ...] = ()
+
+    def count(self, severity: str) -> int:
+        return sum(finding.severity == severity for finding in self.findings)
+
+    def source(self, path: str) -> list[str]:
+        """The lines of a file that a location names, as they were when the program ran."""
+        cwd = self.trace.program.get("cwd") or ""
+        return self.trace.lines(path) or self.trace.lines((Path(cwd) / path).as_posix())
+
+
+def check(trace: Trace, config: Config | None = None) -> list[Finding]:
+    """What the rules say about `trace`, most severe first."""
+    return list(examine(trace, config).findings)
+
+
+def examine(trace: Trace, config: Config | None = None) -> Report:
+    """Like `check`, as a whole report: with the rules that failed and the unused ignores.
+
+    Raises GradscopeError for an unknown code in `config` and for a damaged trace.
+    """
+    config = config or Config()
+    cwd = trace.program.get("cwd") or ""
+    rules = selected_rules(config)
+    found, faults = _run(rules, trace, cwd)
+    faults = [*trace.meta.get("faults", ()), *faults]
+    found = _fold_consequences(_fold_equal(found))
+    suppressions = Suppressions(trace.sources)
+    kept = [
+        finding
+        for finding in found
+        if not suppressions.silences(finding) and not _ignored_in_file(finding, config, Path(cwd))
+    ]
+    unused = tuple((relative(path, cwd), line) for path, line in suppressions.unused([rule.code for rule in rules]))
+    return Report(trace, tuple(sorted(kept, key=_rank)), tuple(faults), unused)
+
+
+def fails(findings: Iterable[Finding], fail_on: str) -> bool:
+    """Whether any finding is as severe as `fail_on` ("error", "warning", "note", "never") or more."""
+    if fail_on == "never":
+        return False
+    allowed = SEVERITIES[: SEVERITIES.index(fail_on) + 1]
+    return any(finding.severity in allowed for finding in findings)
+
+
+def relative(path: str, cwd: str) -> str:
+    """`path` as seen from `cwd` where it lies below it, else unchanged."""
+    if cwd:
+        try:
+            return Path(path).relative_to(cwd).as_posix()
+        except ValueError:
+            pass
+    return path
+
+
+# -- which rules ---------------------------------------------------------------
+
+
+def selected_rules(config: Config) -> list[Rule]:
+    """The rules that `config` leaves on: the longest prefix that fits a code decides,
+    and ignoring wins over selecting with the same prefix."""
+    rules = all_rules()
+    selected = _known(config.select or (), "select", rules) + _known(config.extend_select, "extend-select", rules)
+    ignored = _known(config.ignore, "ignore", rules)
+    for glob, codes in config.per_file_ignores:
+        _known(codes, f"per-file-ignores of {glob!r}", rules)
+    kept = []
+    for code, rule in rules.items():
+        chosen = _longest(code, selected)
+        if chosen < 0 and config.select is None and rule.default:
+            chosen = 0
+        if chosen > _longest(code, ignored):
+            kept.append(rule)
+    return kept
+
+
+def find_rule(text: str) -> Rule:
+    """The rule with this code or name. Raises GradscopeError, naming close ones."""
+    rules = all_rules()
+    by_name = {rule.name: rule for rule in rules.values()}
+    rule = rules.get(text.upper()) or by_name.get(text.lower())
+    if rule is None:
+        raise GradscopeError(f"no rule is called `{text}`{_close(text, [*rules, *by_name])}")
+    return rule
+
+
+def _known(codes: Iterable[str], where: str, rules: dict[str, Rule]) -> list[str]:
+    found = []
+    for text in codes:
+        code = text.strip().upper()
+        if not code or not any(known.startswith(code) for known in rules):
+            raise GradscopeError(f"unknown code `{text}` in {where}{_close(code, list(rules))}")
+        found.append(code)
+    return found
+
+
+def _longest(code: str, prefixes: Iterable[str]) -> int:
+    return max((len(prefix) for prefix in prefixes if code.startswith(prefix)), default=-1)
+
+
+def _close(text: str, known: list[str]) -> str:
+    near = difflib.get_close_matches(text.upper(), known, n=1) or difflib.get_close_matches(text.lower(), known, n=1)
+    return f": did you mean `{near[0]}`?" if near else " (`gradscope rules` lists them)"
+
+
+# -- running them --------------------------------------------------------------
+
+
+def _run(rules: list[Rule], trace: Trace, cwd: str) -> tuple[list[Finding], list[str]]:
+    found: list[Finding] = []
+    faults: list[str] = []
+    for rule in rules:
+        try:
+            for finding in rule.check(trace):
+                found.append(_complete(finding, rule, cwd))
+        except GradscopeError:  # the trace itself can't be read
+            raise
+        except Exception as error:  # one broken rule must not cost the user the others
+            faults.append(_fault(rule, error))
+    return found, faults
+
+
+def _fault(rule: Rule, error: Exception) -> str:
+    frames = traceback.extract_tb(error.__traceback__)
+    place = f" at {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
+    return f"rule {rule.code} failed and said nothing more: {type(error).__name__}: {error}{place}"
+
+
+def _complete(finding: Finding, rule: Rule, cwd: str) -> Finding:
+    severity = finding.severity or rule.severity
+    if severity not in SEVERITIES or SEVERITIES.index(severity) < SEVERITIES.index(rule.severity):
+        severity = rule.severity
+    return replace(
+        finding,
+        code=rule.code,
+        name=rule.name,
+        severity=severity,
+        why=finding.why or rule.why,
+        fix=finding.fix or rule.fix,
+        locations=finding.locations or tuple(_locations(finding, cwd)),
+    )
+
+
+def _locations(finding: Finding, cwd: str) -> Iterable[Location]:
+    if finding.cause is not None:
+        yield _location("cause", finding.cause, finding.cause_label, cwd)
+    if finding.effect is not None:
+        yield _location("effect", finding.effect, finding.effect_label, cwd)
+    for site, label in finding.related:
+        yield _location("related", site, label, cwd)
+
+
+def _location(role: str, site: Site, label: str, cwd: str) -> Location:
+    return Location(
+        role, relative(site.path, cwd), site.line, site.column, site.end_line, site.end_column, site.function, label
+    )
+
+
+# -- folding -------------------------------------------------------------------
+
+
+def _fold_equal(found: list[Finding]) -> list[Finding]:
+    """One finding for all that say the same of the same places, with the sum of their counts."""
+    folded: dict[object, Finding] = {}
+    for finding in found:
+        spans = tuple((p.role, p.path, p.line, p.column, p.end_line, p.end_column) for p in finding.locations)
+        key = (finding.code, finding.message, spans)
+        first = folded.get(key)
+        if first is None:
+            folded[key] = finding
+        else:
+            folded[key] = replace(
+                first,
+                count=first.count + finding.count,
+                subjects=first.subjects | finding.subjects,
+                severity=min(first.severity, finding.severity, key=SEVERITIES.index),
+            )
+    return list(folded.values())
+
+
+def _fold_consequences(found: list[Finding]) -> list[Finding]:
+    """Without the findings whose cause another finding, of a rule over theirs, has told."""
+    rules = all_rules()
+    roots: dict[str, list[Finding]] = {}  # code → the findings that may be its root
+    for finding in found:
+        for code in rules[finding.code].over:
+            roots.setdefault(code, []).append(finding)
+    return [f for f in found if not any(_same_cause(f, root) for root in roots.get(f.code, ()))]
+
+
+def _same_cause(finding: Finding, root: Finding) -> bool:
+    return bool(finding.subjects & root.subjects) or bool(_lines(finding) & _lines(root))
+
+
+def _lines(finding: Finding) -> set[tuple[str, int]]:
+    return {(place.path, place.line) for place in finding.locations if place.role != "related"}
+
+
+# -- leaving out, ordering -------------------------------------------------------
+
+
+def _ignored_in_file(finding: Finding, config: Config, cwd: Path) -> bool:
+    """By `per-file-ignores`: the file of the finding's first location decides."""
+    if not finding.locations:
+        return False
+    absolute = cwd / finding.locations[0].path
+    seen_from_root = relative(str(absolute), str(config.root or cwd))
+    for glob, codes in config.per_file_ignores:
+        fits = any(fnmatch(path, glob) for path in (seen_from_root, absolute.name))
+        if fits and any(finding.code.startswith(code.strip().upper()) for code in codes):
+            return True
+    return False
+
+
+def _rank(finding: Finding) -> tuple[int, str, int, str]:
+    place = finding.locations[0] if finding.locations else None
+    return (
+        SEVERITIES.index(finding.severity),
+        place.path if place else "",
+        place.line if place else 0,
+        finding.code,
+    )

@@ -1,0 +1,21 @@
+"""`gradscope explain GS101`: what a rule means, with a program that breaks it and one that does not."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import click
+
+from gradscope.check import find_rule
+from gradscope.commands import printing
+from gradscope.render.rulebook import explain_rows
+from gradscope.render.terminal import print_rows
+
+
+@click.command()
+@click.argument("code")
+def command(code: str) -> None:
+    """Explain a rule, by its CODE or name: what it catches, why, and how to fix it."""
+    rule = find_rule(code)
+    with printing() as stdout:
+        print_rows(partial(explain_rows, rule), stdout)

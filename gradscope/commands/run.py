@@ -1,0 +1,139 @@
+"""`gradscope run`: run a program unchanged, then say what is wrong with its gradients."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from gradscope.check import Report, examine, fails, selected_rules
+from gradscope.commands.check import split_codes
+from gradscope.config import FAIL_ON, Config, load_config
+from gradscope.model import GradscopeError
+from gradscope.render import renderer_for, write_report
+from gradscope.runner import Outcome, Program, run
+from gradscope.store import Trace
+
+if TYPE_CHECKING:
+    from gradscope.session import Session
+
+
+@click.command(context_settings={"allow_interspersed_args": False})
+@click.option("-m", "as_module", is_flag=True, help="PROGRAM is a module, as in `python -m`.")
+@click.option("--report", "reports", multiple=True, type=click.Path(path_type=Path), metavar="FILE",
+              help="Also write the report: .txt, .md, .json or .sarif. Repeatable.")  # fmt: skip
+@click.option("--graph", "picture", type=click.Path(path_type=Path), metavar="FILE",
+              help="Also draw the graph: .svg, .png or .dot.")  # fmt: skip
+@click.option("--trace", "trace_path", type=click.Path(path_type=Path), metavar="FILE",
+              help="Keep the trace there instead of in .gradscope/.")  # fmt: skip
+@click.option("--full", is_flag=True, help="Look at every step, also when the graph repeats.")
+@click.option("--prove", is_flag=True, help="For a corrupted gradient, always compute the right one too.")
+@click.option("--select", multiple=True, callback=split_codes, metavar="CODES", help="Only these rules, by prefix.")
+@click.option("--ignore", multiple=True, callback=split_codes, metavar="CODES", help="Not these rules.")
+@click.option("--fail-on", type=click.Choice(FAIL_ON), help="Exit 1 from this severity on, if the program succeeded.")
+@click.argument("program")
+@click.argument("args", nargs=-1, type=click.UNPROCESSED)
+def command(
+    as_module: bool,
+    reports: tuple[Path, ...],
+    picture: Path | None,
+    trace_path: Path | None,
+    full: bool,
+    prove: bool,
+    select: tuple[str, ...],
+    ignore: tuple[str, ...],
+    fail_on: str | None,
+    program: str,
+    args: tuple[str, ...],
+) -> int:
+    """Run PROGRAM with ARGS as Python would, and report on its gradients.
+
+    The program's own exit code is kept. The report goes to stderr.
+    """
+    config = load_config(Path.cwd()).override(select, (), ignore, fail_on)
+    selected_rules(config)
+    for path in reports:
+        renderer_for(path)
+    if picture is not None:
+        from gradscope.render.picture import check_target
+
+        check_target(picture)
+    target = Program.module(program, list(args)) if as_module else Program.script(program, list(args))
+    session = _session(target, trace_path, full, prove)
+    cwd = Path.cwd()
+    reports = tuple(cwd / path for path in reports)
+    picture = cwd / picture if picture is not None else None
+    session.start(sys._getframe())
+    outcome = run(target)
+    session.stop(outcome.exit_code, outcome.error)
+    report = _tell(session, config)
+    failed = False
+    if report is not None:
+        failed = _write(report, reports, picture)
+    if outcome.interrupted:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        os.kill(os.getpid(), signal.SIGINT)
+    return _exit_code(outcome, report, config, failed)
+
+
+def _session(target: Program, trace_path: Path | None, full: bool, prove: bool) -> Session:
+    try:
+        from gradscope.session import Session
+    except ModuleNotFoundError as error:
+        if error.name == "torch":
+            raise GradscopeError("torch is not installed here: `run` needs it (the other commands do not)") from None
+        raise
+    path = trace_path.absolute() if trace_path is not None else None
+    return Session(target.argv, path, os.path.realpath(target.path), sample=not full, prove=prove)
+
+
+def _tell(session: Session, config: Config) -> Report | None:
+    """Prints the report on stderr. A fault of ours here must not touch the program's end."""
+    from gradscope.render.text import show
+
+    try:
+        report = examine(Trace(session.path), config)
+        show(report, sys.stderr)
+        return report
+    except GradscopeError as error:
+        print(f"gradscope: {error}", file=sys.stderr)
+    except Exception as error:
+        print(f"gradscope: no report, a fault of its own: {type(error).__name__}: {error}", file=sys.stderr)
+    for fault in session.faults:
+        print(f"gradscope: {fault}", file=sys.stderr)
+    return None
+
+
+def _write(report: Report, reports: tuple[Path, ...], picture: Path | None) -> bool:
+    failed = False
+    for path in reports:
+        try:
+            write_report(report, path)
+        except GradscopeError as error:
+            print(f"gradscope: {error}", file=sys.stderr)
+            failed = True
+    if picture is not None:
+        from gradscope.graph import view
+
+        try:
+            drawn = view(report.trace, "module")
+            drawn.render(picture)
+            for note in drawn.notes:
+                print(f"gradscope: {note}", file=sys.stderr)
+            print(f"gradscope: graph in {os.path.relpath(picture)}", file=sys.stderr)
+        except GradscopeError as error:
+            print(f"gradscope: {error}", file=sys.stderr)
+            failed = True
+    return failed
+
+
+def _exit_code(outcome: Outcome, report: Report | None, config: Config, failed: bool) -> int:
+    if outcome.exit_code:
+        return outcome.exit_code
+    if report is not None and config.fail_on is not None and fails(report.findings, config.fail_on):
+        return 1
+    return 2 if failed else 0

@@ -1,0 +1,186 @@
+"""Views of a trace: each level one networkx.MultiDiGraph that a person can read.
+
+Levels: "op" (every op, its values, its grad_fn nodes), "line" (the program's own text,
+loops rolled up), "module" (the module tree, equal blocks folded).
+
+Node attributes, all present on every node:
+
+| attribute | type | meaning |
+|---|---|---|
+| kind | str | parameter, buffer, input, constant, op, grad_fn, cut, line, module, backward |
+| label, detail | str | what it is called; where it is, or its class |
+| shape, dtype | tuple or None, str or None | of the leaf, or of the last output |
+| site | Site or None | the call |
+| region | int or None | id of the grad-mode region it ran in |
+| module | str or None | path of the module it ran in, or that owns it |
+| cluster | tuple[int, ...] | ids of the modules drawn around it, outermost first |
+| findings | list[str] | codes of findings on this line |
+| trainable | bool or None | requires grad |
+| got_gradient | bool or None | a backward pass reached it (leaves and grad_fn nodes) |
+| writes | list[str] | names of values written in place |
+| count | int | how many equal ones were folded into it |
+| numel | int | elements of a leaf, folded ones together |
+| cut, severs | str or None, tuple[str, ...] | why no gradient passes; the leaves lost behind it |
+| severed | bool | a leaf that reaches the loss only behind a cut; a backward that torch refused |
+| names | set[str] | what `around=` finds it by |
+
+Edge attributes: kind ("flow": data; "grad": from a node to where its gradient flows;
+"made": op to its grad_fn; "alias": write to the value that shares the memory), label,
+shape, dtype, trainable, count, severed, loop (into the next round of a loop).
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from gradscope.graph._build import Builder
+from gradscope.graph._cuts import Cut, find_cuts
+from gradscope.graph._flow import Flow, join
+from gradscope.graph._owners import Boxes, line_boxes, module_boxes, op_boxes
+from gradscope.graph._select import select
+from gradscope.model import Finding, GradscopeError, Region
+from gradscope.store import Trace
+
+LEVELS = ("module", "line", "op")
+READABLE = 150  # nodes; above it a coarser level is shown
+DEPTH = 3  # of a slice, where none is given
+
+__all__ = ["DEPTH", "LEVELS", "READABLE", "Cut", "View", "view"]
+
+
+@dataclass
+class View:
+    """One level of a trace as a graph, with what the reader should be told about it."""
+
+    graph: Any  # networkx.MultiDiGraph
+    level: str
+    cuts: list[Cut] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    title: str = ""
+    regions: dict[int, Region] = field(default_factory=dict)
+    clusters: dict[int, str] = field(default_factory=dict)  # module id → title
+
+    def render(self, path: str | Path) -> Path:
+        """Writes a picture; the suffix says which kind: .svg, .png or .dot."""
+        from gradscope.render.picture import draw  # render/ stands to the right of graph
+
+        return draw(self, Path(path))
+
+    def __str__(self) -> str:
+        kinds: dict[str, int] = {}
+        for _, data in self.graph.nodes(data=True):
+            kinds[data["kind"]] = kinds.get(data["kind"], 0) + 1
+        counts = ", ".join(f"{n} {kind}" for kind, n in kinds.items())
+        return "\n".join([f"{self.level} level of {self.title}: {counts or 'nothing'}", *self.notes])
+
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
+        from gradscope.render.picture import svg
+
+        try:
+            return {"image/svg+xml": svg(self), "text/plain": str(self)}
+        except GradscopeError as error:
+            return {"text/plain": f"{self}\n{error}"}
+
+
+def view(
+    trace: Trace,
+    level: str = "line",
+    step: int | None = None,
+    around: str | None = None,
+    depth: int | None = None,
+    findings: Sequence[Finding] | None = None,
+) -> View:
+    """The graph of `trace` at one level ("module", "line", "op").
+
+    step: which optimizer step (from 1; 0: all graphs of the run); without it the step that
+    matters most. around, depth: only what lies within `depth` edges of a name. findings:
+    those to mark, by default what the rules say. Raises GradscopeError for an unknown
+    level, step or name.
+    """
+    if level not in LEVELS:
+        raise GradscopeError(f"no level `{level}`: choose {', '.join(LEVELS)}")
+    if depth is not None and depth < 0:
+        raise GradscopeError(f"the depth of a slice can't be {depth}")
+    chosen = select(trace, step)
+    flow = join(trace, chosen.graphs)
+    cuts = find_cuts(flow)
+    found = list(trace.findings if findings is None else findings)
+    program = " ".join(trace.program["argv"][:1]) or trace.path.name
+    shown = View(None, level, cuts, list(chosen.notes), f"{Path(program).name}, {chosen.title}", trace.regions)
+    for attempt in _attempts(flow, level):
+        boxes = attempt.boxes()
+        shown.graph = Builder(flow, boxes, attempt.level, cuts, found).build()
+        if around is not None:
+            shown.graph = _slice(shown.graph, around, DEPTH if depth is None else depth)
+        shown.level, shown.clusters = attempt.level, boxes.titles
+        if attempt.last or size(shown.graph) <= READABLE:
+            break
+        count = size(shown.graph)
+        if attempt.coarser:
+            shown.notes.append(
+                f"the {attempt.level} level has {count} nodes, too many to read: showing the {attempt.coarser} level"
+                + ("" if around else " (`--around NAME --depth K` shows a part)")
+            )
+    if not len(shown.graph):
+        shown.notes.append("no tensor operation was captured")
+    return shown
+
+
+@dataclass
+class _Attempt:
+    level: str
+    boxes: partial[Boxes]
+    coarser: str = ""
+    last: bool = False
+
+
+def _attempts(flow: Flow, level: str) -> list[_Attempt]:
+    """The level asked for, then coarser ones; in the end modules of less and less depth."""
+    found = []
+    if level == "op":
+        found.append(_Attempt("op", partial(op_boxes, flow), "line"))
+    if level in ("op", "line"):
+        found.append(_Attempt("line", partial(line_boxes, flow), "module"))
+    found.append(_Attempt("module", partial(module_boxes, flow)))
+    deepest = max((m.path.count(".") + 1 for m in flow.trace.modules.values()), default=0)
+    found += [_Attempt("module", partial(module_boxes, flow, d)) for d in range(min(deepest, 6) - 1, -1, -1)]
+    found[-1].last = True
+    return found
+
+
+def size(graph: Any) -> int:
+    """Boxes that a picture of the graph has: leaves with one use share a box with its others."""
+    total = 0
+    shared: set[Any] = set()
+    for id, data in graph.nodes(data=True):
+        if data["kind"] in ("parameter", "buffer"):
+            users = tuple(sorted({target for _, target in graph.out_edges(id)}))
+            shared.add((users, data["trainable"], data["got_gradient"], data["severed"]))
+        else:
+            total += 1
+    return total + len(shared)
+
+
+def _slice(graph: Any, name: str, depth: int) -> Any:
+    """What lies within `depth` edges of the nodes called `name`."""
+    near = [id for id, data in graph.nodes(data=True) if name == data["label"] or name in data["names"]]
+    if not near:
+        near = [id for id, data in graph.nodes(data=True) if any(n.endswith(f".{name}") for n in data["names"])]
+    if not near:
+        near = [id for id, data in graph.nodes(data=True) if data["module"] == name]
+    if not near:
+        known = sorted({n for _, data in graph.nodes(data=True) for n in data["names"]})
+        close = difflib.get_close_matches(name, known, 3)
+        hint = f": did you mean {' or '.join(f'`{c}`' for c in close)}?" if close else ""
+        raise GradscopeError(f"nothing in this graph is called `{name}`{hint}")
+    kept = set(near)
+    edge = list(near)
+    for _ in range(depth):
+        edge = [n for id in edge for n in (*graph.successors(id), *graph.predecessors(id)) if n not in kept]
+        kept.update(edge)
+    return graph.subgraph(kept).copy()

@@ -1,0 +1,347 @@
+"""Makes the networkx graph of one level from a Flow and its boxes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+import networkx as nx
+
+from gradscope.graph._cuts import Cut
+from gradscope.graph._flow import Flow
+from gradscope.graph._owners import Boxes, Key, joined_name, part_title
+from gradscope.model import Finding, Site, Value
+from gradscope.names import names_of, op_name, place
+
+FACTORIES_OF_DATA = {"rand", "randn", "randint", "stack", "from_numpy", "default_collate"}
+
+
+@dataclass
+class Builder:
+    """Builds the graph; `node` and `edge` set every documented attribute."""
+
+    flow: Flow
+    boxes: Boxes
+    level: str
+    cuts: list[Cut]
+    findings: list[Finding]
+    graph: Any = field(default_factory=nx.MultiDiGraph)
+
+    def __post_init__(self) -> None:
+        self.names = names_of(self.flow.trace)
+        self.severed = {v for cut in self.cuts for v in cut.values}
+        self.cut_at = {cut.op: cut for cut in self.cuts}
+        self.members: dict[Key, list[int]] = {}
+        for op, key in enumerate(self.boxes.keys):
+            self.members.setdefault(key, []).append(op)
+        self.codes = self._codes_by_line()
+        self.model_inputs = {
+            self.flow.joined[e.graph, v]
+            for e in self.flow.events
+            if e.kind == "call"
+            for v in e.data.get("inputs") or ()
+            if (e.graph, v) in self.flow.joined
+        }
+        self.group_first = {i: group[0] for group in self.boxes.groups for i in group}
+
+    def _codes_by_line(self) -> dict[tuple[str, int], list[str]]:
+        found: dict[tuple[str, int], list[str]] = {}
+        for finding in self.findings:
+            for site in (finding.cause, finding.effect):
+                if site is not None:
+                    for frame in {site.user.location(), site.location()}:
+                        found.setdefault(frame, []).append(finding.code)
+        return found
+
+    def build(self) -> Any:
+        for key, ops in self.members.items():
+            self._box(key, ops)
+        self._leaves()
+        self._flow_edges()
+        if self.level == "op":
+            self._grad_nodes()
+            self._alias_edges()
+        else:
+            self._grad_edges()
+        self._backwards()
+        return self.graph
+
+    # -- nodes -------------------------------------------------------------------
+
+    def node(self, id: str, kind: str, label: str, **more: Any) -> str:
+        base: dict[str, Any] = {
+            "kind": kind, "label": label, "detail": "", "shape": None, "dtype": None, "site": None, "region": None,
+            "module": None, "cluster": (), "findings": [], "trainable": None, "got_gradient": None, "writes": [],
+            "count": 1, "cut": None, "severs": (), "severed": False, "names": set(), "numel": 0,
+        }  # fmt: skip
+        self.graph.add_node(id, **{**base, **more})
+        return id
+
+    def _id(self, key: Key) -> str:
+        return ":".join(str(part) for part in key)
+
+    def _box(self, key: Key, ops: list[int]) -> None:
+        flow = self.flow
+        first = flow.ops[ops[0]]
+        cuts = [cut for i in ops if (cut := self.cut_at.get(i)) is not None]
+        severs = tuple(dict.fromkeys(name for cut in cuts for name in cut.severs))
+        worst = next((cut for cut in cuts if cut.severs), cuts[0] if cuts else None)
+        writes = [name for i in ops for name in self._writes(i)]
+        outputs = [v for i in ops for v in flow.outputs[i]]
+        last = flow.values[outputs[-1]] if outputs else None
+        site = worst.site if worst else first.site
+        kind, label, detail = self._describe(key, ops, worst)
+        codes = [c for i in ops for c in self.codes.get(flow.ops[i].site.user.location(), ())]
+        names = {name for v in outputs if (name := flow.name(v)) is not None}
+        self.node(
+            self._id(key), kind, label, detail=detail, site=site, region=first.region, module=self._module(first.module),
+            shape=last.shape if last else None, dtype=last.dtype if last else None,
+            trainable=any(flow.values[v].requires_grad for v in outputs), cluster=self.boxes.cluster.get(key, ()),
+            writes=list(dict.fromkeys(writes)), findings=list(dict.fromkeys(codes)), count=self._count(ops),
+            cut=worst.reason if worst else None, severs=severs,
+            names=names | {place(first.site.user), op_name(first.name)},
+        )  # fmt: skip
+
+    def _describe(self, key: Key, ops: list[int], cut: Cut | None) -> tuple[str, str, str]:
+        """(kind, label, second line) of a box."""
+        flow = self.flow
+        op = flow.ops[ops[0]]
+        site = op.site.user
+        if key[0] == "op":
+            return ("cut" if cut else self._made(ops[0])), self._op_label(ops[0]), place(site)
+        if key[0] == "line":
+            text = self.names.line(site) or part_title(flow, ops)
+            where = f"{place(site)} in {site.function}" if site.function not in ("", "<module>") else place(site)
+            return ("cut" if cut else "line"), text, where
+        if key[0] == "module" and op.module is not None:
+            id = key[1]
+            module = flow.trace.modules[id]  # type: ignore[index]
+            return ("cut" if cut else "module"), self.boxes.titles[id], module.cls  # type: ignore[index]
+        return ("cut" if cut else "op"), part_title(flow, ops), place(site)
+
+    def _made(self, op: int) -> str:
+        """An op without tensor inputs makes data: then it is drawn as that."""
+        if self.flow.inputs[op] or not self.flow.outputs[op]:
+            return "op"
+        value = self.flow.outputs[op][0]
+        data = self.flow.values[value].requires_grad or value in self.model_inputs
+        return "input" if data or self.flow.ops[op].name in FACTORIES_OF_DATA else "constant"
+
+    def _op_label(self, op: int) -> str:
+        named = [n for v in self.flow.outputs[op] if (n := self.flow.name(v)) is not None]
+        spoken = op_name(self.flow.ops[op].name)
+        if self.flow.ops[op].writes:
+            return spoken
+        return f"{', '.join(dict.fromkeys(named))} = {spoken}" if named else spoken
+
+    def _writes(self, op: int) -> list[str]:
+        shown = self.flow.ops[op]
+        graph = self.flow.trace.graph(shown.graph)
+        return [self.names.name(graph, v) or "a value" for v in shown.writes]
+
+    def _module(self, id: int | None) -> str | None:
+        module = self.flow.trace.modules.get(id) if id is not None else None
+        return None if module is None else (module.path or module.name or module.cls)
+
+    def _count(self, ops: list[int]) -> int:
+        """How often a box ran: as often as the most frequent of its calls."""
+        return max(Counter((self.flow.ops[i].site.id, self.flow.ops[i].name) for i in ops).values())
+
+    # -- leaves --------------------------------------------------------------------
+
+    def _leaves(self) -> None:
+        """Values from outside, equal ones of folded ops as one node."""
+        flow = self.flow
+        self.leaf_node: dict[int, str] = {}
+        by_use: dict[tuple[Any, ...], list[int]] = {}
+        for index, value in enumerate(flow.values):
+            if flow.maker[index] is not None:
+                continue
+            users = [op for op in flow.consumers.get(index, ())]
+            if not users and index not in flow.roots:
+                continue
+            boxes = tuple(dict.fromkeys(self.boxes.keys[op] for op in users))
+            unlike: Any = index if len(boxes) != 1 else value.shape
+            where = self.group_first[users[0]] if users else -1
+            slot = flow.inputs[users[0]].index(index) if users else 0
+            key = (boxes, unlike, where, slot, value.kind, value.requires_grad, self._got(index), index in self.severed)
+            by_use.setdefault(key, []).append(index)
+        for members in by_use.values():
+            self._leaf(members)
+
+    def _got(self, index: int) -> bool:
+        parameter = self.flow.parameter(index)
+        return index in self.flow.reached_leaves or bool(parameter and parameter.passes)
+
+    def _leaf(self, members: list[int]) -> None:
+        flow = self.flow
+        first = members[0]
+        value = flow.values[first]
+        names = [name for v in members if (name := flow.name(v)) is not None]
+        parameter = flow.parameter(first)
+        kind = value.kind if value.kind in ("parameter", "buffer") else "input"
+        label = joined_name(names) if names else self._unnamed(value)
+        id = f"{kind}:{value.parameter if value.parameter is not None else f'{flow.graph_of[first].id}:{value.index}'}"
+        self.node(
+            id, kind, label, shape=value.shape, dtype=value.dtype, site=value.site, trainable=value.requires_grad,
+            got_gradient=self._got(first), count=len(members), severed=first in self.severed,
+            numel=sum(_numel(flow.values[v]) for v in members), names=set(names),
+            module=self._module(parameter.module if parameter else value.module),
+        )  # fmt: skip
+        for member in members:
+            self.leaf_node[member] = id
+
+    def _unnamed(self, value: Value) -> str:
+        if value.kind == "carried":
+            return "from an earlier step"
+        if value.kind == "buffer":
+            return "buffer"
+        return "input" if value.shape else "scalar"
+
+    def source(self, value: int) -> str | None:
+        """The node a value comes out of."""
+        maker = self.flow.maker[value]
+        return self.leaf_node.get(value) if maker is None else self._id(self.boxes.keys[maker])
+
+    # -- edges -----------------------------------------------------------------------
+
+    def edge(self, a: str, b: str, kind: str, **more: Any) -> None:
+        base: dict[str, Any] = {
+            "kind": kind, "label": "", "shape": None, "dtype": None, "trainable": None, "count": 1,
+            "severed": False, "loop": False,
+        }  # fmt: skip
+        self.graph.add_edge(a, b, **{**base, **more})
+
+    def _flow_edges(self) -> None:
+        flow = self.flow
+        found: dict[tuple[str, str, tuple[int, ...], bool], list[int]] = {}
+        loops: set[tuple[str, str]] = set()
+        place_of = {key: i for i, key in enumerate(self.members)}
+        for op, inputs in enumerate(flow.inputs):
+            target = self.boxes.keys[op]
+            target_id = self._id(target)
+            for value in dict.fromkeys(inputs):
+                source = self.source(value)
+                maker = flow.maker[value]
+                if source is None or (source == target_id and (maker is None or self._same_round(maker, op))):
+                    continue
+                shown = flow.values[value]
+                found.setdefault((source, target_id, shown.shape, shown.requires_grad), []).append(value)
+                if maker is not None and place_of[self.boxes.keys[maker]] >= place_of[target]:
+                    loops.add((source, target_id))
+        for (source, target_id, shape, grad), values in found.items():
+            shown = flow.values[values[0]]
+            self.edge(
+                source, target_id, "flow", shape=shape, dtype=shown.dtype, trainable=grad, count=len(set(values)),
+                label=flow.name(values[0]) or "", loop=(source, target_id) in loops,
+                severed=self._severed_way(values, source),
+            )  # fmt: skip
+
+    def _same_round(self, maker: int, op: int) -> bool:
+        """Inside one box: a way from op to op of one round is not drawn, a loop's way back is."""
+        if self.level == "op":
+            return False
+        return self.flow.ops[maker].site.id != self.flow.ops[op].site.id
+
+    def _severed_way(self, values: list[int], source: str) -> bool:
+        """Whether these values are what is lost: severed leaves, or the result of a harmful cut."""
+        if any(v in self.severed for v in values):
+            return True
+        return any(
+            (maker := self.flow.maker[v]) is not None and bool((cut := self.cut_at.get(maker)) and cut.severs)
+            for v in values
+        )
+
+    # -- gradients -------------------------------------------------------------------
+
+    def _grad_nodes(self) -> None:
+        flow = self.flow
+        where: dict[int, str] = {}
+        counts: dict[str, int] = {}
+        for index, node in enumerate(flow.nodes):
+            op = flow.node_op[index]
+            if index in flow.leaf_of:
+                leaf = flow.leaf_of[index]
+                if (id := self.source(leaf)) is not None and (flow.maker[leaf] is None or id in self.graph):
+                    where[index] = id
+                continue
+            if op is None:
+                continue
+            place_in_op = index - flow.joined_nodes[node.graph, flow.ops[op].nodes[0]] if flow.ops[op].nodes else 0
+            id = f"grad:{self.group_first[op]}:{place_in_op}"
+            where[index] = id
+            counts[id] = counts.get(id, 0) + 1
+            if id not in self.graph:
+                self.node(
+                    id, "grad_fn", node.name, site=node.site, region=flow.ops[op].region, trainable=True,
+                    got_gradient=index in flow.reached, names={node.name},
+                )  # fmt: skip
+                self.edge(self._id(self.boxes.keys[op]), id, "made")
+            self.graph.nodes[id]["count"] = counts[id]
+        self._between(where)
+
+    def _grad_edges(self) -> None:
+        """Ways of gradients between the boxes themselves."""
+        flow = self.flow
+        where: dict[int, str] = {}
+        for index in range(len(flow.nodes)):
+            op = flow.node_op[index]
+            if index in flow.leaf_of:
+                if (id := self.source(flow.leaf_of[index])) is not None:
+                    where[index] = id
+            elif op is not None:
+                where[index] = self._id(self.boxes.keys[op])
+        self._between(where)
+
+    def _between(self, where: dict[int, str]) -> None:
+        flow = self.flow
+        found: dict[tuple[str, str], list[int]] = {}
+        for node, targets in enumerate(flow.edges):
+            for target in targets:
+                a, b = where.get(node), where.get(target)
+                if a is not None and b is not None and (a != b or self.level == "op"):
+                    found.setdefault((a, b), []).append(node)
+        for (a, b), sources in found.items():
+            self.edge(a, b, "grad", count=len(sources), trainable=any(n in flow.reached for n in sources))
+
+    def _alias_edges(self) -> None:
+        """A write through shared memory also changes the value it is shared with."""
+        flow = self.flow
+        for index, op in enumerate(flow.ops):
+            for value in op.writes:
+                written = flow.joined[op.graph, value]
+                base = flow.base(written)
+                source = self.source(base)
+                if base != written and source is not None and source != self._id(self.boxes.keys[index]):
+                    self.edge(self._id(self.boxes.keys[index]), source, "alias", label=flow.name(base) or "")
+
+    def _backwards(self) -> None:
+        """Where backward passes start."""
+        flow = self.flow
+        passes: dict[tuple[str, int], list[int]] = {}
+        sites: dict[tuple[str, int], Site] = {}
+        for value, event in flow.roots.items():
+            key = event.site.user.location()
+            passes.setdefault(key, []).append(value)
+            sites.setdefault(key, event.site)
+        failed = {e.site.user.location() for e in flow.backwards if e.kind == "error"}
+        for key, values in passes.items():
+            site = sites[key]
+            text = self.names.text(site.user) or "backward()"
+            id = self.node(
+                f"backward:{key[0]}:{key[1]}", "backward", text, site=site, detail=place(site.user),
+                findings=list(dict.fromkeys(self.codes.get(key, ()))), names={place(site.user)},
+                severed=key in failed,
+            )  # fmt: skip
+            sources = dict.fromkeys(s for v in values if (s := self.source(v)) is not None)
+            for source in sources:
+                shown = flow.values[values[0]]
+                self.edge(source, id, "flow", trainable=shown.requires_grad, shape=shown.shape, dtype=shown.dtype)
+
+
+def _numel(value: Value) -> int:
+    size = 1
+    for side in value.shape:
+        size *= side
+    return size

@@ -1,0 +1,202 @@
+"""Several stored graphs as one flow of data and of gradients.
+
+Values that live on from one segment into the next (`Value.origin`), and parameters,
+are one value here. Indices of this module count within the Flow.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from gradscope.model import Event, Graph, Node, Op, Parameter, Value
+from gradscope.names import names_of
+from gradscope.store import Trace
+
+
+@dataclass
+class Flow:
+    """Ops in program order with joined values and grad nodes."""
+
+    trace: Trace
+    ops: list[Op] = field(default_factory=list)
+    inputs: list[tuple[int, ...]] = field(default_factory=list)
+    outputs: list[tuple[int, ...]] = field(default_factory=list)  # new values: returned and written
+    values: list[Value] = field(default_factory=list)
+    graph_of: list[Graph] = field(default_factory=list)  # per value
+    maker: list[int | None] = field(default_factory=list)  # per value: its op
+    value_node: list[int | None] = field(default_factory=list)  # per value: its grad node
+    nodes: list[Node] = field(default_factory=list)
+    node_op: list[int | None] = field(default_factory=list)
+    edges: list[list[int]] = field(default_factory=list)  # per node: targets
+    leaf_of: dict[int, int] = field(default_factory=dict)  # AccumulateGrad → its leaf's value
+    joined: dict[tuple[int, int], int] = field(default_factory=dict)  # (graph, value) → value
+    joined_nodes: dict[tuple[int, int], int] = field(default_factory=dict)
+
+    # -- names -------------------------------------------------------------------
+
+    def name(self, value: int) -> str | None:
+        return names_of(self.trace).name(self.graph_of[value], self.values[value].index)
+
+    def parameter(self, value: int) -> Parameter | None:
+        """The parameter's record of the whole run, where the value is one."""
+        id = self.values[value].parameter
+        return self._parameters.get(id) if id is not None else None
+
+    @cached_property
+    def _parameters(self) -> dict[int, Parameter]:
+        return {p.id: p for p in self.trace.parameters}
+
+    # -- directions ----------------------------------------------------------------
+
+    @cached_property
+    def consumers(self) -> dict[int, list[int]]:
+        """Value → ops that read it."""
+        found: dict[int, list[int]] = {}
+        for op, inputs in enumerate(self.inputs):
+            for value in dict.fromkeys(inputs):
+                found.setdefault(value, []).append(op)
+        return found
+
+    @cached_property
+    def events(self) -> list[Event]:
+        """Events of the joined graphs."""
+        ids = {graph.id for graph in self.graph_of}
+        return [event for event in self.trace.events if event.graph in ids]
+
+    @cached_property
+    def backwards(self) -> list[Event]:
+        """Backward passes, also those that torch refused."""
+        return [
+            e for e in self.events if e.kind == "backward" or (e.kind == "error" and e.data.get("where") == "backward")
+        ]
+
+    @cached_property
+    def roots(self) -> dict[int, Event]:
+        """Values a backward pass started from."""
+        found: dict[int, Event] = {}
+        for event in self.backwards:
+            for value in event.data.get("roots" if event.kind == "backward" else "inputs") or ():
+                if (at := self.joined.get((event.graph, value))) is not None:
+                    found.setdefault(at, event)
+        return found
+
+    @cached_property
+    def root_nodes(self) -> list[int]:
+        """Grad nodes that backward passes started from."""
+        found = [n for v in self.roots if (n := self.value_node[v]) is not None]
+        for event in self.backwards:
+            for node in event.data.get("root_nodes") or ():
+                if (at := self.joined_nodes.get((event.graph, node))) is not None:
+                    found.append(at)
+        return list(dict.fromkeys(found))
+
+    @cached_property
+    def reached(self) -> set[int]:
+        """Grad nodes that a backward pass visits."""
+        return set(self.paths(self.root_nodes))
+
+    def paths(self, starts: list[int]) -> dict[int, int | None]:
+        """Every node reachable from `starts` → the node before it on a shortest way."""
+        before: dict[int, int | None] = dict.fromkeys(starts)
+        todo = list(before)
+        for node in todo:  # grows while it is walked: breadth first
+            for target in self.edges[node]:
+                if target not in before:
+                    before[target] = node
+                    todo.append(target)
+        return before
+
+    @cached_property
+    def reached_leaves(self) -> set[int]:
+        """Leaves that a backward pass visits."""
+        return {leaf for node, leaf in self.leaf_of.items() if node in self.reached}
+
+    @cached_property
+    def feeds_root(self) -> set[int]:
+        """Values that a root of a backward pass was computed from, cut or not."""
+        return self.upstream(list(self.roots))
+
+    def upstream(self, starts: list[int]) -> set[int]:
+        seen = set(starts)
+        todo = list(seen)
+        while todo:
+            maker = self.maker[todo.pop()]
+            for source in self.inputs[maker] if maker is not None else ():
+                if source not in seen:
+                    seen.add(source)
+                    todo.append(source)
+        return seen
+
+    def base(self, value: int) -> int:
+        """The value whose memory this one shares in the end."""
+        seen = {value}
+        while (alias := self.values[value].alias_of) is not None:
+            value = self.joined.get((self.graph_of[value].id, alias), value)
+            if value in seen:
+                break
+            seen.add(value)
+        return value
+
+
+def join(trace: Trace, graphs: list[int]) -> Flow:
+    """The stored graphs with these ids as one Flow."""
+    flow = Flow(trace)
+    shared: dict[tuple[str, int], int] = {}
+    for id in graphs:
+        graph = trace.graph(id)
+        start = len(flow.ops)
+        _join_values(flow, graph, start, shared)
+        _join_nodes(flow, graph, start)
+        for op in graph.ops:
+            flow.ops.append(op)
+            flow.inputs.append(tuple(flow.joined[id, v] for v in op.inputs))
+            new = [v for v in dict.fromkeys((*op.outputs, *op.written)) if graph.values[v].op == op.index]
+            flow.outputs.append(tuple(flow.joined[id, v] for v in new))
+    return flow
+
+
+def _join_values(flow: Flow, graph: Graph, start: int, shared: dict[tuple[str, int], int]) -> None:
+    for value in graph.values:
+        at = None
+        if value.op is None and value.parameter is not None:
+            at = shared.setdefault(("parameter", value.parameter), len(flow.values))
+        elif value.op is None and value.origin is not None and value.origin[0] != graph.id:
+            at = flow.joined.get(value.origin)
+        if at is None or at == len(flow.values):
+            at = len(flow.values)
+            flow.values.append(value)
+            flow.graph_of.append(graph)
+            flow.maker.append(start + value.op if value.op is not None else None)
+            flow.value_node.append(None)
+        flow.joined[graph.id, value.index] = at
+
+
+def _join_nodes(flow: Flow, graph: Graph, start: int) -> None:
+    known_leaf = {leaf: node for node, leaf in flow.leaf_of.items()}
+    owner = {value.node: value.index for value in graph.values if value.node is not None}
+    for node in graph.nodes:
+        at = None
+        if node.leaf is not None and (leaf := flow.joined.get((graph.id, node.leaf))) is not None:
+            at = known_leaf.get(leaf)
+        elif node.op is None and node.index in owner:
+            at = flow.value_node[flow.joined[graph.id, owner[node.index]]]
+        if at is None:
+            at = len(flow.nodes)
+            flow.nodes.append(node)
+            flow.node_op.append(start + node.op if node.op is not None else None)
+            flow.edges.append([])
+            if node.leaf is not None:
+                flow.leaf_of[at] = flow.joined[graph.id, node.leaf]
+        flow.joined_nodes[graph.id, node.index] = at
+    for node in graph.nodes:
+        source = flow.joined_nodes[graph.id, node.index]
+        for edge in node.edges:
+            target = flow.joined_nodes[graph.id, edge.target]
+            if target not in flow.edges[source]:
+                flow.edges[source].append(target)
+    for value in graph.values:
+        if value.node is not None:
+            at = flow.joined[graph.id, value.index]
+            if flow.value_node[at] is None:
+                flow.value_node[at] = flow.joined_nodes[graph.id, value.node]

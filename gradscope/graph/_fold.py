@@ -1,0 +1,70 @@
+"""Finds what repeats in a sequence of ops: an unrolled loop, equal blocks of a model."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+
+MIN_REPEATS = 3
+MAX_PASSES = 4  # loops within loops
+MAX_TRIES = 4  # periods tried at one place
+
+
+def fold(tokens: Sequence[Hashable]) -> list[list[int]]:
+    """Groups of positions that are the same place of a repeated stretch, by first position.
+
+    A stretch repeats if the same tokens follow each other at least MIN_REPEATS times;
+    positions that don't repeat are groups of one.
+    """
+    ids: dict[Hashable, int] = {}
+    sequence = [ids.setdefault(token, len(ids)) for token in tokens]
+    groups = [[i] for i in range(len(sequence))]
+    for _ in range(MAX_PASSES):
+        folded, merged = _fold_once(sequence, groups)
+        if len(folded) == len(sequence):
+            break
+        # An inner loop matches another only if it went round as often.
+        fresh: dict[Hashable, int] = {}
+        sequence = [fresh.setdefault(token, len(fresh)) for token in folded]
+        groups = merged
+    return groups
+
+
+def _fold_once(sequence: list[int], groups: list[list[int]]) -> tuple[list[tuple[int, int]], list[list[int]]]:
+    follows = _next_occurrence(sequence)
+    tokens: list[tuple[int, int]] = []
+    merged: list[list[int]] = []
+    at = 0
+    while at < len(sequence):
+        period, repeats = _repeats_at(sequence, follows, at)
+        for k in range(period):
+            tokens.append((sequence[at + k], repeats))
+            merged.append([i for r in range(repeats) for i in groups[at + k + r * period]])
+        at += period * repeats
+    return tokens, merged
+
+
+def _next_occurrence(sequence: list[int]) -> list[int]:
+    follows = [-1] * len(sequence)
+    last: dict[int, int] = {}
+    for at in range(len(sequence) - 1, -1, -1):
+        follows[at] = last.get(sequence[at], -1)
+        last[sequence[at]] = at
+    return follows
+
+
+def _repeats_at(sequence: list[int], follows: list[int], at: int) -> tuple[int, int]:
+    """(period, repeats) of what repeats from `at` on; (1, 1) where nothing does."""
+    other = follows[at]
+    for _ in range(MAX_TRIES):
+        if other < 0:
+            break
+        period = other - at
+        end = other
+        size = len(sequence)
+        while end < size and sequence[end] == sequence[end - period]:
+            end += 1
+        repeats = (end - at) // period
+        if repeats >= MIN_REPEATS:
+            return period, repeats
+        other = follows[other]
+    return 1, 1

@@ -1,0 +1,97 @@
+"""Which stored graphs a picture shows: those of one step, or the ones that matter most."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from gradscope.model import GradscopeError, Segment
+from gradscope.store import Trace
+
+MAX_OPS = 20_000  # of several segments shown together
+
+
+@dataclass
+class Selection:
+    """Ids of graphs in program order, and what the reader should know about the choice."""
+
+    graphs: list[int]
+    notes: list[str] = field(default_factory=list)
+    title: str = ""
+
+
+@dataclass
+class _Step:
+    first: int
+    last: int
+    segments: list[Segment]
+
+    @property
+    def graphs(self) -> list[int]:
+        return list(dict.fromkeys(s.graph for s in self.segments if s.graph is not None))
+
+
+def _steps(trace: Trace) -> tuple[list[_Step], list[Segment]]:
+    """The optimizer steps of the run, and the segments after the last of them."""
+    steps: list[_Step] = []
+    rest: list[Segment] = []
+    done = 0
+    for segment in trace.segments:
+        rest.append(segment)
+        if segment.is_step:
+            steps.append(_Step(done + 1, done + segment.repeat, rest))
+            done += segment.repeat
+            rest = []
+    return steps, rest
+
+
+def select(trace: Trace, step: int | None = None) -> Selection:
+    """The graphs of optimizer step `step` (from 1); without it, of a crash or a backward
+    after the last step, else of the last step, else (no optimizer) of the whole run.
+    step=0 means all graphs of the run."""
+    steps, tail = _steps(trace)
+    if step is not None and step != 0:
+        return _chosen(steps, step)
+    if step is None and steps:
+        busy = {e.segment for e in trace.of("backward") if e.graph >= 0}
+        busy |= {e.segment for e in trace.of("error") if not e.data.get("caught")}
+        after = _Step(0, 0, tail)
+        if after.graphs and any(s.index in busy for s in tail):
+            return _with_nodes(trace, after.graphs, "after the last step")
+        for found in reversed(steps):
+            if found.graphs:
+                return _with_nodes(trace, found.graphs, f"step {found.last}")
+    graphs = list(dict.fromkeys(s.graph for s in trace.segments if s.graph is not None))
+    return _within_size(trace, graphs)
+
+
+def _chosen(steps: list[_Step], step: int) -> Selection:
+    total = steps[-1].last if steps else 0
+    if not 1 <= step <= total:
+        known = f"it has steps 1 to {total}" if total else "no optimizer stepped in it"
+        raise GradscopeError(f"the run has no step {step}: {known}")
+    at = next(i for i, s in enumerate(steps) if s.first <= step <= s.last)
+    if graphs := steps[at].graphs:
+        return Selection(graphs, [], f"step {step}")
+    for other in [*reversed(steps[:at]), *steps[at + 1 :]]:
+        if other.graphs:
+            note = f"step {step} was not captured in full: showing step {other.last}"
+            return Selection(other.graphs, [note], f"step {other.last}")
+    raise GradscopeError(f"no graph of step {step} was captured, nor of any other step")
+
+
+def _with_nodes(trace: Trace, graphs: list[int], title: str) -> Selection:
+    """Leaves out stretches that built no graph (an evaluation between two steps)."""
+    built = set(trace.graphs_with_nodes)
+    return Selection([g for g in graphs if g in built] or graphs, [], title)
+
+
+def _within_size(trace: Trace, graphs: list[int]) -> Selection:
+    kept: list[int] = []
+    size = 0
+    for id in reversed(graphs):
+        size += len(trace.graph(id).ops)
+        if kept and size > MAX_OPS:
+            note = f"showing the last {len(kept)} of {len(graphs)} graphs: `--step N` shows those of one step"
+            return Selection(kept[::-1], [note], "end of the run")
+        kept.append(id)
+    return Selection(kept[::-1], [], "whole run")

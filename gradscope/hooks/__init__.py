@@ -1,0 +1,57 @@
+"""What is watched: one file per thing, found by being here.
+
+A file holds a subclass of `Hook`. The session makes one of each, installs them
+all, and uninstalls them in reverse order. Only here (and in session.py and
+integrations/) is torch imported; private torch names stand in `_torch.py`.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from gradscope.hooks._recorder import Recorder
+
+
+class Hook:
+    """One watched thing. `order` sorts installation: lower first."""
+
+    order = 50
+
+    def __init__(self, recorder: Recorder):
+        self.recorder = recorder
+        self._undo: list[Callable[[], None]] = []
+
+    def install(self) -> None:
+        raise NotImplementedError
+
+    def uninstall(self) -> None:
+        while self._undo:
+            self._undo.pop()()
+
+    def patch(self, owner: Any, name: str, value: Any) -> None:
+        """Replaces `owner.name` until uninstall; what stood there comes back as it was,
+        unless someone else has replaced ours meanwhile."""
+        missing = object()
+        old = vars(owner).get(name, missing)
+        setattr(owner, name, value)
+        current = vars(owner)[name]
+
+        def undo() -> None:
+            if vars(owner).get(name) is current:
+                if old is missing:
+                    delattr(owner, name)
+                else:
+                    setattr(owner, name, old)
+
+        self._undo.append(undo)
+
+
+def all_hooks() -> list[type[Hook]]:
+    """Every Hook class in this package, in order of installation."""
+    for info in pkgutil.iter_modules(__path__):
+        importlib.import_module(f"{__name__}.{info.name}")
+    return sorted(Hook.__subclasses__(), key=lambda hook: (hook.order, hook.__module__))

@@ -1,0 +1,251 @@
+"""The life of every gradient: filled, added to, used by a step or an update, zeroed.
+
+Gradients are reported when they are used, not when they are written: so gradient
+accumulation, GANs and LBFGS are silent by themselves (docs/design.md).
+"""
+
+from __future__ import annotations
+
+import weakref
+from typing import TYPE_CHECKING, Any
+
+
+if TYPE_CHECKING:
+    from gradscope.hooks._recorder import Recorder
+
+MAX_PROOFS = 8  # stale gradients copied for measuring, per run
+MAX_PROOF_ELEMENTS = 4_000_000
+
+
+class LeafRecord:
+    """One leaf that requires grad (or did)."""
+
+    __slots__ = (
+        "__weakref__", "after", "changed", "first_version", "grad_site", "id", "module", "name", "optimizers", "passes",
+        "read_since", "reads", "ref", "registered", "root", "shape", "site", "stale_copy", "stale_site", "state",
+        "steps", "updates", "used_site", "was_grad",
+    )  # fmt: skip
+
+    def __init__(self, id: int, t: Any, site: int, root: int):
+        self.id = id
+        self.ref = weakref.ref(t)
+        self.site = site
+        self.root = root
+        self.name = ""
+        self.module: int | None = None
+        self.registered = False
+        self.optimizers: list[int] = []
+        self.state = "none" if t.grad is None else "fresh"
+        self.passes = self.steps = self.updates = self.reads = 0
+        self.read_since = False
+        self.changed = False
+        self.was_grad = bool(t.requires_grad)
+        self.first_version = t._version if not t.is_inference() else 0
+        self.shape = (tuple(t.shape), str(t.dtype).removeprefix("torch."), str(t.device))
+        self.used_site = 0  # where its gradient was used last
+        self.stale_site = 0  # the pass that added to a used gradient
+        self.stale_copy: Any = None
+        self.after: tuple[int, int] | None = None  # (id, version) of .grad after the last event
+
+
+class Ledger:
+    """Knows every leaf and the state of its gradient."""
+
+    def __init__(self, recorder: Recorder):
+        self.recorder = recorder
+        self.records: dict[int, LeafRecord] = {}  # id(tensor) → record
+        self.all: list[LeafRecord] = []
+        self.by_root: dict[int, LeafRecord] = {}
+        self.proofs = 0
+        self.any_step = False
+
+    def leaf(self, t: Any, site: int, root: int) -> LeafRecord:
+        record = self.records.get(id(t))
+        if record is None or record.ref() is not t:
+            record = LeafRecord(len(self.all), t, site, root)
+            self.records[id(t)] = record
+            self.all.append(record)
+            self.by_root[root] = record
+            if len(self.records) > 4096:
+                self._sweep()
+        return record
+
+    def of(self, t: Any) -> LeafRecord:
+        """The record of a tensor that may not have been an op's input yet."""
+        entry = self.recorder.live.find(t) or self.recorder.live.make(t)
+        if entry.leaf is None:
+            entry.leaf = self.leaf(t, entry.site, entry.root)
+        record: LeafRecord = entry.leaf
+        return record
+
+    def _sweep(self) -> None:
+        for key in [k for k, r in self.records.items() if r.ref() is None]:
+            self.by_root.pop(self.records.pop(key).root, None)
+
+    # -- backward ----------------------------------------------------------------
+
+    def before_pass(self, site: int) -> list[tuple[LeafRecord, Any, tuple[int, int] | None]]:
+        """Notes each gradient as it stands; finds those that were used already."""
+        found = []
+        for record in self.records.values():
+            t = record.ref()
+            if t is None:
+                continue
+            grad = t.grad
+            if grad is None:
+                record.state = "none"
+                found.append((record, t, None))
+                continue
+            if record.state == "used" and self._is_zero(record, grad):
+                record.state = "zero"
+            elif record.state == "none":
+                record.state = "fresh"
+            if record.state == "used":
+                self._keep(record, grad)
+            found.append((record, t, (id(grad), grad._version)))
+        return found
+
+    def _is_zero(self, record: LeafRecord, grad: Any) -> bool:
+        """Whether it was zeroed by hand: measured, since there are many ways to do it."""
+        if record.after == (id(grad), grad._version):
+            return False
+        try:
+            return not bool(grad.detach().any())
+        except (RuntimeError, NotImplementedError):
+            return True
+
+    def _keep(self, record: LeafRecord, grad: Any) -> None:
+        if self.proofs < MAX_PROOFS and grad.numel() <= MAX_PROOF_ELEMENTS and record.stale_copy is None:
+            self.proofs += 1
+            record.stale_copy = grad.detach().clone()
+
+    def after_pass(
+        self, before: list[tuple[LeafRecord, Any, tuple[int, int] | None]], site: int
+    ) -> tuple[list[int], list[int], list[LeafRecord]]:
+        """Returns (parameters whose gradient changed, those whose used gradient was added
+        to, records of other leaves that changed)."""
+        accumulated, stale, others = [], [], []
+        for record, t, was in before:
+            grad = t.grad
+            if grad is None:
+                continue
+            now = (id(grad), grad._version)
+            if now == was:
+                continue
+            record.passes += 1
+            record.grad_site = site
+            record.read_since = False
+            if record.registered or record.optimizers:
+                accumulated.append(record.id)
+            else:
+                others.append(record)
+            if record.state in ("used", "stale"):
+                if record.state == "used":
+                    record.stale_site = site
+                record.state = "stale"
+                stale.append(record.id)
+            else:
+                record.state = "fresh"
+            record.after = now
+        return accumulated, stale, others
+
+    # -- steps -------------------------------------------------------------------
+
+    def states(self, records: list[LeafRecord]) -> dict[str, list[int]]:
+        """State → ids of these parameters, as their gradients stand now."""
+        found: dict[str, list[int]] = {}
+        for record in records:
+            t = record.ref()
+            if t is None:
+                continue
+            grad = t.grad
+            if grad is None:
+                record.state = "none"
+            elif record.state == "none":
+                record.state = "fresh"
+            elif record.state in ("stale", "used") and record.after != (id(grad), grad._version):
+                if self._is_zero(record, grad):
+                    record.state = "zero"
+                elif record.after is not None and record.after[0] != id(grad):
+                    record.state = "fresh"  # the user put another tensor there
+            found.setdefault(record.state, []).append(record.id)
+        return found
+
+    def stale_use(self, records: list[LeafRecord]) -> dict[str, Any] | None:
+        """Measures a sum of old and new gradients that is about to be used."""
+        bad = [r for r in records if r.state == "stale"]
+        if not bad:
+            return None
+        shown = next((r for r in bad if r.stale_copy is not None), bad[0])
+        data: dict[str, Any] = {
+            "parameters": [r.id for r in bad], "backward": shown.stale_site, "used_by": shown.used_site,
+        }  # fmt: skip
+        measured: dict[str, Any] = {"parameter": shown.id}
+        t = shown.ref()
+        if shown.stale_copy is not None and t is not None and t.grad is not None:
+            grad = t.grad.detach()
+            measured["norm"] = float(grad.norm())
+            measured["norm_without"] = float((grad - shown.stale_copy).norm())
+        return {"data": data, "measured": measured}
+
+    def used(self, records: list[LeafRecord], site: int) -> None:
+        self.any_step = True
+        for record in records:
+            if record.state in ("fresh", "stale", "zero", "used"):
+                t = record.ref()
+                if t is None or t.grad is None:
+                    continue
+                if record.state != "zero":
+                    record.state = "used"
+                    record.used_site = site
+                record.steps += 1
+                record.stale_copy = None
+                record.after = (id(t.grad), t.grad._version)
+
+    def zeroed(self, records: list[LeafRecord]) -> list[int]:
+        """Call before the gradients go. Returns the ids of those that were fresh."""
+        dropped = []
+        for record in records:
+            if record.state == "fresh":
+                t = record.ref()
+                if t is not None and t.grad is not None:
+                    dropped.append(record.id)
+            record.state = "zero"
+            record.stale_copy = None
+        return dropped
+
+    def rows(self) -> list[tuple[int, dict[str, Any]]]:
+        """(id, data) for the trace's parameter table."""
+        found = []
+        for record in self.all:
+            if not (record.registered or record.optimizers) and not record.passes and record.id > 200:
+                continue
+            t = record.ref()
+            grad = t.grad if t is not None else None
+            norm = None
+            if grad is not None and not grad.is_sparse and grad.device.type not in ("meta",):
+                try:
+                    norm = float(grad.detach().norm())
+                except RuntimeError:
+                    norm = None
+            if t is not None and not t.is_inference():
+                record.changed = record.changed or t._version != record.first_version
+                record.was_grad = bool(t.requires_grad)
+            shape, dtype, device = record.shape
+            found.append(
+                (
+                    record.id,
+                    {
+                        "name": record.name, "shape": shape, "dtype": dtype, "device": device,
+                        "requires_grad": record.was_grad, "module": record.module, "registered": record.registered,
+                        "optimizers": record.optimizers, "passes": record.passes, "steps": record.steps,
+                        "updates": record.updates, "changed": record.changed, "reads": record.reads,
+                        "grad": "none" if grad is None else record.state, "grad_norm": norm,
+                        "site": record.site or None,
+                    },
+                )
+            )  # fmt: skip
+        return found
+
+
+

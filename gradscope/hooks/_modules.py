@@ -1,0 +1,149 @@
+"""Names of modules, parameters and buffers, learned when a root module is first called."""
+
+from __future__ import annotations
+
+import inspect
+import weakref
+from types import FrameType
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import nn
+
+from gradscope.hooks._sites import kind_of
+
+if TYPE_CHECKING:
+    from gradscope.hooks._recorder import Recorder
+
+_NORMS = (nn.modules.batchnorm._NormBase,)
+_DROPOUTS = (nn.modules.dropout._DropoutNd,)
+
+
+class ModuleRecord:
+    __slots__ = ("cls", "id", "mode", "parent", "path", "ref", "root")
+
+    def __init__(self, id: int, m: nn.Module, path: str, root: int, parent: int | None):
+        self.id = id
+        self.ref = weakref.ref(m)
+        self.path = path
+        self.root = root
+        self.parent = parent
+        self.cls = type(m).__name__
+        self.mode = mode_sensitive(m)
+
+
+def mode_sensitive(m: nn.Module) -> str | None:
+    """ "dropout" or "norm" where train and eval differ for this module."""
+    if isinstance(m, _DROPOUTS):
+        return "dropout" if m.p > 0 else None
+    if isinstance(m, _NORMS):
+        return "norm" if m.track_running_stats and m.running_mean is not None else None
+    if isinstance(m, nn.MultiheadAttention):
+        return "dropout" if m.dropout > 0 else None
+    if isinstance(m, nn.RNNBase):
+        return "dropout" if m.dropout > 0 and m.num_layers > 1 else None
+    return None
+
+
+class ModuleTable:
+    """Module → record; `current` is the innermost module being called, -1 outside."""
+
+    def __init__(self, recorder: Recorder):
+        self.recorder = recorder
+        self.records: dict[int, ModuleRecord] = {}
+        self.count = 0
+        self.current = -1
+        self.stack: list[int] = []
+        self._buffers: dict[int, tuple[Any, int]] = {}
+
+    def find(self, m: nn.Module) -> ModuleRecord | None:
+        record = self.records.get(id(m))
+        return record if record is not None and record.ref() is m else None
+
+    def buffer_owner(self, t: Any) -> int | None:
+        known = self._buffers.get(id(t))
+        return known[1] if known is not None and known[0]() is t else None
+
+    def register_root(self, m: nn.Module, frame: FrameType | None, site: int) -> ModuleRecord:
+        """Names `m`, or the larger module it is part of where the caller holds one."""
+        top, name = self._top(m, frame)
+        found = self.find(top)
+        if found is None:
+            self._register(top, name, site)
+        record = self.find(m)
+        if record is None:  # not below its supposed top after all
+            self._register(m, name if top is m else "", site)
+            record = self.find(m)
+        assert record is not None
+        return record
+
+    def _top(self, m: nn.Module, frame: FrameType | None) -> tuple[nn.Module, str]:
+        """The largest module in the callers' variables that holds `m`, and its variable."""
+        best, best_name, best_size = m, "", 0
+        depth = 0
+        while frame is not None and depth < 12:
+            code = frame.f_code
+            if kind_of(code.co_filename, self.recorder.sites.main) == "user":
+                for name, candidate in module_variables(frame):
+                    if candidate is m and not best_name:
+                        best_name = name
+                    if candidate is best and best is not m and not best_name:
+                        best_name = name
+                    size = 0
+                    for size, sub in enumerate(candidate.modules(), 1):  # noqa: B007
+                        if size > 5000:
+                            break
+                    if size > best_size and candidate is not m and any(s is m for s in candidate.modules()):
+                        best, best_name, best_size = candidate, name, size
+            frame = frame.f_back
+            depth += 1
+        return best, best_name if best_name != "self" else ""
+
+    def _register(self, root: nn.Module, name: str, site: int) -> None:
+        recorder = self.recorder
+        root_id = self.count
+        by_path: dict[str, int] = {}
+        for path, m in root.named_modules():
+            known = self.find(m)
+            if known is not None and path:
+                by_path[path] = known.id
+                continue
+            record = ModuleRecord(self.count, m, path, root_id, by_path.get(path.rpartition(".")[0]) if path else None)
+            self.count += 1
+            by_path[path] = record.id
+            self.records[id(m)] = record
+            recorder.writer.add(
+                "module", record.id, path, record.cls, root_id, record.parent, name if not path else "", site or None
+            )
+            for own, p in m.named_parameters(recurse=False):
+                leaf = recorder.ledger.of(p)
+                if not leaf.registered:
+                    leaf.registered = True
+                    leaf.module = record.id
+                    leaf.name = f"{path}.{own}" if path else own
+            for _, b in m.named_buffers(recurse=False):
+                self._buffers[id(b)] = (weakref.ref(b), record.id)
+
+
+def module_variables(frame: FrameType) -> list[tuple[str, nn.Module]]:
+    """Variables of a frame that hold modules. Leaves the frame as it was: reading
+    `f_locals` of a function makes a copy that would keep the user's tensors alive."""
+    local = frame.f_locals
+    found = [(k, v) for k, v in list(local.items()) if isinstance(v, nn.Module)]
+    if frame.f_code.co_flags & inspect.CO_OPTIMIZED and type(local) is dict:
+        local.clear()
+    if frame.f_globals is not local:
+        found += [(k, v) for k, v in list(frame.f_globals.items()) if isinstance(v, nn.Module)]
+    return found
+
+
+def tensor_variables(frame: FrameType, wanted: dict[int, Any]) -> dict[int, str]:
+    """id → variable name for tensors in `wanted` (id → tensor) held by this frame."""
+    found: dict[int, str] = {}
+    local = frame.f_locals
+    for name, v in list(local.items()):
+        if isinstance(v, torch.Tensor) and wanted.get(id(v)) is v:
+            found.setdefault(id(v), name)
+    if frame.f_code.co_flags & inspect.CO_OPTIMIZED and type(local) is dict:
+        local.clear()
+    return found

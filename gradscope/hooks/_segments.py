@@ -1,0 +1,329 @@
+"""The segment being recorded, and how a finished one is stored: each distinct graph
+and each distinct list of events once, then a small row per segment."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass, field
+from time import perf_counter
+from typing import Any
+
+from gradscope.hooks._learn import EARLIER, INPUT, INTERNAL, LEAF, OUTSIDE, Template
+from gradscope.hooks._values import Metas
+from gradscope.store import TraceWriter, pack
+
+MAX_STORED_GRAPHS = 500  # a program whose every step is another graph fills no disk
+
+
+@dataclass(slots=True)
+class External:
+    """A value that came into the segment from outside."""
+
+    kind: str
+    parameter: int | None
+    module: int | None
+    origin: tuple[int, int] | None  # (segment serial, value index)
+    site: int
+    node_name: str | None  # name of its grad_fn, where it carries a graph
+
+
+@dataclass(slots=True)
+class Row:
+    """One op as noted when it ran."""
+
+    template: int
+    site: int
+    module: int
+    region: int
+    ins: tuple[int, ...]
+    outs: tuple[int, ...]
+    written: tuple[int, ...]
+    first: int  # sequence number before the call
+
+
+@dataclass(slots=True)
+class Segment:
+    serial: int
+    started: float
+    ops: list[Row] = field(default_factory=list)
+    metas: list[int] = field(default_factory=list)  # per value
+    makers: list[int] = field(default_factory=list)  # per value: op index or -1
+    roots: list[int] = field(default_factory=list)  # per value: names its memory
+    externals: dict[int, External] = field(default_factory=dict)
+    outside: list[str] = field(default_factory=list)  # names of nodes from before, not behind a value
+    events: list[tuple[Any, ...]] = field(default_factory=list)
+    volatile: list[dict[str, Any]] = field(default_factory=list)
+    hash: int = 0
+    passes: int = 0
+    freed_at: int = 0  # ops before this index: their graph was freed by a backward
+    nodes: bool = False  # a node was built
+    calls: set[int] = field(default_factory=set)  # sites of outermost module calls
+    numbers: dict[str, float] = field(default_factory=dict)
+    looked: bool = True
+
+    def new_value(self, meta: int, maker: int, root: int) -> int:
+        self.metas.append(meta)
+        self.roots.append(root)
+        self.makers.append(maker)
+        return len(self.metas) - 1
+
+    def op_before(self, number: int) -> int:
+        """Index of the op that was running when the node with this number was made."""
+        ops = self.ops
+        return bisect_right(ops, number, key=lambda row: row.first) - 1
+
+
+class SegmentStore:
+    """Turns segments into rows."""
+
+    def __init__(self, writer: TraceWriter, metas: Metas, templates: list[Template]):
+        self.writer = writer
+        self.metas = metas
+        self.templates = templates
+        self.graphs: dict[tuple[int, int], int] = {}
+        self.event_lists: dict[int, int] = {}
+        self.distinct: set[int] = set()
+        self.graph_of: dict[int, int] = {}  # recent segment serial → graph id
+        self.rows = 0
+        self.last: list[Any] | None = None  # the segment row that may still be repeated
+        self.began = perf_counter()
+
+    def store(self, segment: Segment, is_step: bool) -> tuple[bool, int]:
+        """Writes what is new of `segment`. Returns (nothing was new, hash of its events)."""
+        graph: int | None = None
+        new = False
+        if segment.looked and segment.ops:
+            key = (segment.hash, len(segment.ops))
+            graph = self.graphs.get(key)
+            if graph is None:
+                new = True
+                graph = len(self.graphs) + 1
+                self.graphs[key] = graph
+                if segment.nodes:
+                    self.distinct.add(self._structure(segment))
+                if graph <= MAX_STORED_GRAPHS:
+                    self._write_graph(graph, segment)
+            self.graph_of[segment.serial] = graph
+            if len(self.graph_of) > 256:
+                del self.graph_of[next(iter(self.graph_of))]
+        ekey = hash(tuple(segment.events))
+        events = None
+        if segment.events:
+            events = self.event_lists.get(ekey)
+            if events is None:
+                new = True
+                events = len(self.event_lists) + 1
+                self.event_lists[ekey] = events
+                if events <= 4 * MAX_STORED_GRAPHS:
+                    self.writer.add_all(
+                        "event",
+                        (
+                            (events, i, kind, site or None, position, pack({**_thaw(data), **extra}))
+                            for i, ((kind, site, position, data), extra) in enumerate(
+                                zip(segment.events, segment.volatile, strict=True)
+                            )
+                        ),
+                    )
+        self._row(segment, graph, events, is_step)
+        return not new, ekey
+
+    def _structure(self, segment: Segment) -> int:
+        """Hash of the autograd graph alone: what was built where, without what it was fed."""
+        built = [
+            (row.template, row.site, tuple(v for v in row.ins if segment.makers[v] >= 0))
+            for row in segment.ops
+            if self.templates[row.template].nodes
+        ]
+        return hash(tuple(built))
+
+    def _row(self, segment: Segment, graph: int | None, events: int | None, is_step: bool) -> None:
+        duration = perf_counter() - segment.started
+        numbers = pack(segment.numbers) if segment.numbers else None
+        last = self.last
+        if last is not None and last[1] == graph and last[2] == events and last[5] == is_step and not numbers:
+            last[4] += duration
+            last[6] += 1
+        else:
+            self.rows += 1
+            last = self.last = [
+                self.rows, graph, events, segment.started - self.began, duration, is_step, 1, numbers,
+            ]  # fmt: skip
+        if self.writer.due() or self.rows < 8:
+            self.flush()
+
+    def flush(self) -> None:
+        if self.last is not None:
+            self.writer.add("segment", *self.last)
+        self.writer.commit()
+
+    def _write_graph(self, graph: int, segment: Segment) -> None:
+        rows = GraphRows(graph, segment, self.metas, self.templates, self.graph_of)
+        writer = self.writer
+        writer.add("graph", graph, len(rows.ops), len(rows.nodes))
+        writer.add_all("op", rows.ops)
+        writer.add_all("value", rows.values)
+        writer.add_all("node", rows.nodes)
+
+
+class GraphRows:
+    """Expands the templates of a segment into op, value and node rows."""
+
+    def __init__(
+        self, graph: int, segment: Segment, metas: Metas, templates: list[Template], graph_of: dict[int, int]
+    ):
+        self.graph = graph
+        self.segment = segment
+        self.ops: list[tuple[Any, ...]] = []
+        self.values: list[tuple[Any, ...]] = []
+        self.nodes: list[tuple[Any, ...]] = []
+        self._value_node: dict[int, int] = {}
+        self._leaf_node: dict[int, int] = {}
+        self._op_nodes: list[int] = []  # op → index of its first node
+        self._outside: dict[int, int] = {}
+        alias: dict[int, tuple[int, bool]] = {}
+        position: dict[int, int] = {}
+        for index, row in enumerate(segment.ops):
+            template = templates[row.template]
+            base = self._reserve(index, row, template)
+            fresh = [v for v in dict.fromkeys(row.outs + row.written) if segment.makers[v] == index]
+            for place, value in enumerate(fresh):
+                position[value] = place
+                if place < len(template.outputs) and template.outputs[place] >= 0:
+                    self._value_node[value] = base + template.outputs[place]
+                elif place < len(template.outputs) and template.outputs[place] == -1:
+                    self._pass_on(value, row, template, place)
+                if place < len(template.alias) and (source := template.alias[place]) is not None:
+                    alias[value] = (row.ins[source[0]], source[1])
+            writes = tuple(row.ins[i] for i in template.writes)
+            self.ops.append(
+                (
+                    graph, index, template.name, row.site, row.module if row.module >= 0 else None,
+                    row.region if row.region >= 0 else None, pack(row.ins), pack(row.outs),
+                    pack(list(range(base, base + len(template.nodes)))), template.cut,
+                    pack(writes) if writes else None, pack(row.written) if row.written else None,
+                    template.extra or None,
+                )
+            )  # fmt: skip
+        for value, meta in enumerate(segment.metas):
+            self._value_row(value, metas, meta, alias, position, graph_of)
+        self.nodes.sort(key=lambda row: row[1])
+
+    def _pass_on(self, value: int, row: Row, template: Template, place: int) -> None:
+        """An output without a node of its own carries its input's (`x.to(same)`, `detach_` has none)."""
+        if template.cut is None and place < len(template.alias) and (source := template.alias[place]) is not None:
+            node = self._value_node.get(row.ins[source[0]])
+            if node is not None and not source[1]:
+                self._value_node[value] = node
+
+    def _reserve(self, index: int, row: Row, template: Template) -> int:
+        """Gives the op's nodes their numbers, so that edges may point both ways."""
+        targets = []
+        for _, _, edges in template.nodes:
+            for kind, a, b, _nr in edges:
+                if kind == INPUT:
+                    targets.append((kind, row.ins[a], 0))
+                elif kind == LEAF:
+                    targets.append((kind, a, 0))
+                elif kind == OUTSIDE:
+                    targets.append((kind, a, b))
+        for kind, a, _b in targets:
+            if kind == OUTSIDE:
+                self._outside_node(a)
+            else:
+                self._node_of(a)
+        base = len(self.nodes)
+        self._op_nodes.append(base)
+        for k, (name, _number, edges) in enumerate(template.nodes):
+            resolved = []
+            for kind, a, b, input_nr in edges:
+                if kind == INTERNAL:
+                    target = base + a
+                elif kind == INPUT:
+                    target = self._node_of(row.ins[a])
+                elif kind == EARLIER:
+                    target = self._op_nodes[a] + b
+                elif kind == OUTSIDE:
+                    target = self._outside_node(a)
+                else:
+                    target = self._node_of(a)
+                resolved.append((target, input_nr))
+            self.nodes.append((self.graph, base + k, name, index, pack(resolved), row.site, None, None))
+        return base
+
+    def _node_of(self, value: int) -> int:
+        """The node a gradient of this value flows into; made for leaves and carried graphs."""
+        node = self._value_node.get(value)
+        if node is None:
+            node = self._leaf_node.get(value)
+        if node is None:
+            external = self.segment.externals.get(value)
+            node = self._leaf_node[value] = len(self.nodes)
+            name = external.node_name if external is not None and external.node_name else "AccumulateGrad"
+            is_leaf = name == "AccumulateGrad"
+            parameter = external.parameter if external is not None else None
+            self.nodes.append(
+                (self.graph, node, name, None, "[]", (external.site or None) if external else None,
+                 value if is_leaf else None, parameter)
+            )  # fmt: skip
+            if not is_leaf:
+                self._value_node[value] = node
+        return node
+
+    def _outside_node(self, number: int) -> int:
+        node = self._outside.get(number)
+        if node is None:
+            node = self._outside[number] = len(self.nodes)
+            self.nodes.append((self.graph, node, self.segment.outside[number], None, "[]", None, None, None))
+        return node
+
+    def _value_row(
+        self,
+        value: int,
+        metas: Metas,
+        meta: int,
+        alias: dict[int, tuple[int, bool]],
+        position: dict[int, int],
+        graph_of: dict[int, int],
+    ) -> None:
+        shown = metas.table[meta]
+        external = self.segment.externals.get(value)
+        maker = self.segment.makers[value]
+        origin = None
+        if external is not None and external.origin is not None:
+            source = graph_of.get(external.origin[0])
+            origin = pack((source, external.origin[1])) if source is not None else None
+        source_value, hidden = alias.get(value, (None, False))
+        self.values.append(
+            (
+                self.graph, value, external.kind if external else "intermediate", pack(shown.shape), shown.dtype,
+                shown.device, shown.requires_grad, shown.is_leaf, maker if maker >= 0 else None,
+                position.get(value, 0), source_value, hidden,
+                self._value_node.get(value), external.parameter if external else None,
+                external.module if external else None, origin,
+                (external.site if external else self.segment.ops[maker].site) or None,
+            )
+        )  # fmt: skip
+
+
+def freeze(data: Any) -> Any:
+    """Hashable form of an event's data."""
+    if isinstance(data, dict):
+        return ("d", tuple((k, freeze(v)) for k, v in data.items()))
+    if isinstance(data, (list, tuple)):
+        return ("l", tuple(freeze(v) for v in data))
+    return data
+
+
+def _thaw_one(data: Any) -> Any:
+    if type(data) is tuple:
+        kind, items = data
+        if kind == "d":
+            return {k: _thaw_one(v) for k, v in items}
+        return [_thaw_one(v) for v in items]
+    return data
+
+
+def _thaw(data: Any) -> dict[str, Any]:
+    found = _thaw_one(data)
+    return found if isinstance(found, dict) else {}
+

@@ -1,0 +1,149 @@
+"""Call sites, interned as a tree of (code, f_lasti): one dictionary look-up per frame."""
+
+from __future__ import annotations
+
+import linecache
+import os
+import site as python_site
+import sys
+import sysconfig
+from pathlib import Path
+from types import CodeType, FrameType
+
+import torch
+
+from gradscope.store import TraceWriter
+
+_PACKAGE = str(Path(__file__).resolve().parent.parent) + os.sep
+_TORCH = str(Path(torch.__file__).resolve().parent) + os.sep
+_LIBRARY = tuple(
+    {
+        os.path.realpath(path) + os.sep
+        for path in [
+            *sysconfig.get_paths().values(),
+            *python_site.getsitepackages(),
+            python_site.getusersitepackages(),
+        ]
+        if path and os.path.basename(path) not in ("bin", "data", "scripts") and "python" in path.lower()
+    }
+)
+_OWN_USER_FILES = (_PACKAGE + "rules" + os.sep,)  # the rules' examples are programs under watch
+
+
+def kind_of(path: str, main: str | None = None) -> str:
+    """"own" (gradscope's frames, never shown), "torch", "library" or "user"."""
+    if path.startswith(_TORCH):
+        return "torch"
+    if path.startswith(_PACKAGE) and not path.startswith(_OWN_USER_FILES):
+        return "own"
+    if main is not None and path == main:
+        return "user"
+    if path.startswith("<") and not path.startswith(("<ipython", "<string", "<stdin", "<doctest", "<cell")):
+        return "library"
+    if path.startswith(_OWN_USER_FILES):
+        return "user"
+    return "library" if path.startswith(_LIBRARY) else "user"
+
+
+class SiteNode:
+    """One frame position below its parent."""
+
+    __slots__ = ("children", "id", "kind")
+
+    def __init__(self, id: int, kind: str):
+        self.id = id
+        self.kind = kind
+        self.children: dict[tuple[int, int], SiteNode] = {}
+
+
+class SiteTree:
+    """Interns stacks and writes each new site to the trace once."""
+
+    def __init__(self, writer: TraceWriter, main: str | None):
+        self.writer = writer
+        self.main = main
+        self.root = SiteNode(0, "own")
+        self.anchors: dict[int, SiteNode] = {}  # id of a live frame → the site it stands at
+        self.nodes: list[SiteNode] = [self.root]
+        self.users: list[int] = [0]  # site → its innermost frame in the user's code
+        self.places: list[tuple[str, int, str]] = [("", 0, "")]  # site → (path, line, function)
+        self._codes: dict[int, CodeType] = {}  # keeps each code alive, so that its id stays its own
+        self._files: dict[str, tuple[int, str]] = {}
+        self._kinds: dict[int, str] = {}
+
+    def current(self, frame: FrameType | None) -> int:
+        """The id of the stack that ends in `frame`."""
+        path = []
+        anchors = self.anchors
+        node = self.root
+        while frame is not None:
+            anchored = anchors.get(id(frame))
+            if anchored is not None:
+                node = anchored
+                break
+            path.append((frame.f_code, frame.f_lasti))
+            frame = frame.f_back
+        for code, lasti in reversed(path):
+            child = node.children.get((id(code), lasti))
+            if child is None:
+                child = self._add(node, code, lasti)
+            node = child
+        return node.id
+
+    def anchor(self, frame: FrameType) -> None:
+        """Fixes the site of a frame that stays where it is until `release`."""
+        self.anchors[id(frame)] = self.nodes[self.current(frame)]
+
+    def release(self, frame: FrameType) -> None:
+        self.anchors.pop(id(frame), None)
+
+    def _add(self, parent: SiteNode, code: CodeType, lasti: int) -> SiteNode:
+        self._codes[id(code)] = code
+        file, kind = self._file(code.co_filename)
+        if kind == "own" or code.co_filename.endswith(os.path.join("torch", "overrides.py")):
+            # Our frames (and the detour torch takes for us) are no part of the user's stack.
+            parent.children[id(code), lasti] = parent
+            return parent
+        positions = list(code.co_positions())
+        line, end_line, column, end_column = (
+            positions[lasti // 2] if 0 <= lasti // 2 < len(positions) else (None, None, None, None)
+        )
+        line = line or code.co_firstlineno
+        node = SiteNode(len(self.nodes), kind)
+        self.nodes.append(node)
+        name = code.co_qualname if hasattr(code, "co_qualname") else code.co_name
+        self.users.append(node.id if kind == "user" else self.users[parent.id])
+        self.places.append((code.co_filename, line, name))
+        parent.children[id(code), lasti] = node
+        start, end = self._columns(code.co_filename, line, end_line or line, column, end_column)
+        self.writer.add("site", node.id, parent.id or None, file, line, start, end_line or line, end, name)
+        return node
+
+    @staticmethod
+    def _columns(path: str, line: int, end_line: int, start: int | None, end: int | None) -> tuple[int, int]:
+        """Byte offsets → characters, from 1, end exclusive; the whole line where unknown."""
+        first = linecache.getline(path, line)
+        last = linecache.getline(path, end_line)
+        if start is None or end is None:
+            return len(first) - len(first.lstrip()) + 1, max(len(last.rstrip()), 1) + 1
+        if not first.isascii():
+            start = len(first.encode()[:start].decode(errors="ignore"))
+        if not last.isascii():
+            end = len(last.encode()[:end].decode(errors="ignore"))
+        return start + 1, end + 1
+
+    def _file(self, path: str) -> tuple[int, str]:
+        known = self._files.get(path)
+        if known is None:
+            absolute = path if path.startswith("<") else os.path.realpath(path)
+            kind = kind_of(absolute, self.main)
+            known = self._files[path] = (len(self._files) + 1, kind)
+            if kind != "own":
+                source = "".join(linecache.getlines(path)) or None if kind == "user" else None
+                shown = path if path.startswith("<") else os.path.abspath(path)
+                self.writer.add("file", known[0], shown, kind, source)
+        return known
+
+    def here(self, depth: int = 1) -> int:
+        """The site of the caller, `depth` frames out."""
+        return self.current(sys._getframe(depth + 1))

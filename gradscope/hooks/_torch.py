@@ -1,0 +1,40 @@
+"""Every private name of torch that gradscope uses, checked when it starts.
+
+Tested with torch 2.13. If a release moves one, this file says which.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+import torch.autograd.graph as autograd_graph
+from torch import _C
+
+from gradscope.model import GradscopeError
+
+try:
+    sequence_number = _C._autograd._get_sequence_nr  # next number of this thread's new nodes
+    push_mode = _C._push_on_torch_function_stack
+    pop_mode = _C._pop_torch_function_stack
+    mode_at = _C._get_function_stack_at
+    mode_count = _C._len_torch_function_stack
+    run_backward = autograd_graph._engine_run_backward
+    set_grad_enabled = _C._set_grad_enabled
+    DisableTorchFunction = _C.DisableTorchFunction
+except AttributeError as missing:
+    raise GradscopeError(f"this torch ({torch.__version__}) lacks what gradscope needs: {missing}") from None
+
+# AccumulateGrad nodes carry this instead of a number of their own.
+LEAF_SEQUENCE = (1 << 64) - 1
+
+
+def backward_doors() -> list[Any]:
+    """The modules in which the name of the one way into the engine is bound."""
+    return [m for m in (autograd_graph, torch.autograd) if getattr(m, "_engine_run_backward", None) is not None]
+
+
+def sequence_of(node: Any) -> int:
+    """The creation number of a grad_fn, -1 for leaves."""
+    number = int(node._sequence_nr())
+    return -1 if number == LEAF_SEQUENCE else number

@@ -1,0 +1,108 @@
+"""Which tensor is which value: live tensors by id, checked through a weak reference.
+
+Nothing here keeps a tensor alive.
+"""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+_KNOWN_TYPES: dict[type, bool] = {
+    Tensor: True, torch.nn.Parameter: True, int: False, float: False, bool: False, str: False,
+    type(None): False, tuple: False, list: False, dict: False, torch.dtype: False, torch.device: False,
+}  # fmt: skip
+
+
+def is_tensor_type(cls: type) -> bool:
+    known = _KNOWN_TYPES.get(cls)
+    if known is None:
+        known = _KNOWN_TYPES[cls] = issubclass(cls, Tensor)
+    return known
+
+
+def find_tensors(arguments: Any, found: list[Any], depth: int = 0) -> None:
+    """Appends every tensor in nested lists, tuples and dicts."""
+    if isinstance(arguments, dict):
+        arguments = arguments.values()
+    for item in arguments:
+        cls = type(item)
+        if is_tensor_type(cls):
+            found.append(item)
+        elif (cls is tuple or cls is list or isinstance(item, (tuple, list, dict))) and depth < 4 and item:
+            find_tensors(item, found, depth + 1)
+
+
+class Meta(NamedTuple):
+    """What is shown of a tensor: interned, so that an op notes one number."""
+
+    dtype: str
+    shape: tuple[int, ...]
+    requires_grad: bool
+    is_leaf: bool
+    device: str
+
+
+class Metas:
+    def __init__(self) -> None:
+        self.table: list[Meta] = []
+        self.structs: list[int] = []  # meta → number of the same without sizes
+        self._ids: dict[tuple[Any, ...], int] = {}
+        self._struct_ids: dict[tuple[Any, ...], int] = {}
+
+    def of(self, t: Any, is_leaf: bool) -> int:
+        key = (t.dtype, t.shape, t.requires_grad, t.device, is_leaf)
+        try:
+            found = self._ids.get(key)
+        except TypeError:  # nested or symbolic sizes
+            key = (t.dtype, str(t.size() if not t.is_nested else "nested"), t.requires_grad, t.device, is_leaf)
+            found = self._ids.get(key)
+        if found is None:
+            shape: tuple[int, ...] = tuple(int(n) for n in key[1]) if not isinstance(key[1], str) else ()
+            struct = (key[0], len(shape), key[2], key[3], is_leaf)
+            self.structs.append(self._struct_ids.setdefault(struct, len(self._struct_ids)))
+            found = self._ids[key] = len(self.table)
+            self.table.append(
+                Meta(str(t.dtype).removeprefix("torch."), shape, bool(t.requires_grad), is_leaf, str(t.device))
+            )
+        return found
+
+
+class Live:
+    """One live tensor as the current segment knows it."""
+
+    __slots__ = ("hidden", "index", "leaf", "meta", "module", "ref", "root", "serial", "site")
+
+    def __init__(self, t: Any):
+        self.ref = weakref.ref(t)
+        self.index = -1  # value index in segment `serial`
+        self.serial = -1
+        self.meta = -1
+        self.site = 0  # where it was made or first seen
+        self.leaf: Any = None  # LeafRecord of a leaf that requires grad
+        self.module = -1  # owner of a buffer
+        self.root = id(self)  # names the memory: views and aliases share it
+        self.hidden = False  # shares memory, not the version counter
+
+
+class LiveTable(dict[int, Live]):
+    """id(tensor) → Live. Entries of dead tensors go when the table has doubled."""
+
+    _limit = 4096
+
+    def find(self, t: Any) -> Live | None:
+        entry = self.get(id(t))
+        return entry if entry is not None and entry.ref() is t else None
+
+    def make(self, t: Any) -> Live:
+        entry = self[id(t)] = Live(t)
+        return entry
+
+    def sweep(self) -> None:
+        if len(self) > self._limit:
+            for key in [key for key, entry in self.items() if entry.ref() is None]:
+                del self[key]
+            self._limit = max(4096, 2 * len(self))

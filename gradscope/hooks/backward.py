@@ -1,0 +1,118 @@
+"""Watches backward passes at the one door into the engine.
+
+`Tensor.backward`, `autograd.backward` and `autograd.grad` all go through
+`_engine_run_backward` (torch/autograd/graph.py); its name is bound in two modules.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from time import perf_counter
+from typing import Any
+
+import torch
+
+from gradscope.hooks import Hook
+from gradscope.hooks import _torch as private
+from gradscope.hooks._errors import examine, note_error
+
+
+class Backward(Hook):
+    order = 40
+
+    def install(self) -> None:
+        for door in private.backward_doors():
+            self.patch(door, "_engine_run_backward", self._door(door._engine_run_backward))
+
+    def _door(self, engine: Any) -> Any:
+        recorder = self.recorder
+
+        def _engine_run_backward(t_outputs: Any, *args: Any, **kwargs: Any) -> Any:
+            if recorder.depth or threading.get_ident() != recorder.thread:
+                return engine(t_outputs, *args, **kwargs)
+            began = perf_counter()
+            note = None
+            recorder.paused += 1
+            recorder.depth += 1  # a proof goes through this door too
+            try:
+                with private.DisableTorchFunction():
+                    note = self._before(t_outputs, args, kwargs, sys._getframe(1))
+            except Exception as error:
+                recorder.fault("recording a backward", error)
+            recorder.own_time += perf_counter() - began
+            failed: BaseException | None = None
+            try:
+                return engine(t_outputs, *args, **kwargs)
+            except BaseException as error:
+                failed = error
+                raise
+            finally:
+                began = perf_counter()
+                if note is not None:
+                    try:
+                        with private.DisableTorchFunction():
+                            self._after(note, t_outputs, failed, sys._getframe(1))
+                    except Exception as error:
+                        recorder.fault("recording a backward", error)
+                recorder.depth -= 1
+                recorder.paused -= 1
+                recorder.own_time += perf_counter() - began
+
+        return _engine_run_backward
+
+    def _before(self, t_outputs: Any, args: Any, kwargs: Any, frame: Any) -> dict[str, Any]:
+        recorder = self.recorder
+        site = recorder.sites.current(frame)
+        accumulate = kwargs.get("accumulate_grad", False)
+        inputs = args[3] if len(args) > 3 else kwargs.get("inputs", ())
+        looked = recorder.segment.looked
+        for follow in recorder.before_pass:
+            follow(t_outputs, args, site, bool(accumulate), frame)
+        return {
+            "site": site,
+            "roots": [recorder.value(t, site).index for t in t_outputs if isinstance(t, torch.Tensor)] if looked else [],
+            "inputs": [recorder.value(t, site).index for t in inputs if isinstance(t, torch.Tensor)]
+            if looked and inputs
+            else [],
+            "retain": bool(args[1]) if len(args) > 1 else False,
+            "create": bool(args[2]) if len(args) > 2 else False,
+            "accumulate": bool(accumulate),
+            "before": recorder.ledger.before_pass(site) if accumulate else [],
+            "number": private.sequence_number(),
+        }
+
+    def _after(self, note: dict[str, Any], t_outputs: Any, failed: BaseException | None, frame: Any) -> None:
+        recorder = self.recorder
+        site = note["site"]
+        recorder.passes += 1
+        accumulated, stale, others = recorder.ledger.after_pass(note["before"], site)
+        leaves = []
+        for record in others:
+            t = record.ref()
+            if t is not None and recorder.segment.looked:
+                grad = t.grad
+                leaves.append(
+                    {
+                        "value": recorder.value(t, site).index, "bytes": grad.numel() * grad.element_size(),
+                        "shape": list(t.shape), "record": record.id if record.passes > 1 else None,
+                    }
+                )  # fmt: skip
+        segment = recorder.segment
+        if failed is not None:
+            more = examine(recorder, [t for t in t_outputs if isinstance(t, torch.Tensor)], str(failed))
+            more["roots"] = note["roots"]
+            note_error(recorder, "backward", "backward", failed, t_outputs, {}, frame, more)
+        else:
+            segment.passes += 1
+            if not note["retain"]:
+                segment.freed_at = len(segment.ops)
+            data = {
+                "call": "backward" if note["accumulate"] else "grad", "roots": note["roots"],
+                "retain_graph": note["retain"], "create_graph": note["create"], "inputs": note["inputs"],
+                "accumulated": accumulated, "leaves": leaves, "stale": stale, "unlooked": not segment.looked,
+            }  # fmt: skip
+            recorder.emit("backward", site, data, **{"pass": recorder.passes})
+            recorder.pass_log.append((note["number"], site, note["retain"], segment.serial, tuple(note["roots"])))
+        for follow in recorder.after_pass:
+            follow(site, failed)

@@ -1,0 +1,297 @@
+"""Watches every torch call of the user's thread through a TorchFunctionMode.
+
+It sees the call as the user wrote it, above autograd, so an output already has its
+grad_fn. Attributes (`.data`, `.grad`, `requires_grad`) come as the descriptor's
+`__get__` and `__set__`.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from time import perf_counter
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.overrides import TorchFunctionMode
+
+from gradscope.hooks import Hook
+from gradscope.hooks import _torch as private
+from gradscope.hooks._errors import note_error
+
+sequence_number = private.sequence_number
+
+SKIPPED_NAMES = {
+    "size", "dim", "numel", "stride", "is_contiguous", "element_size", "get_device", "storage_offset", "ndimension",
+    "nelement", "is_floating_point", "is_complex", "is_inference", "is_nonzero", "data_ptr", "untyped_storage",
+    "storage", "__len__", "__hash__", "__repr__", "__format__", "__dir__", "__reduce_ex__", "__deepcopy__",
+    "backward", "register_hook", "retain_grad", "is_shared", "share_memory_", "is_pinned", "has_names",
+    "is_same_size", "is_set_to", "_is_view", "is_signed", "is_conj", "is_neg", "get_default_dtype",
+    "set_grad_enabled", "_record_function_enter_new", "allclose", "equal", "is_tensor", "__contains__", "__cuda_array_interface__",
+    "is_storage", "result_type", "can_cast", "set_default_dtype", "manual_seed", "_set_grad_enabled",
+    "register_post_accumulate_grad_hook", "typename", "_make_subclass", "_register_hook_dict", "is_coalesced",
+}  # fmt: skip
+
+
+# Calls that hand the memory to another library.
+EXPOSING = {"numpy", "__array__", "from_numpy", "__dlpack__"}
+
+
+class FunctionMode(TorchFunctionMode):
+    """The eye. `special` maps a torch function to its own handler, the rest are ops."""
+
+    def __init__(self, hook: Functions):
+        super().__init__()
+        self.hook = hook
+        self.recorder = hook.recorder
+        self.special = hook.special
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        recorder = self.recorder
+        if recorder.paused:
+            return func(*args, **kwargs) if kwargs else func(*args)
+        handler = self.special.get(func)
+        if handler is None:
+            handler = self.hook.classify(func)
+        if handler is False:
+            return func(*args, **kwargs) if kwargs else func(*args)
+        if handler is not True and handler is not None and not isinstance(handler, str):
+            return handler(func, types, args, kwargs or {}, sys._getframe(1))
+        first = sequence_number()
+        watch = self.hook.before_write
+        if watch is not None and handler.endswith("_"):
+            watch(handler, args, kwargs, sys._getframe(1))
+        try:
+            result = func(*args, **kwargs) if kwargs else func(*args)
+        except Exception as error:
+            note_error(recorder, "op", handler, error, args, kwargs, sys._getframe(1))
+            raise
+        began = perf_counter()
+        try:
+            if len(types) > 0 and self.hook.foreign(types):
+                with private.DisableTorchFunction():
+                    recorder.op(handler, args, kwargs, result, first, sys._getframe(1))
+            else:
+                recorder.op(handler, args, kwargs, result, first, sys._getframe(1))
+            if handler in EXPOSING and self.hook.after_expose is not None:
+                self.hook.after_expose(handler, args, result, sys._getframe(1))
+        except Exception as error:
+            recorder.fault(f"recording {handler}", error)
+        recorder.own_time += perf_counter() - began
+        return result
+
+
+class Functions(Hook):
+    """Installs the mode; it goes below modes the user pushes later, above those before."""
+
+    order = 90  # last in, first out: everything else stands when ops begin to be seen
+
+    def __init__(self, recorder: Any):
+        super().__init__(recorder)
+        self.special: dict[Any, Any] = {}
+        self.before_write: Callable[..., None] | None = None
+        self.after_expose: Callable[..., None] | None = None
+        self.hooks_seen = False  # the user registered a hook on a tensor
+        self.mode = FunctionMode(self)
+        self._foreign: dict[type, bool] = {Tensor: False, torch.nn.Parameter: False}
+        self._known: dict[Any, str] = {}
+        self.on = False
+        recorder.functions = self
+        handlers = {
+            "data": self._read_data, "grad": self._read_grad, "requires_grad": self._skip, "T": None, "mT": None,
+            "H": None, "mH": None, "real": None, "imag": None,
+        }  # fmt: skip
+        for name in dir(torch._C.TensorBase):
+            descriptor = getattr(torch._C.TensorBase, name, None)
+            if type(descriptor).__name__ == "getset_descriptor" or isinstance(descriptor, property):
+                get = getattr(descriptor, "__get__", None)
+                handler = handlers.get(name, self._skip)
+                self.special[get] = name if handler is None else (False if handler == self._skip else handler)
+                self.special[descriptor.__set__] = False  # type: ignore[union-attr]
+        base = torch._C.TensorBase
+        self.special[base.requires_grad.__set__] = self._set_requires_grad
+        self.special[base.requires_grad_] = self._set_requires_grad
+        self.special[Tensor.register_hook] = self._register_hook
+        self.special[base.data.__set__] = self._set_data
+        self.special[base.grad.__set__] = self._set_grad
+        if hasattr(Tensor, "grad") and Tensor.grad is not base.grad:
+            self.special[Tensor.grad.__get__] = self._read_grad
+            self.special[Tensor.grad.__set__] = self._set_grad
+
+    @staticmethod
+    def _skip() -> None:
+        """Marks what tells nothing about the graph."""
+
+    def classify(self, func: Any) -> Any:
+        """The op's name, or False for calls that are not recorded; remembered."""
+        name = getattr(func, "__name__", None) or str(func)
+        handler: Any = False if name in SKIPPED_NAMES else name
+        owner = getattr(func, "__self__", None)
+        if name in ("__get__", "__set__", "__delete__") or type(owner).__name__ == "getset_descriptor":
+            handler = False
+        elif name.startswith("_record_function") or "profiler" in str(getattr(func, "__module__", "")):
+            handler = False
+        try:
+            self.special[func] = handler
+        except TypeError:
+            pass
+        return handler
+
+    def foreign(self, types: Any) -> bool:
+        """Whether a tensor subclass is among the types: its attributes run the user's code."""
+        known = self._foreign
+        for cls in types:
+            found = known.get(cls)
+            if found is None:
+                found = known[cls] = cls.__torch_function__ is not Tensor.__torch_function__
+            if found:
+                return True
+        return False
+
+    # -- the mode on and off --------------------------------------------------------
+
+    def install(self) -> None:
+        self.on = False
+        self.resume()
+
+    def uninstall(self) -> None:
+        self.pause()
+        super().uninstall()
+
+    def resume(self) -> None:
+        if not self.on:
+            private.push_mode(self.mode)
+            self.on = True
+
+    def pause(self) -> bool:
+        """Takes the mode off the stack, wherever it stands. False if it was off."""
+        if not self.on:
+            return False
+        above = []
+        while private.mode_count():
+            top = private.pop_mode()
+            if top is self.mode:
+                self.on = False
+                break
+            above.append(top)
+        for mode in reversed(above):
+            private.push_mode(mode)
+        return True
+
+    def _register_hook(self, func: Any, types: Any, args: Any, kwargs: Any, frame: Any) -> Any:
+        self.hooks_seen = True
+        return func(*args, **kwargs)
+
+    # -- attributes -------------------------------------------------------------------
+
+    def _read_data(self, func: Any, types: Any, args: Any, kwargs: Any, frame: Any) -> Any:
+        first = sequence_number()
+        result = func(*args)
+        recorder = self.recorder
+        try:
+            source = args[0]
+            row = recorder.op("data", args, None, result, first, frame)
+            site = recorder.sites.current(frame)
+            entry = recorder.live.find(source)
+            if row is not None and entry is not None and recorder.sites.nodes[site].kind == "user":
+                recorder.emit(
+                    "data_read", site,
+                    {
+                        "value": row.ins[0], "alias": row.outs[0], "parameter": entry.leaf.id if entry.leaf else None,
+                        "requires_grad": bool(source.requires_grad), "live": recorder.segment.nodes,
+                    },
+                )  # fmt: skip
+        except Exception as error:
+            recorder.fault("recording data", error)
+        return result
+
+    def _read_grad(self, func: Any, types: Any, args: Any, kwargs: Any, frame: Any) -> Any:
+        result = func(*args)
+        recorder = self.recorder
+        try:
+            self._note_grad_read(args[0], result, frame)
+        except Exception as error:
+            recorder.fault("recording grad", error)
+        return result
+
+    def _note_grad_read(self, t: Any, result: Any, frame: Any) -> None:
+        recorder = self.recorder
+        site = recorder.sites.current(frame)
+        if recorder.sites.nodes[site].kind == "torch" and frame.f_code.co_name in ("zero_grad", "__repr__"):
+            return
+        with private.DisableTorchFunction():
+            if not t.requires_grad and result is None:
+                return
+            entry = recorder.live.find(t)
+            if t.is_leaf:
+                record = recorder.ledger.of(t)
+                record.reads += 1
+                record.read_since = True
+                if record.registered or record.optimizers:
+                    return
+            elif result is not None:
+                return
+            if recorder.sites.nodes[site].kind != "torch":
+                entry = entry or recorder.value(t, site)
+                if entry.serial != recorder.segment.serial:
+                    entry = recorder.value(t, site)
+                recorder.emit(
+                    "grad_read", site,
+                    {
+                        "value": entry.index, "is_leaf": bool(t.is_leaf), "retains_grad": bool(t.retains_grad),
+                        "was_none": result is None,
+                    },
+                )  # fmt: skip
+
+    def _set_grad(self, func: Any, types: Any, args: Any, kwargs: Any, frame: Any) -> Any:
+        recorder = self.recorder
+        try:
+            if type(args[0]) in (Tensor, torch.nn.Parameter) and args[0].is_leaf:
+                record = recorder.ledger.records.get(id(args[0]))
+                if record is not None and args[1] is None:
+                    dropped = recorder.ledger.zeroed([record])
+                    recorder.emit(
+                        "zero_grad", recorder.sites.current(frame),
+                        {"by": "hand", "parameters": [record.id], "dropped": dropped},
+                    )  # fmt: skip
+        except Exception as error:
+            recorder.fault("recording grad", error)
+        return func(*args)
+
+    def _set_data(self, func: Any, types: Any, args: Any, kwargs: Any, frame: Any) -> Any:
+        result = func(*args)
+        recorder = self.recorder
+        try:
+            record = recorder.ledger.records.get(id(args[0]))
+            if record is not None and record.ref() is args[0]:
+                recorder.ledger_update(record, "data", recorder.sites.current(frame))
+        except Exception as error:
+            recorder.fault("recording data", error)
+        return result
+
+    def _set_requires_grad(self, func: Any, types: Any, args: Any, kwargs: Any, frame: Any) -> Any:
+        result = func(*args, **kwargs)
+        recorder = self.recorder
+        try:
+            with private.DisableTorchFunction():
+                t = args[0]
+                site = recorder.sites.current(frame)
+                entry = recorder.value(t, site)
+                if t.requires_grad and t.is_leaf and entry.leaf is None:
+                    entry.leaf = recorder.ledger.leaf(t, entry.site, entry.root)
+                entry.meta = recorder.metas.of(t, t.is_leaf)
+                segment = recorder.segment
+                segment.metas[entry.index] = entry.meta
+                recorder.emit(
+                    "requires_grad", site,
+                    {
+                        "value": entry.index, "parameter": entry.leaf.id if entry.leaf and entry.leaf.registered else None,
+                        "to": bool(t.requires_grad),
+                    },
+                )  # fmt: skip
+        except Exception as error:
+            recorder.fault("recording requires_grad", error)
+        return result

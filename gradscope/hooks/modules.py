@@ -1,0 +1,180 @@
+"""Watches module calls (for paths and for what ran in train or eval mode) and
+train/eval flips. `nn.Module.__call__` is replaced, not hooked: a global forward hook
+would move every module to torch's slow path."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from time import perf_counter
+from typing import Any
+
+import torch
+from torch import nn
+
+from gradscope.hooks import Hook
+from gradscope.hooks import _torch as private
+from gradscope.hooks._modules import ModuleRecord
+from gradscope.hooks._values import find_tensors
+
+
+class Modules(Hook):
+    order = 20
+
+    def install(self) -> None:
+        self.layers: dict[int, bool] | None = None  # of the outermost call: layer → training
+        self.measured: set[int] = set()
+        self.patch(nn.Module, "__call__", self._call(nn.Module.__call__))
+        self.patch(nn.Module, "train", self._train(nn.Module.train))
+        self.flipping = False
+
+    def _call(self, real: Any) -> Any:
+        recorder = self.recorder
+        table = recorder.modules
+        records = table.records
+        sites = recorder.sites
+        anchors = sites.anchors
+        get_ident = threading.get_ident
+        thread = recorder.thread
+
+        def __call__(module: Any, *args: Any, **kwargs: Any) -> Any:
+            if recorder.paused or not recorder.segment.looked or get_ident() != thread:
+                return real(module, *args, **kwargs)
+            began = perf_counter()
+            frame = sys._getframe()
+            outer = table.current
+            record = records.get(id(module))
+            root = outer < 0
+            try:
+                site = sites.current(frame.f_back)
+                if record is None or record.ref() is not module:
+                    with private.DisableTorchFunction():
+                        record = table.register_root(module, frame.f_back, site)
+                if root:
+                    self._begin(record, site)
+                elif record.mode is not None and self.layers is not None:
+                    self.layers[record.id] = module.training
+                anchors[id(frame)] = sites.nodes[site]
+                table.current = record.id
+            except Exception as error:
+                recorder.fault("recording a module call", error)
+                return real(module, *args, **kwargs)
+            finally:
+                recorder.own_time += perf_counter() - began
+            stats = self._stats(module, record) if root else None
+            try:
+                result = real(module, *args, **kwargs)
+            finally:
+                table.current = outer
+                anchors.pop(id(frame), None)
+            if root:
+                began = perf_counter()
+                try:
+                    with private.DisableTorchFunction():
+                        self._end(module, record, site, args, kwargs, result, stats)
+                except Exception as error:
+                    recorder.fault("recording a module call", error)
+                recorder.own_time += perf_counter() - began
+            return result
+
+        return __call__
+
+    def _begin(self, record: ModuleRecord, site: int) -> None:
+        recorder = self.recorder
+        self.layers = {}
+        if record.mode is not None:
+            self.layers[record.id] = bool(getattr(record.ref(), "training", False))
+        segment = recorder.segment
+        if site in segment.calls and not (torch.is_grad_enabled() and segment.nodes):
+            recorder.end_segment(False)
+            segment = recorder.segment
+        segment.calls.add(site)
+
+    def _stats(self, module: Any, record: ModuleRecord) -> list[tuple[int, str, Any, list[float]]] | None:
+        """Running statistics before an evaluation-like call, once per root."""
+        if record.id in self.measured or torch.is_grad_enabled() or not module.training:
+            return None
+        self.measured.add(record.id)
+        found: list[tuple[int, str, Any, list[float]]] = []
+        try:
+            with private.DisableTorchFunction():
+                for m in module.modules():
+                    known = self.recorder.modules.find(m)
+                    if known is not None and known.mode == "norm" and m.training and len(found) < 3:
+                        found.append((known.id, "running_mean", m, _head(m.running_mean)))
+        except Exception as error:
+            self.recorder.fault("measuring statistics", error)
+        return found
+
+    def _end(
+        self, module: Any, record: ModuleRecord, site: int, args: Any, kwargs: Any, result: Any, stats: Any
+    ) -> None:
+        recorder = self.recorder
+        layers, self.layers = self.layers or {}, None
+        tensors: list[Any] = []
+        find_tensors([result], tensors)
+        given: list[Any] = []
+        find_tensors([args, kwargs], given)
+        by_id = {r.id: r for r in recorder.modules.records.values()} if layers else {}
+        eval_layers = [k for k, training in layers.items() if not training]
+        frozen = []
+        for k in eval_layers:
+            m = by_id[k].ref()
+            if m is not None and not any(p.requires_grad for p in m.parameters()) and by_id[k].mode == "norm":
+                frozen.append(k)
+        first: dict[str, Any] = {}
+        if stats:
+            moved = []
+            for owner, name, m, before in stats:
+                after = _head(getattr(m, name))
+                if after != before:
+                    moved.append({"module": owner, "name": name, "before": before, "after": after})
+            first["stats"] = moved
+        grad = torch.is_grad_enabled() and not torch.is_inference_mode_enabled()
+        builds = any(t.requires_grad for t in tensors)
+        root = by_id.get(record.root)
+        recorder.emit(
+            "call", site,
+            {
+                "module": record.root, "called": record.id, "training": bool(module.training), "grad": grad,
+                "builds_graph": builds, "train_layers": [k for k, training in layers.items() if training],
+                "eval_layers": eval_layers, "frozen_eval": frozen,
+                "outputs": [recorder.value(t, site).index for t in tensors],
+                "inputs": [recorder.value(t, site).index for t in given],
+            },
+            **first,
+        )  # fmt: skip
+        del root
+
+    # -- train and eval ----------------------------------------------------------------
+
+    def _train(self, real: Any) -> Any:
+        recorder = self.recorder
+
+        def train(module: Any, mode: bool = True) -> Any:
+            if self.flipping or not recorder.mine():
+                return real(module, mode)
+            self.flipping = True
+            try:
+                return real(module, mode)
+            finally:
+                self.flipping = False
+                try:
+                    self._note_mode(module, bool(mode), sys._getframe(1))
+                except Exception as error:
+                    recorder.fault("recording train/eval", error)
+
+        return train
+
+    def _note_mode(self, module: Any, mode: bool, frame: Any) -> None:
+        recorder = self.recorder
+        if frame.f_code.co_name == "eval" and frame.f_back is not None:
+            frame = frame.f_back
+        site = recorder.sites.current(frame)
+        with private.DisableTorchFunction():
+            record = recorder.modules.find(module) or recorder.modules.register_root(module, frame, site)
+        recorder.emit("mode", site, {"module": record.id, "training": mode, "call": "train" if mode else "eval"})
+
+
+def _head(t: Any) -> list[float]:
+    return [round(float(x), 6) for x in t.detach().flatten()[:3]]

@@ -1,0 +1,232 @@
+"""Watches optimizers: made, step, zero_grad. What a step does inside is torch's own
+business: it runs with recording paused, only a closure's ops are the user's."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from time import perf_counter
+from typing import Any
+
+import torch
+from torch.optim import optimizer as torch_optimizer
+
+from gradscope.hooks import Hook
+from gradscope.hooks import _torch as private
+
+_PLAIN = (int, float, str, bool, type(None))
+
+
+class Optimizers(Hook):
+    order = 30
+
+    def install(self) -> None:
+        self.ids: dict[int, tuple[int, Any]] = {}
+        self.count = 0
+        self.inside: list[tuple[Any, int, dict[str, list[int]], list[int], bool]] = []
+        cls = torch.optim.Optimizer
+        self.patch(cls, "__init__", self._init(cls.__init__))
+        self.patch(cls, "zero_grad", self._zero_grad(cls.zero_grad))
+        self.patch(torch.nn.Module, "zero_grad", self._module_zero_grad(torch.nn.Module.zero_grad))
+        for handle in (
+            torch_optimizer.register_optimizer_step_pre_hook(self._before_step),
+            torch_optimizer.register_optimizer_step_post_hook(self._after_step),
+        ):
+            self._undo.append(handle.remove)
+
+    # -- made ------------------------------------------------------------------------
+
+    def _init(self, real: Any) -> Any:
+        recorder = self.recorder
+
+        def __init__(optimizer: Any, *args: Any, **kwargs: Any) -> None:
+            recorder.paused += 1
+            try:
+                real(optimizer, *args, **kwargs)
+            finally:
+                recorder.paused -= 1
+            if recorder.mine():
+                try:
+                    with private.DisableTorchFunction():
+                        self._register(optimizer, recorder.sites.current(sys._getframe(1)))
+                except Exception as error:
+                    recorder.fault("recording an optimizer", error)
+
+        return __init__
+
+    def _register(self, optimizer: Any, site: int) -> int:
+        known = self.ids.get(id(optimizer))
+        if known is None or known[1]() is not optimizer:
+            import weakref
+
+            known = self.ids[id(optimizer)] = (self.count, weakref.ref(optimizer))
+            self.count += 1
+            self._write(optimizer, known[0], site)
+            self.recorder.emit("optimizer", site, {"optimizer": known[0]})
+        return known[0]
+
+    def _write(self, optimizer: Any, number: int, site: int) -> None:
+        groups = []
+        for group in optimizer.param_groups:
+            row: dict[str, Any] = {k: v for k, v in group.items() if k != "params" and isinstance(v, _PLAIN)}
+            row["parameters"] = []
+            for p in group["params"]:
+                record = self.recorder.ledger.of(p)
+                if number not in record.optimizers:
+                    record.optimizers.append(number)
+                row["parameters"].append(record.id)
+            groups.append(row)
+        self.recorder.optimizers[number] = {
+            "cls": type(optimizer).__name__, "groups": groups, "site": site or None, "steps": 0,
+        }  # fmt: skip
+
+    def _records(self, optimizer: Any) -> list[Any]:
+        ledger = self.recorder.ledger
+        found = []
+        for group in optimizer.param_groups:
+            for p in group["params"]:
+                record = ledger.records.get(id(p))
+                found.append(record if record is not None and record.ref() is p else ledger.of(p))
+        return found
+
+    # -- step ------------------------------------------------------------------------
+
+    def _before_step(self, optimizer: Any, args: Any, kwargs: Any) -> Any:
+        recorder = self.recorder
+        if threading.get_ident() != recorder.thread or recorder.depth:
+            return None
+        self._forget_failed()
+        if self.inside:  # a wrapper's step that calls the inner optimizer's
+            return None
+        began = perf_counter()
+        changed = None
+        frame = sys._getframe(1)  # torch's wrapper around step
+        closure = None
+        recorder.paused += 1
+        try:
+            with private.DisableTorchFunction():
+                site = recorder.sites.current(frame.f_back)
+                number = self._register(optimizer, site)
+                records = self._records(optimizer)
+                states = recorder.ledger.states(records)
+                stale = recorder.ledger.stale_use(records)
+                versions = [(r, r.ref()._version) for r in records if r.state in ("fresh", "stale") and r.ref() is not None]
+                if stale is not None:
+                    recorder.emit("stale_used", site, {"optimizer": number, **stale["data"]}, **stale["measured"])
+                closure = args[1] if len(args) > 1 else kwargs.get("closure")
+                if closure is not None and callable(closure):
+                    wrapped = self._closure(closure)
+                    if len(args) > 1:
+                        changed = ((args[0], wrapped, *args[2:]), kwargs)
+                    else:
+                        changed = (args, {**kwargs, "closure": wrapped})
+                self.inside.append((id(frame), site, states, versions, closure is not None))  # type: ignore[arg-type]
+        except Exception as error:
+            recorder.fault("recording a step", error)
+        if not self.inside:
+            recorder.paused -= 1
+        recorder.own_time += perf_counter() - began
+        return changed
+
+    def _closure(self, closure: Any) -> Any:
+        recorder = self.recorder
+
+        def wrapped(*args: Any, **kwargs: Any) -> Any:
+            paused, recorder.paused = recorder.paused, 0
+            try:
+                return closure(*args, **kwargs)
+            finally:
+                recorder.paused = paused
+
+        return wrapped
+
+    def _forget_failed(self) -> None:
+        """A step that raised has no post hook: leave it once its frame is gone."""
+        while self.inside:
+            frame: Any = sys._getframe(1)
+            while frame is not None and id(frame) != self.inside[-1][0]:
+                frame = frame.f_back
+            if frame is not None:
+                return
+            self.inside.pop()
+            self.recorder.paused = max(0, self.recorder.paused - 1)
+
+    def _after_step(self, optimizer: Any, args: Any, kwargs: Any) -> None:
+        recorder = self.recorder
+        if threading.get_ident() != recorder.thread or not self.inside or recorder.depth:
+            return
+        if self.inside[-1][0] != id(sys._getframe(1)):
+            return
+        began = perf_counter()
+        _, site, states, versions, closure = self.inside.pop()
+        recorder.paused -= 1
+        try:
+            with private.DisableTorchFunction():
+                records = self._records(optimizer)
+                number = self.ids[id(optimizer)][0]
+                if closure:
+                    states = recorder.ledger.states(records)
+                unchanged = [r.id for r, version in versions if (t := r.ref()) is not None and t._version == version]
+                recorder.emit(
+                    "step", site, {"optimizer": number, "states": states, "unchanged": unchanged, "closure": closure}
+                )
+                recorder.ledger.used(records, site)
+                recorder.optimizers[number]["steps"] += 1
+                recorder.steps += 1
+                recorder.write_log.append(
+                    (private.sequence_number(), site, "step", {r.root for r in records}, None)
+                )
+                recorder.end_segment(True)
+        except Exception as error:
+            recorder.fault("recording a step", error)
+        recorder.own_time += perf_counter() - began
+
+    # -- zero_grad -------------------------------------------------------------------
+
+    def _zero_grad(self, real: Any) -> Any:
+        recorder = self.recorder
+
+        def zero_grad(optimizer: Any, *args: Any, **kwargs: Any) -> Any:
+            if recorder.mine():
+                try:
+                    with private.DisableTorchFunction():
+                        site = recorder.sites.current(sys._getframe(1))
+                        number = self._register(optimizer, site)
+                        self._emit_zero(self._records(optimizer), site, by="optimizer", optimizer=number)
+                except Exception as error:
+                    recorder.fault("recording zero_grad", error)
+            recorder.paused += 1
+            try:
+                return real(optimizer, *args, **kwargs)
+            finally:
+                recorder.paused -= 1
+
+        return zero_grad
+
+    def _module_zero_grad(self, real: Any) -> Any:
+        recorder = self.recorder
+
+        def zero_grad(module: Any, *args: Any, **kwargs: Any) -> Any:
+            if recorder.mine():
+                try:
+                    with private.DisableTorchFunction():
+                        frame = sys._getframe(1)
+                        site = recorder.sites.current(frame)
+                        record = recorder.modules.find(module) or recorder.modules.register_root(module, frame, site)
+                        records = [recorder.ledger.of(p) for p in module.parameters()]
+                        self._emit_zero(records, site, by="module", module=record.id)
+                except Exception as error:
+                    recorder.fault("recording zero_grad", error)
+            recorder.paused += 1
+            try:
+                return real(module, *args, **kwargs)
+            finally:
+                recorder.paused -= 1
+
+        return zero_grad
+
+    def _emit_zero(self, records: list[Any], site: int, **by: Any) -> None:
+        dropped = self.recorder.ledger.zeroed(records)
+        self.recorder.emit("zero_grad", site, {**by, "parameters": [r.id for r in records], "dropped": dropped})
+
+

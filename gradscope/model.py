@@ -1,0 +1,339 @@
+"""The plain data of a trace: what hooks record, rules read and renderers show.
+
+Standard library only. Indices (`Op.index`, `Value.index`, `Node.index`) count
+within one `Graph`; ids of sites, modules, parameters and optimizers count
+within the trace.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+SEVERITIES = ("error", "warning", "note")
+
+
+class GradscopeError(Exception):
+    """Bad input from the user: shown as one line, ends the command with `exit_code`."""
+
+    exit_code = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """One call in the program: exact source span and the stack that led to it.
+
+    Lines and columns count from 1, `end_column` is exclusive (as in SARIF).
+    `kind` is "user", "library" (site-packages, standard library) or "torch".
+    """
+
+    id: int
+    path: str
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+    function: str
+    kind: str
+    parent: Site | None = None
+
+    @property
+    def stack(self) -> list[Site]:
+        """The frames from the outermost to this one."""
+        frames: list[Site] = []
+        site: Site | None = self
+        while site is not None:
+            frames.append(site)
+            site = site.parent
+        return frames[::-1]
+
+    @property
+    def user(self) -> Site:
+        """The innermost frame in the user's own code; else outside torch; else this one."""
+        frames = self.stack[::-1]
+        for kind in ("user", "library"):
+            for frame in frames:
+                if frame.kind == kind:
+                    return frame
+        return self
+
+    @property
+    def entry(self) -> Site:
+        """The user's outermost call into torch on this stack: `model(x)` in the training
+        function rather than the line of `forward` that training and evaluation share."""
+        frames = self.stack
+        for outer, inner in zip(frames, frames[1:], strict=False):
+            if outer.kind == "user" and inner.kind == "torch":
+                return outer
+        return self.user
+
+    def location(self) -> tuple[str, int]:
+        return self.path, self.line
+
+
+@dataclass(frozen=True, slots=True)
+class Module:
+    """An `nn.Module`: `path` is its dotted name below its root ("" for the root)."""
+
+    id: int
+    path: str
+    cls: str
+    root: int
+    parent: int | None
+    name: str = ""  # the variable that held the root, where known ("model")
+    site: Site | None = None  # first call
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A leaf that is trained or could be, with what happened to it over the whole run.
+
+    `name` is the dotted name within its root module ("layer1.weight"), or the
+    user's variable for a parameter outside any module. Counts are events.
+    """
+
+    id: int
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+    device: str
+    requires_grad: bool
+    is_leaf: bool = True
+    module: int | None = None  # id of the module that owns it
+    registered: bool = True  # is an nn.Parameter in a module that was called
+    optimizers: tuple[int, ...] = ()  # optimizers that hold it
+    passes: int = 0  # backward passes that put a gradient into it
+    steps: int = 0  # optimizer steps that used a gradient of it
+    updates: int = 0  # in-place writes by the user's own code
+    changed: bool = False  # its version moved since it was first seen
+    reads: int = 0  # times the user's code read `.grad`
+    grad: str = "none"  # state at the end: none, fresh, used, stale, zero
+    grad_norm: float | None = None  # of the last gradient measured
+    used_in_forward: int = 0  # graphs in which an op consumed it
+    site: Site | None = None  # where it was first seen
+    extra: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Optimizer:
+    """`groups` holds one dict per parameter group: "parameters" (ids) and plain settings."""
+
+    id: int
+    cls: str
+    groups: tuple[dict[str, Any], ...]
+    site: Site | None = None  # where it was made
+    steps: int = 0
+
+    @property
+    def parameters(self) -> list[int]:
+        return [p for group in self.groups for p in group["parameters"]]
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """A tensor (one state of it: an in-place write makes a new value).
+
+    kind: "parameter", "buffer", "input" (a tensor without known producer in this
+    graph), "carried" (has a grad_fn made in an earlier segment), "intermediate".
+    """
+
+    index: int
+    kind: str
+    shape: tuple[int, ...]
+    dtype: str
+    device: str
+    requires_grad: bool
+    is_leaf: bool
+    op: int | None = None  # index of the op that made it, in this graph
+    position: int = 0  # which output of the op
+    alias_of: int | None = None  # value whose memory it shares
+    hidden: bool = False  # shares memory without sharing the version counter (.data, numpy)
+    node: int | None = None  # index of its grad_fn
+    parameter: int | None = None  # id
+    module: int | None = None  # id of the module that owns the buffer
+    origin: tuple[int, int] | None = None  # (graph id, value index) it came from
+    site: Site | None = None  # where it was made (or first seen)
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """From a node to the node its gradient flows to (`next_functions`)."""
+
+    source: int
+    target: int
+    input_nr: int
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A grad_fn. `name` as torch gives it ("MulBackward0")."""
+
+    index: int
+    name: str
+    op: int | None  # index of the op that built it
+    edges: tuple[Edge, ...]
+    site: Site | None
+    leaf: int | None = None  # AccumulateGrad: index of its leaf's value
+    graph: int = 0
+    parameter: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Op:
+    """One call as the user wrote it.
+
+    cut: why no gradient passes although an input requires one: "detach", "data",
+    "no_grad", "inference_mode", "numpy", "item", "tolist", "rewrap",
+    "nondifferentiable", "custom", or None. `writes` are values written in place
+    (indices before the write, and the same positions' new values in `written`).
+    """
+
+    index: int
+    name: str
+    site: Site
+    module: int | None
+    region: int | None
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    nodes: tuple[int, ...] = ()
+    cut: str | None = None
+    writes: tuple[int, ...] = ()
+    written: tuple[int, ...] = ()
+    graph: int = 0
+    extra: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """A stretch under a grad mode: "no_grad", "enable_grad", "inference_mode",
+    "set_grad_enabled", "checkpoint", "autocast". `site` is where it opens (the
+    `with` statement or the decorated function's call); `end_line` closes it."""
+
+    id: int
+    kind: str
+    site: Site
+    parent: int | None = None
+    end_line: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something that happened between ops. What `data` holds for each `kind` is
+    listed in docs/events.md. `count` repeats over the run (identical segments are
+    stored once); `position` is the index of the op it came after."""
+
+    kind: str
+    site: Site
+    data: dict[str, Any]
+    graph: int
+    position: int
+    segment: int  # index of the first segment it was in
+    count: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """A stretch of the run stored as one unit, up to an optimizer step, a new
+    forward after a backward, or the next evaluation batch. `graph` is None for a
+    stretch that was not looked at (sampling)."""
+
+    index: int
+    graph: int | None
+    events: int | None  # id of its event list
+    started: float  # seconds since the run began
+    duration: float  # seconds
+    is_step: bool  # closed by an optimizer step
+    repeat: int = 1  # consecutive identical segments folded into this row
+    numbers: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Graph:
+    """One distinct graph: ops in program order with their values and grad nodes."""
+
+    id: int
+    ops: tuple[Op, ...]
+    values: tuple[Value, ...]
+    nodes: tuple[Node, ...]
+    count: int = 1
+
+    def inputs(self, op: Op) -> list[Value]:
+        return [self.values[i] for i in op.inputs]
+
+    def outputs(self, op: Op) -> list[Value]:
+        return [self.values[i] for i in op.outputs]
+
+    @cached_property
+    def consumers(self) -> dict[int, list[Op]]:
+        """Value index → the ops that read it."""
+        found: dict[int, list[Op]] = {}
+        for op in self.ops:
+            for value in dict.fromkeys(op.inputs):
+                found.setdefault(value, []).append(op)
+        return found
+
+    def upstream(self, value: int) -> list[int]:
+        """Indices of all values that `value` was computed from, itself first
+        (dataflow: passes through cuts)."""
+        seen = {value: None}
+        todo = [value]
+        while todo:
+            current = self.values[todo.pop()]
+            sources: list[int] = []
+            if current.op is not None:
+                op = self.ops[current.op]
+                sources += op.inputs
+                sources += [w for w, new in zip(op.writes, op.written, strict=False) if new == current.index]
+            for source in sources:
+                if source not in seen:
+                    seen[source] = None
+                    todo.append(source)
+        return list(seen)
+
+    def reachable(self, node: int) -> list[int]:
+        """Indices of all nodes a backward from `node` visits, itself first."""
+        seen = {node: None}
+        todo = [node]
+        while todo:
+            for edge in self.nodes[todo.pop()].edges:
+                if edge.target not in seen:
+                    seen[edge.target] = None
+                    todo.append(edge.target)
+        return list(seen)
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """Where a finding points. Lines and columns from 1, `end_column` exclusive."""
+
+    role: str  # cause, effect, related
+    path: str
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+    function: str
+    label: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What a rule reports. Rules give `message`, the sites and the proof; check.py
+    fills in code, name and severity from the rule and turns sites into locations."""
+
+    message: str
+    cause: Site | None = None
+    effect: Site | None = None
+    related: tuple[tuple[Site, str], ...] = ()  # more places, each with its label
+    cause_label: str = ""
+    effect_label: str = ""
+    seen: tuple[str, ...] = ()
+    why: str = ""
+    fix: str = ""
+    count: int = 1
+    severity: str = ""  # lower than the rule's own, where this case is milder
+    code: str = ""
+    name: str = ""
+    locations: tuple[Location, ...] = ()
+    subjects: frozenset[Any] = frozenset()  # what it is about, for one cause, one finding

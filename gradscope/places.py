@@ -1,0 +1,85 @@
+"""Where traces lie: `.gradscope/` beside where the user stands, the newest known as "last"."""
+
+from __future__ import annotations
+
+import os
+import re
+import tempfile
+import time
+from contextlib import suppress
+from pathlib import Path
+
+from gradscope.model import GradscopeError
+
+FOLDER = ".gradscope"
+SUFFIX = ".gradscope"
+_POINTER = "last"
+
+
+def new_trace_path(argv0: str, cwd: Path) -> Path:
+    """A path for the trace of one run of `argv0`, reserved as an empty file.
+
+    Lies in the temporary directory where `cwd` can't be written to.
+    """
+    stem = re.sub(r"[^\w.-]+", "_", Path(argv0).stem).strip("._-")[:60] or "python"
+    name = f"{stem}-{time.strftime('%Y%m%d-%H%M%S')}"
+    try:
+        return _reserve(_folder(cwd), name)
+    except OSError:
+        pass
+    try:
+        return _reserve(Path(tempfile.mkdtemp(prefix="gradscope-")), name)
+    except OSError as error:
+        raise GradscopeError(f"no place for the trace: {error.strerror}") from None
+
+
+def point_last(path: Path) -> None:
+    """Makes `path` the newest trace of its folder. Does nothing where that can't be written."""
+    if path.parent.name != FOLDER:
+        return
+    pointer = path.parent / _POINTER
+    fresh = path.parent / f"{_POINTER}.{os.getpid()}"
+    with suppress(OSError):
+        try:
+            os.symlink(path.name, fresh)
+        except (OSError, NotImplementedError):  # Windows without the right to make links
+            fresh.write_text(path.name + "\n", encoding="utf-8")
+        os.replace(fresh, pointer)
+
+
+def last_trace(cwd: Path) -> Path:
+    """The newest trace of `cwd`. Raises GradscopeError where there is none."""
+    pointer = cwd / FOLDER / _POINTER
+    if pointer.is_symlink():
+        found = pointer.parent / os.readlink(pointer)
+    elif pointer.is_file():
+        try:
+            text = pointer.read_text(encoding="utf-8").strip()
+        except (OSError, UnicodeDecodeError):
+            raise GradscopeError(f"{pointer} can't be read: name a trace") from None
+        found = pointer.parent / Path(text).name
+    else:
+        raise GradscopeError("no trace here yet: `gradscope run SCRIPT` makes one, or name a trace file")
+    if not found.is_file():
+        raise GradscopeError(f"the last trace, {FOLDER}/{found.name}, is gone: name another, or run again")
+    return found
+
+
+def _folder(cwd: Path) -> Path:
+    folder = cwd / FOLDER
+    folder.mkdir(exist_ok=True)
+    ignore = folder / ".gitignore"
+    if not ignore.exists():
+        ignore.write_text("*\n", encoding="utf-8")
+    return folder
+
+
+def _reserve(folder: Path, name: str) -> Path:
+    number = 1
+    while True:
+        path = folder / f"{name}{f'-{number}' if number > 1 else ''}{SUFFIX}"
+        try:
+            path.open("x").close()
+            return path
+        except FileExistsError:
+            number += 1

@@ -1,0 +1,64 @@
+"""The outputs: one file each, found by being here.
+
+A renderer of reports is a file with `FORMAT` (its name for `--output-format`), `SUFFIX`
+(of `--report FILE`, or None) and `render(report) -> str`. Other files here draw graphs
+or are shared by several renderers.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import pkgutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from gradscope.check import Report
+from gradscope.model import GradscopeError
+
+
+@dataclass(frozen=True)
+class Renderer:
+    """One way to show a report as text."""
+
+    format: str
+    suffix: str | None
+    render: Callable[[Report], str]
+
+
+@cache
+def renderers() -> dict[str, Renderer]:
+    """Format name → renderer, from every file here that has a `FORMAT`."""
+    found = {}
+    for info in pkgutil.iter_modules(__path__):
+        module = importlib.import_module(f"{__name__}.{info.name}")
+        name = getattr(module, "FORMAT", None)
+        if name is not None:
+            found[name] = Renderer(name, module.SUFFIX, module.render)
+    return found
+
+
+def renderer_for(path: str | os.PathLike[str]) -> Renderer:
+    """The renderer that a report file's suffix asks for. Raises GradscopeError where there
+    is none, or where the file can't be made: call it before a run starts."""
+    path = Path(path)
+    by_suffix = {r.suffix: r for r in renderers().values() if r.suffix}
+    renderer = by_suffix.get(path.suffix.lower())
+    if renderer is None:
+        raise GradscopeError(f"can't tell the kind of report from `{path}`: end it in {' or '.join(sorted(by_suffix))}")
+    if path.is_dir():
+        raise GradscopeError(f"`{path}` is a directory, not a file for the report")
+    if not path.absolute().parent.is_dir():
+        raise GradscopeError(f"no directory `{path.parent}` for the report")
+    return renderer
+
+
+def write_report(report: Report, path: str | os.PathLike[str]) -> None:
+    """Writes the report in the form that the suffix of `path` asks for."""
+    renderer = renderer_for(path)
+    try:
+        Path(path).write_text(renderer.render(report), encoding="utf-8", errors="backslashreplace", newline="\n")
+    except OSError as error:
+        raise GradscopeError(f"cannot write {path}: {error.strerror}") from None

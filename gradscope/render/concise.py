@@ -1,0 +1,23 @@
+"""One line a finding: `path:line:col: error GS201 message`."""
+
+from __future__ import annotations
+
+from gradscope.check import Report
+from gradscope.escape import one_line
+from gradscope.model import Finding
+
+FORMAT = "concise"
+SUFFIX = None
+
+
+def render(report: Report) -> str:
+    """The findings, a line each; nothing where there are none."""
+    program = str((report.trace.program.get("argv") or ["?"])[0])
+    return "".join(f"{_line(finding, program)}\n" for finding in report.findings)
+
+
+def _line(finding: Finding, program: str) -> str:
+    place = finding.locations[0] if finding.locations else None
+    where = f"{place.path}:{place.line}:{place.column}" if place else program
+    times = f" (×{finding.count})" if finding.count > 1 else ""
+    return one_line(f"{where}: {finding.severity} {finding.code} {finding.message}") + times

@@ -1,0 +1,111 @@
+"""SARIF 2.1.0, for code scanning: https://docs.oasis-open.org/sarif/sarif/v2.1.0/"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path, PurePath
+from typing import Any
+from urllib.parse import quote
+
+from gradscope.check import Report
+from gradscope.model import Finding, Location
+from gradscope.rules import Rule, all_rules
+
+FORMAT = "sarif"
+SUFFIX = ".sarif"
+
+_SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+
+
+def render(report: Report) -> str:
+    """The report as one SARIF run."""
+    rules = list(all_rules().values())
+    driver: dict[str, Any] = {"name": "gradscope", "rules": [_rule(rule) for rule in rules]}
+    index = {rule.code: number for number, rule in enumerate(rules)}
+    seen: dict[str, int] = {}
+    run: dict[str, Any] = {
+        "tool": {"driver": driver},
+        "columnKind": "unicodeCodePoints",
+        "invocations": [_invocation(report)],
+        "results": [_result(report, finding, index, seen) for finding in report.findings],
+    }
+    return json.dumps({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2) + "\n"
+
+
+def _rule(rule: Rule) -> dict[str, Any]:
+    return {
+        "id": rule.code,
+        "name": rule.name,
+        "shortDescription": {"text": rule.title},
+        "fullDescription": {"text": rule.why or rule.title},
+        "help": {"text": rule.doc or rule.title},
+        "defaultConfiguration": {"level": rule.severity, "enabled": rule.default},
+    }
+
+
+def _invocation(report: Report) -> dict[str, Any]:
+    faults = [{"level": "error", "message": {"text": fault}} for fault in report.faults]
+    found: dict[str, Any] = {"executionSuccessful": not faults}
+    if faults:
+        found["toolExecutionNotifications"] = faults
+    return found
+
+
+def _result(report: Report, finding: Finding, index: dict[str, int], seen: dict[str, int]) -> dict[str, Any]:
+    key = _fingerprint(report, finding)
+    seen[key] = seen.get(key, 0) + 1
+    result: dict[str, Any] = {
+        "ruleId": finding.code,
+        "level": finding.severity,
+        "message": {"text": _message(finding)},
+        "occurrenceCount": finding.count,
+        "locations": [_location(place) for place in finding.locations[:1]],
+        "partialFingerprints": {"gradscope/v1": f"{key}:{seen[key]}"},
+    }
+    if finding.code in index:
+        result["ruleIndex"] = index[finding.code]
+    related = [
+        _location(place) | {"id": number, "message": {"text": _label(place)}}
+        for number, place in enumerate(finding.locations, start=1)
+    ]
+    if related:
+        result["relatedLocations"] = related
+    return result
+
+
+def _message(finding: Finding) -> str:
+    fix = [f"Fix: {finding.fix}"] if finding.fix else []
+    return "\n".join([finding.message, *finding.seen, *fix])
+
+
+def _label(place: Location) -> str:
+    return f"{place.role}: {place.label}" if place.label else place.role
+
+
+def _location(place: Location) -> dict[str, Any]:
+    region: dict[str, int] = {"startLine": max(place.line, 1), "startColumn": max(place.column, 1)}
+    if place.end_line >= place.line and place.end_column >= 1:
+        region |= {"endLine": max(place.end_line, 1), "endColumn": place.end_column}
+    found: dict[str, Any] = {"physicalLocation": {"artifactLocation": _artifact(place.path), "region": region}}
+    if place.function:
+        found["logicalLocations"] = [{"name": place.function, "kind": "function"}]
+    return found
+
+
+def _artifact(path: str) -> dict[str, Any]:
+    if PurePath(path).is_absolute():
+        return {"uri": Path(path).as_uri()}
+    return {"uri": quote(path, errors="backslashreplace"), "uriBaseId": "%SRCROOT%"}
+
+
+def _fingerprint(report: Report, finding: Finding) -> str:
+    """Stays the same when lines move: code, file, function and the line's text without its blanks."""
+    parts = [finding.code]
+    if finding.locations:
+        place = finding.locations[0]
+        lines = report.source(place.path)
+        line = lines[place.line - 1] if 0 < place.line <= len(lines) else ""
+        parts += [place.path, place.function, "".join(line.split())]
+    return hashlib.sha256("\0".join(parts).encode("utf-8", "backslashreplace")).hexdigest()[:32]
+

@@ -1,0 +1,181 @@
+"""The report as a person reads it in a terminal (DESIGN: what a finding looks like)."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import TextIO
+
+from rich.text import Text
+
+from gradscope.check import Report
+from gradscope.escape import one_line
+from gradscope.model import SEVERITIES, Finding, Location
+from gradscope.render.frames import GUTTER_STYLE, Frame, Mark
+
+FORMAT = "full"
+SUFFIX = ".txt"
+
+STYLES = {"error": "bold red", "warning": "bold yellow", "note": "bold cyan"}
+_FULL = {"error": 20, "warning": 20, "note": 3}  # shown with their source; the others get a line each
+_LINES = 20  # findings with a line each; the others are counted
+
+
+def render(report: Report) -> str:
+    """The whole report, plain."""
+    return to_plain(partial(report_rows, report))
+
+
+def show(report: Report, stream: TextIO) -> None:
+    """Prints the report, in colour where `stream` is a terminal."""
+    print_rows(partial(report_rows, report), stream)
+
+
+def report_rows(report: Report, width: int) -> Iterator[Text]:
+    """The report's rows: findings, faults, summary, what to type next."""
+    told: set[tuple[str, str]] = set()
+    shown = dict.fromkeys(SEVERITIES, 0)
+    brief: list[Finding] = []
+    for finding in report.findings:
+        if shown[finding.severity] < _FULL[finding.severity]:
+            shown[finding.severity] += 1
+            yield from _finding_rows(report, finding, width, told)
+            yield Text()
+        else:
+            brief.append(finding)
+    yield from _brief_rows(brief)
+    yield from _summary_rows(report, width)
+
+
+# -- one finding -----------------------------------------------------------------
+
+
+def _finding_rows(report: Report, finding: Finding, width: int, told: set[tuple[str, str]]) -> Iterator[Text]:
+    yield from _heading_rows(finding, width)
+    yield from frame_rows(report, finding, width)
+    yield from field_rows("seen", finding.seen, width)
+    for label, text in (("why", finding.why), ("fix", finding.fix)):
+        if (finding.code, text) not in told:  # the fifth finding of a code need not say it again
+            told.add((finding.code, text))
+            yield from field_rows(label, [text] if text else [], width)
+    yield from field_rows("more", [f"gradscope explain {finding.code}"], width)
+
+
+def _heading_rows(finding: Finding, width: int) -> Iterator[Text]:
+    lead = f"{finding.severity}[{finding.code}]: "
+    times = f"  ×{finding.count}" if finding.count > 1 else ""
+    lines = textwrap.wrap(one_line(finding.message), max(width - len(lead) - len(times), 30)) or [""]
+    for number, line in enumerate(lines):
+        row = Text(lead if number == 0 else " " * len(lead), STYLES[finding.severity])
+        row.append(line, "bold")
+        if number == len(lines) - 1:
+            row.append(times, "bold magenta")
+        yield row
+
+
+def frame_rows(report: Report, finding: Finding, width: int) -> Iterator[Text]:
+    """The finding's places: a frame for each file, that of the cause (or the effect) first."""
+    by_path: dict[str, list[Location]] = {}
+    for place in finding.locations:
+        by_path.setdefault(place.path, []).append(place)
+    numbers = [max(p.line, p.end_line) for p in finding.locations]
+    gutter = len(str(max(numbers, default=1)))
+    for count, (path, places) in enumerate(by_path.items()):
+        marks = [_mark(place, finding, primary=place is finding.locations[0]) for place in places]
+        frame = Frame(report.source(path), marks, gutter=gutter, width=width)
+        arrow = Text(" " * gutter + (":::" if count else "-->"), GUTTER_STYLE)
+        yield Text.assemble(arrow, f" {one_line(path)}:{places[0].line}:{places[0].column}")
+        yield frame.edge()
+        yield from frame.rows()
+        yield frame.edge()
+
+
+def _mark(place: Location, finding: Finding, *, primary: bool) -> Mark:
+    role = "" if place.role == "related" else place.role
+    return Mark(
+        place.line, place.column, place.end_line, place.end_column,
+        label=": ".join(part for part in (role, place.label) if part),
+        sign="^" if primary else "-",
+        style=STYLES[finding.severity] if primary else f"bold {GUTTER_STYLE}",
+    )  # fmt: skip
+
+
+def field_rows(label: str, texts: Sequence[str], width: int) -> Iterator[Text]:
+    """` seen: …`, wrapped, each text starting a row."""
+    lead = f"{label:>5}: "
+    for text in texts:
+        for line in textwrap.wrap(one_line(text), width - len(lead), break_long_words=False) or [""]:
+            yield Text.assemble((lead, f"bold {GUTTER_STYLE}"), inline(line))
+            lead = " " * len(lead)
+
+
+def _brief_rows(findings: list[Finding]) -> Iterator[Text]:
+    for finding in findings[:_LINES]:
+        row = Text(f"{finding.severity}[{finding.code}]: ", STYLES[finding.severity])
+        if finding.locations:
+            row.append(f"{one_line(finding.locations[0].path)}:{finding.locations[0].line}: ")
+        row.append(one_line(finding.message))
+        row.append(f"  ×{finding.count}" if finding.count > 1 else "", "bold magenta")
+        yield row
+    if len(findings) > _LINES:
+        yield Text(f"… and {len(findings) - _LINES} more: gradscope check --output-format concise", "dim")
+    if findings:
+        yield Text()
+
+
+# -- summary -----------------------------------------------------------------------
+
+
+def _summary_rows(report: Report, width: int) -> Iterator[Text]:
+    yield from field_rows("fault", [f"{fault} (please report this)" for fault in report.faults], width)
+    unused = [f"`# gradscope: ignore` at {path}:{line} silences nothing" for path, line in report.unused_ignores]
+    yield from field_rows("note", unused[:5], width)
+    yield Text.assemble(("found: ", "bold"), _counts(report))
+    yield Text.assemble(("  run: ", "bold"), _run(report))
+    yield Text.assemble((" cost: ", "bold"), _cost(report))
+    lead = " next: "
+    for command in _next(report):
+        yield Text.assemble((lead, "bold"), (command, "cyan"))
+        lead = " " * len(lead)
+
+
+def _counts(report: Report) -> Text:
+    if not report.findings:
+        return Text("nothing to report", "green")
+    texts = [
+        Text(_plural(report.count(severity), severity), STYLES[severity])
+        for severity in SEVERITIES
+        if report.count(severity)
+    ]
+    return Text(", ").join(texts)
+
+
+def _run(report: Report) -> str:
+    summary, program = report.trace.summary, report.trace.program
+    text = (
+        f"{_plural(summary['steps'], 'step')}, {_plural(summary['passes'], 'backward pass', 'es')},"
+        f" {_plural(summary['distinct_graphs'], 'distinct graph')} with {_plural(summary['nodes'], 'node')}"
+    )
+    if program.get("exception"):
+        return f"{text}; ended by {one_line(str(program['exception'].get('type', 'an exception')))}"
+    return text + (f"; exit code {program['exit_code']}" if program.get("exit_code") else "")
+
+
+def _cost(report: Report) -> str:
+    overhead = report.trace.summary.get("overhead")
+    return f"{overhead:.2f} × the plain run" if isinstance(overhead, (int, float)) else "not measured"
+
+
+def _next(report: Report) -> list[str]:
+    commands = [f"gradscope explain {report.findings[0].code}"] if report.findings else []
+    commands.append("gradscope graph")
+    parameters = [p for p in report.trace.parameters if p.name]
+    without = [p for p in parameters if p.requires_grad and p.grad == "none"]
+    if parameters:
+        commands.append(f"gradscope why {one_line((without or parameters)[0].name)}")
+    return commands
+
+
+def _plural(count: int, noun: str, ending: str = "s") -> str:
+    return f"{count:,} {noun}{'' if count == 1 else ending}"

@@ -1,0 +1,219 @@
+"""`.data` is used where `.detach()` or `torch.no_grad()` is meant.
+
+Why: `.data` takes a tensor out of the graph without telling autograd: a write through it
+is never checked, and a value that goes on through it carries no gradient back to the
+layers that made it.
+
+Fix: read with `.detach()`; write inside `with torch.no_grad():`; to let gradients flow,
+leave `.data` away.
+
+A note for each place that reads `.data` of something that requires a gradient; a warning
+where it cuts trainable parameters from every loss of the run.
+
+Silent on: `.data` inside torch and other libraries; tensors without gradient.
+At note at most: copies into EMA or target networks, stop-gradients whose parameters
+learn from another loss.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from gradscope.model import Event, Finding, Graph, Parameter, Site
+from gradscope.rules import rule
+from gradscope.rules._common import (
+    memory_root,
+    owner,
+    parameter_names,
+    parameter_subjects,
+    plural,
+    source,
+)
+from gradscope.store import Trace
+
+
+def bad() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    trunk, head = nn.Linear(4, 4), nn.Linear(4, 1)
+    opt = torch.optim.SGD([*trunk.parameters(), *head.parameters()], lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        features = torch.relu(trunk(torch.randn(8, 4)))
+        loss = head(features.data).pow(2).mean()  # cause: GS102
+        loss.backward()  # effect: GS102
+        opt.step()
+
+
+def good_update() -> None:
+    import torch
+
+    w = torch.ones(3, requires_grad=True)
+    for _ in range(3):
+        (w * w).sum().backward()
+        w.data -= 0.1 * w.grad  # type: ignore[operator]
+        w.grad = None
+
+
+def good_target_network() -> None:
+    import copy
+
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    online = nn.Linear(4, 1)
+    target = copy.deepcopy(online)
+    opt = torch.optim.SGD(online.parameters(), lr=0.1)
+    for _ in range(3):
+        x = torch.randn(8, 4)
+        wanted = target(x).data
+        opt.zero_grad()
+        (online(x) - wanted - 1).pow(2).mean().backward()
+        opt.step()
+        for ours, theirs in zip(online.parameters(), target.parameters(), strict=True):
+            theirs.data.mul_(0.9).add_(ours.data, alpha=0.1)
+
+
+def good_straight_through() -> None:
+    import torch
+
+    w = torch.tensor([0.3, 0.8], requires_grad=True)
+    opt = torch.optim.SGD([w], lr=0.1)
+    for _ in range(2):
+        opt.zero_grad()
+        rounded = w + (w.round() - w).data
+        (rounded - 2).pow(2).sum().backward()
+        opt.step()
+
+
+def good_gan() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    generator, critic = nn.Linear(2, 2), nn.Linear(2, 1)
+    opt_g = torch.optim.Adam(generator.parameters())
+    opt_c = torch.optim.Adam(critic.parameters())
+    for _ in range(2):
+        fake = generator(torch.randn(4, 2))
+        opt_c.zero_grad()
+        (critic(fake.data).mean() - critic(torch.randn(4, 2)).mean()).backward()
+        opt_c.step()
+        opt_g.zero_grad()
+        (-critic(fake).mean()).backward()
+        opt_g.step()
+
+
+@dataclass
+class _Place:
+    """What was seen of one place that reads `.data`."""
+
+    site: Site
+    first: Event
+    count: int = 0
+    parameter: bool = False
+    written: bool = False
+    cut: dict[int, None] = field(default_factory=dict)  # parameters behind it that nothing else trains
+    backward: Site | None = None
+    subjects: set[object] = field(default_factory=set)
+
+
+@rule("GS102", name="data-attribute", severity="warning")
+def data_attribute(trace: Trace) -> Iterator[Finding]:
+    places: dict[tuple[str, int, int], _Place] = {}
+    for event in trace.of("data_read"):
+        site = event.site
+        if site.kind != "user" or event.graph < 0 or not _trained(trace, event):
+            continue
+        place = places.setdefault((site.path, site.line, site.column), _Place(site, event))
+        place.count += event.count
+        _look(trace, event, place)
+    for place in places.values():
+        yield _cutting(trace, place) if place.cut else _reading(trace, place)
+
+
+def _trained(trace: Trace, event: Event) -> bool:
+    parameter = event.data.get("parameter")
+    return bool(event.data.get("requires_grad")) or (
+        parameter is not None and trace.parameter(parameter).requires_grad
+    )
+
+
+def _look(trace: Trace, event: Event, place: _Place) -> None:
+    graph, value, alias = trace.graph(event.graph), event.data.get("value"), event.data.get("alias")
+    if value is not None:
+        place.subjects.add(("memory", event.graph, memory_root(graph, value)))
+    if event.data.get("parameter") is not None:
+        place.parameter = True
+    if alias is not None:
+        place.written |= any(alias in op.writes for op in graph.consumers.get(alias, ()))
+    if place.parameter or value is None or alias is None:
+        return
+    behind = [p for p in _parameters_behind(trace, graph, value) if _starved(trace, p)]
+    if not behind:
+        return
+    for backward in trace.of("backward"):
+        roots = backward.data.get("roots") or ()
+        if backward.graph == event.graph and any(alias in graph.upstream(root) for root in roots):
+            place.cut.update(dict.fromkeys(p.id for p in behind))
+            place.backward = place.backward or backward.site.user
+
+
+def _parameters_behind(trace: Trace, graph: Graph, value: int) -> Iterator[Parameter]:
+    for index in graph.upstream(value):
+        parameter = graph.values[index].parameter
+        if parameter is not None:
+            yield trace.parameter(parameter)
+
+
+def _starved(trace: Trace, p: Parameter) -> bool:
+    """Meant to be trained, yet no backward of the whole run reached it."""
+    if p.passes or p.updates or not p.requires_grad:
+        return False
+    if p.optimizers:
+        return True
+    return not trace.optimizers and any(
+        other.passes and _root(trace, other) == _root(trace, p) is not None for other in trace.parameters
+    )
+
+
+def _root(trace: Trace, p: Parameter) -> int | None:
+    return trace.modules[p.module].root if p.module in trace.modules else None
+
+
+def _cutting(trace: Trace, place: _Place) -> Finding:
+    name = owner(source(trace, place.site), "data")
+    names = parameter_names(trace, place.cut)
+    never = "it never gets" if len(place.cut) == 1 else "they never get"
+    shown = name or "x"
+    return Finding(
+        message=f"`.data` cuts {names} from the loss: {never} a gradient",
+        cause=place.site,
+        cause_label="the gradient stops here",
+        effect=place.backward,
+        effect_label=f"reaches none of the {plural(len(place.cut), 'parameter')} behind `.data`",
+        seen=(f"{names}: no gradient in any backward of this run",),
+        fix=f"use `{shown}` itself to let the gradient through; write `{shown}.detach()` if the cut is meant",
+        count=place.count,
+        subjects=frozenset(place.subjects) | parameter_subjects(place.cut),
+    )
+
+
+def _reading(trace: Trace, place: _Place) -> Finding:
+    name = owner(source(trace, place.site), "data") or "x"
+    if place.written:
+        message = f"`{name}` is written through `.data`, which autograd cannot check"
+        fix = f"write to `{name}` inside `with torch.no_grad():`"
+    else:
+        message = f"`{name}.data` is read where `{name}.detach()` is safe"
+        fix = f"use `{name}.detach()`: the same values, and autograd sees writes to them"
+    return Finding(
+        message=message,
+        cause=place.site,
+        fix=fix,
+        count=place.count,
+        severity="note",
+        subjects=frozenset(place.subjects),
+    )

@@ -1,0 +1,117 @@
+"""A tensor that backward needs was changed in place: torch stops the backward.
+
+Why: the forward saved this tensor to compute gradients with it. The in-place write
+replaced its values, autograd saw the version move and refuses to go on.
+
+Fix: make a new tensor instead of writing in place (`x = x + 1`, not `x += 1`), or write
+to a `clone()`.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from gradscope.model import Event, Finding, Op
+from gradscope.rules import rule
+from gradscope.rules._common import code, source, user
+from gradscope.store import Trace
+
+_TEXT = "modified by an inplace operation"
+
+
+def bad() -> None:
+    import torch
+
+    a = torch.tensor([7.0, 0.0, 0.0], requires_grad=True)
+    b = a + 2
+    loss = torch.mean(b * b)
+    b.detach().zero_()  # cause: GS104
+    loss.backward()  # effect: GS104
+
+
+def bad_in_forward() -> None:
+    import torch
+    from torch import nn
+
+    class Residual(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.fc = nn.Linear(3, 3)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            h = torch.sigmoid(self.fc(x))
+            h += x  # cause: GS104
+            return h.sum()
+
+    loss = Residual()(torch.ones(2, 3))
+    loss.backward()  # effect: GS104
+
+
+def good() -> None:
+    import torch
+
+    a = torch.tensor([7.0, 0.0, 0.0], requires_grad=True)
+    b = a + 2
+    b += 1  # nothing has saved `b` yet
+    loss = torch.mean(b * b)
+    loss.backward()
+
+
+def good_clone() -> None:
+    import torch
+
+    a = torch.tensor([7.0, 0.0, 0.0], requires_grad=True)
+    b = a + 2
+    loss = torch.mean(b * b)
+    b.detach().clone().zero_()
+    loss.backward()
+
+
+@rule("GS104", name="inplace-on-saved-tensor", severity="error", over=("GS102",))
+def inplace_on_saved_tensor(trace: Trace) -> Iterator[Finding]:
+    for event in trace.of("error"):
+        if event.data.get("where") == "backward" and _TEXT in event.data.get("text", ""):
+            yield _explained(trace, event)
+
+
+def _explained(trace: Trace, event: Event) -> Finding:
+    writes: list[dict[str, Any]] = event.data.get("writes") or []
+    write = writes[0] if writes else {}
+    cause, saver = user(trace.site(write.get("site"))), _saver(trace, event)
+    text = code(trace, cause, f"`{write['op']}`" if write.get("op") else "an in-place operation")
+    saved = saver.site.user if saver is not None else None
+    by = f", saved by {code(trace, saved, f'`{saver.name}`')}," if saver is not None else ""
+    sites = [trace.site(w.get("site")) for w in writes[1:4]]
+    more = tuple((site.user, "and written here") for site in sites if site is not None)
+    return Finding(
+        message=f"a tensor that backward needs{by} was changed by {text}",
+        cause=cause,
+        cause_label=f"written in place here{_versions(write)}",
+        effect=user(event.site),
+        effect_label="torch stops: the saved values are gone",
+        related=(((saved, "saved here for backward"),) if saved is not None else ()) + more,
+        seen=(event.data.get("text", "").split(";")[0],),
+        fix=_fix(source(trace, cause)),
+        count=event.count,
+    )
+
+
+def _saver(trace: Trace, event: Event) -> Op | None:
+    index, graph = event.data.get("saved_by"), event.data.get("graph", event.graph)
+    return trace.graph(graph).ops[index] if index is not None and graph >= 0 else None
+
+
+def _versions(write: dict[str, Any]) -> str:
+    if write.get("from") is None or write.get("to") is None:
+        return ""
+    return f" (version {write['from']} → {write['to']})"
+
+
+def _fix(text: str) -> str:
+    for sign in ("+=", "-=", "*=", "/="):
+        left, found, right = text.partition(sign)
+        if found and "\n" not in text:
+            name = left.strip()
+            return f"make a new tensor: `{name} = {name} {sign[0]} {right.strip()}`"
+    return ""
+
+

@@ -1,0 +1,225 @@
+"""Gradients of two steps are added together: nothing cleared them in between.
+
+Why: `backward()` adds into `.grad`. A gradient that one step has used stays there, so the
+next step gets the sum of both.
+
+Fix: call `optimizer.zero_grad()` once per step, before `backward()`.
+
+Silent on: gradient accumulation, several losses before one step, closures, zeroing by
+hand, sums that are cleared before a step uses them (a GAN's discriminator).
+A note where several backward passes pile up, no step follows and nothing is ever cleared.
+"""
+
+from collections.abc import Iterator
+
+from gradscope.model import Event, Finding, Site
+from gradscope.rules import rule
+from gradscope.rules._common import code, parameter_names, parameter_subjects, plural, timeline, user
+from gradscope.store import Trace
+
+
+def bad() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        loss = model(torch.randn(8, 3)).pow(2).mean()
+        loss.backward()  # effect: GS201
+        opt.step()  # cause: GS201
+
+
+def bad_by_hand() -> None:
+    import torch
+
+    torch.manual_seed(0)
+    w = torch.ones(3, requires_grad=True)
+    for _ in range(3):
+        loss = (w * torch.randn(3)).sum().pow(2)
+        loss.backward()  # effect: GS201
+        with torch.no_grad():
+            w -= 0.1 * w.grad  # type: ignore[operator]  # cause: GS201
+
+
+def good() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        model(torch.randn(8, 3)).pow(2).mean().backward()
+        opt.step()
+
+
+def good_accumulation() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for i in range(6):
+        (model(torch.randn(8, 3)).pow(2).mean() / 2).backward()
+        if i % 2:
+            opt.step()
+            opt.zero_grad(set_to_none=False)
+
+
+def good_two_losses() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 2)
+    opt = torch.optim.Adam(model.parameters())
+    for _ in range(3):
+        out = model(torch.randn(8, 3))
+        model.zero_grad()
+        out[:, 0].pow(2).mean().backward(retain_graph=True)
+        out[:, 1].pow(2).mean().backward()
+        opt.step()
+
+
+def good_zeroed_by_hand() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    w = torch.ones(3, requires_grad=True)
+    for _ in range(3):
+        model(torch.randn(8, 3) * w).pow(2).mean().backward()
+        opt.step()
+        for p in model.parameters():
+            p.grad = None
+        with torch.no_grad():
+            w -= 0.1 * w.grad  # type: ignore[operator]
+            w.grad.zero_()  # type: ignore[union-attr]
+
+
+def good_gan() -> None:
+    import torch
+    from torch import nn
+
+    generator, critic = nn.Linear(2, 2), nn.Linear(2, 1)
+    opt_g = torch.optim.Adam(generator.parameters())
+    opt_c = torch.optim.Adam(critic.parameters())
+    for _ in range(3):
+        fake = generator(torch.randn(4, 2))
+        opt_c.zero_grad()
+        critic(torch.randn(4, 2)).mean().backward()
+        critic(fake.detach()).mean().neg().backward()
+        opt_c.step()
+        opt_g.zero_grad()
+        critic(fake).mean().backward()  # adds to gradients that opt_c has used and will clear
+        opt_g.step()
+
+
+def good_closure() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model, x, y = nn.Linear(3, 1), torch.randn(8, 3), torch.randn(8, 1)
+    opt = torch.optim.LBFGS(model.parameters(), max_iter=3)
+
+    def closure() -> torch.Tensor:
+        opt.zero_grad()
+        loss = nn.functional.mse_loss(model(x), y)
+        loss.backward()
+        return loss
+
+    for _ in range(2):
+        opt.step(closure)
+
+
+@rule("GS201", name="stale-gradient-accumulated", severity="error")
+def stale_gradient_accumulated(trace: Trace) -> Iterator[Finding]:
+    groups: dict[tuple[Site | None, Site | None], list[Event]] = {}
+    for event in trace.of("stale_used"):
+        cause = user(trace.site(event.data.get("used_by")) or event.site)
+        groups.setdefault((cause, user(trace.site(event.data.get("backward")))), []).append(event)
+    for (cause, effect), events in groups.items():
+        yield _used(trace, cause, effect, events)
+    if not groups:
+        yield from _never_used(trace)
+
+
+def _used(trace: Trace, cause: Site | None, effect: Site | None, events: list[Event]) -> Finding:
+    ids = list(dict.fromkeys(p for event in events for p in event.data.get("parameters", ())))
+    step, names = code(trace, cause, "the step"), parameter_names(trace, ids)
+    uses = [event.site.user for event in events if event.site.user != cause]
+    by_optimizer = events[0].data.get("optimizer") is not None
+    return Finding(
+        message=f"{names}: the step uses old gradients added to new ones, nothing cleared them in between",
+        cause=cause,
+        cause_label="used these gradients, and nothing clears them afterwards",
+        effect=effect,
+        effect_label="adds to the gradients that were used already",
+        related=tuple((site, "uses the sum") for site in dict.fromkeys(uses)),
+        seen=tuple(_measured(trace, events)),
+        fix="call `zero_grad()` on the optimizer once per step, before `backward()`"
+        if by_optimizer
+        else f"clear the gradients after {step}: `p.grad = None` for each parameter",
+        count=sum(event.count for event in events),
+        subjects=parameter_subjects(ids),
+    )
+
+
+def _measured(trace: Trace, events: list[Event]) -> Iterator[str]:
+    for event in events:
+        data = event.data
+        if all(data.get(key) is not None for key in ("norm", "norm_without", "parameter")):
+            name = parameter_names(trace, [data["parameter"]])
+            yield (
+                f"norm of {name}'s gradient as used: {float(data['norm']):.4g}; "
+                f"of the new gradient alone: {float(data['norm_without']):.4g}"
+            )
+            return
+
+
+def _never_used(trace: Trace) -> Iterator[Finding]:
+    """Several passes pile up and nothing is ever cleared, stepped or updated."""
+    if trace.of("step", "zero_grad", "update"):
+        yield from _left_over(trace)
+        return
+    filled: dict[int, Event] = {}
+    piles: dict[Site, tuple[Event, set[int], int]] = {}
+    for repeat, events in timeline(trace):
+        fresh: dict[int, Event] = {}  # passes over one forward belong together: several losses, retain_graph
+        for event in events:
+            if event.kind == "backward" and event.data.get("call") != "grad":
+                again = {p for p in event.data.get("accumulated", ()) if p in filled or repeat > 1}
+                if again:
+                    first, ids, count = piles.get(event.site.user, (event, set(), 0))
+                    piles[event.site.user] = (first, ids | again, count + repeat)
+                fresh.update(dict.fromkeys(event.data.get("accumulated", ()), event))
+        filled.update(fresh)
+    for site, (first, ids, count) in piles.items():
+        yield Finding(
+            message=f"{parameter_names(trace, sorted(ids))}: gradients of several backward passes pile up",
+            cause=site,
+            cause_label="adds to what earlier passes left, and nothing clears it",
+            seen=(f"gradients were added to earlier ones {plural(count, 'time')}",),
+            severity="note",
+            subjects=parameter_subjects(ids),
+            count=max(count, first.count),
+        )
+
+
+def _left_over(trace: Trace) -> Iterator[Finding]:
+    """A pass adds to used gradients that nothing in the whole run ever clears."""
+    cleared = {p for event in trace.of("zero_grad") for p in event.data.get("parameters", ())}
+    for event in trace.of("backward"):
+        ids = [p for p in event.data.get("stale") or () if p not in cleared]
+        if ids:
+            yield Finding(
+                message=f"{parameter_names(trace, ids)}: a used gradient was added to, nothing cleared it",
+                effect=event.site.user,
+                effect_label="adds to gradients that a step has used already",
+                severity="note",
+                subjects=parameter_subjects(ids),
+                count=event.count,
+            )

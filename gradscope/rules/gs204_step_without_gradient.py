@@ -1,0 +1,151 @@
+"""The optimizer steps, but none of its parameters has a gradient.
+
+Why: `step()` leaves a parameter alone whose `.grad` is None, and a gradient that was just
+zeroed moves it only by momentum and weight decay. Nothing is learned from this step.
+
+Fix: order the loop `zero_grad()`, forward, `backward()`, `step()`, and give the optimizer
+the parameters of the model that makes the loss.
+
+Silent on: closures, one step before the first backward (scheduler warm-up), schedules
+that are tried out without any training, steps skipped by a gradient scaler, optimizers
+whose parameters are all frozen, a rare step without gradient among others.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from gradscope.model import Event, Finding, Site
+from gradscope.rules import rule
+from gradscope.rules._common import code, parameter_names, parameter_subjects, timeline
+from gradscope.store import Trace
+
+
+def bad() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(4):
+        opt.zero_grad()
+        loss = model(torch.randn(8, 3)).pow(2).mean()
+        opt.step()  # cause: GS204
+        loss.backward()
+
+
+def good_closure() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model, x, y = nn.Linear(3, 1), torch.randn(8, 3), torch.randn(8, 1)
+    opt = torch.optim.LBFGS(model.parameters(), max_iter=3)
+
+    def closure() -> torch.Tensor:
+        opt.zero_grad()
+        loss = nn.functional.mse_loss(model(x), y)
+        loss.backward()
+        return loss
+
+    opt.step(closure)
+
+
+def good_warm_up() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    scheduler = torch.optim.lr_scheduler.StepLR(opt, 2)
+    opt.step()  # so that the scheduler does not complain
+    for _ in range(3):
+        scheduler.step()
+        opt.zero_grad()
+        model(torch.randn(8, 3)).pow(2).mean().backward()
+        opt.step()
+
+
+def good_schedule_tried_out() -> None:
+    import torch
+
+    opt = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=0.1)
+    scheduler = torch.optim.lr_scheduler.StepLR(opt, 2)
+    for _ in range(5):
+        opt.step()
+        scheduler.step()
+
+
+def good_gradient_by_hand() -> None:
+    import torch
+
+    torch.manual_seed(0)
+    w = torch.nn.Parameter(torch.ones(3))
+    opt = torch.optim.SGD([w], lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        w.grad = 2 * w.detach()
+        opt.step()
+
+
+def good_step_first() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(4):
+        opt.step()  # with the gradients of the round before
+        opt.zero_grad()
+        model(torch.randn(8, 3)).pow(2).mean().backward()
+
+
+@dataclass
+class _Tally:
+    steps: int = 0
+    empty: Counter[Site] = field(default_factory=Counter)
+
+
+@rule("GS204", name="step-without-gradient", severity="warning")
+def step_without_gradient(trace: Trace) -> Iterator[Finding]:
+    tallies: dict[int, _Tally] = {}
+    trained = False
+    for repeat, events in timeline(trace):
+        for event in events:
+            if event.kind == "backward":
+                trained = True
+            elif event.kind == "step" and event.data.get("optimizer") in trace.optimizers:
+                _count(trace, event, repeat, tallies)
+    if not trained:
+        return
+    for number, tally in tallies.items():
+        empty = sum(tally.empty.values())
+        if (empty >= 2 or tally.steps == 1) and empty * 2 >= tally.steps:
+            yield _finding(trace, number, tally, empty)
+
+
+def _count(trace: Trace, event: Event, repeat: int, tallies: dict[int, _Tally]) -> None:
+    states = event.data.get("states") or {}
+    tally = tallies.setdefault(event.data["optimizer"], _Tally())
+    tally.steps += repeat
+    used = any(states.get(state) for state in ("fresh", "stale", "used"))
+    ids = [*states.get("none", ()), *states.get("zero", ())]
+    if used or event.data.get("closure") or not any(trace.parameter(p).requires_grad for p in ids):
+        return
+    if not states.get("zero") and all(trace.parameter(p).changed for p in ids):
+        return  # an optimizer that moves its parameters without `.grad`
+    tally.empty[event.site.user] += repeat
+
+
+def _finding(trace: Trace, number: int, tally: _Tally, empty: int) -> Finding:
+    cause, _ = tally.empty.most_common(1)[0]
+    ids = trace.optimizers[number].parameters
+    step = code(trace, cause, "the optimizer's step")
+    return Finding(
+        message=f"{step} runs without any gradient: nothing is learned from it",
+        cause=cause,
+        cause_label=f"{parameter_names(trace, ids)}: no gradient at this point",
+        seen=(f"{empty} of {tally.steps} steps of this `{trace.optimizers[number].cls}` found no gradient",),
+        count=empty,
+        subjects=parameter_subjects(ids) | {("optimizer", number)},
+    )

@@ -1,0 +1,181 @@
+"""A parameter receives gradients, but no optimizer holds it: it never trains.
+
+Why: an optimizer changes only the parameters that it was given. The rest of the model
+gets gradients at every backward and keeps its initial values.
+
+Fix: give the optimizer all parameters (`model.parameters()`), also those of layers that
+were added later (`optimizer.add_param_group`); where the part is meant to stay as it is,
+freeze it with `requires_grad_(False)`, which also saves the work.
+
+Silent on: several optimizers that share a model, parameters updated by hand, models of
+which nothing is stepped (gradients for an input), frozen parts.
+"""
+
+from collections.abc import Iterator
+
+from gradscope.model import Event, Finding, Optimizer, Parameter, Site
+from gradscope.rules import rule
+from gradscope.rules._common import listed, parameter_subjects, plural
+from gradscope.store import Trace
+
+
+def bad() -> None:
+    import torch
+    from torch import nn
+
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.trunk = nn.Linear(3, 3)
+            self.head = nn.Linear(3, 1)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            y: torch.Tensor = self.head(torch.relu(self.trunk(x)))
+            return y
+
+    model = Net()
+    opt = torch.optim.SGD(model.trunk.parameters(), lr=0.1)  # cause: GS206
+    for _ in range(3):
+        opt.zero_grad()
+        model(torch.randn(8, 3)).pow(2).mean().backward()  # effect: GS206
+        opt.step()
+
+
+def bad_layer_added_later() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Sequential(nn.Linear(3, 3))
+    opt = torch.optim.Adam(model.parameters())  # cause: GS206
+    model.append(nn.Linear(3, 1))
+    for _ in range(3):
+        opt.zero_grad()
+        model(torch.randn(8, 3)).pow(2).mean().backward()  # effect: GS206
+        opt.step()
+
+
+def good_two_optimizers() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 1))
+    optimizers = [torch.optim.SGD(layer.parameters(), lr=0.1) for layer in model]
+    for _ in range(3):
+        model.zero_grad()
+        model(torch.randn(8, 3)).pow(2).mean().backward()
+        for opt in optimizers:
+            opt.step()
+
+
+def good_fine_tuning() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 1))
+    model[0].requires_grad_(False)
+    opt = torch.optim.SGD(model[1].parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        model(torch.randn(8, 3)).pow(2).mean().backward()
+        opt.step()
+
+
+def good_updated_by_hand() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 1))
+    opt = torch.optim.SGD(model[0].parameters(), lr=0.1)
+    for _ in range(3):
+        model.zero_grad()
+        model(torch.randn(8, 3)).pow(2).mean().backward()
+        opt.step()
+        with torch.no_grad():
+            for p in model[1].parameters():
+                p.sub_(0.1 * p.grad)  # type: ignore[operator]
+
+
+def good_image_optimized() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    image = torch.zeros(1, 3, requires_grad=True)
+    opt = torch.optim.SGD([image], lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        model(image).pow(2).mean().backward()
+        opt.step()
+
+
+@rule("GS206", name="parameter-not-in-optimizer", severity="warning")
+def parameter_not_in_optimizer(trace: Trace) -> Iterator[Finding]:
+    if not trace.optimizers:
+        return
+    roots: dict[int, list[Parameter]] = {}
+    for p in trace.parameters:
+        if p.registered and p.module in trace.modules:
+            roots.setdefault(trace.modules[p.module].root, []).append(p)
+    for parameters in roots.values():
+        stepped = [p for p in parameters if p.steps and p.optimizers]
+        left = [p for p in parameters if _left_out(p, stepped)]
+        if stepped and left:
+            yield _finding(trace, parameters, stepped, left)
+
+
+def _left_out(p: Parameter, stepped: list[Parameter]) -> bool:
+    """Gets gradients and is in no hands at all: no optimizer, no update, nobody reads its gradient."""
+    if p.optimizers or p.steps or p.updates or p.changed or not p.requires_grad or not p.is_leaf:
+        return False
+    passes = max((other.passes for other in stepped), default=0)
+    reads = max((other.reads for other in stepped), default=0)  # a log of all gradients reads theirs too
+    return p.passes >= min(2, max(1, passes)) and p.reads <= reads
+
+
+def _finding(
+    trace: Trace, parameters: list[Parameter], stepped: list[Parameter], left: list[Parameter]
+) -> Finding:
+    optimizer, backward = _nearest(trace, stepped), _backward(trace, left)
+    groups, names = _groups(trace, parameters, left), [f"`{p.name}`" for p in left]
+    subject = listed(groups) if len(groups) < len(left) else listed(names)
+    verbs = ("gets", "is") if len(groups) == 1 else ("get", "are")
+    return Finding(
+        message=f"{subject} {verbs[0]} gradients but {verbs[1]} in no optimizer: no step ever uses them",
+        cause=optimizer.site.user if optimizer.site else None,
+        cause_label="was not given these parameters",
+        effect=backward,
+        effect_label="computes gradients for them that nothing uses",
+        seen=(
+            f"{plural(len(left), 'parameter')} never changed, with a gradient in"
+            f" {max(p.passes for p in left)} of the run's backward passes",
+        ),
+        fix=f"give {subject} to the optimizer too; freeze what is meant to stay (`requires_grad_(False)`)",
+        subjects=parameter_subjects(p.id for p in left),
+    )
+
+
+def _nearest(trace: Trace, stepped: list[Parameter]) -> Optimizer:
+    """The optimizer that holds most of the model's other parameters."""
+    votes = [number for p in stepped for number in p.optimizers if number in trace.optimizers]
+    return trace.optimizers[max(votes, key=votes.count)]
+
+
+def _backward(trace: Trace, left: list[Parameter]) -> Site | None:
+    ids = {p.id for p in left}
+    events: list[Event] = [e for e in trace.of("backward") if ids & set(e.data.get("accumulated") or ())]
+    return events[0].site.user if events else None
+
+
+def _groups(trace: Trace, parameters: list[Parameter], left: list[Parameter]) -> list[str]:
+    """The outermost modules whose parameters are all left out, then single parameters."""
+    missing, found = {p.id for p in left}, dict[str, None]()
+    for p in left:
+        parts = p.name.split(".")
+        for depth in range(1, len(parts)):
+            prefix = ".".join(parts[:depth])
+            if all(o.id in missing for o in parameters if o.name.startswith(f"{prefix}.")):
+                found[f"`{prefix}`"] = None
+                break
+        else:
+            found[f"`{p.name}`"] = None
+    return list(found)

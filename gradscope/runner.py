@@ -1,0 +1,141 @@
+"""Runs a script or module as plain Python would: argv, sys.path, `__main__`, exit code."""
+
+from __future__ import annotations
+
+import importlib.machinery
+import importlib.util
+import os
+import sys
+import types
+from dataclasses import dataclass
+from pathlib import Path
+from types import CodeType
+from typing import Any
+
+from gradscope.model import GradscopeError
+from gradscope.tracebacks import clean_exception
+
+
+@dataclass
+class Program:
+    """What to run. `path` is the file, `argv` what it sees, `folder` its `sys.path[0]`."""
+
+    path: str
+    argv: list[str]
+    folder: str
+    spec: importlib.machinery.ModuleSpec | None = None
+
+    @classmethod
+    def script(cls, path: str, args: list[str]) -> Program:
+        """Raises GradscopeError if there is no such file, or it is a directory without `__main__.py`."""
+        found = Path(path)
+        if found.is_dir():
+            if not (found / "__main__.py").is_file():
+                raise GradscopeError(f"{path} is a directory without a __main__.py")
+            return cls(str(found / "__main__.py"), [path, *args], os.path.abspath(path))
+        if not found.exists():
+            raise GradscopeError(f"no such script: {path}")
+        try:
+            with found.open("rb") as file:
+                file.read(1)
+        except OSError as error:
+            raise GradscopeError(f"cannot read {path}: {error.strerror}") from None
+        return cls(path, [path, *args], os.path.dirname(os.path.realpath(path)))
+
+    @classmethod
+    def module(cls, name: str, args: list[str]) -> Program:
+        """Raises GradscopeError if there is no such module or it can't be run."""
+        sys.path.insert(0, os.getcwd())
+        try:
+            spec = importlib.util.find_spec(name)
+            if spec is not None and spec.submodule_search_locations is not None:
+                spec = importlib.util.find_spec(f"{name}.__main__")
+                if spec is None:
+                    raise GradscopeError(f"{name} is a package without a __main__ module")
+        except (ImportError, ValueError, AttributeError) as error:
+            raise GradscopeError(f"no module to run named {name}: {error}") from None
+        finally:
+            sys.path.pop(0)
+        if spec is None or spec.origin is None or not os.path.isfile(spec.origin):
+            raise GradscopeError(f"no module to run named {name}")
+        return cls(spec.origin, [spec.origin, *args], os.getcwd(), spec)
+
+    def code(self) -> CodeType:
+        if self.spec is not None and self.spec.loader is not None and hasattr(self.spec.loader, "get_code"):
+            code = self.spec.loader.get_code(self.spec.name)
+            assert isinstance(code, CodeType)
+            return code
+        import io
+
+        with io.open_code(os.path.abspath(self.path)) as file:
+            return compile(file.read(), os.path.abspath(self.path), "exec", dont_inherit=True)
+
+    def main_module(self) -> types.ModuleType:
+        main = types.ModuleType("__main__")
+        loader: Any
+        if self.spec is not None:
+            main.__package__ = self.spec.parent
+            main.__file__, loader = self.spec.origin, self.spec.loader
+        else:
+            main.__file__ = os.path.abspath(self.path)
+            main.__package__ = None
+            loader = importlib.machinery.SourceFileLoader("__main__", self.path)
+        main.__spec__ = self.spec
+        main.__loader__ = loader
+        vars(main)["__cached__"] = None
+        vars(main)["__builtins__"] = sys.modules["builtins"]
+        return main
+
+
+@dataclass
+class Outcome:
+    """How the program ended. `interrupted`: by Ctrl-C, to be passed on as a signal."""
+
+    exit_code: int
+    error: BaseException | None = None
+    interrupted: bool = False
+
+
+def run(program: Program) -> Outcome:
+    """Runs the program to its end; prints its uncaught exception as Python does."""
+    main = program.main_module()
+    sys.argv[:] = program.argv
+    if not sys.flags.safe_path or program.spec is not None:
+        sys.path[0:1] = [program.folder]
+    sys.modules["__main__"] = main
+    try:
+        exec(program.code(), vars(main))
+    except SystemExit as error:
+        return Outcome(_status(error))
+    except BaseException as error:
+        clean_exception(error)
+        if error.__traceback__ is not None and _ours(error.__traceback__):
+            error.__traceback__ = None  # raised before the first line: a SyntaxError
+        _flush()
+        sys.excepthook(type(error), error, error.__traceback__)
+        return Outcome(1, error, isinstance(error, KeyboardInterrupt))
+    finally:
+        _flush()
+    return Outcome(0)
+
+
+def _ours(traceback: types.TracebackType) -> bool:
+    return traceback.tb_frame.f_code.co_filename == __file__
+
+
+def _status(error: SystemExit) -> int:
+    if error.code is None:
+        return 0
+    if isinstance(error.code, int):
+        return error.code
+    _flush()
+    print(error.code, file=sys.stderr)
+    return 1
+
+
+def _flush() -> None:
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, ValueError, AttributeError):
+            pass

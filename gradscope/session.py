@@ -1,0 +1,179 @@
+"""One watched run: makes the trace, installs the hooks, removes them, closes the trace."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+import time
+from pathlib import Path
+from time import perf_counter
+from types import FrameType
+from typing import Any
+
+import torch
+
+from gradscope.hooks import Hook, all_hooks
+from gradscope.hooks._recorder import Recorder
+from gradscope.model import GradscopeError
+from gradscope.places import new_trace_path, point_last
+from gradscope.store import TraceWriter, pack
+
+_active: list[Session] = []
+
+
+class Session:
+    """Watches the current thread between `start` and `stop`.
+
+    path: where the trace goes; by default a new file in `.gradscope/` below the working
+    directory. main: the script's real path, which counts as the user's code wherever it
+    lies. Raises GradscopeError if another session is active or `path` can't be a trace.
+    """
+
+    def __init__(
+        self,
+        argv: list[str],
+        path: Path | None = None,
+        main: str | None = None,
+        sample: bool = True,
+        prove: bool = False,
+    ):
+        self.argv = argv
+        self.cwd = os.getcwd()
+        self.faults: list[str] = []
+        self.pid = os.getpid()
+        self._default_place = path is None
+        self.path = path or self._own_place(argv)
+        self.writer = self._open()
+        self.recorder = Recorder(self.writer, main, prove=prove)
+        self.recorder.sample = sample
+        self.recorder.on_exit = self.stop
+        self.hooks: list[Hook] = []
+        self.running = False
+        self.started = 0.0
+        self.exit_code: int | None = None
+        self.exception: dict[str, Any] | None = None
+
+    def _own_place(self, argv: list[str]) -> Path:
+        try:
+            return new_trace_path(argv[0] if argv else "watch", Path(self.cwd))
+        except OSError as error:
+            self.faults.append(f"no trace beside you ({error.strerror}): it is in a temporary folder")
+            return Path(tempfile.mkdtemp(prefix="gradscope-")) / "run.gradscope"
+
+    def _open(self) -> TraceWriter:
+        try:
+            return TraceWriter(self.path)
+        except GradscopeError:
+            raise
+        except Exception as error:
+            if not self._default_place:
+                raise GradscopeError(f"cannot write a trace at {self.path}: {error}") from None
+            self.faults.append(f"no trace at {self.path} ({error}): it is in a temporary folder")
+            self.path = Path(tempfile.mkdtemp(prefix="gradscope-")) / "run.gradscope"
+            return TraceWriter(self.path)
+
+    # -- start and stop ----------------------------------------------------------------
+
+    def start(self, frame: FrameType | None = None) -> None:
+        """Installs every hook. `frame` is the one that opened the watch: the stack outside
+        it does not move while it runs, so it is walked once."""
+        if _active:
+            raise GradscopeError("gradscope is already watching: one watch at a time")
+        if torch._C._get_tracing_state() is not None:
+            raise GradscopeError("gradscope cannot start inside torch.jit.trace")
+        _active.append(self)
+        self.started = perf_counter()
+        self._frame = frame.f_back if frame is not None else None
+        self._write_program()
+        if self._frame is not None:
+            self.recorder.sites.anchor(self._frame)
+        self.running = True
+        for hook in [cls(self.recorder) for cls in all_hooks()]:
+            try:
+                hook.install()
+                self.hooks.append(hook)
+            except Exception as error:
+                self.recorder.fault(f"installing {type(hook).__name__}", error)
+                hook.uninstall()
+
+    def stop(self, exit_code: int | None = 0, exception: BaseException | None = None) -> None:
+        """Removes every hook and closes the trace. Safe to call twice."""
+        if not self.running:
+            return
+        self.running = False
+        for hook in reversed(self.hooks):
+            try:
+                hook.uninstall()
+            except Exception as error:
+                self.recorder.fault(f"removing {type(hook).__name__}", error)
+        self.hooks.clear()
+        if self in _active:
+            _active.remove(self)
+        if self._frame is not None:
+            self.recorder.sites.release(self._frame)
+            self._frame = None
+        self.exit_code = exit_code
+        if exception is not None:
+            self.exception = {"type": type(exception).__name__, "text": str(exception)[:4000]}
+        try:
+            self.recorder.end_segment(False)
+            self.checkpoint()
+            self.recorder.store.flush()
+            self.writer.close()
+            if self._default_place:
+                point_last(self.path)
+        except Exception as error:
+            self.recorder.fault("closing the trace", error)
+        self.faults += self.recorder.faults
+
+    def checkpoint(self) -> None:
+        """Writes what is only known at the end (so far): parameters, optimizers, summary."""
+        recorder = self.recorder
+        for number, data in recorder.ledger.rows():
+            self.writer.add("parameter", number, pack(data))
+        for number, data in recorder.optimizers.items():
+            self.writer.add("optimizer", number, pack(data))
+        self._write_program()
+        elapsed = perf_counter() - self.started
+        plain = max(elapsed - recorder.own_time, 1e-9)
+        self.writer.set_meta(
+            "summary",
+            {
+                "passes": recorder.passes, "distinct_graphs": len(recorder.store.distinct),
+                "overhead": round(elapsed / plain, 3), "own_seconds": round(recorder.own_time, 4),
+                "seconds": round(elapsed, 4),
+            },
+        )  # fmt: skip
+        self.writer.set_meta("faults", self.faults + recorder.faults)
+
+    def _write_program(self) -> None:
+        self.writer.set_meta(
+            "program",
+            {
+                "argv": self.argv, "cwd": self.cwd, "exit_code": self.exit_code, "exception": self.exception,
+                "python": sys.version.split()[0], "torch": str(torch.__version__), "when": time.strftime("%F %T"),
+            },
+        )  # fmt: skip
+
+    def forget(self) -> None:
+        """In a forked child: the parent's trace is not ours to touch."""
+        self.running = False
+        self.recorder.paused += 1_000_000
+        for hook in reversed(self.hooks):
+            hook.uninstall()
+        self.hooks.clear()
+        _active.clear()
+
+
+def active() -> Session | None:
+    """The session that watches now, if any."""
+    return _active[-1] if _active else None
+
+
+def _forked() -> None:
+    for session in list(_active):
+        session.forget()
+
+
+os.register_at_fork(after_in_child=_forked)

@@ -1,0 +1,95 @@
+"""What reads a trace works where torch is not installed, and loads nothing it doesn't need."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from gradscope.store import TraceWriter
+
+# Makes `import X` fail, as on a machine without X, then runs what follows.
+WITHOUT = "import sys\nfor name in {names!r}: sys.modules[name] = None\n"
+COMMAND = """
+import runpy
+sys.argv = {argv!r}
+runpy.run_module("gradscope", run_name="__main__", alter_sys=True)
+"""
+
+
+def python(code: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    """Runs `code` in a fresh interpreter in `cwd`."""
+    return subprocess.run(
+        [sys.executable, "-c", code], cwd=cwd, capture_output=True, text=True, encoding="utf-8", timeout=120
+    )
+
+
+@pytest.fixture
+def trace(tmp_path: Path) -> Path:
+    """An empty trace, written without torch too."""
+    path = tmp_path / "empty.gradscope"
+    writer = TraceWriter(path)
+    writer.set_meta("program", {"argv": ["train.py"], "cwd": str(tmp_path), "exit_code": 0, "exception": None})
+    writer.close()
+    return path
+
+
+def test_open_does_not_load_torch(trace: Path, tmp_path: Path) -> None:
+    ran = python(
+        "import sys, gradscope\n"
+        f"t = gradscope.open({str(trace)!r})\n"
+        "assert not list(t.nodes) and not t.parameters and not t.events\n"
+        "print(*sorted({'torch', 'numpy', 'rich', 'click', 'networkx', 'graphviz'} & set(sys.modules)))",
+        tmp_path,
+    )
+    assert (ran.stdout.strip(), ran.stderr, ran.returncode) == ("", "", 0)
+
+
+@pytest.mark.parametrize(
+    ("module", "absent"),
+    [
+        ("gradscope.graph", ["torch", "graphviz"]),
+        ("gradscope.why", ["torch", "graphviz"]),
+        ("gradscope.check", ["torch", "graphviz", "networkx"]),
+        ("gradscope.render.text", ["torch"]),
+    ],
+)
+def test_module_loads_without(module: str, absent: list[str], tmp_path: Path) -> None:
+    ran = python(WITHOUT.format(names=absent) + f"import {module}", tmp_path)
+    assert ran.returncode == 0, ran.stderr
+
+
+def test_every_rule_loads_without_torch(tmp_path: Path) -> None:
+    code = "from gradscope.rules import all_rules\nprint(len(all_rules()))"
+    ran = python(WITHOUT.format(names=["torch", "graphviz"]) + code, tmp_path)
+    assert ran.returncode == 0, ran.stderr
+    assert int(ran.stdout) > 0
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["check", "{trace}"],
+        ["check", "{trace}", "--output-format", "json"],
+        ["rules"],
+        ["explain", "GS101"],
+        ["--help"],
+    ],
+    ids=" ".join,
+)
+def test_command_works_without_torch(command: list[str], trace: Path, tmp_path: Path) -> None:
+    argv = ["gradscope", *(part.format(trace=trace) for part in command)]
+    ran = python(WITHOUT.format(names=["torch"]) + COMMAND.format(argv=argv), tmp_path)
+    assert ran.returncode == 0, ran.stderr
+    assert "Traceback" not in ran.stderr
+
+
+def test_run_without_torch_is_one_clear_line(tmp_path: Path) -> None:
+    (tmp_path / "script.py").write_text("print('hello')\n")
+    argv = ["gradscope", "run", "script.py"]
+    ran = python(WITHOUT.format(names=["torch"]) + COMMAND.format(argv=argv), tmp_path)
+    assert ran.returncode == 2
+    assert "torch" in ran.stderr
+    assert len(ran.stderr.strip().splitlines()) == 1

@@ -1,0 +1,109 @@
+"""Every rule against every rule file's own examples."""
+
+from __future__ import annotations
+
+import inspect
+import random
+import re
+from collections.abc import Callable
+from functools import cache
+
+import pytest
+
+import gradscope
+from gradscope.model import Finding
+from gradscope.rules import Rule, all_rules
+
+Example = Callable[[], object]
+_MARK = re.compile(r"#.*?\b(cause|effect): (GS\d{3}(?:, ?GS\d{3})*)")
+
+
+def examples(kind: str) -> list[object]:
+    return [
+        pytest.param(rule, function, id=f"{rule.code}-{function.__name__}")
+        for rule in all_rules().values()
+        for function in rule.examples(kind)
+    ]
+
+
+@cache
+def findings(function: Example) -> tuple[Finding, ...]:
+    """What all rules say about one run of `function`. An exception of torch's own is part of it."""
+    import torch
+
+    torch.manual_seed(0)
+    random.seed(0)
+    with gradscope.watch() as scope:
+        try:
+            function()
+        except (RuntimeError, TypeError, ValueError, AttributeError) as error:
+            failure: Exception | None = error
+        else:
+            failure = None
+    if failure is not None and not function.__name__.startswith("bad"):
+        raise failure
+    return tuple(scope.findings)
+
+
+def serious(found: tuple[Finding, ...]) -> list[str]:
+    return [
+        f"{f.severity} {f.code}: {f.message} at {[(place.role, place.line) for place in f.locations]}"
+        for f in found
+        if f.severity != "note"
+    ]
+
+
+def marked(function: Example, code: str) -> set[tuple[str, int]]:
+    """(role, line) of every mark for `code` in the function's source."""
+    lines, first = inspect.getsourcelines(function)
+    return {
+        (role, first + offset)
+        for offset, line in enumerate(lines)
+        for role, codes in _MARK.findall(line)
+        if code in codes
+    }
+
+
+@pytest.mark.parametrize(("rule", "bad"), examples("bad"))
+def test_bad_is_reported_at_its_marked_lines(rule: Rule, bad: Example) -> None:
+    expected = marked(bad, rule.code)
+    assert expected, f"{bad.__name__} of {rule.code} marks no line"
+    found = findings(bad)
+    own = [f for f in found if f.code == rule.code]
+    reported = {(place.role, place.line) for f in own for place in f.locations if place.role != "related"}
+    assert reported == expected, serious(found)
+    assert {place.path for f in own for place in f.locations if place.role != "related"} <= _shown(bad)
+
+
+def _shown(function: Example) -> set[str]:
+    path = inspect.getsourcefile(function) or ""
+    return {path, *(path[i + 1 :] for i, sign in enumerate(path) if sign == "/")}
+
+
+@pytest.mark.parametrize(("rule", "bad"), examples("bad"))
+def test_bad_is_reported_by_its_rule_alone(rule: Rule, bad: Example) -> None:
+    others = tuple(f for f in findings(bad) if f.code != rule.code)
+    assert not serious(others)
+
+
+@pytest.mark.parametrize(("rule", "good"), examples("good"))
+def test_good_is_silent_under_every_rule(rule: Rule, good: Example) -> None:
+    assert not serious(findings(good))
+
+
+@pytest.mark.parametrize("rule", [pytest.param(rule, id=rule.code) for rule in all_rules().values()])
+def test_rule_file_says_what_why_and_how(rule: Rule) -> None:
+    assert rule.title.endswith((".", "!")), "the first line of the docstring is a sentence"
+    assert rule.why, "a paragraph `Why: …`"
+    assert rule.fix, "a paragraph `Fix: …`"
+    assert rule.examples("bad"), "a function bad…() that runs"
+    assert rule.examples("good"), "a function good…() that runs"
+    assert rule.module.rpartition(".")[2].startswith(rule.code.lower())
+
+
+def test_findings_carry_what_the_report_shows() -> None:
+    for rule in all_rules().values():
+        for bad in rule.examples("bad"):
+            for finding in findings(bad):
+                assert finding.message[:1] == finding.message[:1].lower() and not finding.message.endswith(".")
+                assert finding.locations and finding.why and finding.fix, finding

@@ -3,7 +3,7 @@
 import torch
 
 x = torch.ones(2, requires_grad=True)
-with torch.no_grad():
-    w = (x * 3).sum()  # cause: GS303
+with torch.no_grad():  # cause: GS303
+    w = (x * 3).sum()
 print("w has no graph:", w.grad_fn)
 w.backward()  # effect: GS303

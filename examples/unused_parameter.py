@@ -8,7 +8,7 @@ class Net(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.used = nn.Linear(4, 1)
-        self.forgotten = nn.Linear(4, 4)
+        self.forgotten = nn.Linear(4, 4)  # cause: GS302
 
     def forward(self, x):
         return self.used(x)
@@ -16,7 +16,7 @@ class Net(nn.Module):
 
 torch.manual_seed(0)
 model = Net()
-optimizer = torch.optim.SGD(model.parameters(), lr=0.1)  # cause: GS302
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 for _ in range(4):
     optimizer.zero_grad()
     loss = model(torch.randn(8, 4)).pow(2).mean()

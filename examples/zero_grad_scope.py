@@ -5,32 +5,29 @@ from torch import nn
 
 torch.manual_seed(0)
 encoder, decoder = nn.Linear(4, 2), nn.Linear(2, 4)
-both = [*encoder.parameters(), *decoder.parameters()]
-optimizer = torch.optim.SGD(both, lr=0.01)
+optimizer = torch.optim.SGD([*encoder.parameters(), *decoder.parameters()], lr=0.01)
 
 
-def train(zero_grad) -> None:
-    """Three steps that clear gradients with `zero_grad`."""
-    for _ in range(3):
-        zero_grad()  # cause: GS203
-        data = torch.randn(8, 4)
-        loss = nn.functional.mse_loss(decoder(encoder(data)), data)
-        loss.backward()
-        optimizer.step()  # effect: GS203
+def loss_of_a_batch() -> torch.Tensor:
+    data = torch.randn(8, 4)
+    return nn.functional.mse_loss(decoder(encoder(data)), data)
 
 
 def left() -> str:
-    return ", ".join(
-        name
-        for name, module in [("encoder", encoder), ("decoder", decoder)]
-        if module.weight.grad is not None
-    )
+    layers = {"encoder": encoder, "decoder": decoder}
+    return " and ".join(name for name, layer in layers.items() if layer.weight.grad is not None)
 
 
-train(optimizer.zero_grad)
+for _ in range(3):
+    optimizer.zero_grad()
+    loss_of_a_batch().backward()
+    optimizer.step()
 optimizer.zero_grad()
 print("after optimizer.zero_grad(), gradients are left in:", left() or "nothing")
 
-train(decoder.zero_grad)
+for _ in range(3):
+    decoder.zero_grad()  # cause: GS203
+    loss_of_a_batch().backward()
+    optimizer.step()  # effect: GS203
 decoder.zero_grad()
 print("after decoder.zero_grad(), gradients are left in:", left())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import traceback
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatch
 from pathlib import Path
@@ -25,9 +25,9 @@ class Report:
     """
 
     trace: Trace
-    findings: tuple[Finding, ...]
-    faults: tuple[str, ...] = ()
-    unused_ignores: tuple[tuple[str, int], ...] = ()
+    findings: Sequence[Finding]
+    faults: Sequence[str] = ()
+    unused_ignores: Sequence[tuple[str, int]] = ()
 
     def count(self, severity: str) -> int:
         return sum(finding.severity == severity for finding in self.findings)
@@ -60,7 +60,9 @@ def examine(trace: Trace, config: Config | None = None) -> Report:
         for finding in found
         if not suppressions.silences(finding) and not _ignored_in_file(finding, config, Path(cwd))
     ]
-    unused = tuple((relative(path, cwd), line) for path, line in suppressions.unused([rule.code for rule in rules]))
+    unused = tuple(
+        (relative(path, cwd), line) for path, line in suppressions.unused([rule.code for rule in rules])
+    )
     return Report(trace, tuple(sorted(kept, key=_rank)), tuple(faults), unused)
 
 
@@ -89,7 +91,9 @@ def selected_rules(config: Config) -> list[Rule]:
     """The rules that `config` leaves on: the longest prefix that fits a code decides,
     and ignoring wins over selecting with the same prefix."""
     rules = all_rules()
-    selected = _known(config.select or (), "select", rules) + _known(config.extend_select, "extend-select", rules)
+    selected = _known(config.select or (), "select", rules) + _known(
+        config.extend_select, "extend-select", rules
+    )
     ignored = _known(config.ignore, "ignore", rules)
     for glob, codes in config.per_file_ignores:
         _known(codes, f"per-file-ignores of {glob!r}", rules)
@@ -128,7 +132,9 @@ def _longest(code: str, prefixes: Iterable[str]) -> int:
 
 
 def _close(text: str, known: list[str]) -> str:
-    near = difflib.get_close_matches(text.upper(), known, n=1) or difflib.get_close_matches(text.lower(), known, n=1)
+    near = difflib.get_close_matches(text.upper(), known, n=1) or difflib.get_close_matches(
+        text.lower(), known, n=1
+    )
     return f": did you mean `{near[0]}`?" if near else " (`gradscope rules` lists them)"
 
 
@@ -181,7 +187,14 @@ def _locations(finding: Finding, cwd: str) -> Iterable[Location]:
 
 def _location(role: str, site: Site, label: str, cwd: str) -> Location:
     return Location(
-        role, relative(site.path, cwd), site.line, site.column, site.end_line, site.end_column, site.function, label
+        role,
+        relative(site.path, cwd),
+        site.line,
+        site.column,
+        site.end_line,
+        site.end_column,
+        site.function,
+        label,
     )
 
 

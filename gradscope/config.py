@@ -97,5 +97,7 @@ def _config(path: Path, table: dict[str, Any]) -> Config:
 
 def _codes(path: Path, key: str, given: Any) -> tuple[str, ...]:
     if not isinstance(given, list) or not all(isinstance(code, str) for code in given):
-        raise GradscopeError(f'{path}: `tool.gradscope.{key}` must be a list of codes, such as ["GS201", "GS3"]')
+        raise GradscopeError(
+            f'{path}: `tool.gradscope.{key}` must be a list of codes, such as ["GS201", "GS3"]'
+        )
     return tuple(given)

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator
 from weakref import WeakKeyDictionary
 
-from gradscope.model import Event, Graph, Op, Site, Value
+from gradscope.model import Event, GradscopeError, Graph, Op, Parameter, Site, Value
 from gradscope.store import Trace
 
 Span = tuple[int, int, int, int]
@@ -43,6 +43,17 @@ def short_path(path: str) -> str:
 def place(site: Site) -> str:
     """`train.py:31`, for labels."""
     return f"{short_path(site.path)}:{site.line}"
+
+
+def parameter_name(trace: Trace, parameter: Parameter) -> str:
+    """Its dotted name, with the model's variable in front where there are several models."""
+    modules = trace.modules
+    owner = modules.get(parameter.module) if parameter.module is not None else None
+    roots = {modules[p.module].root for p in trace.parameters if p.module in modules}
+    root = modules.get(owner.root) if owner is not None else None
+    if root is None or len(roots) < 2 or not root.name:
+        return parameter.name
+    return f"{root.name}.{parameter.name}"
 
 
 class _File:
@@ -95,8 +106,8 @@ class Names:
 
     def __init__(self, trace: Trace):
         self._sources = trace.sources
-        self._parameters = {p.id: p.name for p in trace.parameters}
-        self._modules = trace.modules
+        self._parameters = {p.id: parameter_name(trace, p) for p in trace.parameters}
+        self._graph = trace.graph
         self._calls: dict[int, list[Event]] = {}
         for event in trace.of("call"):
             self._calls.setdefault(event.graph, []).append(event)
@@ -148,12 +159,25 @@ class Names:
         if value.parameter is not None and self._parameters.get(value.parameter):
             return self._parameters[value.parameter]
         if value.op is None or value.op >= len(graph.ops):
-            return self._input_names(graph).get(value.index)
+            return self._input_names(graph).get(value.index) or self._earlier(graph, value)
         op = graph.ops[value.op]
         for before, after in zip(op.writes, op.written, strict=False):
             if after == value.index and before != after:
                 return self._written(graph, op, before)
         return self._assigned(graph, op, value)
+
+    def _earlier(self, graph: Graph, value: Value) -> str | None:
+        """The name a value had where it was made, in another graph."""
+        if value.origin is None or value.origin[0] == graph.id:
+            return None
+        try:
+            source = self._graph(value.origin[0])
+            made = source.values[value.origin[1]]
+        except (IndexError, GradscopeError):
+            return None
+        if made.op is None or made.op >= len(source.ops):
+            return None  # not followed further: one look back names what a program names
+        return self._assigned(source, source.ops[made.op], made)
 
     def _written(self, graph: Graph, op: Op, before: int) -> str | None:
         """An in-place write keeps the name of what it writes to."""

@@ -102,6 +102,11 @@ class Session:
         if not self.running:
             return
         self.running = False
+        for tell in self.recorder.before_end:
+            try:
+                tell()
+            except Exception as error:
+                self.recorder.fault("ending", error)
         for hook in reversed(self.hooks):
             try:
                 hook.uninstall()

@@ -11,7 +11,14 @@ from dataclasses import dataclass
 from gradscope.model import Finding, Site
 
 _MARK = re.compile(r"#\s*gradscope:\s*ignore\b\s*(?:\[([^\]]*)\])?", re.IGNORECASE)
-_BEFORE_CODE = (tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.ENCODING, tokenize.STRING, tokenize.INDENT)
+_BEFORE_CODE = (
+    tokenize.COMMENT,
+    tokenize.NL,
+    tokenize.NEWLINE,
+    tokenize.ENCODING,
+    tokenize.STRING,
+    tokenize.INDENT,
+)
 
 
 @dataclass
@@ -32,14 +39,20 @@ class Suppressions:
     """The comments in the sources of a trace (path → text), and which of them were used."""
 
     def __init__(self, sources: dict[str, str]):
-        self._files = {path: list(_parse(text)) for path, text in sources.items() if "gradscope:" in text.lower()}
+        self._files = {
+            path: list(_parse(text)) for path, text in sources.items() if "gradscope:" in text.lower()
+        }
 
     def silences(self, finding: Finding) -> bool:
         """Whether a comment on a line of the finding's cause or effect, or atop its file, names it."""
         silenced = False
         for site in (finding.cause, finding.effect):
             for ignore in self._files.get(site.path, ()) if site else ():
-                if site and ignore.covers(site.line, _last_line(site)) and finding.code.startswith(ignore.codes):
+                if (
+                    site
+                    and ignore.covers(site.line, _last_line(site))
+                    and finding.code.startswith(ignore.codes)
+                ):
                     ignore.used = silenced = True
         return silenced
 
@@ -63,7 +76,11 @@ def _parse(source: str) -> Iterator[_Ignore]:
         above_code = above_code and token.type in _BEFORE_CODE
         match = _MARK.search(token.string) if token.type == tokenize.COMMENT else None
         if match:
-            codes = ("",) if match[1] is None else tuple(c.strip().upper() for c in match[1].split(",") if c.strip())
+            codes = (
+                ("",)
+                if match[1] is None
+                else tuple(c.strip().upper() for c in match[1].split(",") if c.strip())
+            )
             alone = not token.line[: token.start[1]].strip()
             yield _Ignore(token.start[0], codes, whole_file=above_code and alone)
 

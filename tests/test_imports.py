@@ -31,7 +31,9 @@ def trace(tmp_path: Path) -> Path:
     """An empty trace, written without torch too."""
     path = tmp_path / "empty.gradscope"
     writer = TraceWriter(path)
-    writer.set_meta("program", {"argv": ["train.py"], "cwd": str(tmp_path), "exit_code": 0, "exception": None})
+    writer.set_meta(
+        "program", {"argv": ["train.py"], "cwd": str(tmp_path), "exit_code": 0, "exception": None}
+    )
     writer.close()
     return path
 

@@ -105,5 +105,7 @@ def test_findings_carry_what_the_report_shows() -> None:
     for rule in all_rules().values():
         for bad in rule.examples("bad"):
             for finding in findings(bad):
-                assert finding.message[:1] == finding.message[:1].lower() and not finding.message.endswith(".")
+                assert finding.message[:1] == finding.message[:1].lower() and not finding.message.endswith(
+                    "."
+                )
                 assert finding.locations and finding.why and finding.fix, finding

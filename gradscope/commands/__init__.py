@@ -68,8 +68,13 @@ def main(args: Sequence[str] | None = None) -> int:
     except click.exceptions.Exit as error:
         return error.exit_code
     except click.ClickException as error:
-        hint = f" (see `{error.ctx.command_path} --help`)" if isinstance(error, click.UsageError) and error.ctx else ""
-        return _fail(one_line(error.format_message()).rstrip(".") + hint, 2)
+        hint = (
+            f" (see `{error.ctx.command_path} --help`)"
+            if isinstance(error, click.UsageError) and error.ctx
+            else ""
+        )
+        message = one_line(error.format_message()).rstrip(".")
+        return _fail(message[:1].lower() + message[1:] + hint, 2)
 
 
 def _fail(message: str, exit_code: int) -> int:

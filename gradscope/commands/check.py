@@ -24,10 +24,14 @@ def split_codes(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -
 
 @click.command()
 @click.argument("trace", type=click.Path(path_type=Path), required=False)
-@click.option("--select", multiple=True, callback=split_codes, metavar="CODES", help="Only these, by prefix: GS201,GS3.")
+@click.option(
+    "--select", multiple=True, callback=split_codes, metavar="CODES", help="Only these, by prefix: GS201,GS3."
+)
 @click.option("--extend-select", multiple=True, callback=split_codes, metavar="CODES", help="These too.")
 @click.option("--ignore", multiple=True, callback=split_codes, metavar="CODES", help="Not these.")
-@click.option("--fail-on", type=click.Choice(FAIL_ON), help="Exit 1 from this severity on (default: warning).")
+@click.option(
+    "--fail-on", type=click.Choice(FAIL_ON), help="Exit 1 from this severity on (default: warning)."
+)
 @click.option("--output-format", type=click.Choice(_FORMATS), default="full", show_default=True)
 def command(
     trace: Path | None,
@@ -37,7 +41,9 @@ def command(
     fail_on: str | None,
     output_format: str,
 ) -> int:
-    """Report what is wrong in the run that TRACE holds (default: the newest).
+    """Report what is wrong in a saved run.
+
+    TRACE is the file of a run (default: the newest one here).
 
     Exits with 0 when nothing is, 1 on findings, 2 when it could not tell.
     """

@@ -15,7 +15,10 @@ from gradscope.render.terminal import print_rows
 @click.command()
 @click.argument("code")
 def command(code: str) -> None:
-    """Explain a rule, by its CODE or name: what it catches, why, and how to fix it."""
+    """Explain a rule.
+
+    By its CODE or its name: what it catches, why, and how to fix it.
+    """
     rule = find_rule(code)
     with printing() as stdout:
         print_rows(partial(explain_rows, rule), stdout)

@@ -11,6 +11,6 @@ from gradscope.render.terminal import print_rows
 
 @click.command()
 def command() -> None:
-    """List the rules: code, severity, name and what each catches."""
+    """List the rules."""
     with printing() as stdout:
         print_rows(table_rows, stdout)

@@ -137,16 +137,21 @@ class Builder:
 
     def _writes(self, op: int) -> list[str]:
         shown = self.flow.ops[op]
-        graph = self.flow.trace.graph(shown.graph)
-        return [self.names.name(graph, v) or "a value" for v in shown.writes]
+        return [self._written_name(self.flow.joined[shown.graph, v]) for v in shown.writes]
+
+    def _written_name(self, value: int) -> str:
+        if (name := self.flow.name(value)) is not None:
+            return name
+        base = self.flow.name(self.flow.base(value))
+        return f"the memory of {base}" if base is not None else "a value without a name"
 
     def _module(self, id: int | None) -> str | None:
         module = self.flow.trace.modules.get(id) if id is not None else None
         return None if module is None else (module.path or module.name or module.cls)
 
     def _count(self, ops: list[int]) -> int:
-        """How often a box ran: as often as the most frequent of its calls."""
-        return max(Counter((self.flow.ops[i].site.id, self.flow.ops[i].name) for i in ops).values())
+        """How often a box ran: as often as the rarest of its calls (others may be inner loops)."""
+        return min(Counter((self.flow.ops[i].site.id, self.flow.ops[i].name) for i in ops).values())
 
     # -- leaves --------------------------------------------------------------------
 
@@ -158,14 +163,12 @@ class Builder:
         for index, value in enumerate(flow.values):
             if flow.maker[index] is not None:
                 continue
-            users = [op for op in flow.consumers.get(index, ())]
+            users = flow.consumers.get(index, ())
             if not users and index not in flow.roots:
                 continue
-            boxes = tuple(dict.fromkeys(self.boxes.keys[op] for op in users))
-            unlike: Any = index if len(boxes) != 1 else value.shape
-            where = self.group_first[users[0]] if users else -1
-            slot = flow.inputs[users[0]].index(index) if users else 0
-            key = (boxes, unlike, where, slot, value.kind, value.requires_grad, self._got(index), index in self.severed)
+            # Two leaves are one in the picture if the same folded ops take them at the same place.
+            uses = frozenset((self.group_first[op], flow.inputs[op].index(index)) for op in users)
+            key = (uses, value.shape, value.kind, value.requires_grad, self._got(index), index in self.severed)
             by_use.setdefault(key, []).append(index)
         for members in by_use.values():
             self._leaf(members)

@@ -24,6 +24,7 @@ class Flow:
     outputs: list[tuple[int, ...]] = field(default_factory=list)  # new values: returned and written
     values: list[Value] = field(default_factory=list)
     graph_of: list[Graph] = field(default_factory=list)  # per value
+    parameter_of: dict[int, int] = field(default_factory=dict)  # value → parameter id
     maker: list[int | None] = field(default_factory=list)  # per value: its op
     value_node: list[int | None] = field(default_factory=list)  # per value: its grad node
     nodes: list[Node] = field(default_factory=list)
@@ -40,7 +41,7 @@ class Flow:
 
     def parameter(self, value: int) -> Parameter | None:
         """The parameter's record of the whole run, where the value is one."""
-        id = self.values[value].parameter
+        id = self.parameter_of.get(value)
         return self._parameters.get(id) if id is not None else None
 
     @cached_property
@@ -140,39 +141,72 @@ class Flow:
 
 
 def join(trace: Trace, graphs: list[int]) -> Flow:
-    """The stored graphs with these ids as one Flow."""
+    """The stored graphs with these ids as one Flow. Of graphs that built no grad nodes
+    (data being prepared), only what modules made of the others' inputs is taken, where
+    there are others."""
     flow = Flow(trace)
-    shared: dict[tuple[str, int], int] = {}
+    built = set(trace.graphs_with_nodes) & set(graphs)
+    wanted = _wanted(trace, graphs, built)
+    shared: dict[int, int] = {}
     for id in graphs:
         graph = trace.graph(id)
-        start = len(flow.ops)
-        _join_values(flow, graph, start, shared)
-        _join_nodes(flow, graph, start)
+        index: dict[int, int] = {}
         for op in graph.ops:
-            flow.ops.append(op)
+            if op.index in wanted.get(id, ()) or id in built or not built:
+                index[op.index] = len(flow.ops)
+                flow.ops.append(op)
+        if not index:
+            continue
+        _join_values(flow, graph, index, shared)
+        _join_nodes(flow, graph, index)
+        for op_index in index:
+            op = graph.ops[op_index]
             flow.inputs.append(tuple(flow.joined[id, v] for v in op.inputs))
-            new = [v for v in dict.fromkeys((*op.outputs, *op.written)) if graph.values[v].op == op.index]
+            new = [v for v in dict.fromkeys((*op.outputs, *op.written)) if graph.values[v].op == op_index]
             flow.outputs.append(tuple(flow.joined[id, v] for v in new))
     return flow
 
 
-def _join_values(flow: Flow, graph: Graph, start: int, shared: dict[tuple[str, int], int]) -> None:
+def _wanted(trace: Trace, graphs: list[int], built: set[int]) -> dict[int, set[int]]:
+    """Per graph without grad nodes: its ops inside modules that later graphs depend on."""
+    found: dict[int, set[int]] = {}
+    needed: dict[int, list[int]] = {}
+    for id in reversed(graphs if built else []):
+        graph = trace.graph(id)
+        todo = needed.get(id, [])
+        ops = found.setdefault(id, set())
+        for value in todo:  # grows while it is walked
+            maker = graph.values[value].op if value < len(graph.values) else None
+            if maker is not None and maker not in ops and graph.ops[maker].module is not None:
+                ops.add(maker)
+                todo.extend(graph.ops[maker].inputs)
+        for value in graph.values:
+            if value.op is None and value.origin is not None and (id in built or value.index in todo):
+                needed.setdefault(value.origin[0], []).append(value.origin[1])
+    return found
+
+
+def _join_values(flow: Flow, graph: Graph, ops: dict[int, int], shared: dict[int, int]) -> None:
     for value in graph.values:
         at = None
-        if value.op is None and value.parameter is not None:
-            at = shared.setdefault(("parameter", value.parameter), len(flow.values))
-        elif value.op is None and value.origin is not None and value.origin[0] != graph.id:
+        if value.op is None and value.origin is not None and value.origin[0] != graph.id:
             at = flow.joined.get(value.origin)
-        if at is None or at == len(flow.values):
+        if at is None and value.op is None and value.parameter is not None:
+            at = shared.get(value.parameter)
+        if at is None:
             at = len(flow.values)
             flow.values.append(value)
             flow.graph_of.append(graph)
-            flow.maker.append(start + value.op if value.op is not None else None)
+            flow.maker.append(ops.get(value.op) if value.op is not None else None)
             flow.value_node.append(None)
+        if value.parameter is not None:
+            flow.parameter_of.setdefault(at, value.parameter)
+            if value.op is None:
+                shared.setdefault(value.parameter, at)
         flow.joined[graph.id, value.index] = at
 
 
-def _join_nodes(flow: Flow, graph: Graph, start: int) -> None:
+def _join_nodes(flow: Flow, graph: Graph, ops: dict[int, int]) -> None:
     known_leaf = {leaf: node for node, leaf in flow.leaf_of.items()}
     owner = {value.node: value.index for value in graph.values if value.node is not None}
     for node in graph.nodes:
@@ -184,7 +218,7 @@ def _join_nodes(flow: Flow, graph: Graph, start: int) -> None:
         if at is None:
             at = len(flow.nodes)
             flow.nodes.append(node)
-            flow.node_op.append(start + node.op if node.op is not None else None)
+            flow.node_op.append(ops.get(node.op) if node.op is not None else None)
             flow.edges.append([])
             if node.leaf is not None:
                 flow.leaf_of[at] = flow.joined[graph.id, node.leaf]

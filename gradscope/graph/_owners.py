@@ -70,7 +70,7 @@ def line_boxes(flow: Flow) -> Boxes:
     for op in flow.ops:
         site = op.site.user
         keys.append(("line", site.path, site.line, op.region))
-    return Boxes(keys, [[i] for i in range(len(keys))])
+    return Boxes(keys, groups_of(flow))
 
 
 def module_boxes(flow: Flow, depth: int | None = None) -> Boxes:
@@ -94,16 +94,28 @@ def module_boxes(flow: Flow, depth: int | None = None) -> Boxes:
         own: Hashable = (id, op.region) if id is not None else (site.path, site.function, op.region)
         if id is not None and id not in parents:
             opened = ("module", id, op.region)
-        elif own != previous:
-            opened = ("part", own, site.path, site.line)
-        previous = own
+        elif own != previous or op.cut is not None:
+            opened = ("part", own, site.path, site.line, op.cut)
+        previous = (own, "cut") if op.cut is not None else own  # a cut has a box of its own
         for member in group:
             boxes.keys[member] = opened
         if id is not None:
             around = _chain(modules, owner, id)
             boxes.cluster.setdefault(opened, tuple(around if id not in parents else [*around, id]))
     boxes.titles = _titles(modules, owner)
+    _drop_single(boxes.cluster)
     return boxes
+
+
+def _drop_single(cluster: dict[Key, tuple[int, ...]]) -> None:
+    """Takes out clusters that hold nothing but one other cluster."""
+    inside: dict[int, set[Hashable]] = {}
+    for key, chain in cluster.items():
+        for outer, inner in zip(chain, (*chain[1:], key), strict=False):
+            inside.setdefault(outer, set()).add(inner)
+    single = {id for id, held in inside.items() if len(held) == 1 and isinstance(next(iter(held)), int)}
+    for key, chain in cluster.items():
+        cluster[key] = tuple(id for id in chain if id not in single)
 
 
 def _parent(modules: dict[int, Module], owner: dict[int, int], id: int) -> int | None:

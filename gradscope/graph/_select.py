@@ -56,10 +56,10 @@ def select(trace: Trace, step: int | None = None) -> Selection:
         busy |= {e.segment for e in trace.of("error") if not e.data.get("caught")}
         after = _Step(0, 0, tail)
         if after.graphs and any(s.index in busy for s in tail):
-            return _with_nodes(trace, after.graphs, "after the last step")
+            return Selection(after.graphs, [], "after the last step")
         for found in reversed(steps):
             if found.graphs:
-                return _with_nodes(trace, found.graphs, f"step {found.last}")
+                return Selection(found.graphs, [], f"step {found.last}")
     graphs = list(dict.fromkeys(s.graph for s in trace.segments if s.graph is not None))
     return _within_size(trace, graphs)
 
@@ -77,12 +77,6 @@ def _chosen(steps: list[_Step], step: int) -> Selection:
             note = f"step {step} was not captured in full: showing step {other.last}"
             return Selection(other.graphs, [note], f"step {other.last}")
     raise GradscopeError(f"no graph of step {step} was captured, nor of any other step")
-
-
-def _with_nodes(trace: Trace, graphs: list[int], title: str) -> Selection:
-    """Leaves out stretches that built no graph (an evaluation between two steps)."""
-    built = set(trace.graphs_with_nodes)
-    return Selection([g for g in graphs if g in built] or graphs, [], title)
 
 
 def _within_size(trace: Trace, graphs: list[int]) -> Selection:

@@ -73,6 +73,9 @@ class Recorder:
         self.written: Callable[[Live, Any, int, str], None] | None = None
         self.optimizers: dict[int, dict[str, Any]] = {}
         self.functions: Any = None
+        self.wake: Callable[[], None] = _nothing  # set by sampling
+        self.on_carried: Callable[[Row, list[int], list[Any]], None] | None = None  # set by growth
+        self.before_end: list[Callable[[], None]] = []  # what is only known at the end
         self.on_exit: Callable[[int], None] | None = None  # before os._exit
         self.last_error: Any = None  # weak reference to the exception told last
         # For explanations after a crash: what was written, and which passes ran, of late.
@@ -128,6 +131,8 @@ class Recorder:
         entry.serial = segment.serial
         entry.index = index = segment.new_value(entry.meta, -1, entry.root)
         # Where it came from is told, but two graphs that differ in nothing else are one.
+        if kind == "carried":
+            segment.carried[index] = entry.site
         segment.externals[index] = External(kind, parameter, module, origin, entry.site, node_name)
         segment.hash = hash((segment.hash, index, kind, parameter, module, node_name, self.metas.structs[entry.meta]))
         return entry
@@ -243,6 +248,10 @@ class Recorder:
         )
         if self.consumed is not None:
             self.consumed(entries, index)
+        if segment.carried and self.on_carried is not None:
+            sites = [segment.carried[v] for v in ins if v in segment.carried]
+            if sites:
+                self.on_carried(row, sites, outs)
         return row
 
     def _log_write(self, entry: Live, t: Any, site: int, name: str) -> None:
@@ -512,3 +521,7 @@ _INPLACE_DUNDERS = {
     "__ixor__", "__ilshift__", "__irshift__", "__idiv__", "__imatmul__",
 }  # fmt: skip
 
+
+
+def _nothing() -> None:
+    """Stands where no hook wants to know."""

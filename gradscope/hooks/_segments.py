@@ -10,7 +10,7 @@ from typing import Any
 
 from gradscope.hooks._learn import EARLIER, INPUT, INTERNAL, LEAF, OUTSIDE, Template
 from gradscope.hooks._values import Metas
-from gradscope.store import TraceWriter, pack
+from gradscope.store import TraceWriter, pack, pack_numbers
 
 MAX_STORED_GRAPHS = 500  # a program whose every step is another graph fills no disk
 
@@ -50,6 +50,7 @@ class Segment:
     makers: list[int] = field(default_factory=list)  # per value: op index or -1
     roots: list[int] = field(default_factory=list)  # per value: names its memory
     externals: dict[int, External] = field(default_factory=dict)
+    carried: dict[int, int] = field(default_factory=dict)  # values that bring a graph along → where made
     outside: list[str] = field(default_factory=list)  # names of nodes from before, not behind a value
     events: list[tuple[Any, ...]] = field(default_factory=list)
     volatile: list[dict[str, Any]] = field(default_factory=list)
@@ -144,6 +145,8 @@ class SegmentStore:
             last[4] += duration
             last[6] += 1
         else:
+            if last is not None:
+                self.writer.add("segment", *last)
             self.rows += 1
             last = self.last = [
                 self.rows, graph, events, segment.started - self.began, duration, is_step, 1, numbers,
@@ -198,9 +201,9 @@ class GraphRows:
             self.ops.append(
                 (
                     graph, index, template.name, row.site, row.module if row.module >= 0 else None,
-                    row.region if row.region >= 0 else None, pack(row.ins), pack(row.outs),
-                    pack(list(range(base, base + len(template.nodes)))), template.cut,
-                    pack(writes) if writes else None, pack(row.written) if row.written else None,
+                    row.region if row.region >= 0 else None, pack_numbers(row.ins), pack_numbers(row.outs),
+                    pack_numbers(range(base, base + len(template.nodes))), template.cut,
+                    pack_numbers(writes) if writes else None, pack_numbers(row.written) if row.written else None,
                     template.extra or None,
                 )
             )  # fmt: skip
@@ -295,7 +298,7 @@ class GraphRows:
         source_value, hidden = alias.get(value, (None, False))
         self.values.append(
             (
-                self.graph, value, external.kind if external else "intermediate", pack(shown.shape), shown.dtype,
+                self.graph, value, external.kind if external else "intermediate", pack_numbers(shown.shape), shown.dtype,
                 shown.device, shown.requires_grad, shown.is_leaf, maker if maker >= 0 else None,
                 position.get(value, 0), source_value, hidden,
                 self._value_node.get(value), external.parameter if external else None,
@@ -310,6 +313,8 @@ def freeze(data: Any) -> Any:
     if isinstance(data, dict):
         return ("d", tuple((k, freeze(v)) for k, v in data.items()))
     if isinstance(data, (list, tuple)):
+        if data and type(data[0]) is int:
+            return ("l", tuple(data))
         return ("l", tuple(freeze(v) for v in data))
     return data
 

@@ -16,6 +16,7 @@ from gradscope.hooks import Hook
 from gradscope.hooks import _torch as private
 from gradscope.hooks._modules import ModuleRecord
 from gradscope.hooks._values import find_tensors
+from gradscope.hooks.growth import held
 
 
 class Modules(Hook):
@@ -24,6 +25,7 @@ class Modules(Hook):
     def install(self) -> None:
         self.layers: dict[int, bool] | None = None  # of the outermost call: layer → training
         self.measured: set[int] = set()
+        self.weighed: set[int] = set()
         self.patch(nn.Module, "__call__", self._call(nn.Module.__call__))
         self.patch(nn.Module, "train", self._train(nn.Module.train))
         self.flipping = False
@@ -36,10 +38,15 @@ class Modules(Hook):
         anchors = sites.anchors
         get_ident = threading.get_ident
         thread = recorder.thread
+        is_grad_enabled = torch.is_grad_enabled
 
         def __call__(module: Any, *args: Any, **kwargs: Any) -> Any:
-            if recorder.paused or not recorder.segment.looked or get_ident() != thread:
+            if recorder.paused or get_ident() != thread:
                 return real(module, *args, **kwargs)
+            if not recorder.segment.looked:
+                if is_grad_enabled():
+                    return real(module, *args, **kwargs)
+                recorder.wake()
             began = perf_counter()
             frame = sys._getframe()
             outer = table.current
@@ -132,7 +139,9 @@ class Modules(Hook):
             first["stats"] = moved
         grad = torch.is_grad_enabled() and not torch.is_inference_mode_enabled()
         builds = any(t.requires_grad for t in tensors)
-        root = by_id.get(record.root)
+        if builds and not module.training and record.id not in self.weighed:
+            self.weighed.add(record.id)
+            first["graph_nodes"], first["graph_bytes"] = held(tensors)
         recorder.emit(
             "call", site,
             {
@@ -144,7 +153,6 @@ class Modules(Hook):
             },
             **first,
         )  # fmt: skip
-        del root
 
     # -- train and eval ----------------------------------------------------------------
 
@@ -173,6 +181,7 @@ class Modules(Hook):
         site = recorder.sites.current(frame)
         with private.DisableTorchFunction():
             record = recorder.modules.find(module) or recorder.modules.register_root(module, frame, site)
+        recorder.wake()
         recorder.emit("mode", site, {"module": record.id, "training": mode, "call": "train" if mode else "eval"})
 
 

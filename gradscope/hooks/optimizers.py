@@ -5,16 +5,29 @@ from __future__ import annotations
 
 import sys
 import threading
+import weakref
 from time import perf_counter
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch.optim import optimizer as torch_optimizer
 
 from gradscope.hooks import Hook
 from gradscope.hooks import _torch as private
+from gradscope.hooks._ledger import LeafRecord
 
 _PLAIN = (int, float, str, bool, type(None))
+
+
+class Inside(NamedTuple):
+    """A step under way."""
+
+    frame: int  # id of torch's wrapper's frame
+    site: int
+    records: list[LeafRecord]
+    states: dict[str, list[int]]
+    versions: list[tuple[LeafRecord, int]]
+    closure: bool
 
 
 class Optimizers(Hook):
@@ -23,7 +36,7 @@ class Optimizers(Hook):
     def install(self) -> None:
         self.ids: dict[int, tuple[int, Any]] = {}
         self.count = 0
-        self.inside: list[tuple[Any, int, dict[str, list[int]], list[int], bool]] = []
+        self.inside: list[Inside] = []
         cls = torch.optim.Optimizer
         self.patch(cls, "__init__", self._init(cls.__init__))
         self.patch(cls, "zero_grad", self._zero_grad(cls.zero_grad))
@@ -57,8 +70,6 @@ class Optimizers(Hook):
     def _register(self, optimizer: Any, site: int) -> int:
         known = self.ids.get(id(optimizer))
         if known is None or known[1]() is not optimizer:
-            import weakref
-
             known = self.ids[id(optimizer)] = (self.count, weakref.ref(optimizer))
             self.count += 1
             self._write(optimizer, known[0], site)
@@ -120,7 +131,7 @@ class Optimizers(Hook):
                         changed = ((args[0], wrapped, *args[2:]), kwargs)
                     else:
                         changed = (args, {**kwargs, "closure": wrapped})
-                self.inside.append((id(frame), site, states, versions, closure is not None))  # type: ignore[arg-type]
+                self.inside.append(Inside(id(frame), site, records, states, versions, closure is not None))
         except Exception as error:
             recorder.fault("recording a step", error)
         if not self.inside:
@@ -158,11 +169,10 @@ class Optimizers(Hook):
         if self.inside[-1][0] != id(sys._getframe(1)):
             return
         began = perf_counter()
-        _, site, states, versions, closure = self.inside.pop()
+        _, site, records, states, versions, closure = self.inside.pop()
         recorder.paused -= 1
         try:
             with private.DisableTorchFunction():
-                records = self._records(optimizer)
                 number = self.ids[id(optimizer)][0]
                 if closure:
                     states = recorder.ledger.states(records)

@@ -18,6 +18,8 @@ from pathlib import Path
 from gradscope.check import Report
 from gradscope.model import GradscopeError
 
+__all__ = ["Renderer", "Report", "renderer_for", "renderers", "write_report"]
+
 
 @dataclass(frozen=True)
 class Renderer:
@@ -47,7 +49,9 @@ def renderer_for(path: str | os.PathLike[str]) -> Renderer:
     by_suffix = {r.suffix: r for r in renderers().values() if r.suffix}
     renderer = by_suffix.get(path.suffix.lower())
     if renderer is None:
-        raise GradscopeError(f"can't tell the kind of report from `{path}`: end it in {' or '.join(sorted(by_suffix))}")
+        raise GradscopeError(
+            f"can't tell the kind of report from `{path}`: end it in {' or '.join(sorted(by_suffix))}"
+        )
     if path.is_dir():
         raise GradscopeError(f"`{path}` is a directory, not a file for the report")
     if not path.absolute().parent.is_dir():
@@ -59,6 +63,8 @@ def write_report(report: Report, path: str | os.PathLike[str]) -> None:
     """Writes the report in the form that the suffix of `path` asks for."""
     renderer = renderer_for(path)
     try:
-        Path(path).write_text(renderer.render(report), encoding="utf-8", errors="backslashreplace", newline="\n")
+        Path(path).write_text(
+            renderer.render(report), encoding="utf-8", errors="backslashreplace", newline="\n"
+        )
     except OSError as error:
         raise GradscopeError(f"cannot write {path}: {error.strerror}") from None

@@ -36,7 +36,9 @@ class Mark:
 class Frame:
     """The marked lines of one file. `first` is the number of the first line in `source`."""
 
-    def __init__(self, source: Sequence[str], marks: Iterable[Mark], *, gutter: int, width: int, first: int = 1):
+    def __init__(
+        self, source: Sequence[str], marks: Iterable[Mark], *, gutter: int, width: int, first: int = 1
+    ):
         self._source = source
         self._marks = sorted(marks, key=lambda mark: (mark.sign != "^", mark.span))
         self._gutter = gutter
@@ -98,13 +100,21 @@ class Frame:
         label = one_line(mark.label)
         room = self._room - end - 1
         if room >= min(_LEAST_ROOM, cell_len(label)):
-            parts = textwrap.wrap(label, room)
+            parts = balanced(label, room)
             texts = [underline + " " + parts[0], *(" " * (end + 1) + part for part in parts[1:])]
         else:
             indent = min(start, max(self._room - 2 * _LEAST_ROOM, 0))
-            parts = textwrap.wrap(label, self._room - indent)
+            parts = balanced(label, self._room - indent)
             texts = [underline, *(" " * indent + part for part in parts)]
         return [self.edge(Text(text, mark.style)) for text in texts]
+
+
+def balanced(text: str, width: int) -> list[str]:
+    """`text` in as few lines as `width` allows, of about equal length."""
+    lines = textwrap.wrap(text, width)
+    while len(lines) > 1 and len(narrower := textwrap.wrap(text, width - 1)) == len(lines):
+        lines, width = narrower, width - 1
+    return lines
 
 
 def _start(mark: Mark, number: int, raw: str) -> int:

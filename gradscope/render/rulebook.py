@@ -15,6 +15,7 @@ from gradscope.render.text import STYLES
 from gradscope.rules import Rule, all_rules
 
 _MARK = re.compile(r"\s*#\s*(cause|effect):\s*([\w, ]+?)\s*$")
+_FOR_TOOLS = re.compile(r"\s*#\s*(type: ignore|noqa)(\[[\w, -]*\]|:\s*[A-Z\d, ]+)?")
 _LABEL = re.compile(r"^(Why|Fix|Silent on): *")
 
 
@@ -30,7 +31,9 @@ def table_rows(width: int) -> Iterator[Text]:
         if width - indent < 30:
             yield row
             indent = 7
-            yield from (Text(" " * indent).append(inline(line)) for line in textwrap.wrap(title, width - indent))
+            yield from (
+                Text(" " * indent).append(inline(line)) for line in textwrap.wrap(title, width - indent)
+            )
             continue
         for line in textwrap.wrap(title, width - indent):
             yield row.append(inline(line))
@@ -41,7 +44,8 @@ def explain_rows(rule: Rule, width: int) -> Iterator[Text]:
     """The rule's documentation, then its bad examples with their marked lines, then a good one."""
     width = min(width, 96)
     off = "" if rule.default else ", off unless selected"
-    yield Text.assemble((rule.code, STYLES[rule.severity]), (f" {rule.name}", "bold"), (f"  {rule.severity}{off}", "dim"))
+    name, severity = (f" {rule.name}", "bold"), (f"  {rule.severity}{off}", "dim")
+    yield Text.assemble((rule.code, STYLES[rule.severity]), name, severity)
     yield Text()
     yield from _doc_rows(rule.doc, width)
     for kind, heading in (("bad", "Reported:"), ("good", "Not reported:")):
@@ -84,7 +88,7 @@ def _paragraphs(doc: str) -> Iterator[str]:
 
 
 def _example_rows(example: Callable[[], object], rule: Rule, width: int) -> Iterator[Text]:
-    lines = textwrap.dedent(inspect.getsource(example)).splitlines()
+    lines = [_FOR_TOOLS.sub("", line) for line in textwrap.dedent(inspect.getsource(example)).splitlines()]
     marks = [mark for number, line in enumerate(lines, start=1) if (mark := _mark(number, line, rule))]
     lines = [_MARK.sub("", line) for line in lines]
     frame = Frame(lines, marks, gutter=2, width=width)

@@ -8,6 +8,7 @@ from pathlib import Path, PurePath
 from typing import Any
 from urllib.parse import quote
 
+import gradscope
 from gradscope.check import Report
 from gradscope.model import Finding, Location
 from gradscope.rules import Rule, all_rules
@@ -21,7 +22,11 @@ _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sa
 def render(report: Report) -> str:
     """The report as one SARIF run."""
     rules = list(all_rules().values())
-    driver: dict[str, Any] = {"name": "gradscope", "rules": [_rule(rule) for rule in rules]}
+    driver: dict[str, Any] = {
+        "name": "gradscope",
+        "version": gradscope.__version__,
+        "rules": [_rule(rule) for rule in rules],
+    }
     index = {rule.code: number for number, rule in enumerate(rules)}
     seen: dict[str, int] = {}
     run: dict[str, Any] = {
@@ -87,7 +92,9 @@ def _location(place: Location) -> dict[str, Any]:
     region: dict[str, int] = {"startLine": max(place.line, 1), "startColumn": max(place.column, 1)}
     if place.end_line >= place.line and place.end_column >= 1:
         region |= {"endLine": max(place.end_line, 1), "endColumn": place.end_column}
-    found: dict[str, Any] = {"physicalLocation": {"artifactLocation": _artifact(place.path), "region": region}}
+    found: dict[str, Any] = {
+        "physicalLocation": {"artifactLocation": _artifact(place.path), "region": region}
+    }
     if place.function:
         found["logicalLocations"] = [{"name": place.function, "kind": "function"}]
     return found
@@ -108,4 +115,3 @@ def _fingerprint(report: Report, finding: Finding) -> str:
         line = lines[place.line - 1] if 0 < place.line <= len(lines) else ""
         parts += [place.path, place.function, "".join(line.split())]
     return hashlib.sha256("\0".join(parts).encode("utf-8", "backslashreplace")).hexdigest()[:32]
-

@@ -12,7 +12,8 @@ from rich.text import Text
 from gradscope.check import Report
 from gradscope.escape import one_line
 from gradscope.model import SEVERITIES, Finding, Location
-from gradscope.render.frames import GUTTER_STYLE, Frame, Mark
+from gradscope.render.frames import GUTTER_STYLE, Frame, Mark, balanced
+from gradscope.render.terminal import inline, print_rows, to_plain
 
 FORMAT = "full"
 SUFFIX = ".txt"
@@ -65,10 +66,11 @@ def _finding_rows(report: Report, finding: Finding, width: int, told: set[tuple[
 def _heading_rows(finding: Finding, width: int) -> Iterator[Text]:
     lead = f"{finding.severity}[{finding.code}]: "
     times = f"  ×{finding.count}" if finding.count > 1 else ""
-    lines = textwrap.wrap(one_line(finding.message), max(width - len(lead) - len(times), 30)) or [""]
+    lines = balanced(one_line(finding.message), max(width - len(lead) - len(times), 30)) or [""]
     for number, line in enumerate(lines):
-        row = Text(lead if number == 0 else " " * len(lead), STYLES[finding.severity])
-        row.append(line, "bold")
+        row = Text.assemble(
+            (lead if number == 0 else " " * len(lead), STYLES[finding.severity]), (line, "bold")
+        )
         if number == len(lines) - 1:
             row.append(times, "bold magenta")
         yield row
@@ -112,7 +114,7 @@ def field_rows(label: str, texts: Sequence[str], width: int) -> Iterator[Text]:
 
 def _brief_rows(findings: list[Finding]) -> Iterator[Text]:
     for finding in findings[:_LINES]:
-        row = Text(f"{finding.severity}[{finding.code}]: ", STYLES[finding.severity])
+        row = Text.assemble((f"{finding.severity}[{finding.code}]: ", STYLES[finding.severity]))
         if finding.locations:
             row.append(f"{one_line(finding.locations[0].path)}:{finding.locations[0].line}: ")
         row.append(one_line(finding.message))
@@ -129,7 +131,9 @@ def _brief_rows(findings: list[Finding]) -> Iterator[Text]:
 
 def _summary_rows(report: Report, width: int) -> Iterator[Text]:
     yield from field_rows("fault", [f"{fault} (please report this)" for fault in report.faults], width)
-    unused = [f"`# gradscope: ignore` at {path}:{line} silences nothing" for path, line in report.unused_ignores]
+    unused = [
+        f"`# gradscope: ignore` at {path}:{line} silences nothing" for path, line in report.unused_ignores
+    ]
     yield from field_rows("note", unused[:5], width)
     yield Text.assemble(("found: ", "bold"), _counts(report))
     yield Text.assemble(("  run: ", "bold"), _run(report))
@@ -172,8 +176,8 @@ def _next(report: Report) -> list[str]:
     commands.append("gradscope graph")
     parameters = [p for p in report.trace.parameters if p.name]
     without = [p for p in parameters if p.requires_grad and p.grad == "none"]
-    if parameters:
-        commands.append(f"gradscope why {one_line((without or parameters)[0].name)}")
+    name = one_line((without or parameters)[0].name) if parameters else "NAME"
+    commands.append(f"gradscope why {name}")
     return commands
 
 

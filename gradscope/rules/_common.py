@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from gradscope.model import Event, Graph, Site
+from gradscope.names import names_of
 from gradscope.store import Trace
 
 MAX_CODE = 60  # characters of the user's source that a sentence can take
@@ -38,15 +39,8 @@ def code(trace: Trace, site: Site | None, otherwise: str = "") -> str:
 
 
 def source(trace: Trace, site: Site | None) -> str:
-    """The user's text at `site`, white space squeezed; "" where unknown."""
-    if site is None:
-        return ""
-    lines = trace.lines(site.path)[site.line - 1 : site.end_line]
-    if not lines:
-        return ""
-    lines[-1] = lines[-1][: site.end_column - 1]
-    lines[0] = lines[0][site.column - 1 :]
-    return " ".join(" ".join(lines).split())
+    """The user's text at `site` on one line; "" where unknown."""
+    return (names_of(trace).text(site) if site is not None else None) or ""
 
 
 def owner(text: str, attribute: str) -> str:
@@ -56,13 +50,35 @@ def owner(text: str, attribute: str) -> str:
 
 
 def parameter_names(trace: Trace, ids: Iterable[int], limit: int = 3) -> str:
-    """"`fc.weight`, `fc.bias` and 3 more"."""
-    names = [f"`{trace.parameter(id).name or f'parameter {id}'}`" for id in dict.fromkeys(ids)]
-    return listed(names, limit)
+    """Their names as a sentence takes them: "`fc.weight`, `fc.bias` and 3 more"."""
+    kept = list(dict.fromkeys(ids))
+    shown = [f"`{parameter_name(trace, id)}`" for id in kept[:limit]]
+    return listed(shown + [""] * (len(kept) - limit), limit)
+
+
+def parameter_name(trace: Trace, id: int) -> str:
+    """Its dotted name, below the variable that holds its model where that is needed to find it
+    ("head.weight" of a bare `head = nn.Linear(…)`); the user's variable for a tensor on its own."""
+    p = trace.parameter(id)
+    if not p.name:
+        return _variable(trace, id) or f"parameter {id}"
+    root = trace.modules.get(trace.modules[p.module].root) if p.module in trace.modules else None
+    several = sum(module.id == module.root for module in trace.modules.values()) > 1
+    if root is not None and root.name and (several or "." not in p.name):
+        return f"{root.name}.{p.name}"
+    return p.name
+
+
+def _variable(trace: Trace, id: int) -> str | None:
+    for graph in trace.graphs:
+        for value in graph.values:
+            if value.parameter == id and (name := names_of(trace).name(graph, value.index)):
+                return name
+    return None
 
 
 def listed(names: list[str], limit: int = 3) -> str:
-    """"a, b and c", or "a, b, c and 5 more"."""
+    """As a sentence lists them: "a, b and c", or "a, b, c and 5 more"."""
     if len(names) > limit:
         return f"{', '.join(names[:limit])} and {len(names) - limit} more"
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
@@ -72,7 +88,7 @@ def plural(count: int, noun: str) -> str:
     return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
-def numbers(values: Any, limit: int = 8) -> str:
+def numbers(values: Any, limit: int = 5) -> str:
     """First elements of a tensor, as "[6, 1.333, 1.333]"."""
     if not isinstance(values, (list, tuple)):
         return _number(values)
@@ -91,6 +107,31 @@ def memory_root(graph: Graph, value: int) -> int:
         seen.add(base)
         value = base
     return value
+
+
+def written_while_training(trace: Trace) -> set[int]:
+    """Parameters that an op outside the optimizers wrote to after the first backward: by hand,
+    as a moving average, by loading a state. Their initialisation does not count."""
+    found: set[int] = set()
+    trained = False
+    for segment in dict.fromkeys((s.graph, s.events) for s in trace.segments):
+        start = 0
+        if not trained:
+            starts = [e.position + 1 for e in _events_of(trace, segment) if e.kind == "backward"]
+            trained, start = bool(starts), min(starts, default=0)
+        if trained and segment[0] is not None:
+            found |= _written(trace.graph(segment[0]), start)
+    return found
+
+
+def _events_of(trace: Trace, segment: tuple[int | None, int | None]) -> list[Event]:
+    first = next(s.index for s in trace.segments if (s.graph, s.events) == segment)
+    return [event for event in trace.events if event.segment == first]
+
+
+def _written(graph: Graph, start: int) -> set[int]:
+    roots = {memory_root(graph, value) for op in graph.ops[start:] for value in op.writes}
+    return {p for root in roots if (p := graph.values[root].parameter) is not None}
 
 
 def parameter_subjects(ids: Iterable[int]) -> frozenset[Any]:

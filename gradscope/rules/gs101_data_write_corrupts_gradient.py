@@ -14,8 +14,9 @@ saved; memory that backward does not read again.
 from collections.abc import Iterator
 
 from gradscope.model import Event, Finding, Site
+from gradscope.names import names_of
 from gradscope.rules import rule
-from gradscope.rules._common import code, listed, memory_root, numbers, owner, source, user
+from gradscope.rules._common import listed, memory_root, numbers, owner, source, user
 from gradscope.store import Trace
 
 OTHER_LIBRARIES = {"numpy", "from_numpy", "dlpack", "storage", "untyped_storage", "memoryview"}  # GS103's
@@ -105,43 +106,72 @@ def good_clone() -> None:
 
 @rule("GS101", name="data-write-corrupts-gradient", severity="error", over=("GS102",))
 def data_write_corrupts_gradient(trace: Trace) -> Iterator[Finding]:
+    for events in corruptions(trace):
+        if events[0].data.get("through") not in OTHER_LIBRARIES:
+            write = trace.site(events[0].data.get("write"))
+            fix = "write to a copy (`{name}.detach().clone()`), or use `{name}.detach()`, so that autograd can catch it"
+            label = "written through `.data`, which hides the write from autograd's version check"
+            yield corruption(trace, events, write, "data", label, fix)
+
+
+def corruptions(trace: Trace) -> list[list[Event]]:
+    """One write that one backward suffers from may have changed what several ops had saved.
+    In each list the event with the measured gradient stands first."""
+    groups: dict[tuple[object, object], list[Event]] = {}
     for event in trace.of("corrupted"):
-        if event.data.get("through") not in OTHER_LIBRARIES:
-            yield corruption(trace, event, trace.site(event.data.get("write")), "`.data`", "data")
+        groups.setdefault((event.data.get("write"), event.data.get("backward")), []).append(event)
+    for events in groups.values():
+        events.sort(key=lambda e: (not e.data.get("right"), not e.data.get("wrong")))
+    return list(groups.values())
 
 
-def corruption(trace: Trace, event: Event, write: Site | None, through: str, attribute: str) -> Finding:
-    """The finding for saved memory that was overwritten through `through` (also GS103's)."""
-    data, graph = event.data, trace.graph(event.graph)
+def corruption(
+    trace: Trace, events: list[Event], write: Site | None, attribute: str, label: str, fix: str
+) -> Finding:
+    """The finding for saved memory that was overwritten at `write` (also GS103's)."""
+    event, data, read = events[0], events[0].data, events[0].data.get("read")
     cause, effect = user(write), user(trace.site(data.get("backward")) or event.site)
-    name = owner(source(trace, cause), attribute)
-    value, read = data.get("value"), data.get("read")
+    memory = _memory(trace, event, write)
+    name = owner(source(trace, cause), attribute) or _name(trace, memory)
     wrong: dict[str, object] = data.get("wrong") or {}
     right: dict[str, object] = data.get("right") or {}
-    saved_by = data.get("saved_by")
-    saver = graph.ops[saved_by] if saved_by is not None else None
-    shown = f" as {numbers(data['saved'])}" if data.get("saved") is not None else ""
+    saved = {
+        site: f"saved here for backward, as {numbers(e.data.get('saved'))}"
+        for e in reversed(events)
+        if (site := user(trace.site(e.data.get("saved_site")))) is not None
+    }
     seen = [_measured(leaf, values, right.get(leaf)) for leaf, values in wrong.items()]
     if not seen and read is not None:
         seen = [f"saved as {numbers(data.get('saved'))}, read by backward as {numbers(read)}"]
     subject = f"`{name}`" if name else "a tensor that backward needs"
     leaves = listed([f"`{leaf}`" for leaf in wrong]) or "the leaves below it"
-    written = code(trace, cause, "the write")
-    copy = f"`{name}.detach().clone()`" if name else "`x.detach().clone()`"
     return Finding(
         message=f"{subject} was overwritten behind autograd's back: the gradient of {leaves} is wrong",
         cause=cause,
-        cause_label=f"written through {through}, which hides the write from autograd's version check",
+        cause_label=label,
         effect=effect,
         effect_label=f"read {numbers(read)}" if read is not None else "read the new values",
-        related=((saver.site.user, f"saved here for backward,{shown}".rstrip(",")),) if saver else (),
+        related=tuple(reversed(saved.items())),
         seen=tuple(seen),
-        why=f"{through} shares memory with {subject} but not its version counter: "
-        f"backward used what {written} left there",
-        fix=f"write to a copy ({copy}), or use {copy.replace('.clone()', '')}, so that autograd can catch it",
-        count=event.count,
-        subjects=frozenset({("memory", event.graph, memory_root(graph, value))} if value is not None else ()),
+        why=f"`.{attribute}` shares memory with {subject} but not its version counter, so autograd "
+        "does not see the write: backward used the new values where it needs the saved ones",
+        fix=fix.format(name=name or "x"),
+        count=max(e.count for e in events),
+        subjects=frozenset({("memory", *memory)} if memory is not None else ()),
     )
+
+
+def _memory(trace: Trace, event: Event, write: Site | None) -> tuple[int, int] | None:
+    """(graph, first value) of the memory that was written at `write`."""
+    if write is None or event.graph < 0:
+        return None
+    graph = trace.graph(event.graph)
+    op = next((op for op in graph.ops if op.site.id == write.id and (op.writes or op.inputs)), None)
+    return (graph.id, memory_root(graph, (op.writes or op.inputs)[0])) if op is not None else None
+
+
+def _name(trace: Trace, memory: tuple[int, int] | None) -> str:
+    return (names_of(trace).name(trace.graph(memory[0]), memory[1]) if memory is not None else None) or ""
 
 
 def _measured(leaf: str, wrong: object, right: object) -> str:

@@ -18,7 +18,7 @@ learn from another loss.
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from gradscope.model import Event, Finding, Graph, Parameter, Site
+from gradscope.model import Event, Finding, Parameter, Site
 from gradscope.rules import rule
 from gradscope.rules._common import (
     memory_root,
@@ -27,7 +27,9 @@ from gradscope.rules._common import (
     parameter_subjects,
     plural,
     source,
+    written_while_training,
 )
+from gradscope.rules._paths import Cut, cuts, paths
 from gradscope.store import Trace
 
 
@@ -111,27 +113,24 @@ class _Place:
     """What was seen of one place that reads `.data`."""
 
     site: Site
-    first: Event
     count: int = 0
-    parameter: bool = False
     written: bool = False
-    cut: dict[int, None] = field(default_factory=dict)  # parameters behind it that nothing else trains
-    backward: Site | None = None
     subjects: set[object] = field(default_factory=set)
 
 
-@rule("GS102", name="data-attribute", severity="warning")
+@rule("GS102", name="data-attribute", severity="warning", over=("GS301",))
 def data_attribute(trace: Trace) -> Iterator[Finding]:
     places: dict[tuple[str, int, int], _Place] = {}
     for event in trace.of("data_read"):
         site = event.site
-        if site.kind != "user" or event.graph < 0 or not _trained(trace, event):
-            continue
-        place = places.setdefault((site.path, site.line, site.column), _Place(site, event))
-        place.count += event.count
-        _look(trace, event, place)
+        if site.kind == "user" and event.graph >= 0 and _trained(trace, event):
+            place = places.setdefault((site.path, site.line, site.column), _Place(site))
+            place.count += event.count
+            _look(trace, event, place)
+    harmful = {cut.site.location(): cut for cut in cuts(trace) if cut.kind == "data" and _harmful(trace, cut)}
     for place in places.values():
-        yield _cutting(trace, place) if place.cut else _reading(trace, place)
+        cut = harmful.get(place.site.location())
+        yield _cutting(trace, place, cut) if cut is not None else _reading(trace, place)
 
 
 def _trained(trace: Trace, event: Event) -> bool:
@@ -142,70 +141,52 @@ def _trained(trace: Trace, event: Event) -> bool:
 
 
 def _look(trace: Trace, event: Event, place: _Place) -> None:
-    graph, value, alias = trace.graph(event.graph), event.data.get("value"), event.data.get("alias")
-    if value is not None:
-        place.subjects.add(("memory", event.graph, memory_root(graph, value)))
-    if event.data.get("parameter") is not None:
-        place.parameter = True
+    graph, alias = trace.graph(event.graph), event.data.get("alias")
     if alias is not None:
+        place.subjects.add(("memory", event.graph, memory_root(graph, alias)))
         place.written |= any(alias in op.writes for op in graph.consumers.get(alias, ()))
-    if place.parameter or value is None or alias is None:
-        return
-    behind = [p for p in _parameters_behind(trace, graph, value) if _starved(trace, p)]
-    if not behind:
-        return
-    for backward in trace.of("backward"):
-        roots = backward.data.get("roots") or ()
-        if backward.graph == event.graph and any(alias in graph.upstream(root) for root in roots):
-            place.cut.update(dict.fromkeys(p.id for p in behind))
-            place.backward = place.backward or backward.site.user
 
 
-def _parameters_behind(trace: Trace, graph: Graph, value: int) -> Iterator[Parameter]:
-    for index in graph.upstream(value):
-        parameter = graph.values[index].parameter
-        if parameter is not None:
-            yield trace.parameter(parameter)
-
-
-def _starved(trace: Trace, p: Parameter) -> bool:
-    """Meant to be trained, yet no backward of the whole run reached it."""
-    if p.passes or p.updates or not p.requires_grad:
+def _harmful(trace: Trace, cut: Cut) -> bool:
+    """Parameters behind it should train, and none of them is a copy that follows others."""
+    if cut.loss is None or any(p.id in written_while_training(trace) for p in cut.parameters):
         return False
-    if p.optimizers:
+    if paths(trace).stepping:
         return True
-    return not trace.optimizers and any(
-        other.passes and _root(trace, other) == _root(trace, p) is not None for other in trace.parameters
-    )
+    trained = {_root(trace, p) for p in trace.parameters if p.registered and p.passes}
+    return any(_root(trace, p) in trained for p in cut.parameters)
 
 
 def _root(trace: Trace, p: Parameter) -> int | None:
     return trace.modules[p.module].root if p.module in trace.modules else None
 
 
-def _cutting(trace: Trace, place: _Place) -> Finding:
+def _cutting(trace: Trace, place: _Place, cut: Cut) -> Finding:
     name = owner(source(trace, place.site), "data")
-    names = parameter_names(trace, place.cut)
-    never = "it never gets" if len(place.cut) == 1 else "they never get"
+    ids = [p.id for p in cut.parameters]
+    names = parameter_names(trace, ids)
+    never = "it never gets" if len(ids) == 1 else "they never get"
     shown = name or "x"
     return Finding(
         message=f"`.data` cuts {names} from the loss: {never} a gradient",
         cause=place.site,
         cause_label="the gradient stops here",
-        effect=place.backward,
-        effect_label=f"reaches none of the {plural(len(place.cut), 'parameter')} behind `.data`",
+        effect=cut.loss.site.user if cut.loss is not None else None,
+        effect_label=f"reaches none of the {plural(len(ids), 'parameter')} behind `.data`",
         seen=(f"{names}: no gradient in any backward of this run",),
         fix=f"use `{shown}` itself to let the gradient through; write `{shown}.detach()` if the cut is meant",
         count=place.count,
-        subjects=frozenset(place.subjects) | parameter_subjects(place.cut),
+        subjects=frozenset(place.subjects) | parameter_subjects(ids),
     )
 
 
 def _reading(trace: Trace, place: _Place) -> Finding:
-    name = owner(source(trace, place.site), "data") or "x"
+    name = owner(source(trace, place.site), "data")
     if place.written:
-        message = f"`{name}` is written through `.data`, which autograd cannot check"
-        fix = f"write to `{name}` inside `with torch.no_grad():`"
+        message = (
+            f"{f'`{name}`' if name else 'a tensor'} is written through `.data`, which autograd cannot check"
+        )
+        fix = f"write to {f'`{name}`' if name else 'it'} inside `with torch.no_grad():`"
     else:
         message = f"`{name}.data` is read where `{name}.detach()` is safe"
         fix = f"use `{name}.detach()`: the same values, and autograd sees writes to them"

@@ -11,16 +11,10 @@ Silent on: arrays that are only read, and memory that backward does not read aga
 
 from collections.abc import Iterator
 
-from gradscope.model import Event, Finding, Site
+from gradscope.model import Finding
 from gradscope.rules import rule
-from gradscope.rules._common import memory_root
-from gradscope.rules.gs101_data_write_corrupts_gradient import OTHER_LIBRARIES, corruption
+from gradscope.rules.gs101_data_write_corrupts_gradient import OTHER_LIBRARIES, corruption, corruptions
 from gradscope.store import Trace
-
-_EXPOSING = {
-    "numpy", "__array__", "from_numpy", "to_dlpack", "__dlpack__", "from_dlpack",
-    "untyped_storage", "storage",
-}  # fmt: skip
 
 
 def bad() -> None:
@@ -68,23 +62,11 @@ def good_written_after_backward() -> None:
 
 @rule("GS103", name="numpy-write-corrupts-gradient", severity="error", over=("GS102",))
 def numpy_write_corrupts_gradient(trace: Trace) -> Iterator[Finding]:
-    for event in trace.of("corrupted"):
-        through = event.data.get("through")
+    for events in corruptions(trace):
+        through = str(events[0].data.get("through"))
         if through in OTHER_LIBRARIES:
-            site = trace.site(event.data.get("write")) or _exposed(trace, event)
-            yield corruption(trace, event, site, f"`{through}`", str(through))
-
-
-def _exposed(trace: Trace, event: Event) -> Site | None:
-    """Where the memory was handed out: the write itself is no call of torch and leaves no mark."""
-    value = event.data.get("value")
-    if value is None:
-        return None
-    graph = trace.graph(event.graph)
-    memory = memory_root(graph, value)
-    found = None
-    for op in graph.ops[: event.position + 1]:
-        touched = {memory_root(graph, v) for v in (*op.inputs, *op.outputs)}
-        if op.name in _EXPOSING and memory in touched:
-            found = op.site
-    return found
+            # A write on the other side is no call of torch: the site is where the memory was handed out.
+            site = trace.site(events[0].data.get("write"))
+            label = "hands out the memory itself: writes on the other side are hidden from autograd's version check"
+            fix = "copy at the border: `{name}.detach().numpy().copy()`, `torch.tensor(array)`"
+            yield corruption(trace, events, site, through, label, fix)

@@ -10,7 +10,7 @@ to a `clone()`.
 from collections.abc import Iterator
 from typing import Any
 
-from gradscope.model import Event, Finding, Op
+from gradscope.model import Event, Finding
 from gradscope.rules import rule
 from gradscope.rules._common import code, source, user
 from gradscope.store import Trace
@@ -76,10 +76,9 @@ def inplace_on_saved_tensor(trace: Trace) -> Iterator[Finding]:
 def _explained(trace: Trace, event: Event) -> Finding:
     writes: list[dict[str, Any]] = event.data.get("writes") or []
     write = writes[0] if writes else {}
-    cause, saver = user(trace.site(write.get("site"))), _saver(trace, event)
+    cause, saved = user(trace.site(write.get("site"))), user(trace.site(event.data.get("saved_site")))
     text = code(trace, cause, f"`{write['op']}`" if write.get("op") else "an in-place operation")
-    saved = saver.site.user if saver is not None else None
-    by = f", saved by {code(trace, saved, f'`{saver.name}`')}," if saver is not None else ""
+    by = f", saved by {code(trace, saved)}," if source(trace, saved) else ""
     sites = [trace.site(w.get("site")) for w in writes[1:4]]
     more = tuple((site.user, "and written here") for site in sites if site is not None)
     return Finding(
@@ -95,11 +94,6 @@ def _explained(trace: Trace, event: Event) -> Finding:
     )
 
 
-def _saver(trace: Trace, event: Event) -> Op | None:
-    index, graph = event.data.get("saved_by"), event.data.get("graph", event.graph)
-    return trace.graph(graph).ops[index] if index is not None and graph >= 0 else None
-
-
 def _versions(write: dict[str, Any]) -> str:
     if write.get("from") is None or write.get("to") is None:
         return ""
@@ -113,5 +107,3 @@ def _fix(text: str) -> str:
             name = left.strip()
             return f"make a new tensor: `{name} = {name} {sign[0]} {right.strip()}`"
     return ""
-
-

@@ -138,13 +138,24 @@ def good_closure() -> None:
 @rule("GS201", name="stale-gradient-accumulated", severity="error")
 def stale_gradient_accumulated(trace: Trace) -> Iterator[Finding]:
     groups: dict[tuple[Site | None, Site | None], list[Event]] = {}
-    for event in trace.of("stale_used"):
+    for event in stale_uses(trace):
         cause = user(trace.site(event.data.get("used_by")) or event.site)
         groups.setdefault((cause, user(trace.site(event.data.get("backward")))), []).append(event)
     for (cause, effect), events in groups.items():
         yield _used(trace, cause, effect, events)
     if not groups:
         yield from _never_used(trace)
+
+
+def stale_uses(trace: Trace) -> list[Event]:
+    """Uses of stale sums. A write by hand counts only where the program reads gradients itself:
+    clipping weights or copying them is no use of a gradient."""
+    return [
+        event
+        for event in trace.of("stale_used")
+        if event.data.get("optimizer") is not None
+        or any(trace.parameter(p).reads for p in event.data.get("parameters", ()))
+    ]
 
 
 def _used(trace: Trace, cause: Site | None, effect: Site | None, events: list[Event]) -> Finding:

@@ -101,34 +101,45 @@ class _Tally:
 
 @rule("GS202", name="gradient-zeroed-before-step", severity="error", over=("GS204",))
 def gradient_zeroed_before_step(trace: Trace) -> Iterator[Finding]:
-    dropped: dict[int, Site] = {}  # parameter → the call that dropped its fresh gradient
+    dropped: dict[int, Event] = {}  # parameter → the call that dropped its fresh gradient
     tallies: dict[int, _Tally] = {}
     for repeat, events in timeline(trace):
         for event in events:
             if event.kind == "zero_grad":
-                dropped.update(dict.fromkeys(event.data.get("dropped") or (), event.site.user))
+                dropped.update(dict.fromkeys(event.data.get("dropped") or (), event))
             elif event.kind == "backward":
                 for parameter in event.data.get("accumulated") or ():
                     dropped.pop(parameter, None)
             elif event.kind == "step" and not event.data.get("closure"):
-                _count(event, repeat, dropped, tallies)
+                _count(trace, event, repeat, dropped, tallies)
     for number, tally in tallies.items():
         if sum(tally.lost.values()) * 2 >= tally.steps:  # a skipped bad batch is rarer
             for (cause, effect), count in tally.lost.items():
                 yield _finding(trace, number, tally, cause, effect, count)
 
 
-def _count(event: Event, repeat: int, dropped: dict[int, Site], tallies: dict[int, _Tally]) -> None:
+def _count(
+    trace: Trace, event: Event, repeat: int, dropped: dict[int, Event], tallies: dict[int, _Tally]
+) -> None:
     states = event.data.get("states") or {}
     tally = tallies.setdefault(event.data.get("optimizer", -1), _Tally())
     tally.steps += repeat
     lost = [p for state in ("none", "zero") for p in states.get(state, ()) if p in dropped]
-    if lost and not any(states.get(state) for state in ("fresh", "stale", "used")):
-        tally.lost[dropped[lost[0]], event.site.user] += repeat
+    seen = any(states.get(state) for state in ("fresh", "stale", "used"))
+    if lost and not seen and not _forward_between(trace, dropped[lost[0]], event):
+        tally.lost[dropped[lost[0]].site.user, event.site.user] += repeat
         tally.parameters.update(lost)
     for ids in states.values():
         for parameter in ids:
             dropped.pop(parameter, None)
+
+
+def _forward_between(trace: Trace, clear: Event, step: Event) -> bool:
+    """Then the gradients were cleared in time, and it is the backward that comes too late (GS204)."""
+    if step.graph < 0:
+        return False
+    start = clear.position + 1 if clear.segment == step.segment else 0
+    return any(op.nodes for op in trace.graph(step.graph).ops[start : step.position + 1])
 
 
 def _finding(trace: Trace, number: int, tally: _Tally, cause: Site, effect: Site, count: int) -> Finding:

@@ -116,7 +116,7 @@ def _prepared(trace: Trace) -> Iterator[tuple[int, Event, Event | None]]:
                 prepared = clear
             elif event.kind == "step" and clear is prepared:
                 clear = None
-            elif event.kind == "stale_used":
+            elif event.kind == "stale_used" and event.data.get("optimizer") is not None:
                 yield repeat, event, prepared
 
 

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 
 from gradscope.model import Event, Finding, Optimizer, Parameter, Site
 from gradscope.rules import rule
-from gradscope.rules._common import listed, parameter_subjects, plural
+from gradscope.rules._common import listed, parameter_subjects, plural, written_while_training
 from gradscope.store import Trace
 
 
@@ -112,21 +112,24 @@ def good_image_optimized() -> None:
 def parameter_not_in_optimizer(trace: Trace) -> Iterator[Finding]:
     if not trace.optimizers:
         return
+    written = written_while_training(trace)
     roots: dict[int, list[Parameter]] = {}
     for p in trace.parameters:
         if p.registered and p.module in trace.modules:
             roots.setdefault(trace.modules[p.module].root, []).append(p)
     for parameters in roots.values():
         stepped = [p for p in parameters if p.steps and p.optimizers]
-        left = [p for p in parameters if _left_out(p, stepped)]
+        left = [p for p in parameters if p.id not in written and _left_out(p, stepped)]
         if stepped and left:
             yield _finding(trace, parameters, stepped, left)
 
 
 def _left_out(p: Parameter, stepped: list[Parameter]) -> bool:
     """Gets gradients and is in no hands at all: no optimizer, no update, nobody reads its gradient."""
-    if p.optimizers or p.steps or p.updates or p.changed or not p.requires_grad or not p.is_leaf:
+    if p.optimizers or p.steps or not p.requires_grad or not p.is_leaf:
         return False
+    if p.changed and not p.updates:
+        return False  # moved by something that is no op of torch
     passes = max((other.passes for other in stepped), default=0)
     reads = max((other.reads for other in stepped), default=0)  # a log of all gradients reads theirs too
     return p.passes >= min(2, max(1, passes)) and p.reads <= reads
@@ -136,8 +139,8 @@ def _finding(
     trace: Trace, parameters: list[Parameter], stepped: list[Parameter], left: list[Parameter]
 ) -> Finding:
     optimizer, backward = _nearest(trace, stepped), _backward(trace, left)
-    groups, names = _groups(trace, parameters, left), [f"`{p.name}`" for p in left]
-    subject = listed(groups) if len(groups) < len(left) else listed(names)
+    groups = _groups(trace, parameters, left)
+    subject = listed(groups)
     verbs = ("gets", "is") if len(groups) == 1 else ("get", "are")
     return Finding(
         message=f"{subject} {verbs[0]} gradients but {verbs[1]} in no optimizer: no step ever uses them",
@@ -169,13 +172,15 @@ def _backward(trace: Trace, left: list[Parameter]) -> Site | None:
 def _groups(trace: Trace, parameters: list[Parameter], left: list[Parameter]) -> list[str]:
     """The outermost modules whose parameters are all left out, then single parameters."""
     missing, found = {p.id for p in left}, dict[str, None]()
+    root = trace.modules[trace.modules[left[0].module or 0].root]
+    above = f"{root.name}." if root.name else ""
     for p in left:
         parts = p.name.split(".")
         for depth in range(1, len(parts)):
             prefix = ".".join(parts[:depth])
             if all(o.id in missing for o in parameters if o.name.startswith(f"{prefix}.")):
-                found[f"`{prefix}`"] = None
+                found[f"`{above}{prefix}`"] = None
                 break
         else:
-            found[f"`{p.name}`"] = None
+            found[f"`{above}{p.name}`"] = None
     return list(found)

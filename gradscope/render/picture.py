@@ -1,0 +1,387 @@
+"""Draws a view: DOT text through the `graphviz` package, laid out as SVG or PNG.
+
+All text of the user's program is escaped: labels are HTML-like with entities only, tooltips
+are escaped strings, and no node has a link.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import graphviz
+
+from gradscope import escape
+from gradscope.graph import View
+from gradscope.model import GradscopeError, Region
+from gradscope.render import _style as style
+from gradscope.render._layout import lay_out
+
+KINDS = ("svg", "png", "dot")
+MAX_TEXT = 58  # characters of a source line in a box
+MAX_ROWS = 6  # parameters listed in one box
+
+_REGION_TITLES = {
+    "no_grad": "with torch.no_grad()", "inference_mode": "with torch.inference_mode()",
+    "enable_grad": "with torch.enable_grad()", "set_grad_enabled": "set_grad_enabled",
+    "checkpoint": "checkpoint", "autocast": "with torch.autocast()",
+}  # fmt: skip
+
+
+def draw(view: View, path: Path) -> Path:
+    """Writes the picture that the suffix of `path` asks for, and gives its path.
+
+    Raises GradscopeError for another suffix, a missing folder, or without a layout engine.
+    """
+    kind = check_path(path)
+    content = dot_text(view).encode() if kind == "dot" else lay_out(dot_text(view), kind)
+    try:
+        handle, name = tempfile.mkstemp(dir=path.absolute().parent, prefix=f".{path.stem}-", suffix=path.suffix)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(content)
+            mask = os.umask(0)
+            os.umask(mask)
+            Path(name).chmod(0o666 & ~mask)
+            Path(name).replace(path)
+        except BaseException:
+            with suppress(OSError):
+                Path(name).unlink()
+            raise
+    except OSError as error:
+        raise GradscopeError(f"cannot write {path}: {error.strerror}") from None
+    return path
+
+
+def check_path(path: Path) -> str:
+    """The kind of picture for `path`, before any work is done. Raises GradscopeError."""
+    kind = path.suffix.lower().removeprefix(".")
+    if kind not in KINDS:
+        raise GradscopeError(f"can't tell the kind of picture from `{path}`: end it in .svg, .png or .dot")
+    if path.is_dir():
+        raise GradscopeError(f"`{path}` is a directory, not a file for the picture")
+    if not path.absolute().parent.is_dir():
+        raise GradscopeError(f"no directory `{path.parent}` for the picture")
+    return kind
+
+
+def svg(view: View) -> str:
+    """The picture as SVG text."""
+    return lay_out(dot_text(view), "svg").decode()
+
+
+def dot_text(view: View) -> str:
+    """The picture as DOT text."""
+    return _Drawing(view).source()
+
+
+def shape_text(shape: tuple[int, ...] | None, dtype: str | None) -> str:
+    """`32×10`, with the dtype where it is not float32; "" where unknown."""
+    if shape is None:
+        return ""
+    text = "×".join(map(str, shape)) or "scalar"
+    return text if dtype in (None, "float32") else f"{text} {dtype}"
+
+
+@dataclass
+class _Drawing:
+    view: View
+    ids: dict[str, str] = field(default_factory=dict)  # node of the graph → box of the picture
+    used: set[str] = field(default_factory=set)
+
+    def source(self) -> str:
+        graph = self.view.graph
+        self.dot = graphviz.Digraph("gradscope")
+        self.dot.attr(
+            "graph", fontname=style.FONT, bgcolor="white", rankdir="TB", nodesep="0.32", ranksep="0.42", pad="0.3",
+            labelloc="b", labeljust="l", outputorder="edgesfirst", tooltip=_attr(self.view.title),
+        )  # fmt: skip
+        self.dot.attr("node", fontname=style.FONT, fontsize="11", margin="0.15,0.08", height="0.3", penwidth="1")
+        self.dot.attr("edge", fontname=style.FONT, fontsize="9", fontcolor=style.MUTED, arrowsize="0.6")
+        rows, boxes = self._shared_boxes()
+        for box, members in boxes.items():
+            self._leaf_box(box, members)
+        tree = _Tree(self.view, self.dot)
+        for number, (id, data) in enumerate(graph.nodes(data=True)):
+            if id in self.ids:
+                continue
+            self.ids[id] = f"n{number}"
+            self._node(tree.parent_of(data), self.ids[id], data, rows.get(id, []))
+        tree.close()
+        self._edges()
+        if self.view.level == "op":
+            self._side_by_side()
+        self.dot.attr("graph", label=self._legend())
+        return str(self.dot.source)
+
+    # -- boxes -------------------------------------------------------------------
+
+    def _shared_boxes(self) -> tuple[dict[str, list[dict[str, Any]]], dict[str, list[str]]]:
+        """Parameters with one use: rows inside their module, else one box for those alike."""
+        graph = self.view.graph
+        rows: dict[str, list[dict[str, Any]]] = {}
+        alike: dict[tuple[Any, ...], list[str]] = {}
+        for id, data in graph.nodes(data=True):
+            if data["kind"] not in ("parameter", "buffer"):
+                continue
+            users = sorted({b for _, b, e in graph.out_edges(id, data=True) if e["kind"] == "flow"})
+            if users and all(user.startswith("module:") for user in users):
+                for user in users:
+                    rows.setdefault(user, []).append({**data, "label": _below(data["label"], graph.nodes[user])})
+                self.ids[id] = ""
+            else:
+                alike.setdefault((tuple(users), style.look_of(data)), []).append(id)
+        return rows, {f"p{n}": ids for n, ids in enumerate(alike.values())}
+
+    def _leaf_box(self, box: str, members: list[str]) -> None:
+        data = [self.view.graph.nodes[id] for id in members]
+        for id in members:
+            self.ids[id] = box
+        look = style.look_of(data[0])
+        self._box(self.dot, box, look, _label([], _rows(data)), _tooltip(data[0]))
+
+    def _node(self, parent: Any, box: str, data: dict[str, Any], rows: list[dict[str, Any]]) -> None:
+        look = style.look_of(data)
+        lines = self._lines(data, look)
+        if data["kind"] in ("parameter", "buffer", "input"):
+            lines = _label([], _rows([data]))
+        else:
+            lines = _label(lines, _rows(rows))
+        for row in rows:
+            self.used.add(style.look_of(row))
+        self._box(parent, box, look, lines, _tooltip(data), flagged=bool(data["findings"]))
+
+    def _lines(self, data: dict[str, Any], look: str) -> list[str]:
+        ink = style.LOOKS[look].text
+        muted, red = ("#cbd5e1", "#fca5a5") if look == "backward" else (style.MUTED, style.RED)
+        mark = f"{style.CUT_SIGN} " if look in ("cut", "severing") else ""
+        text = _crop(self._short(data))
+        bold = data["kind"] != "line" and not (data["kind"] == "cut" and self.view.level == "line")
+        shown = escape.html(escape.one_line(text))
+        face = f' FACE="{style.MONO}"' if not bold or data["kind"] == "backward" else ""
+        title = f'<FONT COLOR="{ink}"{face}>{shown}</FONT>'
+        if mark:
+            title = f'<FONT COLOR="{ink}"><B>{mark}</B></FONT>{title}'
+        lines = [f"<B>{title}</B>" if bold and data["kind"] != "grad_fn" else title]
+        detail = [escape.html(escape.one_line(data["detail"]))] if data["detail"] else []
+        if data["count"] > 1:
+            detail.append(f"<B>×{data['count']:,}</B>")
+        if detail:
+            lines.append(f'<FONT POINT-SIZE="9" COLOR="{muted}">{" · ".join(detail)}</FONT>')
+        if data["severs"]:
+            lost = ", ".join(data["severs"][:3]) + (f" +{len(data['severs']) - 3}" if len(data["severs"]) > 3 else "")
+            lines.append(_small(f"no gradient for {escape.html(escape.one_line(lost))}", style.RED))
+        elif data["cut"] and mark:
+            lines.append(_small(f"{escape.html(data['cut'])}: no gradient passes", style.MUTED))
+        if data["writes"]:
+            lines.append(_small(f"writes {escape.html(escape.one_line(', '.join(data['writes'][:3])))}", "#a85d12"))
+        if data["findings"]:
+            lines.append(f"<B>{_small('▲ ' + escape.html(', '.join(data['findings'])), red)}</B>")
+        return lines
+
+    def _short(self, data: dict[str, Any]) -> str:
+        """The label without what the cluster around it says already."""
+        label: str = data["label"]
+        if data["cluster"] and (around := self.view.clusters.get(data["cluster"][-1])):
+            label = label.removeprefix(f"{around}.")
+        return label
+
+    def _box(self, parent: Any, box: str, look: str, label: str, tip: str, flagged: bool = False) -> None:
+        self.used.add(look)
+        shown = style.LOOKS[look]
+        parent.node(
+            box, label, shape=shown.shape, style=shown.style, fillcolor=shown.fill,
+            color=style.RED if flagged else shown.line, penwidth=str(max(shown.width, 2.0 if flagged else 0.0)),
+            tooltip=tip,
+        )  # fmt: skip
+
+    # -- edges ---------------------------------------------------------------------
+
+    def _edges(self) -> None:
+        graph = self.view.graph
+        drawn: set[tuple[str, str, str, str]] = set()
+        for a, b, data in graph.edges(data=True):
+            tail, head, kind = self.ids[a], self.ids[b], data["kind"]
+            if kind in ("grad", "made") and self.view.level != "op":
+                continue
+            if kind == "made" and not b.endswith(":0"):
+                continue  # an op's other grad_fn nodes hang on the first
+            label = "" if graph.nodes[a]["shape"] is not None and graph.nodes[a]["kind"] in (
+                "parameter", "buffer", "input",
+            ) else shape_text(data["shape"], data["dtype"])  # fmt: skip
+            if not tail or not head or (tail, head, kind, label) in drawn:
+                continue
+            drawn.add((tail, head, kind, label))
+            getattr(self, f"_{kind}_edge")(tail, head, data, label)
+
+    def _flow_edge(self, tail: str, head: str, data: dict[str, Any], label: str) -> None:
+        if data["count"] > 1 and label:
+            label += f" ×{data['count']:,}"
+        look = {"color": "#4b5563", "penwidth": "1.2"}
+        if data["severed"]:
+            look = {"color": style.RED, "penwidth": "1.6", "style": "dashed"}
+        elif not data["trainable"]:
+            look = {"color": style.FAINT, "penwidth": "1"}
+        if data["loop"]:
+            look["constraint"] = "false"
+        name = escape.one_line(data["label"])
+        self.dot.edge(tail, head, label=_attr(f"\u00a0{label} ") if label else "", tooltip=_attr(name or label), **look)
+
+    def _grad_edge(self, tail: str, head: str, data: dict[str, Any], _: str) -> None:
+        # Against the data, but laid out along it: both ladders then run downwards.
+        self.dot.edge(head, tail, dir="back", color="#d0a24c" if data["trainable"] else "#eadcb8", penwidth="1.1",
+                      style="solid" if data["trainable"] else "dashed", tooltip="gradient")  # fmt: skip
+
+    def _made_edge(self, tail: str, head: str, _data: dict[str, Any], _: str) -> None:
+        self.dot.edge(tail, head, dir="none", style="dotted", color="#d0a24c", constraint="false", tooltip="grad_fn")
+
+    def _alias_edge(self, tail: str, head: str, data: dict[str, Any], _: str) -> None:
+        self.dot.edge(
+            tail, head, label=_attr(f" same memory as {escape.one_line(data['label'])} " if data["label"] else " same memory "),
+            style="dashed", color="#d9822b", fontcolor="#a85d12", constraint="false", arrowhead="odiamond",
+            tooltip="the write changes this value too",
+        )  # fmt: skip
+
+    def _side_by_side(self) -> None:
+        """Puts each op and its first grad_fn on one rank."""
+        graph = self.view.graph
+        for a, b, data in graph.edges(data=True):
+            inside = graph.nodes[a]["region"] is not None or graph.nodes[a]["cluster"]
+            if data["kind"] == "made" and b.endswith(":0") and not inside:
+                with self.dot.subgraph() as pair:
+                    pair.attr(rank="same")
+                    pair.node(self.ids[a])
+                    pair.node(self.ids[b])
+
+    def _legend(self) -> str:
+        graph = self.view.graph
+        kinds = {(data["kind"], bool(data["trainable"]), data["severed"]) for _, _, data in graph.edges(data=True)}
+        extras = []
+        if any(k == "flow" and grad for k, grad, _ in kinds):
+            extras.append(("→", "#4b5563", "carries a graph"))
+        if any(k == "flow" and not grad and not cut for k, grad, cut in kinds):
+            extras.append(("→", style.FAINT, "without a graph"))
+        if self.view.level == "op" and any(k == "grad" for k, _, _ in kinds):
+            extras.append(("→", "#d0a24c", "gradient"))
+        if any(d["findings"] for _, d in graph.nodes(data=True)):
+            extras.append(("▲", style.RED, "finding"))
+        title = [f"{self.view.title} · {self.view.level} level", *self.view.notes]
+        return style.legend(list(self.used), extras, [escape.html(escape.one_line(t)) for t in title])
+
+
+class _Tree:
+    """Subgraphs for module clusters and, in them, grad-mode regions."""
+
+    def __init__(self, view: View, dot: Any):
+        self._view = view
+        self._open: dict[tuple[Any, ...], tuple[Any, tuple[Any, ...]]] = {(): (dot, ())}
+        self._order: list[tuple[Any, ...]] = []
+
+    def parent_of(self, data: dict[str, Any]) -> Any:
+        regions = self._regions(data["region"])
+        # A region opened inside a forward stands inside its module, else around everything.
+        inner = [r for r in regions if any(frame.kind == "torch" for frame in r.site.stack)]
+        way: list[tuple[str, int]] = [("region", r.id) for r in regions if r not in inner]
+        way += [("module", id) for id in data["cluster"]]
+        way += [("region", r.id) for r in inner]
+        path: tuple[Any, ...] = ()
+        for kind, id in way:
+            above, path = path, (*path, (kind, id))
+            if path not in self._open:
+                graph = graphviz.Digraph(f"cluster_{len(self._open)}")
+                graph.attr(**(_module_look(self._view.clusters.get(id, "")) if kind == "module"
+                              else _region_look(self._view.regions[id])))  # fmt: skip
+                self._open[path] = (graph, above)
+                self._order.append(path)
+        return self._open[path][0]
+
+    def _regions(self, id: int | None) -> list[Region]:
+        found: list[Region] = []
+        while id is not None and (region := self._view.regions.get(id)) is not None and region not in found:
+            found.append(region)
+            id = region.parent
+        return found[::-1]
+
+    def close(self) -> None:
+        for path in reversed(self._order):
+            graph, above = self._open[path]
+            self._open[above][0].subgraph(graph)
+
+
+def _module_look(title: str) -> dict[str, str]:
+    return {
+        "label": f"<{_small(escape.html(escape.one_line(title)), style.MUTED)}>", "style": "rounded,filled",
+        "color": style.SHADOW, "fillcolor": style.MODULE_FILL, "labeljust": "l", "labelloc": "t", "margin": "12",
+        "tooltip": _attr(title),
+    }  # fmt: skip
+
+
+def _region_look(region: Region) -> dict[str, str]:
+    site = region.site.user
+    where = f"{Path(site.path).name}:{site.line}" + (f"–{region.end_line}" if (region.end_line or 0) > site.line else "")
+    title = _REGION_TITLES.get(region.kind, region.kind)
+    label = f"<B>{_small(escape.html(title), style.REGION)}</B>&#160;&#160;{_small(escape.html(where), style.MUTED)}"
+    return {
+        "label": f"<{label}>", "style": "rounded,filled,dashed", "color": style.REGION, "fillcolor": style.REGION_FILL,
+        "labeljust": "l", "labelloc": "t", "margin": "12", "tooltip": _attr(f"{title} at {site.path}:{site.line}"),
+    }  # fmt: skip
+
+
+def _below(name: str, module: dict[str, Any]) -> str:
+    """A parameter's name inside its module's box: "weight" in `layer1`."""
+    return name.removeprefix(f"{module['label']}.")
+
+
+def _label(lines: list[str], rows: list[str]) -> str:
+    body = "".join(f"<TR><TD>{line}</TD></TR>" for line in lines)
+    body += "".join(f'<TR><TD ALIGN="LEFT">{row}</TD></TR>' for row in rows)
+    return f'<<TABLE BORDER="0" CELLBORDER="0" CELLSPACING="0" CELLPADDING="1">{body}</TABLE>>'
+
+
+def _rows(data: Iterable[dict[str, Any]]) -> list[str]:
+    """Leaves as rows: name in bold, shape, state."""
+    shown = list(data)
+    rows = []
+    for leaf in shown[:MAX_ROWS]:
+        look = style.LOOKS[style.look_of(leaf)]
+        name = escape.html(escape.one_line(_crop(leaf["label"], 44)))
+        facts = [escape.html(shape_text(leaf["shape"], leaf["dtype"]))]
+        if leaf["count"] > 1:
+            facts.append(f"×{leaf['count']:,}")
+        if leaf["kind"] == "parameter" and not leaf["trainable"]:
+            facts.append("frozen")
+        if leaf["kind"] == "input" and leaf["trainable"]:
+            facts.append("requires grad")
+        rows.append(f'<FONT COLOR="{look.text}"><B>{name}</B></FONT>&#160;&#160;{_small("&#160; ".join(facts), style.MUTED)}')
+    if len(shown) > MAX_ROWS:
+        rows.append(_small(f"and {len(shown) - MAX_ROWS} more", style.MUTED))
+    return rows
+
+
+def _small(text: str, colour: str) -> str:
+    return f'<FONT POINT-SIZE="9" COLOR="{colour}">{text}</FONT>'
+
+
+def _crop(text: str, size: int = MAX_TEXT) -> str:
+    return text if len(text) <= size else text[: size - 1].rstrip() + "…"
+
+
+def _attr(text: str) -> str:
+    """A DOT attribute of plain text: never taken for HTML, its backslashes literal."""
+    return str(graphviz.nohtml(escape.dot(text)))
+
+
+def _tooltip(data: dict[str, Any]) -> str:
+    lines = [data["label"]]
+    if (site := data["site"]) is not None:
+        lines.append(f"{site.user.path}:{site.user.line}")
+    if (shape := shape_text(data["shape"], data["dtype"])) and data["shape"] is not None:
+        lines.append(shape if "float32" in shape or data["dtype"] is None else f"{shape} ({data['dtype']})")
+    if data["module"]:
+        lines.append(f"in {data['module']}")
+    return _attr("\n".join(lines))

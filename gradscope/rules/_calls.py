@@ -1,0 +1,176 @@
+"""Which module calls train, which evaluate, and what their layers are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from weakref import WeakKeyDictionary
+
+from gradscope.model import Event, Op, Parameter, Region, Site
+from gradscope.rules._paths import Key, Paths, paths
+from gradscope.store import Trace
+
+VIEWS = {
+    "view", "reshape", "flatten", "permute", "transpose", "t", "T", "squeeze", "unsqueeze", "detach", "cpu", "to",
+    "contiguous", "__getitem__", "size", "data", "clone", "view_as", "expand", "cuda", "float", "shape",
+}  # fmt: skip
+EXITS = {"item", "tolist", "numpy"}
+
+
+@dataclass(frozen=True, eq=False)
+class Call:
+    """One outermost module call; `entry` is the user's line that made it."""
+
+    event: Event
+    entry: Site
+    trains: bool  # a backward pass goes through its outputs
+    used: bool  # a loss depends on its outputs, with or without a gradient
+
+
+class Calls:
+    """The module calls of one trace (see `calls`)."""
+
+    def __init__(self, trace: Trace):
+        self.trace = trace
+        self.paths: Paths = paths(trace)
+        self.all = [self._call(event) for event in trace.of("call") if event.graph is not None and event.graph >= 0]
+
+    def _call(self, event: Event) -> Call:
+        outputs = self.outputs(event)
+        known = self.paths
+        graph = known.graph(event.graph)
+        reached = known.reached
+        trains = any(
+            (event.graph, graph.values[i].node) in reached.nodes for _, i in outputs if graph.values[i].node is not None
+        )
+        used = trains or any(key in known.used.order for key in outputs)
+        return Call(event, event.site.user, trains, used)
+
+    def outputs(self, event: Event) -> list[Key]:
+        size = len(self.paths.graph(event.graph).values)
+        return [(event.graph, i) for i in event.data.get("outputs", ()) if i < size]
+
+    # -- modules ---------------------------------------------------------------------
+
+    @cached_property
+    def _members(self) -> dict[int, set[int]]:
+        """Module → itself and everything below it."""
+        found: dict[int, set[int]] = {id: {id} for id in self.trace.modules}
+        for module in self.trace.modules.values():
+            parent, steps = module.parent, 0
+            while parent is not None and parent in found and steps < 100:
+                found[parent].add(module.id)
+                parent, steps = self.trace.modules[parent].parent, steps + 1
+        for module in self.trace.modules.values():
+            if module.path == "" and module.root == module.id:
+                found[module.id] |= {m.id for m in self.trace.modules.values() if m.root == module.id}
+        return found
+
+    def called(self, event: Event) -> int:
+        number: int = event.data.get("called", event.data["module"])
+        return number
+
+    def parameters(self, event: Event) -> list[Parameter]:
+        members = self._members.get(self.called(event), set())
+        return [p for p in self.paths.parameters.values() if p.module in members]
+
+    def name(self, event: Event) -> str:
+        """How a sentence names the module that was called."""
+        module = self.trace.modules.get(self.called(event))
+        if module is None:
+            return "the model"
+        root = self.trace.modules.get(module.root)
+        if module.path:
+            return f"`{root.name}.{module.path}`" if root is not None and root.name else f"`{module.path}`"
+        return f"`{module.name or module.cls}`"
+
+    def layers(self, ids: list[int]) -> str:
+        """"2 Dropout and 1 BatchNorm2d"."""
+        counts: dict[str, int] = {}
+        for number in ids:
+            module = self.trace.modules.get(number)
+            cls = module.cls if module is not None else "layer"
+            counts[cls] = counts.get(cls, 0) + 1
+        return " and ".join(f"{count} `{cls}`" for cls, count in counts.items())
+
+    def dropout(self, number: int) -> bool:
+        module = self.trace.modules.get(number)
+        return module is not None and "BatchNorm" not in module.cls and "InstanceNorm" not in module.cls
+
+    # -- what happens to a call's result ------------------------------------------------
+
+    def consumed(self, event: Event) -> bool:
+        """Whether the program looks at the numbers: a metric, a loss, a comparison, `item()`."""
+        graph = self.paths.graph(event.graph)
+        todo = [i for _, i in self.outputs(event)]
+        seen = set(todo)
+        while todo:
+            for op in graph.consumers.get(todo.pop(), ()):
+                if op.index <= event.position:
+                    continue
+                if op.name not in VIEWS or op.cut in EXITS:
+                    return True
+                for following in op.outputs:
+                    if following not in seen:
+                        seen.add(following)
+                        todo.append(following)
+        return False
+
+    def feeds_another(self, event: Event) -> bool:
+        """Whether another module's outermost call takes the result (a generator's does)."""
+        outputs = set(self.outputs(event))
+        for other in self.all:
+            if other.event.graph != event.graph or other.event is event:
+                continue
+            if self._root(other.event) == self._root(event):
+                continue
+            inputs = [(other.event.graph, i) for i in other.event.data.get("inputs", ())]
+            if outputs & set(self.paths.flow(inputs).order):
+                return True
+        return False
+
+    def _root(self, event: Event) -> int:
+        number: int = event.data["module"]
+        return number
+
+    @cached_property
+    def generators(self) -> set[int]:
+        """Modules whose results another module takes while training."""
+        return {self.called(c.event) for c in self.all if c.trains and self.feeds_another(c.event)}
+
+    @cached_property
+    def trained(self) -> set[int]:
+        """Ids of parameters that this run trains."""
+        known = self.paths
+        return {
+            p.id
+            for p in known.parameters.values()
+            if p.requires_grad and (p.steps or (known.has_gradient(p) and (known.stepped(p) or p.updates or p.changed)))
+        }
+
+    def first_op(self, event: Event) -> Op | None:
+        """The first op that this call ran."""
+        members = self._members.get(self.called(event), set())
+        graph = self.paths.graph(event.graph)
+        found = None
+        for op in reversed(graph.ops[: event.position + 1]):
+            if op.module not in members:
+                break
+            found = op
+        return found
+
+    def region(self, event: Event) -> Region | None:
+        """The grad mode block that this call ran in."""
+        op = self.first_op(event)
+        return self.trace.regions.get(op.region) if op is not None and op.region is not None else None
+
+
+_known: WeakKeyDictionary[Trace, Calls] = WeakKeyDictionary()
+
+
+def calls(trace: Trace) -> Calls:
+    """The module calls of `trace`, found once."""
+    found = _known.get(trace)
+    if found is None:
+        found = _known[trace] = Calls(trace)
+    return found

@@ -1,0 +1,390 @@
+"""What feeds a loss and what its gradient reaches, over all graphs of a run.
+
+Dataflow passes through cuts, autograd does not: where the two differ, the gradient was
+lost. Both are found once per trace, without recursion, from all backward passes at once.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from weakref import WeakKeyDictionary
+
+from gradscope.model import Event, Graph, Op, Parameter, Site
+from gradscope.store import Trace
+
+Key = tuple[int, int]  # (graph id, index of a value or a node)
+
+ZERO_GRADIENT = {
+    "RoundBackward0", "RoundBackward1", "SignBackward0", "SgnBackward0", "FloorBackward0", "CeilBackward0",
+    "TruncBackward0",
+}  # fmt: skip
+
+
+@dataclass
+class Flow:
+    """Everything some values were computed from. `feeds`: value → (value, op that made it
+    of the first, None where one tensor entered another graph)."""
+
+    order: dict[Key, None] = field(default_factory=dict)
+    feeds: dict[Key, list[tuple[Key, Op | None]]] = field(default_factory=dict)
+
+
+@dataclass
+class Reach:
+    """What a backward pass visits. `complete` is False where part of the graph was not seen."""
+
+    nodes: set[Key] = field(default_factory=set)
+    parameters: set[int] = field(default_factory=set)
+    leaves: set[Key] = field(default_factory=set)
+    complete: bool = True
+
+
+class Paths:
+    """The paths between parameters and losses of one trace (see `paths`)."""
+
+    def __init__(self, trace: Trace):
+        self._graphs: dict[int, Graph] = {}
+        self._load = trace.graph
+        self.parameters = {p.id: p for p in trace.parameters}
+        self.backwards = [e for e in trace.of("backward") if e.graph is not None and e.graph >= 0]
+        self.passes = sum(e.count for e in trace.of("backward"))
+        self.stepping = {number for number, optimizer in trace.optimizers.items() if optimizer.steps}
+        self.stepping |= {e.data["optimizer"] for e in trace.of("step") if e.data.get("optimizer") is not None}
+        self.first_pass = min((e.segment for e in trace.of("backward")), default=None)
+        self._segments = [(s.index, s.graph) for s in trace.segments if s.graph is not None]
+
+    def graph(self, id: int) -> Graph:
+        found = self._graphs.get(id)
+        if found is None:
+            found = self._graphs[id] = self._load(id)
+        return found
+
+    # -- dataflow ------------------------------------------------------------------
+
+    def sources(self, key: Key) -> tuple[list[Key], Op | None]:
+        """What a value was computed from, and by which op. A parameter starts here,
+        whatever wrote its memory before."""
+        graph = self.graph(key[0])
+        value = graph.values[key[1]]
+        if value.op is not None:
+            op = graph.ops[value.op]
+            if value.index in op.written and value.is_leaf and value.requires_grad:
+                return [(graph.id, old) for old, new in zip(op.writes, op.written, strict=False) if new == key[1]], op
+            return [(graph.id, i) for i in dict.fromkeys((*op.inputs, *op.writes))], op
+        if value.kind != "parameter" and value.origin is not None:
+            origin = value.origin
+            if origin[1] < len(self.graph(origin[0]).values):
+                return [origin], None
+        return [], None
+
+    def flow(self, roots: Iterable[Key]) -> Flow:
+        """Everything that `roots` were computed from, nearest first."""
+        flow = Flow(dict.fromkeys(roots))
+        todo = deque(flow.order)
+        while todo:
+            key = todo.popleft()
+            sources, op = self.sources(key)
+            for source in sources:
+                flow.feeds.setdefault(source, []).append((key, op))
+                if source not in flow.order:
+                    flow.order[source] = None
+                    todo.append(source)
+        return flow
+
+    def parameter_of(self, key: Key) -> Parameter | None:
+        """The leaf that a value is, followed back through in-place writes."""
+        graph = self.graph(key[0])
+        for _ in range(len(graph.values)):
+            value = graph.values[key[1]]
+            if value.parameter is not None:
+                return self.parameters.get(value.parameter)
+            op = graph.ops[value.op] if value.op is not None else None
+            if op is None or not value.is_leaf or value.index not in op.written:
+                return None
+            key = (key[0], op.writes[op.written.index(value.index)])
+        return None
+
+    @cached_property
+    def roots(self) -> dict[Key, list[Event]]:
+        """Values that a backward pass started from."""
+        found: dict[Key, list[Event]] = {}
+        for event in self.backwards:
+            for root in event.data.get("roots", ()):
+                if root < len(self.graph(event.graph).values):
+                    found.setdefault((event.graph, root), []).append(event)
+        return found
+
+    @cached_property
+    def used(self) -> Flow:
+        """Everything that any backward pass of the run depends on."""
+        return self.flow(self.roots)
+
+    @cached_property
+    def feeding(self) -> dict[int, list[Key]]:
+        """Parameter id → its values among those that a loss was computed from."""
+        found: dict[int, list[Key]] = {}
+        for key in self.used.order:
+            if self.graph(key[0]).values[key[1]].is_leaf:
+                parameter = self.parameter_of(key)
+                if parameter is not None:
+                    found.setdefault(parameter.id, []).append(key)
+        return found
+
+    def loss_of(self, key: Key) -> Event | None:
+        """The first backward pass that a value of `used` leads to."""
+        seen = {key}
+        todo = deque(seen)
+        while todo:
+            current = todo.popleft()
+            if current in self.roots:
+                return self.roots[current][0]
+            for target, _ in self.used.feeds.get(current, ()):
+                if target not in seen:
+                    seen.add(target)
+                    todo.append(target)
+        return None
+
+    # -- autograd ------------------------------------------------------------------
+
+    @cached_property
+    def _carried(self) -> dict[int, dict[int, Key]]:
+        return {}
+
+    def _carried_in(self, graph: Graph) -> dict[int, Key]:
+        """Node → where the value that carried it into this graph came from."""
+        found = self._carried.get(graph.id)
+        if found is None:
+            found = self._carried[graph.id] = {
+                value.node: value.origin
+                for value in graph.values
+                if value.kind == "carried" and value.node is not None and value.origin is not None
+            }
+        return found
+
+    def reach(self, roots: Iterable[Key], without: frozenset[str] | set[str] = frozenset()) -> Reach:
+        """What a backward from these values visits, not going past nodes named in `without`."""
+        reach = Reach()
+        values = list(roots)
+        seen = set(values)
+        todo: list[Key] = []
+
+        def enter(key: Key) -> None:
+            graph = self.graph(key[0])
+            if key[1] >= len(graph.values):
+                reach.complete = False
+                return
+            value = graph.values[key[1]]
+            if value.is_leaf:
+                self._reach_leaf(reach, key)
+            elif value.node is not None:
+                if (key[0], value.node) not in reach.nodes:
+                    reach.nodes.add((key[0], value.node))
+                    todo.append((key[0], value.node))
+            elif value.origin is not None and value.origin not in seen:
+                seen.add(value.origin)
+                values.append(value.origin)
+            elif value.requires_grad:
+                reach.complete = False
+
+        while values or todo:
+            while values:
+                enter(values.pop())
+            while todo:
+                number, index = todo.pop()
+                graph = self.graph(number)
+                node = graph.nodes[index]
+                if node.name in without:
+                    continue
+                if node.leaf is not None or node.name == "AccumulateGrad":
+                    if node.leaf is not None:
+                        self._reach_leaf(reach, (number, node.leaf))
+                    if node.parameter is not None:
+                        reach.parameters.add(node.parameter)
+                    continue
+                origin = self._carried_in(graph).get(index)
+                if origin is not None and origin not in seen:
+                    seen.add(origin)
+                    values.append(origin)
+                elif origin is None and not node.edges and node.op is None:
+                    reach.complete = False
+                for edge in node.edges:
+                    target = (number, edge.target)
+                    if target not in reach.nodes:
+                        reach.nodes.add(target)
+                        todo.append(target)
+        return reach
+
+    def _reach_leaf(self, reach: Reach, key: Key) -> None:
+        reach.leaves.add(key)
+        parameter = self.parameter_of(key)
+        if parameter is not None:
+            reach.parameters.add(parameter.id)
+
+    @cached_property
+    def reached(self) -> Reach:
+        """What all backward passes of the run visit."""
+        return self.reach(self.roots)
+
+    # -- parameters ------------------------------------------------------------------
+
+    def stepped(self, parameter: Parameter) -> bool:
+        return any(number in self.stepping for number in parameter.optimizers)
+
+    def has_gradient(self, parameter: Parameter) -> bool:
+        """Whether a gradient was ever computed for it."""
+        return bool(parameter.passes) or parameter.grad not in ("none",) or parameter.id in self._asked
+
+    @cached_property
+    def _asked(self) -> set[int]:
+        """Parameters whose gradient was asked for by `autograd.grad`."""
+        found = set()
+        for event in self.backwards:
+            for value in event.data.get("inputs", ()):
+                parameter = self.parameter_of((event.graph, value))
+                if parameter is not None:
+                    found.add(parameter.id)
+        return found
+
+    @cached_property
+    def written_later(self) -> set[int]:
+        """Parameters that the program's own code writes after training began (averages, targets)."""
+        found: set[int] = set()
+        if self.first_pass is None:
+            return found
+        for number in {graph for index, graph in self._segments if index >= self.first_pass}:
+            for op in self.graph(number).ops:
+                for value in op.writes:
+                    parameter = self.parameter_of((number, value))
+                    if parameter is not None:
+                        found.add(parameter.id)
+        return found
+
+    def expected(self) -> list[Parameter]:
+        """Parameters that should train and never got a gradient: those of an optimizer that
+        steps, or without any optimizer those of a module of which others got one."""
+        silent = [p for p in self.parameters.values() if p.requires_grad and not self.has_gradient(p)]
+        if self.stepping:
+            return [p for p in silent if self.stepped(p)]
+        return [p for p in silent if p.registered]
+
+
+_known: WeakKeyDictionary[Trace, Paths] = WeakKeyDictionary()
+
+
+def paths(trace: Trace) -> Paths:
+    """The paths of `trace`, found once."""
+    found = _known.get(trace)
+    if found is None:
+        found = _known[trace] = Paths(trace)
+    return found
+
+
+# -- cuts ------------------------------------------------------------------------------
+
+
+@dataclass
+class Cut:
+    """A place where the gradient of `parameters` is lost on the way to a loss."""
+
+    op: Op
+    kind: str  # as Op.cut; "leaf": the result was made a new leaf
+    site: Site  # the user's line
+    region: int | None
+    parameters: list[Parameter]
+    loss: Event | None
+    output: Key
+
+
+def cuts(trace: Trace) -> list[Cut]:
+    """Every place where the gradient of an expected parameter is lost, in program order."""
+    known = paths(trace)
+    groups: dict[object, Cut] = {}
+    for parameter in known.expected():
+        for key in known.feeding.get(parameter.id, ()):
+            found = _first_cut(known, key)
+            if found is None:
+                continue
+            op, output = found
+            kind = op.cut or "leaf"
+            region = op.region if kind in ("no_grad", "inference_mode") else None
+            group = ("region", region) if region is not None else (kind, op.site.user.location())
+            cut = groups.get(group)
+            if cut is None:
+                loss = known.loss_of(output)
+                groups[group] = Cut(op, kind, _cut_site(trace, op, region), region, [parameter], loss, output)
+            else:
+                cut.parameters.append(parameter)
+            break
+    return list(groups.values())
+
+
+def _cut_site(trace: Trace, op: Op, region: int | None) -> Site:
+    where = trace.regions.get(region) if region is not None else None
+    return where.site.user if where is not None else op.site.user
+
+
+def _first_cut(known: Paths, key: Key) -> tuple[Op, Key] | None:
+    """The first op on the way from a parameter's value to a loss that passes no gradient."""
+    if not known.graph(key[0]).values[key[1]].requires_grad:
+        return None
+    seen = {key}
+    todo = deque(seen)
+    while todo:
+        current = todo.popleft()
+        for target, op in known.used.feeds.get(current, ()):
+            value = known.graph(target[0]).values[target[1]]
+            if op is not None and target[1] not in op.written and (value.is_leaf or not value.requires_grad):
+                return op, target
+            if op is not None and not value.requires_grad:
+                return op, target
+            if target not in seen:
+                seen.add(target)
+                todo.append(target)
+    return None
+
+
+def nearest_cuts(known: Paths, root: Key) -> Iterator[tuple[Op, Key]]:
+    """Ops on the way back from `root` (which has no graph) that lost the gradient, nearest first."""
+    seen = {root}
+    todo = deque(seen)
+    while todo:
+        key = todo.popleft()
+        sources, op = known.sources(key)
+        lost = [s for s in sources if known.graph(s[0]).values[s[1]].requires_grad]
+        kept = op is not None and op.cut is None and key[1] in op.written  # the same leaf, filled
+        if op is not None and lost and not kept:
+            yield op, key
+            continue
+        for source in sources:
+            if source not in seen:
+                seen.add(source)
+                todo.append(source)
+
+
+WORDS = {
+    "detach": "`detach()`",
+    "data": "`.data`",
+    "no_grad": "`torch.no_grad()`",
+    "inference_mode": "`torch.inference_mode()`",
+    "set_grad_enabled": "`torch.set_grad_enabled(False)`",
+    "numpy": "`numpy()`",
+    "item": "`item()`",
+    "tolist": "`tolist()`",
+    "rewrap": "a new tensor made of its numbers",
+    "leaf": "a new leaf",
+    "custom": "a custom `autograd.Function`",
+}
+
+
+def cut_words(op: Op, kind: str) -> str:
+    """How a sentence names the cut."""
+    if kind == "nondifferentiable":
+        return f"`{op.name.strip('_') or op.name}`, which has no gradient"
+    return WORDS.get(kind, f"`{op.name}`")
+
+
+def passes(count: int) -> str:
+    return f"{count} backward pass{'' if count == 1 else 'es'}"

@@ -1,0 +1,178 @@
+"""Parameters feed the loss, but every way back to them is cut: they get no gradient.
+
+Why: `detach()`, `.data`, `numpy()` and operations under `torch.no_grad()` pass the values
+on and end the graph. The loss still depends on the parameters behind the cut, yet backward
+cannot reach them, so the optimizer silently leaves them as they are.
+
+Fix: remove the cut. Where the parameters are frozen on purpose, say so with
+`requires_grad_(False)` and leave them out of the optimizer.
+
+Silent on: frozen parameters; parameters that no optimizer steps; parameters that get a
+gradient from another loss; targets that the program itself writes (averages, copies).
+"""
+
+from collections.abc import Iterator
+
+from gradscope.model import Finding
+from gradscope.rules import rule
+from gradscope.rules._common import code, parameter_names, parameter_subjects
+from gradscope.rules._paths import Cut, cut_words, cuts, passes, paths
+from gradscope.store import Trace
+
+
+def bad_detach_between_layers() -> None:
+    import torch
+    from torch import nn
+
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer1 = nn.Linear(4, 8)
+            self.layer2 = nn.Linear(8, 1)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            h = torch.relu(self.layer1(x))
+            h = h.detach()  # cause: GS301
+            y: torch.Tensor = self.layer2(h)
+            return y
+
+    model = Net()
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        loss = model(torch.randn(16, 4)).pow(2).mean()
+        loss.backward()  # effect: GS301
+        opt.step()
+
+
+def bad_no_grad_around_trained_layers() -> None:
+    import torch
+    from torch import nn
+
+    trunk, head = nn.Linear(4, 8), nn.Linear(8, 1)
+    opt = torch.optim.SGD([*trunk.parameters(), *head.parameters()], lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        with torch.no_grad():  # cause: GS301
+            features = torch.relu(trunk(torch.randn(16, 4)))
+        loss = head(features).pow(2).mean()
+        loss.backward()  # effect: GS301
+        opt.step()
+
+
+def good_frozen_trunk() -> None:
+    import torch
+    from torch import nn
+
+    trunk, head = nn.Linear(4, 8), nn.Linear(8, 1)
+    opt = torch.optim.SGD(head.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        with torch.no_grad():
+            features = torch.relu(trunk(torch.randn(16, 4)))
+        head(features).pow(2).mean().backward()
+        opt.step()
+
+
+def good_frozen_in_one_optimizer() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1))
+    model[0].requires_grad_(False)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        with torch.no_grad():
+            features = model[0](torch.randn(16, 4))
+        model[2](model[1](features)).pow(2).mean().backward()
+        opt.step()
+
+
+def good_adversarial_steps() -> None:
+    import torch
+    from torch import nn
+
+    generator, critic = nn.Linear(2, 4), nn.Linear(4, 1)
+    opt_g = torch.optim.SGD(generator.parameters(), lr=0.1)
+    opt_c = torch.optim.SGD(critic.parameters(), lr=0.1)
+    for _ in range(3):
+        fake = generator(torch.randn(8, 2))
+        opt_c.zero_grad()
+        (critic(fake.detach()).mean() - critic(torch.randn(8, 4)).mean()).backward()
+        opt_c.step()
+        opt_g.zero_grad()
+        (-critic(fake).mean()).backward()
+        opt_g.step()
+
+
+def good_averaged_target() -> None:
+    import copy
+
+    import torch
+    from torch import nn
+
+    online = nn.Linear(4, 4)
+    target = copy.deepcopy(online)
+    predictor = nn.Linear(4, 4)
+    opt = torch.optim.SGD([*online.parameters(), *predictor.parameters()], lr=0.1)
+    for _ in range(3):
+        x = torch.randn(8, 4)
+        opt.zero_grad()
+        with torch.no_grad():
+            goal = target(x)
+        (predictor(online(x)) - goal).pow(2).mean().backward()
+        opt.step()
+        with torch.no_grad():
+            for slow, fast in zip(target.parameters(), online.parameters(), strict=True):
+                slow.mul_(0.9).add_(fast, alpha=0.1)
+
+
+@rule("GS301", name="detached-parameter", severity="error", over=("GS302",))
+def detached_parameter(trace: Trace) -> Iterator[Finding]:
+    known = paths(trace)
+    for cut in cuts(trace):
+        if cut.kind in ("nondifferentiable", "rewrap", "leaf", "item") or cut.loss is None:
+            continue  # GS305 and GS304 tell these
+        severity = _severity(trace, cut)
+        if severity is None:
+            continue
+        ids = [p.id for p in cut.parameters]
+        names = parameter_names(trace, ids)
+        verb = "feeds" if len(ids) == 1 else "feed"
+        loss = code(trace, cut.loss.site.user, "the backward pass")
+        yield Finding(
+            message=f"{names} {verb} the loss, but {cut_words(cut.op, cut.kind)} cuts the graph before it: "
+            f"no gradient arrives",
+            cause=cut.site,
+            cause_label="the graph is cut here",
+            effect=cut.loss.site.user,
+            effect_label="this pass cannot reach past the cut",
+            related=((cut.op.site.user, "the result has no grad_fn"),)
+            if cut.op.site.user.location() != cut.site.location()
+            else (),
+            seen=(f"`.grad` of {names} is None after {passes(known.passes)}",),
+            why=f"the value goes on after {cut_words(cut.op, cut.kind)}, the graph does not: {loss} stops there",
+            fix="take the cut away; if these parameters are frozen on purpose, call `requires_grad_(False)` on them "
+            "and leave them out of the optimizer",
+            count=cut.loss.count,
+            severity=severity,
+            subjects=parameter_subjects(ids),
+        )
+
+
+def _severity(trace: Trace, cut: Cut) -> str | None:
+    """None where the cut is no fault, "note" where it is likely meant."""
+    known = paths(trace)
+    if any(p.id in known.written_later for p in cut.parameters):
+        return "note"
+    if known.stepping:
+        return "error"
+    mine = {_root(trace, p.module) for p in cut.parameters}
+    trained = {_root(trace, p.module) for p in known.parameters.values() if p.registered and known.has_gradient(p)}
+    return "error" if mine & trained else "note"
+
+
+def _root(trace: Trace, module: int | None) -> int | None:
+    found = trace.modules.get(module) if module is not None else None
+    return found.root if found is not None else None

@@ -1,0 +1,177 @@
+"""A parameter is in the optimizer, but no loss ever depends on it.
+
+Why: the parameter's layer is never called, or its result is dropped on the way. Its `.grad`
+stays None, the optimizer skips it, and it keeps its initial value; under
+DistributedDataParallel it stops the run.
+
+Fix: use the layer in `forward`, or remove it.
+
+Silent on: parameters that some pass of the run trains; averaged copies that the program
+writes itself; one of several alternatives (experts) that the run may not have chosen yet.
+"""
+
+import ast
+from collections.abc import Iterator
+from functools import lru_cache
+
+from gradscope.model import Finding, Parameter, Site
+from gradscope.rules import rule
+from gradscope.rules._common import parameter_names, parameter_subjects, user
+from gradscope.rules._paths import Paths, passes, paths
+from gradscope.store import Trace
+
+MANY_PASSES = 50  # after which a layer that is one of several alternatives should have had its turn
+
+
+def bad_layer_never_called() -> None:
+    import torch
+    from torch import nn
+
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.hidden = nn.Linear(4, 8)
+            self.extra = nn.Linear(8, 8)  # cause: GS302
+            self.out = nn.Linear(8, 1)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            y: torch.Tensor = self.out(torch.relu(self.hidden(x)))
+            return y
+
+    model = Net()
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        model(torch.randn(8, 4)).pow(2).mean().backward()  # effect: GS302
+        opt.step()
+
+
+def bad_result_dropped() -> None:
+    import torch
+
+    w = torch.randn(4, requires_grad=True)
+    b = torch.zeros(1, requires_grad=True)
+    opt = torch.optim.SGD([w, b], lr=0.1)  # cause: GS302
+    for _ in range(3):
+        opt.zero_grad()
+        x = torch.randn(8, 4)
+        prediction = x @ w
+        _ = prediction + b
+        prediction.pow(2).mean().backward()  # effect: GS302
+        opt.step()
+
+
+def good_heads_in_turn() -> None:
+    import torch
+    from torch import nn
+
+    trunk, heads = nn.Linear(4, 8), nn.ModuleList([nn.Linear(8, 1), nn.Linear(8, 1)])
+    opt = torch.optim.SGD([*trunk.parameters(), *heads.parameters()], lr=0.1)
+    for step in range(4):
+        opt.zero_grad()
+        heads[step % 2](trunk(torch.randn(8, 4))).pow(2).mean().backward()
+        opt.step()
+
+
+def good_expert_not_chosen_yet() -> None:
+    import torch
+    from torch import nn
+
+    experts = nn.ModuleList([nn.Linear(4, 1) for _ in range(4)])
+    opt = torch.optim.SGD(experts.parameters(), lr=0.1)
+    for step in range(3):
+        opt.zero_grad()
+        experts[step](torch.randn(8, 4)).pow(2).mean().backward()
+        opt.step()
+
+
+@rule("GS302", name="unused-parameter", severity="warning")
+def unused_parameter(trace: Trace) -> Iterator[Finding]:
+    known = paths(trace)
+    program = trace.program
+    ended = program.get("exception") is None
+    if not known.stepping or not known.roots or known.passes < (1 if ended else 2) or not known.reached.complete:
+        return
+    if any(event.data.get("unlooked") and event.data.get("roots") for event in known.backwards):
+        return
+    groups: dict[tuple[Site | None, str], list[Parameter]] = {}
+    for parameter in known.expected():
+        if parameter.id not in known.feeding:
+            groups.setdefault((_made(trace, parameter), _severity(trace, known, parameter)), []).append(parameter)
+    effect = max(known.backwards, key=lambda event: event.count).site.user
+    for (made, severity), parameters in groups.items():
+        ids = [p.id for p in parameters]
+        names = parameter_names(trace, ids)
+        optimizer = trace.optimizers.get(next(n for n in parameters[0].optimizers if n in known.stepping))
+        held = user(optimizer.site) if optimizer is not None else None
+        yield Finding(
+            message=f"{names} {'is' if len(ids) == 1 else 'are'} in the optimizer, but no loss depends on "
+            f"{'it' if len(ids) == 1 else 'them'}",
+            cause=made or held or user(parameters[0].site),
+            cause_label="made here and never used for a loss" if made else "handed to the optimizer here",
+            effect=effect,
+            effect_label="no backward pass reaches it" if len(ids) == 1 else "no backward pass reaches them",
+            related=((held, "handed to the optimizer here"),) if made and held else (),
+            seen=(f"`.grad` of {names} is None after {passes(known.passes)}",),
+            severity=severity,
+            subjects=parameter_subjects(ids),
+        )
+
+
+def _severity(trace: Trace, known: Paths, parameter: Parameter) -> str:
+    if parameter.id in known.written_later:
+        return "note"
+    return "note" if known.passes < MANY_PASSES and _alternative(trace, known, parameter) else "warning"
+
+
+def _alternative(trace: Trace, known: Paths, parameter: Parameter) -> bool:
+    """Whether its layer is one of several alike in a container, of which another one trains."""
+    module = trace.modules.get(parameter.module) if parameter.module is not None else None
+    while module is not None and module.parent is not None:
+        holder = trace.modules[module.parent]
+        if holder.cls in ("ModuleList", "ModuleDict"):
+            alike = {m.id for m in trace.modules.values() if m.parent == holder.id and m.cls == module.cls} - {module.id}
+            prefixes = tuple(f"{trace.modules[other].path}." for other in alike)
+            for other in known.parameters.values():
+                owner = trace.modules.get(other.module) if other.module is not None else None
+                if owner and owner.root == module.root and f"{owner.path}.".startswith(prefixes or ("\0",)):
+                    if known.has_gradient(other):
+                        return True
+        module = holder
+    return False
+
+
+def _made(trace: Trace, parameter: Parameter) -> Site | None:
+    """The line `self.layer = …` in the user's class that made the parameter's layer."""
+    module = trace.modules.get(parameter.module) if parameter.module is not None else None
+    attribute = parameter.name.rpartition(".")[2]
+    while module is not None:
+        for path, text in trace.sources.items():
+            found = _assignments(text).get((module.cls, attribute))
+            if found is not None:
+                line, column, end_line, end_column = found
+                return Site(-1, path, line, column, end_line, end_column, "__init__", "user")
+        attribute = module.path.rpartition(".")[2]
+        module = trace.modules.get(module.parent) if module.parent is not None else None
+    return None
+
+
+@lru_cache(maxsize=32)
+def _assignments(text: str) -> dict[tuple[str, str], tuple[int, int, int, int]]:
+    """(class, attribute) → span of the first `self.attribute = …` in a file's text."""
+    found: dict[tuple[str, str], tuple[int, int, int, int]] = {}
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError):
+        return found
+    for cls in ast.walk(tree):
+        if not isinstance(cls, ast.ClassDef):
+            continue
+        for node in ast.walk(cls):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
+            for target in targets:
+                if isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name) and target.value.id == "self":
+                    assert isinstance(node, (ast.Assign, ast.AnnAssign))
+                    span = (node.lineno, node.col_offset + 1, node.end_lineno or node.lineno, (node.end_col_offset or 0) + 1)
+                    found.setdefault((cls.name, target.attr), span)
+    return found

@@ -1,0 +1,124 @@
+"""A backward pass went into a graph whose saved values an earlier pass had freed.
+
+Why: `backward()` frees what the forward saved, as soon as it has used it. A second pass
+through the same part finds nothing. Most often a value of an earlier step (a hidden state, a
+running sum, a tensor made before the loop) carried its old graph along.
+
+Fix: detach what is carried over from step to step, compute it anew in each step, or keep the
+graph with `retain_graph=True` where two passes over it are meant.
+
+Silent on: a first pass with `retain_graph=True`.
+"""
+
+from collections.abc import Iterator
+
+from gradscope.model import Event, Finding, Site
+from gradscope.rules import rule
+from gradscope.rules._common import code, user
+from gradscope.rules._paths import Paths, paths
+from gradscope.store import Trace
+
+
+def bad_twice() -> None:
+    import torch
+
+    x = torch.ones(3, requires_grad=True)
+    loss = (x * x).sum()
+    loss.backward()  # cause: GS306
+    loss.backward()  # effect: GS306
+
+
+def bad_hidden_state_carried() -> None:
+    import torch
+    from torch import nn
+
+    cell, out = nn.RNNCell(4, 8), nn.Linear(8, 1)
+    opt = torch.optim.SGD([*cell.parameters(), *out.parameters()], lr=0.1)
+    hidden = torch.zeros(2, 8)
+    for _ in range(3):
+        opt.zero_grad()
+        hidden = cell(torch.randn(2, 4), hidden)
+        loss = out(hidden).pow(2).mean()
+        loss.backward()  # cause: GS306 # effect: GS306
+        opt.step()
+
+
+def good_retained() -> None:
+    import torch
+
+    x = torch.ones(3, requires_grad=True)
+    loss = (x * x).sum()
+    loss.backward(retain_graph=True)
+    loss.backward()
+
+
+def good_detached_hidden_state() -> None:
+    import torch
+    from torch import nn
+
+    cell, out = nn.RNNCell(4, 8), nn.Linear(8, 1)
+    opt = torch.optim.SGD([*cell.parameters(), *out.parameters()], lr=0.1)
+    hidden = torch.zeros(2, 8)
+    for _ in range(3):
+        opt.zero_grad()
+        hidden = cell(torch.randn(2, 4), hidden.detach())
+        out(hidden).pow(2).mean().backward()
+        opt.step()
+
+
+@rule("GS306", name="second-backward", severity="error")
+def second_backward(trace: Trace) -> Iterator[Finding]:
+    known = paths(trace)
+    for event in trace.of("error"):
+        text = str(event.data.get("text", ""))
+        if "second time" in text and "backward" in text.lower():
+            yield _explain(trace, known, event)
+
+
+def _explain(trace: Trace, known: Paths, event: Event) -> Finding:
+    effect = event.site.user
+    carrier = _carrier(trace, known, event)
+    saved = user(trace.site(event.data.get("saved_site")))
+    first = user(trace.site(event.data.get("freed_by"))) or _earlier_pass(known, event)
+    related: list[tuple[Site, str]] = []
+    if carrier is not None:
+        related.append((carrier, "brought the old graph into this step"))
+    if saved is not None and (carrier is None or saved.location() != carrier.location()):
+        related.append((saved, "its saved values were freed"))
+    node = event.data.get("node_name")
+    carried = code(trace, carrier, "a value of an earlier step") if carrier is not None else ""
+    return Finding(
+        message="backward went a second time through a graph that was already freed"
+        + (f": {carried} carried it over from an earlier step" if carried else ""),
+        cause=first or effect,
+        cause_label="freed here, by the first pass",
+        effect=effect,
+        effect_label="needs it again",
+        related=tuple(related),
+        seen=(f"the saved values of `{node}` were gone",) if node else (),
+        fix="detach what is carried over (`h = h.detach()`) before it is used in the next step"
+        if carried
+        else "call `backward()` once on the sum of the losses, or pass `retain_graph=True` to the first",
+        count=event.count,
+        subjects=frozenset({("graph", event.graph)}),
+    )
+
+
+def _carrier(trace: Trace, known: Paths, event: Event) -> Site | None:
+    """The line that took a value with an old graph into the graph of the failing pass."""
+    if event.graph < 0:
+        return None
+    graph = known.graph(event.graph)
+    roots = event.data.get("roots") or event.data.get("inputs") or ()
+    nodes = known.reach((event.graph, root) for root in roots).nodes
+    for value in graph.values:
+        if value.kind == "carried" and value.index not in roots and (event.graph, value.node) in nodes:
+            readers = graph.consumers.get(value.index)
+            if readers:
+                return readers[0].site.user
+    return None
+
+
+def _earlier_pass(known: Paths, event: Event) -> Site | None:
+    earlier = [e for e in known.backwards if e.segment <= event.segment]
+    return earlier[-1].site.user if earlier else None

@@ -1,0 +1,165 @@
+"""The model was evaluated in training mode: dropout and batch norm were still active.
+
+Why: in training mode dropout zeroes part of the activations at random, and batch norm uses
+the statistics of the batch at hand and moves its running ones: the result depends on chance
+and on the other samples, and evaluation data leaks into the model. `torch.no_grad()` turns
+gradients off, not these layers.
+
+Fix: call `model.eval()` before evaluating and `model.train()` before training goes on.
+
+Silent on: models without such layers; dropout left on by choice while the rest is in eval
+(Monte Carlo dropout); results that a training loss uses; generators that draw samples;
+shape probes and forwards that only refresh running statistics.
+"""
+
+from collections.abc import Iterator
+
+from gradscope.model import Finding
+from gradscope.rules import rule
+from gradscope.rules._calls import Call, Calls, calls
+from gradscope.rules._common import numbers
+from gradscope.store import Trace
+
+
+def bad_validation_in_training_mode() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.ReLU(), nn.Dropout(0.5), nn.Linear(8, 2))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+
+    def evaluate() -> float:
+        right = 0.0
+        with torch.no_grad():  # effect: GS401
+            for _ in range(2):
+                scores = model(torch.randn(8, 4))  # cause: GS401
+                right += (scores.argmax(dim=1) == 0).sum().item()
+        return right
+
+    for _ in range(2):
+        for _ in range(2):
+            opt.zero_grad()
+            loss = nn.functional.cross_entropy(model(torch.randn(8, 4)), torch.zeros(8, dtype=torch.long))
+            loss.backward()
+            opt.step()
+        evaluate()
+
+
+def good_eval_and_no_grad() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.Dropout(0.5), nn.Linear(8, 2))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(2):
+        model.train()
+        opt.zero_grad()
+        nn.functional.cross_entropy(model(torch.randn(8, 4)), torch.zeros(8, dtype=torch.long)).backward()
+        opt.step()
+        model.eval()
+        with torch.no_grad():
+            (model(torch.randn(8, 4)).argmax(dim=1) == 0).sum().item()
+
+
+def good_monte_carlo_dropout() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.Dropout(0.5), nn.Linear(8, 2))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(2):
+        opt.zero_grad()
+        nn.functional.cross_entropy(model(torch.randn(8, 4)), torch.zeros(8, dtype=torch.long)).backward()
+        opt.step()
+    model.eval()
+    for layer in model.modules():
+        if isinstance(layer, nn.Dropout):
+            layer.train()
+    with torch.no_grad():
+        torch.stack([model(torch.randn(8, 4)) for _ in range(3)]).std(dim=0).mean().item()
+
+
+def good_generator_under_no_grad() -> None:
+    import torch
+    from torch import nn
+
+    generator = nn.Sequential(nn.Linear(2, 8), nn.BatchNorm1d(8), nn.Linear(8, 4))
+    critic = nn.Sequential(nn.Linear(4, 8), nn.Dropout(0.3), nn.Linear(8, 1))
+    opt_g = torch.optim.SGD(generator.parameters(), lr=0.1)
+    opt_c = torch.optim.SGD(critic.parameters(), lr=0.1)
+    for _ in range(2):
+        with torch.no_grad():
+            fake = generator(torch.randn(8, 2))
+        opt_c.zero_grad()
+        (critic(fake).mean() - critic(torch.randn(8, 4)).mean()).backward()
+        opt_c.step()
+        opt_g.zero_grad()
+        (-critic(generator(torch.randn(8, 2))).mean()).backward()
+        opt_g.step()
+    with torch.no_grad():
+        sample = generator(torch.randn(8, 2))
+    sample.mul(0.5).add(0.5).clamp(0, 1).numpy()
+
+
+@rule("GS401", name="eval-missing", severity="error")
+def eval_missing(trace: Trace) -> Iterator[Finding]:
+    known = calls(trace)
+    if not known.paths.roots:
+        return
+    for call in known.all:
+        severity = _severity(known, call)
+        if severity is not None:
+            yield _finding(trace, known, call, severity)
+
+
+def _severity(known: Calls, call: Call) -> str | None:
+    """None where the call is no evaluation, or is right as it is."""
+    data = call.event.data
+    train, other = data.get("train_layers") or [], data.get("eval_layers") or []
+    if not train or call.used or not call.event.site.user.kind == "user":
+        return None
+    if other and all(known.dropout(layer) for layer in train):
+        return None
+    mine = {p.id for p in known.parameters(call.event)}
+    if not mine & known.trained:
+        return None
+    if data.get("grad") and any(c.entry.location() == call.entry.location() and c.trains for c in known.all):
+        return None  # the training call itself, on a pass that was skipped
+    if not known.consumed(call.event):
+        return "note"
+    if known.called(call.event) in known.generators and not known.feeds_another(call.event):
+        return "note"
+    return "error"
+
+
+def _finding(trace: Trace, known: Calls, call: Call, severity: str) -> Finding:
+    event = call.event
+    train = event.data["train_layers"]
+    region = known.region(event)
+    name = known.name(event)
+    effect = region.site.user if region is not None else None
+    return Finding(
+        message=f"{name} is evaluated in training mode: {known.layers(train)} behaved as in training",
+        cause=call.entry,
+        cause_label="called in training mode",
+        effect=effect,
+        effect_label="turns gradients off, not dropout and batch norm",
+        seen=tuple(_seen(trace, event.data)),
+        fix=f"call {name[:-1] if name.startswith('`') else '`model'}.eval()` before evaluating, "
+        f"and `.train()` before training goes on",
+        count=event.count,
+        severity=severity,
+        subjects=frozenset({("module", known.called(event)), ("call", call.entry.location())}),
+    )
+
+
+def _seen(trace: Trace, data: dict[str, object]) -> Iterator[str]:
+    stats = data.get("stats")
+    for row in stats if isinstance(stats, list) else ():
+        module = trace.modules.get(row["module"])
+        path = module.path if module is not None and module.path else "batch norm"
+        yield f"`{path}.{row['name']}` moved from {numbers(row['before'])} to {numbers(row['after'])}"
+    dropped = data.get("dropped")
+    for number, fraction in dropped.items() if isinstance(dropped, dict) else ():
+        module = trace.modules.get(int(number))
+        yield f"`{module.path if module is not None else 'dropout'}` set {fraction:.0%} of its input to zero"

@@ -1,0 +1,123 @@
+"""Evaluation builds graphs that no backward pass ever uses.
+
+Why: outside of `torch.no_grad()` every forward keeps what a backward would need:
+activations of every layer, for as long as the result lives. In evaluation that is memory
+and time for nothing.
+
+Fix: evaluate under `with torch.no_grad():` (or `torch.inference_mode()`).
+
+Silent on: evaluation that asks for gradients (saliency, adversarial examples); results that
+a loss uses; a single forward that nobody looks at.
+"""
+
+from collections.abc import Iterator
+
+from gradscope.model import Finding
+from gradscope.rules import rule
+from gradscope.rules._calls import Call, Calls, calls
+from gradscope.rules._common import plural
+from gradscope.store import Trace
+
+
+def bad_validation_with_graphs() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(2):
+        model.train()
+        opt.zero_grad()
+        nn.functional.cross_entropy(model(torch.randn(8, 4)), torch.zeros(8, dtype=torch.long)).backward()
+        opt.step()
+        model.eval()
+        for _ in range(2):
+            scores = model(torch.randn(8, 4))  # cause: GS402
+            (scores.argmax(dim=1) == 0).sum().item()
+
+
+def good_no_grad() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(2):
+        model.train()
+        opt.zero_grad()
+        nn.functional.cross_entropy(model(torch.randn(8, 4)), torch.zeros(8, dtype=torch.long)).backward()
+        opt.step()
+        model.eval()
+        with torch.inference_mode():
+            for _ in range(2):
+                (model(torch.randn(8, 4)).argmax(dim=1) == 0).sum().item()
+
+
+def good_robust_accuracy() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    target = torch.zeros(8, dtype=torch.long)
+    for _ in range(2):
+        model.train()
+        opt.zero_grad()
+        nn.functional.cross_entropy(model(torch.randn(8, 4)), target).backward()
+        opt.step()
+    model.eval()
+    for _ in range(2):
+        x = torch.randn(8, 4, requires_grad=True)
+        (slope,) = torch.autograd.grad(nn.functional.cross_entropy(model(x), target), x)
+        with torch.no_grad():
+            (model(x + 0.1 * slope.sign()).argmax(dim=1) == target).sum().item()
+
+
+@rule("GS402", name="no-grad-missing", severity="warning", over=("GS606",))
+def no_grad_missing(trace: Trace) -> Iterator[Finding]:
+    known = calls(trace)
+    if not known.paths.roots or not known.paths.reached.complete:
+        return
+    groups: dict[tuple[tuple[str, int], int], list[Call]] = {}
+    for call in known.all:
+        if _builds_for_nothing(known, call):
+            groups.setdefault((call.entry.location(), known.called(call.event)), []).append(call)
+    for group in groups.values():
+        yield _finding(known, group)
+
+
+def _builds_for_nothing(known: Calls, call: Call) -> bool:
+    data = call.event.data
+    if data.get("training") or not data.get("grad") or call.used or call.event.site.user.kind != "user":
+        return False
+    graph = known.paths.graph(call.event.graph)
+    return any(graph.values[i].requires_grad for _, i in known.outputs(call.event))
+
+
+def _finding(known: Calls, group: list[Call]) -> Finding:
+    first = group[0].event
+    times = sum(call.event.count for call in group)
+    name = known.name(first)
+    looked = any(known.consumed(call.event) for call in group)
+    nodes = len(known.paths.reach(known.outputs(first)).nodes)
+    held = first.data.get("graph_bytes")
+    seen = f"{plural(times, 'call')} built a graph of {plural(nodes, 'node')} each, none was used"
+    if held:
+        seen += f"; one holds {_size(held)}"
+    return Finding(
+        message=f"{name} is evaluated with gradients on: it builds graphs that no backward uses",
+        cause=group[0].entry,
+        cause_label="keeps everything a backward would need",
+        seen=(seen,),
+        count=times,
+        severity="" if looked and (times > 1 or held) else "note",
+        subjects=frozenset({("call", group[0].entry.location())}),
+    )
+
+
+def _size(count: float) -> str:
+    for unit in ("bytes", "kB", "MB"):
+        if count < 1000:
+            return f"{count:.3g} {unit}"
+        count /= 1000
+    return f"{count:.3g} GB"

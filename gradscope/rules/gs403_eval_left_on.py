@@ -1,0 +1,163 @@
+"""Training steps ran while the model was still in evaluation mode.
+
+Why: `model.eval()` holds until `model.train()` is called. Without that, dropout does
+nothing and batch norm neither uses nor updates batch statistics, for the rest of the
+training, with no error and a plausible loss.
+
+Fix: call `model.train()` at the start of every training epoch.
+
+Silent on: frozen layers that are put into eval mode on purpose; single layers in eval mode
+while the model is in training mode; gradients that no step of the model uses.
+"""
+
+from collections.abc import Iterator
+
+from gradscope.model import Event, Finding
+from gradscope.rules import rule
+from gradscope.rules._calls import Call, Calls, calls
+from gradscope.rules._common import user
+from gradscope.store import Trace
+
+
+def bad_train_called_once() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.Dropout(0.5), nn.Linear(8, 2))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    target = torch.zeros(8, dtype=torch.long)
+    model.train()
+    for _ in range(3):
+        for _ in range(2):
+            opt.zero_grad()
+            loss = nn.functional.cross_entropy(model(torch.randn(8, 4)), target)  # effect: GS403
+            loss.backward()
+            opt.step()
+        model.eval()  # cause: GS403
+        with torch.no_grad():
+            (model(torch.randn(8, 4)).argmax(dim=1) == 0).sum().item()
+
+
+def good_train_in_every_epoch() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.Dropout(0.5), nn.Linear(8, 2))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    target = torch.zeros(8, dtype=torch.long)
+    for _ in range(3):
+        model.train()
+        opt.zero_grad()
+        nn.functional.cross_entropy(model(torch.randn(8, 4)), target).backward()
+        opt.step()
+        model.eval()
+        with torch.no_grad():
+            (model(torch.randn(8, 4)).argmax(dim=1) == 0).sum().item()
+
+
+def good_frozen_batch_norm() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.Linear(8, 2))
+    model[1].requires_grad_(False)
+    model.train()
+    model[1].eval()
+    opt = torch.optim.SGD([p for p in model.parameters() if p.requires_grad], lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        nn.functional.cross_entropy(model(torch.randn(8, 4)), torch.zeros(8, dtype=torch.long)).backward()
+        opt.step()
+
+
+def good_attack_in_eval_mode() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Sequential(nn.Linear(4, 8), nn.Dropout(0.5), nn.Linear(8, 2))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    target = torch.zeros(8, dtype=torch.long)
+    for _ in range(3):
+        model.eval()
+        x = torch.randn(8, 4, requires_grad=True)
+        nn.functional.cross_entropy(model(x), target).backward()
+        assert x.grad is not None
+        model.train()
+        opt.zero_grad()
+        nn.functional.cross_entropy(model((x + 0.1 * x.grad.sign()).detach()), target).backward()
+        opt.step()
+
+
+@rule("GS403", name="eval-left-on", severity="warning")
+def eval_left_on(trace: Trace) -> Iterator[Finding]:
+    known = calls(trace)
+    by_event = {id(call.event): call for call in known.all}
+    pending: dict[int, Call] = {}  # parameter → the eval-mode call whose gradient it holds
+    candidates: list[Call] = []
+    modes: list[Event] = []
+    told: dict[tuple[tuple[str, int], int], tuple[Call, Event | None, int]] = {}
+    for event in trace.of("call", "mode", "backward", "zero_grad", "step"):
+        if event.kind == "mode":
+            modes.append(event)
+        elif event.kind == "call":
+            call = by_event.get(id(event))
+            if call is not None and _in_eval(known, call):
+                candidates.append(call)
+        elif event.kind == "zero_grad":
+            for number in event.data.get("parameters", ()):
+                pending.pop(number, None)
+        elif event.kind == "backward":
+            for number in event.data.get("accumulated", ()):
+                for call in candidates:
+                    if any(p.id == number for p in known.parameters(call.event)):
+                        pending[number] = call
+            candidates.clear()
+        else:
+            states = event.data.get("states", {})
+            for number in [*states.get("fresh", ()), *states.get("stale", ())]:
+                call = pending.pop(number, None)
+                if call is not None:
+                    key = (call.entry.location(), known.called(call.event))
+                    if key not in told:
+                        told[key] = (call, _switched(known, modes, call), 0)
+                    first, mode, _ = told[key]
+                    told[key] = (first, mode, max(told[key][2], event.count))
+    for call, mode, times in told.values():
+        yield _finding(known, call, mode, times)
+
+
+def _in_eval(known: Calls, call: Call) -> bool:
+    data = call.event.data
+    if data.get("training") or not call.trains:
+        return False
+    frozen = set(data.get("frozen_eval") or ())
+    return any(layer not in frozen for layer in data.get("eval_layers") or ())
+
+
+def _switched(known: Calls, modes: list[Event], call: Call) -> Event | None:
+    """The `eval()` that the call still ran under."""
+    modules = known.trace.modules
+    mine = modules.get(known.called(call.event))
+    for event in reversed(modes):
+        other = modules.get(event.data["module"])
+        if not event.data["training"] and mine and other and other.root == mine.root:
+            if f"{mine.path}.".startswith(f"{other.path}.") or not other.path:
+                return event
+    return None
+
+
+def _finding(known: Calls, call: Call, mode: Event | None, times: int) -> Finding:
+    name = known.name(call.event)
+    bare = name.strip("`")
+    layers = [n for n in call.event.data["eval_layers"] if n not in (call.event.data.get("frozen_eval") or ())]
+    switched = user(mode.site) if mode is not None else None
+    return Finding(
+        message=f"{name} is trained in evaluation mode: {known.layers(layers)} did not behave as in training",
+        cause=switched or call.entry,
+        cause_label="switched to evaluation mode here, and never back" if switched else "in evaluation mode",
+        effect=call.entry if switched else None,
+        effect_label="a training forward, still in evaluation mode",
+        fix=f"call `{bare}.train()` before this forward, at the start of every epoch",
+        count=times,
+        subjects=frozenset({("module", known.called(call.event)), ("call", call.entry.location())}),
+    )

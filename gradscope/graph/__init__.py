@@ -50,7 +50,7 @@ LEVELS = ("module", "line", "op")
 READABLE = 150  # nodes; above it a coarser level is shown
 DEPTH = 3  # of a slice, where none is given
 
-__all__ = ["DEPTH", "LEVELS", "READABLE", "Cut", "View", "view"]
+__all__ = ["DEPTH", "LEVELS", "READABLE", "Cut", "Flow", "View", "find_cuts", "flow_of", "view"]
 
 
 @dataclass
@@ -129,6 +129,11 @@ def view(
     if not len(shown.graph):
         shown.notes.append("no tensor operation was captured")
     return shown
+
+
+def flow_of(trace: Trace, step: int | None = None) -> Flow:
+    """The flow of data and gradients that views are made from (step as in `view`)."""
+    return join(trace, select(trace, step).graphs)
 
 
 @dataclass

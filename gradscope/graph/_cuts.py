@@ -19,11 +19,18 @@ class Cut:
     site: Site
     severs: tuple[str, ...]
     values: frozenset[int]  # the severed leaves
+    used: bool  # a backward pass started from what was computed of its result
+    mask: int  # bits (Flow.leaf_bit) of all trainable leaves whose way ends here
+
+    def stops(self, flow: Flow, leaf: int) -> bool:
+        """Whether a way from this leaf ends here."""
+        return leaf in flow.leaf_bit and bool(self.mask >> flow.leaf_bit[leaf] & 1)
 
 
 def find_cuts(flow: Flow) -> list[Cut]:
     """Every cut, in program order. One pass over the ops: sets of leaves are bits of an int."""
-    bit, leaves = _bits(flow)
+    bit = flow.leaf_bit
+    leaves = list(bit)
     attached = [1 << bit[v] if v in bit else 0 for v in range(len(flow.values))]
     reached = 0
     for leaf in flow.reached_leaves:
@@ -41,7 +48,7 @@ def find_cuts(flow: Flow) -> list[Cut]:
         used = any(value in flow.feeds_root for value in flow.outputs[index])
         lost = [v for v in _members(mask & ~reached, leaves) if _is_loss(flow, v)] if used else []
         names = tuple(dict.fromkeys(flow.name(v) or "a leaf without a name" for v in lost))
-        cuts.append(Cut(index, op.cut, op.site, names, frozenset(lost)))
+        cuts.append(Cut(index, op.cut, op.site, names, frozenset(lost), used, mask))
     return cuts
 
 
@@ -52,12 +59,6 @@ def _is_loss(flow: Flow, leaf: int) -> bool:
     if parameter is None:
         return not flow.trace.optimizers
     return not parameter.passes and (bool(parameter.optimizers) or not flow.trace.optimizers)
-
-
-def _bits(flow: Flow) -> tuple[dict[int, int], list[int]]:
-    """Trainable leaves, numbered."""
-    leaves = [i for i, v in enumerate(flow.values) if v.is_leaf and v.requires_grad]
-    return {leaf: k for k, leaf in enumerate(leaves)}, leaves
 
 
 def _members(mask: int, leaves: list[int]) -> list[int]:

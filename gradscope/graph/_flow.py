@@ -48,6 +48,11 @@ class Flow:
     def _parameters(self) -> dict[int, Parameter]:
         return {p.id: p for p in self.trace.parameters}
 
+    @cached_property
+    def leaf_bit(self) -> dict[int, int]:
+        """Trainable leaves, numbered."""
+        return {v: k for k, v in enumerate(i for i, v in enumerate(self.values) if v.is_leaf and v.requires_grad)}
+
     # -- directions ----------------------------------------------------------------
 
     @cached_property

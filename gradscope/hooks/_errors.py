@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from gradscope.hooks._torch import DisableTorchFunction, sequence_of
+from gradscope.hooks._torch import DisableTorchFunction, sequence_of, name_of
 from gradscope.hooks._values import find_tensors
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def examine(recorder: Recorder, roots: list[Any], text: str) -> dict[str, Any]:
         return {}
     node = candidates[0]
     number = sequence_of(node)
-    found: dict[str, Any] = {"node_name": node.name()}
+    found: dict[str, Any] = {"node_name": name_of(node)}
     place = recorder.locate(number)
     if place is not None:
         graph, op, site = place

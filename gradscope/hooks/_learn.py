@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from gradscope.hooks._torch import sequence_of
+from gradscope.hooks._torch import sequence_of, name_of
 
 # Kinds of edge targets: (kind, a, b, input_nr)
 INTERNAL, INPUT, EARLIER, OUTSIDE, LEAF = range(5)
@@ -107,7 +107,7 @@ def walk(
                     edges.append((EARLIER, known[0], known[1], input_nr))
                 else:
                     edges.append((OUTSIDE, outside(target), 0, input_nr))
-        rows.append((node.name(), sequence_of(node) - first, tuple(edges)))
+        rows.append((name_of(node), sequence_of(node) - first, tuple(edges)))
     return tuple(rows), tuple(outputs), reusable
 
 

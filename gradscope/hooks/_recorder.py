@@ -22,7 +22,7 @@ from gradscope.hooks._ledger import LeafRecord, Ledger
 from gradscope.hooks._modules import ModuleTable
 from gradscope.hooks._segments import External, Row, Segment, SegmentStore, freeze
 from gradscope.hooks._sites import SiteTree
-from gradscope.hooks._torch import sequence_number, sequence_of
+from gradscope.hooks._torch import sequence_number, sequence_of, name_of
 from gradscope.hooks._values import Live, LiveTable, Metas, find_tensors, is_tensor_type
 from gradscope.store import TraceWriter
 
@@ -117,7 +117,7 @@ class Recorder:
         kind, node_name, parameter, module = "input", None, None, None
         if requires_grad and not is_leaf:
             kind = "carried"
-            node_name = t.grad_fn.name()
+            node_name = name_of(t.grad_fn)
         elif requires_grad or type(t) is torch.nn.Parameter:
             if entry.leaf is None:
                 entry.leaf = self.ledger.leaf(t, entry.site, entry.root)
@@ -417,7 +417,7 @@ class Recorder:
         return None
 
     def _outside(self, node: Any) -> int:
-        self.segment.outside.append(node.name())
+        self.segment.outside.append(name_of(node))
         return len(self.segment.outside) - 1
 
     def _leaf_value(self, node: Any) -> int:

@@ -38,3 +38,8 @@ def sequence_of(node: Any) -> int:
     """The creation number of a grad_fn, -1 for leaves."""
     number = int(node._sequence_nr())
     return -1 if number == LEAF_SEQUENCE else number
+
+
+def name_of(node: Any) -> str:
+    """The grad_fn's name as its repr shows it: "MulBackward0", "AccumulateGrad"."""
+    return str(node.name()).rpartition("::")[2]

@@ -15,7 +15,7 @@ import torch
 
 from gradscope.hooks import Hook
 from gradscope.hooks._modules import tensor_variables
-from gradscope.hooks._torch import DisableTorchFunction, sequence_number, sequence_of
+from gradscope.hooks._torch import DisableTorchFunction, sequence_number, sequence_of, name_of
 from gradscope.hooks._values import Live
 
 MAX_BYTES = 256 << 20  # of copies held at a time
@@ -220,7 +220,7 @@ class Aliases(Hook):
                 {
                     "write": snapshot.site, "through": snapshot.through,
                     "saved_by": place[1] if place and in_this else None, "saved_site": place[2] if place else None,
-                    "value": snapshot.value, "node_name": one["node"].name(), "backward": site,
+                    "value": snapshot.value, "node_name": name_of(one["node"]), "backward": site,
                 },
                 saved=one["saved"], read=one["read"], wrong=wrong, right=one.get("right", {}),
             )  # fmt: skip

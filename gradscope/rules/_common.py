@@ -45,7 +45,7 @@ def source(trace: Trace, site: Site | None) -> str:
 
 def owner(text: str, attribute: str) -> str:
     """The expression before `.attribute` in the user's text ("b" in "b.data.zero_()"), or ""."""
-    found = re.search(rf"([A-Za-z_][\w.]*(?:\[[^\]]*\])?)\.{attribute}\b", text)
+    found = re.search(rf"([A-Za-z_]\w*(?:\.\w+|\[[^\]]*\])*)\.{attribute}\b", text)
     return found.group(1) if found else ""
 
 
@@ -112,7 +112,7 @@ def memory_root(graph: Graph, value: int) -> int:
 def written_while_training(trace: Trace) -> set[int]:
     """Parameters that an op outside the optimizers wrote to after the first backward: by hand,
     as a moving average, by loading a state. Their initialisation does not count."""
-    found: set[int] = set()
+    found: set[int] = {event.data["parameter"] for event in trace.of("update")}
     trained = False
     for segment in dict.fromkeys((s.graph, s.events) for s in trace.segments):
         start = 0

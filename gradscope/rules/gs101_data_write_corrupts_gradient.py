@@ -133,8 +133,8 @@ def corruption(
     cause, effect = user(write), user(trace.site(data.get("backward")) or event.site)
     memory = _memory(trace, event, write)
     name = owner(source(trace, cause), attribute) or _name(trace, memory)
-    wrong: dict[str, object] = data.get("wrong") or {}
     right: dict[str, object] = data.get("right") or {}
+    wrong = {leaf: values for leaf, values in (data.get("wrong") or {}).items() if values != right.get(leaf)}
     saved = {
         site: f"saved here for backward, as {numbers(e.data.get('saved'))}"
         for e in reversed(events)

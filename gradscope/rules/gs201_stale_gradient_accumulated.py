@@ -99,6 +99,38 @@ def good_zeroed_by_hand() -> None:
             w.grad.zero_()  # type: ignore[union-attr]
 
 
+def good_zeroed_through_data() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        for p in model.parameters():
+            if p.grad is not None:
+                p.grad.data.zero_()
+        model(torch.randn(8, 3)).pow(2).mean().backward()
+        opt.step()
+
+
+def good_clipped_critic() -> None:
+    import torch
+    from torch import nn
+
+    generator, critic = nn.Linear(2, 2), nn.Linear(2, 1)
+    opt_g = torch.optim.RMSprop(generator.parameters())
+    opt_c = torch.optim.RMSprop(critic.parameters())
+    for _ in range(3):
+        for p in critic.parameters():
+            p.data.clamp_(-0.01, 0.01)  # a write to the weights, no use of their gradients
+        opt_c.zero_grad()
+        (critic(torch.randn(4, 2)) - critic(generator(torch.randn(4, 2)).detach())).mean().backward()
+        opt_c.step()
+        opt_g.zero_grad()
+        critic(generator(torch.randn(4, 2))).mean().backward()
+        opt_g.step()
+
+
 def good_gan() -> None:
     import torch
     from torch import nn
@@ -149,13 +181,24 @@ def stale_gradient_accumulated(trace: Trace) -> Iterator[Finding]:
 
 def stale_uses(trace: Trace) -> list[Event]:
     """Uses of stale sums. A write by hand counts only where the program reads gradients itself:
-    clipping weights or copying them is no use of a gradient."""
+    clipping weights or copying them is no use of a gradient. And where the old part was measured
+    as zero it was cleared in a way that nobody saw (`p.grad.data.zero_()`)."""
+    events = trace.of("stale_used")
+    cleared = {p for event in events if _adds_nothing(event) for p in event.data.get("parameters", ())}
     return [
         event
-        for event in trace.of("stale_used")
-        if event.data.get("optimizer") is not None
-        or any(trace.parameter(p).reads for p in event.data.get("parameters", ()))
+        for event in events
+        if not cleared.issuperset(event.data.get("parameters", ()))
+        and (
+            event.data.get("optimizer") is not None
+            or any(trace.parameter(p).reads for p in event.data.get("parameters", ()))
+        )
     ]
+
+
+def _adds_nothing(event: Event) -> bool:
+    norm, without = event.data.get("norm"), event.data.get("norm_without")
+    return norm is not None and norm == without
 
 
 def _used(trace: Trace, cause: Site | None, effect: Site | None, events: list[Event]) -> Finding:

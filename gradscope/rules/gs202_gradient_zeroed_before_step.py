@@ -90,6 +90,26 @@ def good_bad_batch_skipped() -> None:
     opt.zero_grad()
 
 
+def good_gradients_combined_by_hand() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        total = [torch.zeros_like(p) for p in model.parameters()]
+        for sample in torch.randn(4, 3):
+            opt.zero_grad()
+            model(sample).pow(2).mean().backward()
+            nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+            for summed, p in zip(total, model.parameters(), strict=True):
+                summed += p.grad  # type: ignore[arg-type]
+        opt.zero_grad()
+        for summed, p in zip(total, model.parameters(), strict=True):
+            p.grad = summed
+        opt.step()
+
+
 @dataclass
 class _Tally:
     """Steps of one optimizer: all of them, and those whose gradients had been dropped."""

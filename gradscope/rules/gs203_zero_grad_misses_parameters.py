@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from gradscope.model import Event, Finding, Site
 from gradscope.rules import rule
 from gradscope.rules._common import code, parameter_names, parameter_subjects, timeline, user
+from gradscope.rules.gs201_stale_gradient_accumulated import stale_uses
 from gradscope.store import Trace
 
 
@@ -108,6 +109,7 @@ def _prepared(trace: Trace) -> Iterator[tuple[int, Event, Event | None]]:
     one without a step between it and that backward. In a GAN the other network's is none."""
     clear: Event | None = None
     prepared: Event | None = None
+    real = {id(event) for event in stale_uses(trace)}
     for repeat, events in timeline(trace):
         for event in events:
             if event.kind == "zero_grad" and event.data.get("by") != "hand":
@@ -116,7 +118,7 @@ def _prepared(trace: Trace) -> Iterator[tuple[int, Event, Event | None]]:
                 prepared = clear
             elif event.kind == "step" and clear is prepared:
                 clear = None
-            elif event.kind == "stale_used" and event.data.get("optimizer") is not None:
+            elif event.data.get("optimizer") is not None and id(event) in real:
                 yield repeat, event, prepared
 
 

@@ -79,12 +79,14 @@ def good_schedule_tried_out() -> None:
 def good_gradient_by_hand() -> None:
     import torch
 
-    torch.manual_seed(0)
-    w = torch.nn.Parameter(torch.ones(3))
-    opt = torch.optim.SGD([w], lr=0.1)
+    model = torch.nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
     for _ in range(3):
         opt.zero_grad()
-        w.grad = 2 * w.detach()
+        loss = model(torch.randn(8, 3)).pow(2).mean()
+        gradients = torch.autograd.grad(loss, list(model.parameters()))
+        for p, gradient in zip(model.parameters(), gradients, strict=True):
+            p.grad = gradient
         opt.step()
 
 

@@ -90,7 +90,7 @@ def _explain(trace: Trace, known: Paths, event: Event, root: Key) -> Finding:
         return _cut(trace, known, event, name, root, found)
     found_by_id = {p.id: p for key in known.flow([root]).order if (p := known.parameter_of(key)) is not None}
     frozen = [p for p in found_by_id.values() if not p.requires_grad]
-    cause, label = _freeze(trace, frozen), "made not to require a gradient here"
+    cause, label = _freeze(trace, known, frozen), "made not to require a gradient here"
     if cause is None:
         value = known.graph(root[0]).values[root[1]]
         cause, label = user(value.site) or effect, "made here"
@@ -173,10 +173,13 @@ def _name(trace: Trace, site: Site) -> str:
     return f"`{head}`" if dot and head else "the loss"
 
 
-def _freeze(trace: Trace, frozen: list[Parameter]) -> Site | None:
+def _freeze(trace: Trace, known: Paths, frozen: list[Parameter]) -> Site | None:
     """Where one of these was last made not to require a gradient."""
     ids = {p.id for p in frozen}
     for event in reversed(trace.of("requires_grad")):
-        if not event.data.get("to") and event.data.get("parameter") in ids:
+        if event.data.get("to") or event.graph < 0:
+            continue
+        parameter = known.parameter_of((event.graph, event.data["value"]))
+        if parameter is not None and parameter.id in ids:
             return event.site.user
     return None

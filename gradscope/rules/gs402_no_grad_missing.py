@@ -73,7 +73,7 @@ def good_robust_accuracy() -> None:
             (model(x + 0.1 * slope.sign()).argmax(dim=1) == target).sum().item()
 
 
-@rule("GS402", name="no-grad-missing", severity="warning", over=("GS606",))
+@rule("GS402", name="no-grad-missing", severity="warning")
 def no_grad_missing(trace: Trace) -> Iterator[Finding]:
     known = calls(trace)
     if not known.paths.roots or not known.paths.reached.complete:

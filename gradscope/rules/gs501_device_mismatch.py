@@ -1,0 +1,177 @@
+"""An operation got tensors that are on different devices.
+
+Why: an operation runs where its inputs are, so all of them must be on one device. A model
+moved with `.to(device)` takes its registered parameters and buffers along, not the data, and
+not tensors or layers that it keeps in plain attributes or lists. `x.to(device)` does not move
+`x` either: it returns a copy.
+
+Fix: move the batch (`x = x.to(device)`) before the call, and create new tensors on the device
+of those they meet (`torch.zeros(n, device=x.device)`).
+
+Silent on: errors of any other kind; CPU scalars, which torch takes as they are.
+"""
+
+import re
+from collections.abc import Iterator
+
+from gradscope.model import Event, Finding, Site, Value
+from gradscope.rules import rule
+from gradscope.rules._common import code, listed, parameter_names, source, user
+from gradscope.rules._paths import Key, Paths, paths
+from gradscope.store import Trace
+
+MOVES = {"to", "cuda", "cpu", "xpu", "mps", "npu", "_to_copy", "copy_", "new_tensor"}
+
+
+def bad_batch_not_moved() -> None:
+    import torch
+    from torch import nn
+
+    device = torch.device("meta")  # a second device that every machine has
+    model = nn.Linear(4, 1).to(device)
+    x = torch.ones(8, 4)  # cause: GS501
+    model(x)  # effect: GS501
+
+
+def bad_result_of_to_dropped() -> None:
+    import torch
+
+    device = torch.device("meta")
+    scale = torch.ones(1, 4, device=device)
+    x = torch.ones(8, 4)  # cause: GS501
+    x.to(device)
+    x * scale  # effect: GS501
+
+
+def good_both_moved() -> None:
+    import torch
+    from torch import nn
+
+    device = torch.device("meta")
+    model = nn.Linear(4, 1).to(device)
+    x = torch.ones(8, 4).to(device)
+    model(x) * torch.tensor(2.0)
+
+
+@rule("GS501", name="device-mismatch", severity="error")
+def device_mismatch(trace: Trace) -> Iterator[Finding]:
+    known = paths(trace)
+    for event in trace.of("error"):
+        text = str(event.data.get("text", ""))
+        told = ("device" in text and "device-side" not in text) or "weight type" in text
+        if told and event.graph >= 0:
+            finding = _explain(trace, known, event)
+            if finding is not None:
+                yield finding
+
+
+def _explain(trace: Trace, known: Paths, event: Event) -> Finding | None:
+    values = known.graph(event.graph).values
+    inputs = [values[i] for i in dict.fromkeys(event.data.get("inputs", ())) if i < len(values)]
+    sized = [value for value in inputs if value.shape] or inputs
+    devices = list(dict.fromkeys(value.device for value in sized))
+    if len(devices) < 2:
+        return None
+    wrong = _wrong(trace, known, event.graph, sized)
+    others = [value for value in sized if value.device != wrong.device]
+    other = next((value for value in others if _parameter(value)), others[0])
+    effect = event.site.user
+    origin, came = _came_from(trace, known, (event.graph, wrong.index))
+    owned = _parameter(wrong)
+    subject, against = _named(trace, known, wrong), _named(trace, known, other)
+    missing = _fix(trace, known, wrong, other, owned, origin)
+    met, met_how = _came_from(trace, known, (event.graph, other.index))
+    related = ((met, f"{against} is on {other.device} since here ({met_how})"),) if met is not None else ()
+    return Finding(
+        message=f"{subject} is on {wrong.device}, {against} is on {other.device}: "
+        f"`{event.data.get('op', 'the operation')}` needs both on one device",
+        cause=origin or effect,
+        cause_label=f"on {wrong.device} since here ({came})" if origin else f"on {wrong.device}: {came}",
+        effect=effect,
+        effect_label="both meet here",
+        related=tuple((site, label) for site, label in related if site.location() != (origin or effect).location()),
+        seen=(listed([f"{_named(trace, known, value)} {_shape(value)} on {value.device}" for value in sized], 4),),
+        fix=missing,
+        count=event.count,
+        subjects=frozenset({("device", event.graph, wrong.index)}),
+    )
+
+
+def _wrong(trace: Trace, known: Paths, graph: int, sized: list[Value]) -> Value:
+    """The input that should be moved: one that was left on the CPU, data rather than parameters."""
+    left = [value for value in sized if value.device == "cpu"] or sized
+    moved = [value for value in sized if value not in left]
+    data = [value for value in left if not _parameter(value)]
+    if data:
+        return data[0]
+    elsewhere = [value for value in moved if not _parameter(value)]
+    if not moved and elsewhere:
+        return elsewhere[0]
+    return left[0]
+
+
+def _parameter(value: Value) -> bool:
+    return value.kind in ("parameter", "buffer")
+
+
+def _came_from(trace: Trace, known: Paths, key: Key) -> tuple[Site | None, str]:
+    """Where a value got to its device: the move, or where the first tensor on it was made."""
+    value = known.graph(key[0]).values[key[1]]
+    last = value
+    for _ in range(10_000):
+        graph = known.graph(key[0])
+        value = graph.values[key[1]]
+        if _parameter(value):
+            return None, "never moved" if value.device == "cpu" else "moved with its model"
+        last = value
+        if value.op is None:
+            if value.origin is None or value.origin[1] >= len(known.graph(value.origin[0]).values):
+                break
+            key = value.origin
+            continue
+        op = graph.ops[value.op]
+        same = [i for i in op.inputs if graph.values[i].device == value.device]
+        if op.name in MOVES and not same:
+            return op.site.user, f"by {code(trace, op.site.user, f'`{op.name}`')}"
+        if not same:
+            return op.site.user, "made there"
+        key = (key[0], same[0])
+    return user(last.site), "first seen there"
+
+
+def _named(trace: Trace, known: Paths, value: Value) -> str:
+    if value.parameter is not None and (parameter := known.parameters.get(value.parameter)) and parameter.name:
+        return parameter_names(trace, [parameter.id])
+    module = trace.modules.get(value.module) if value.module is not None else None
+    if module is not None:
+        return f"a buffer of `{module.path or module.cls}`"
+    name = _variable(trace, user(value.site))
+    return f"`{name}`" if name else "a tensor"
+
+
+def _variable(trace: Trace, site: Site | None) -> str:
+    """The variable that a statement assigns, read from its source line."""
+    if site is None:
+        return ""
+    lines = trace.lines(site.path)
+    if not 0 < site.line <= len(lines):
+        return ""
+    found = re.match(r"\s*((?:self\.)?[A-Za-z_]\w*)\s*(?::[^=]+)?=(?!=)", lines[site.line - 1])
+    return found.group(1) if found else ""
+
+
+def _fix(trace: Trace, known: Paths, wrong: Value, other: Value, owned: bool, origin: Site | None) -> str:
+    if owned:
+        return (
+            f"move the model before it is used: `model.to({other.device!r})`; layers and tensors in plain lists or "
+            f"attributes must be registered to move with it"
+        )
+    name = _variable(trace, user(wrong.site)) or "x"
+    text = source(trace, origin)
+    if re.match(r"torch\.(zeros|ones|randn|rand|arange|full|empty|tensor|eye|randint)\b", text):
+        return f"make it on the device: `{text[:-1]}, device={other.device!r})`, or `{name} = {name}.to({other.device!r})`"
+    return f"`{name} = {name}.to({other.device!r})` before the call"
+
+
+def _shape(value: Value) -> str:
+    return f"({'×'.join(map(str, value.shape))})" if value.shape else "(a number)"

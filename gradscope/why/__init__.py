@@ -1,0 +1,114 @@
+"""Answers to "why (not)?": requires_grad, `.grad` is None, no graph.
+
+`why(trace, name)` takes a parameter (`layer1.weight`), a variable (`loss`) or a place
+(`train.py:31`), and gives the shortest honest explanation: what was measured, and the way
+from the loss to it or the cut that severs it, as places in the user's source.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+
+from gradscope.graph import Flow, flow_of
+from gradscope.model import GradscopeError, Parameter
+from gradscope.names import names_of, parameter_name, place
+from gradscope.store import Trace
+from gradscope.why._answer import Answer, Step
+from gradscope.why._parameter import explain_parameter
+from gradscope.why._value import explain_value
+
+__all__ = ["Answer", "Step", "why"]
+
+_PLACE = re.compile(r"^(.+):(\d+)$")
+
+
+def why(trace: Trace, name: str) -> Answer:
+    """Explains the gradient of what `name` names. Raises GradscopeError where nothing, or
+    more than one thing, has that name."""
+    name = name.strip()
+    flow = flow_of(trace, step=0)
+    if match := _PLACE.match(name):
+        return _at_place(flow, match[1], int(match[2]))
+    parameters = _parameters(trace, name, exact=True)
+    if len(parameters) == 1:
+        return explain_parameter(flow, parameters[0])
+    if not parameters:
+        value = _variable(flow, name)
+        if value is not None:
+            return explain_value(flow, value, name)
+        parameters = _parameters(trace, name, exact=False)
+    if len(parameters) == 1:
+        return explain_parameter(flow, parameters[0])
+    if parameters:
+        raise GradscopeError(f"`{name}` is not one parameter: {_either(_full_names(trace, parameters))}")
+    raise GradscopeError(_unknown(flow, name))
+
+
+def _full_names(trace: Trace, parameters: list[Parameter]) -> list[str]:
+    return list(dict.fromkeys(parameter_name(trace, p) for p in parameters))
+
+
+def _parameters(trace: Trace, name: str, exact: bool) -> list[Parameter]:
+    """Parameters of that name, with or without the model's variable; else by its end."""
+    found = []
+    for parameter in trace.parameters:
+        owner = trace.modules.get(parameter.module) if parameter.module is not None else None
+        root = trace.modules.get(owner.root) if owner is not None else None
+        full = f"{root.name}.{parameter.name}" if root is not None and root.name else parameter.name
+        if name in (parameter.name, full) if exact else full.endswith(f".{name}"):
+            found.append(parameter)
+    return found
+
+
+def _variable(flow: Flow, name: str) -> int | None:
+    """The last value of a variable, best one that a backward pass started from."""
+    names = names_of(flow.trace)
+    last: int | None = None
+    for index in range(len(flow.values) - 1, -1, -1):
+        if names.name(flow.graph_of[index], flow.values[index].index) == name:
+            if index in flow.roots:
+                return index
+            last = index if last is None else last
+    return last
+
+
+def _at_place(flow: Flow, path: str, line: int) -> Answer:
+    """Explains what the last op of a line made, or the backward pass that starts there."""
+    lines: dict[int, int] = {}
+    for index, op in enumerate(flow.ops):
+        for frame in op.site.stack:
+            if frame.kind == "user" and _same_file(frame.path, path):
+                lines[frame.line] = index
+    if line in lines and flow.outputs[lines[line]]:
+        return explain_value(flow, flow.outputs[lines[line]][-1], f"{path}:{line}", at=True)
+    for value, event in flow.roots.items():
+        if event.site.user.line == line and _same_file(event.site.user.path, path):
+            return explain_value(flow, value, f"{path}:{line}", at=True)
+    if not lines:
+        known = sorted({place(op.site.user).rsplit(":", 1)[0] for op in flow.ops if op.site.user.kind == "user"})
+        raise GradscopeError(f"no tensor operation of `{path}` was captured{_hint(path, known)}")
+    near = sorted(lines, key=lambda other: abs(other - line))[:3]
+    raise GradscopeError(f"no tensor came out of {path}:{line}; the nearest lines are {_either(map(str, sorted(near)))}")
+
+
+def _same_file(path: str, wanted: str) -> bool:
+    path, wanted = path.replace("\\", "/"), wanted.replace("\\", "/").removeprefix("./")
+    return path == wanted or path.endswith(f"/{wanted}")
+
+
+def _unknown(flow: Flow, name: str) -> str:
+    known = {parameter_name(flow.trace, p) for p in flow.trace.parameters}
+    known |= {n for i in range(len(flow.values)) if (n := flow.name(i)) is not None}
+    return f"no parameter, variable or place is called `{name}`{_hint(name, sorted(known))}"
+
+
+def _hint(name: str, known: list[str]) -> str:
+    close = difflib.get_close_matches(name, known, 3, 0.5)
+    return f": did you mean {_either(f'`{c}`' for c in close)}?" if close else ""
+
+
+def _either(names: object) -> str:
+    listed = [str(n) for n in names]  # type: ignore[attr-defined]
+    shown = listed[:6] + ([f"{len(listed) - 6} more"] if len(listed) > 6 else [])
+    return " or ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown)

@@ -1,0 +1,103 @@
+"""What an answer holds, and the ways through the source that answers share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from gradscope.graph import Flow
+from gradscope.model import Region, Site
+from gradscope.names import op_name, place
+
+MAX_STEPS = 8  # places of a way that are shown
+
+
+@dataclass(frozen=True)
+class Step:
+    """One place on the way. `main` marks where the answer lies."""
+
+    site: Site
+    label: str
+    main: bool = False
+
+
+@dataclass
+class Answer:
+    """`headline` stands alone; `seen` is what was measured; `steps` lead through the source."""
+
+    subject: str
+    headline: str
+    seen: list[str] = field(default_factory=list)
+    steps: list[Step] = field(default_factory=list)
+    fix: str = ""
+
+    def __str__(self) -> str:
+        lines = [self.headline]
+        lines += [f"  {place(step.site.user)}: {step.label}" for step in self.steps]
+        lines += [f"  seen: {fact}" for fact in self.seen]
+        return "\n".join([*lines, *([f"  fix: {self.fix}"] if self.fix else [])])
+
+    def step(self, site: Site | None, label: str, main: bool = False) -> None:
+        """Adds a place; steps on one line are one step, with both labels."""
+        if site is None:
+            return
+        user = site.user
+        if self.steps and self.steps[-1].site.user.location() == user.location():
+            last = self.steps.pop()
+            label = last.label if label == last.label else "; ".join(filter(None, (last.label, label)))
+            user, main = (user, True) if main else (last.site, last.main)
+        self.steps.append(Step(user, label, main))
+
+
+def shortened(answer: Answer) -> Answer:
+    """Leaves out the middle of a long way."""
+    if len(answer.steps) > MAX_STEPS:
+        half = MAX_STEPS // 2
+        gone = len(answer.steps) - 2 * half
+        kept = [s for s in answer.steps[half:-half] if s.main]
+        note = Step(answer.steps[half - 1].site, f"{answer.steps[half - 1].label} (then {gone} more lines)")
+        answer.steps = [*answer.steps[: half - 1], note, *kept, *answer.steps[-half:]]
+    return answer
+
+
+def spoken(flow: Flow, value: int) -> str:
+    """A value in a sentence."""
+    name = flow.name(value)
+    if name is not None:
+        return f"`{name}`"
+    maker = flow.maker[value]
+    if maker is None:
+        shape = "×".join(map(str, flow.values[value].shape)) or "a scalar"
+        return f"an input ({shape})"
+    return f"the result of `{op_name(flow.ops[maker].name)}`"
+
+
+def region_of(flow: Flow, op: int) -> Region | None:
+    """The innermost region around an op that switches gradients off."""
+    id = flow.ops[op].region
+    seen = set()
+    while id is not None and id not in seen and (region := flow.trace.regions.get(id)) is not None:
+        seen.add(id)
+        if region.kind in ("no_grad", "inference_mode", "set_grad_enabled"):
+            return region
+        id = region.parent
+    return None
+
+
+def cut_words(flow: Flow, op: int) -> str:
+    """Why no gradient passes this op, as the end of a sentence."""
+    shown = flow.ops[op]
+    name = f"`{op_name(shown.name)}`"
+    region = region_of(flow, op)
+    where = f", opened at {place(region.site.user)}," if region is not None else ""
+    return {
+        "detach": f"{name} leaves the graph on purpose",
+        "data": "`.data` leaves the graph",
+        "no_grad": f"`torch.no_grad()`{where} records no graph",
+        "inference_mode": f"`torch.inference_mode()`{where} records no graph",
+        "numpy": "the value leaves torch for numpy",
+        "item": f"{name} gives a plain number, which carries no graph",
+        "tolist": "`tolist` gives plain numbers, which carry no graph",
+        "rewrap": f"{name} makes a new tensor from the value alone",
+        "nondifferentiable": f"{name} has no derivative",
+        "custom": f"{name} gives no gradient back",
+    }.get(shown.cut or "", f"{name} passes no gradient")

@@ -1,0 +1,156 @@
+"""Why a parameter has a gradient, or has none."""
+
+from __future__ import annotations
+
+from gradscope.graph import Cut, Flow, find_cuts
+from gradscope.model import Parameter
+from gradscope.names import op_name, parameter_name, place
+from gradscope.why._answer import Answer, cut_words, shortened, spoken
+
+_STATES = {
+    "none": "None", "fresh": "a gradient that no step has used yet", "used": "the gradient that the last step used",
+    "stale": "a sum with a gradient that a step had used before", "zero": "zeros",
+}  # fmt: skip
+
+
+def explain_parameter(flow: Flow, parameter: Parameter) -> Answer:
+    """The answer for one parameter."""
+    name = parameter_name(flow.trace, parameter)
+    answer = Answer(name, "", _measured(flow, parameter))
+    value = next((v for v, id in flow.parameter_of.items() if id == parameter.id), None)
+    if parameter.passes:
+        _received(flow, parameter, name, value, answer)
+    elif not parameter.requires_grad:
+        _frozen(flow, parameter, name, answer)
+    elif value is None or not flow.consumers.get(value):
+        answer.headline = f"`{name}` has no gradient: no captured operation read it"
+        answer.step(parameter.site, "first seen here", main=True)
+    else:
+        _missing(flow, name, value, answer)
+    return shortened(answer)
+
+
+def _measured(flow: Flow, parameter: Parameter) -> list[str]:
+    total = flow.trace.summary["passes"]
+    facts = [f"requires_grad is {parameter.requires_grad}; {parameter.passes} of {total} backward passes reached it"]
+    if parameter.grad_norm is not None:
+        facts.append(f"the last gradient measured has norm {parameter.grad_norm:.4g}")
+    facts.append(f"at the end `.grad` is {_STATES.get(parameter.grad, parameter.grad)}")
+    if parameter.passes:
+        facts.append(f"{parameter.steps} optimizer steps used a gradient of it")
+    elif flow.trace.optimizers:
+        facts.append("an optimizer holds it" if parameter.optimizers else "no optimizer holds it")
+    return facts
+
+
+def _received(flow: Flow, parameter: Parameter, name: str, value: int | None, answer: Answer) -> None:
+    answer.headline = f"`{name}` gets its gradient by the way below"
+    way = _way_to(flow, value) if value is not None else []
+    if not way:
+        answer.headline = f"`{name}` got a gradient in a pass whose graph was not captured in full"
+        answer.step(parameter.site, "first seen here")
+    if parameter.grad == "none":
+        zero = [e for e in flow.trace.of("zero_grad") if parameter.id in (e.data.get("parameters") or ())]
+        answer.headline = f"`{name}` got gradients, and none is left: `.grad` was set to None after that"
+        if zero:
+            answer.step(zero[-1].site, "`.grad` is cleared here", main=True)
+    if way and value is not None:
+        _walk_down(flow, way, value, answer)
+
+
+def _way_to(flow: Flow, value: int) -> list[int]:
+    """Grad nodes from a root of a backward pass to the leaf, the shortest way."""
+    goal = next((node for node, leaf in flow.leaf_of.items() if leaf == value and node in flow.reached), None)
+    before = flow.paths(flow.root_nodes)
+    way: list[int] = []
+    while goal is not None:
+        way.append(goal)
+        goal = before[goal]
+    return way[::-1]
+
+
+def _walk_down(flow: Flow, way: list[int], value: int, answer: Answer) -> None:
+    starts = {flow.value_node[v]: e for v, e in flow.roots.items()}
+    if (event := starts.get(way[0])) is not None:
+        answer.step(event.site, "the gradient starts here")
+    for node in way[:-1]:
+        op = flow.node_op[node]
+        if op is not None:
+            named = [f"`{n}`" for v in flow.outputs[op] if (n := flow.name(v)) is not None]
+            made = f" to {' and '.join(dict.fromkeys(named))}" if named else ""
+            label = f"passes through `{op_name(flow.ops[op].name)}`{made}"
+            answer.step(flow.ops[op].site, label if value not in flow.inputs[op] else f"reaches {spoken(flow, value)}")
+
+
+def _frozen(flow: Flow, parameter: Parameter, name: str, answer: Answer) -> None:
+    answer.headline = f"`{name}` has no gradient: it does not require one"
+    changes = [e for e in flow.trace.of("requires_grad") if e.data.get("parameter") == parameter.id]
+    off = [e for e in changes if not e.data.get("to")]
+    if off:
+        answer.step(off[-1].site, "requires_grad is switched off here", main=True)
+    else:
+        answer.step(parameter.site, "first seen here, without requires_grad")
+    answer.fix = "if it should be trained, set `requires_grad_(True)` before the forward"
+
+
+def _missing(flow: Flow, name: str, value: int, answer: Answer) -> None:
+    use = flow.consumers[value][0]
+    if not flow.backwards:
+        answer.headline = f"`{name}` has no gradient: no backward pass ran on what was computed from it"
+        answer.step(flow.ops[use].site, f"`{name}` is read here", main=True)
+        return
+    if value in flow.reached_leaves:
+        _reached_but_empty(flow, name, value, answer)
+        return
+    cut = _cut_for(flow, value)
+    answer.step(flow.ops[use].site, f"`{name}` is read here")
+    if cut is not None and cut.used:
+        answer.headline = f"`{name}` has no gradient: on its way to the loss it is cut off at {place(cut.site.user)}"
+        answer.step(cut.site, f"the graph ends here: {cut_words(flow, cut.op)}", main=True)
+        _loss(flow, answer)
+    elif value in flow.feeds_root:
+        answer.headline = f"`{name}` has no gradient, though the loss was computed from it: why could not be told"
+        _loss(flow, answer)
+    else:
+        answer.headline = f"`{name}` has no gradient: nothing that was computed from it is part of a loss"
+        last = _last_use(flow, value)
+        label = f"the last that is computed from it: {spoken(flow, last)}"
+        maker = flow.maker[last]
+        answer.step(flow.ops[maker].site if maker is not None else None, label, main=True)
+        _loss(flow, answer)
+
+
+def _reached_but_empty(flow: Flow, name: str, value: int, answer: Answer) -> None:
+    errors = [e for e in flow.backwards if e.kind == "error"]
+    grads = [e for e in flow.backwards if e.kind == "backward" and (e.data.get("call") == "grad" or e.data.get("inputs"))]
+    way = _way_to(flow, value)
+    if errors:
+        answer.headline = f"`{name}` has no gradient: the backward pass failed before it was complete"
+        answer.step(errors[-1].site, str(errors[-1].data.get("text", "")).split("\n")[0], main=True)
+    elif grads:
+        answer.headline = f"`{name}` has no `.grad`: the pass was asked for other gradients only"
+        answer.step(grads[-1].site, "gives the gradients of its `inputs`, and fills no other `.grad`", main=True)
+    else:
+        answer.headline = f"`{name}` has no gradient, though a way leads to it: an operation on it gave None back"
+        _walk_down(flow, way, value, answer)
+
+
+def _cut_for(flow: Flow, value: int) -> Cut | None:
+    cuts = [cut for cut in find_cuts(flow) if cut.stops(flow, value)]
+    return next((cut for cut in cuts if cut.used), cuts[0] if cuts else None)
+
+
+def _loss(flow: Flow, answer: Answer) -> None:
+    if flow.backwards:
+        answer.step(flow.backwards[-1].site, "the backward pass starts here")
+
+
+def _last_use(flow: Flow, value: int) -> int:
+    """The last value computed from this one."""
+    touched = {value}
+    last = value
+    for index, inputs in enumerate(flow.inputs):
+        if any(v in touched for v in inputs):
+            touched.update(flow.outputs[index])
+            last = flow.outputs[index][-1] if flow.outputs[index] else last
+    return last

@@ -208,6 +208,11 @@ class Names:
                 return None
         return None
 
+    def assigned(self, site: Site) -> str | None:
+        """The name that the result of the call at this site is assigned to."""
+        names, _ = self._target(site)
+        return ", ".join(names) or None
+
     def _target(self, site: Site) -> tuple[list[str], bool]:
         """(targets assigned from the expression at `site`, whether it is returned)."""
         file = self.file(site.path)

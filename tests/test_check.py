@@ -33,7 +33,9 @@ def test_completes_findings_from_the_rule(tmp_path: Path, monkeypatch: pytest.Mo
     ]
 
 
-def test_paths_outside_the_working_directory_stay_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_paths_outside_the_working_directory_stay_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     use_rules(monkeypatch, made_up("GS101", corrupting))
     (tmp_path / "elsewhere").mkdir()
     trace = write_trace(tmp_path)
@@ -44,27 +46,40 @@ def test_paths_outside_the_working_directory_stay_whole(tmp_path: Path, monkeypa
     assert check(trace)[0].locations[0].path == str(tmp_path / "train.py")
 
 
-def test_a_finding_may_lower_its_severity_but_not_raise_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_finding_may_lower_its_severity_but_not_raise_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     use_rules(
         monkeypatch,
         made_up("GS101", one(1, severity="note")),
         made_up("GS102", one(2, severity="error"), severity="warning"),
     )
-    assert [(f.code, f.severity) for f in check(write_trace(tmp_path))] == [("GS102", "warning"), ("GS101", "note")]
+    assert [(f.code, f.severity) for f in check(write_trace(tmp_path))] == [
+        ("GS102", "warning"),
+        ("GS101", "note"),
+    ]
 
 
-def test_equal_findings_are_one_with_the_sum_of_their_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_equal_findings_are_one_with_the_sum_of_their_counts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     use_rules(
         monkeypatch,
         made_up("GS101", lambda t: one(1, count=2)(t) + one(1, count=3)(t) + one(2)(t) + one(1, "worse")(t)),
     )
-    assert [(f.message, f.count) for f in check(write_trace(tmp_path))] == [("wrong", 5), ("worse", 1), ("wrong", 1)]
+    assert [(f.message, f.count) for f in check(write_trace(tmp_path))] == [
+        ("wrong", 5),
+        ("worse", 1),
+        ("wrong", 1),
+    ]
 
 
 def test_a_consequence_is_folded_into_its_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     about = frozenset({"w"})
     root = made_up("GS203", one(1, subjects=about), over=("GS201", "GS202"))
-    same_subject = made_up("GS201", lambda t: one(5, subjects=about)(t) + one(6, subjects=frozenset({"v"}))(t))
+    same_subject = made_up(
+        "GS201", lambda t: one(5, subjects=about)(t) + one(6, subjects=frozenset({"v"}))(t)
+    )
     same_line = made_up("GS202", one(1))
     use_rules(monkeypatch, same_subject, same_line, root)
     found = check(write_trace(tmp_path))
@@ -122,7 +137,9 @@ def test_a_rule_that_raises_does_not_stop_the_others(tmp_path: Path, monkeypatch
         (Config(select=()), []),
     ],
 )
-def test_selection(config: Config, expected: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_selection(
+    config: Config, expected: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     use_rules(
         monkeypatch,
         made_up("GS101", one(1)),
@@ -195,7 +212,12 @@ def test_per_file_ignores(glob: str, silent: bool, tmp_path: Path, monkeypatch: 
 
 def test_fail_on() -> None:
     warning = [Finding("odd", severity="warning")]
-    assert [fails(warning, level) for level in ("error", "warning", "note", "never")] == [False, True, True, False]
+    assert [fails(warning, level) for level in ("error", "warning", "note", "never")] == [
+        False,
+        True,
+        True,
+        False,
+    ]
     assert not fails([], "note")
 
 
@@ -208,7 +230,11 @@ def test_config_is_read_from_the_nearest_table(tmp_path: Path) -> None:
     )
     (inner / "pyproject.toml").write_text("[tool.other]\n")
     expected = Config(
-        select=("GS1",), ignore=("GS102",), fail_on="error", per_file_ignores=(("tests/*", ("GS2",)),), root=tmp_path
+        select=("GS1",),
+        ignore=("GS102",),
+        fail_on="error",
+        per_file_ignores=(("tests/*", ("GS2",)),),
+        root=tmp_path,
     )
     assert load_config(inner) == expected
 

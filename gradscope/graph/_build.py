@@ -184,8 +184,10 @@ class Builder:
         names = [name for v in members if (name := flow.name(v)) is not None]
         parameter = flow.parameter(first)
         kind = value.kind if value.kind in ("parameter", "buffer") else "input"
+        if parameter is not None and (parameter.registered or parameter.optimizers):
+            kind = "parameter"
         label = joined_name(names) if names else self._unnamed(value)
-        id = f"{kind}:{value.parameter if value.parameter is not None else f'{flow.graph_of[first].id}:{value.index}'}"
+        id = f"{kind}:{parameter.id if parameter else f'{flow.graph_of[first].id}:{value.index}'}"
         self.node(
             id, kind, label, shape=value.shape, dtype=value.dtype, site=value.site, trainable=value.requires_grad,
             got_gradient=self._got(first), count=len(members), severed=first in self.severed,

@@ -107,8 +107,11 @@ class Ledger:
 
     def _is_zero(self, record: LeafRecord, grad: Any) -> bool:
         """Whether it was zeroed by hand: measured, since there are many ways to do it."""
-        if record.after == (id(grad), grad._version):
-            return False
+        untouched = record.after == (id(grad), grad._version) and not record.read_since
+        return not untouched and self._all_zero(grad)
+
+    @staticmethod
+    def _all_zero(grad: Any) -> bool:
         try:
             return not bool(grad.detach().any())
         except (RuntimeError, NotImplementedError):
@@ -163,7 +166,10 @@ class Ledger:
                 record.state = "none"
             elif record.state == "none":
                 record.state = "fresh"
-            elif record.state in ("stale", "used") and record.after != (id(grad), grad._version):
+            elif record.state == "zero":
+                if not self._all_zero(grad):
+                    record.state = "fresh"  # written by hand since it was cleared
+            elif record.state in ("stale", "used") and (record.read_since or record.after != (id(grad), grad._version)):
                 if self._is_zero(record, grad):
                     record.state = "zero"
                 elif record.after is not None and record.after[0] != id(grad):
@@ -199,6 +205,7 @@ class Ledger:
                     record.state = "used"
                     record.used_site = site
                 record.steps += 1
+                record.read_since = False
                 record.stale_copy = None
                 record.after = (id(t.grad), t.grad._version)
 

@@ -263,15 +263,17 @@ class Recorder:
 
     def ledger_update(self, record: LeafRecord, how: str, site: int) -> None:
         """The user's own code wrote to a leaf."""
+        if not self.passes:
+            return  # initialisation
         record.updates += 1
-        if not (record.read_since or how == "data") or record.state not in ("fresh", "stale"):
+        self.emit("update", site, {"parameter": record.id, "how": how, "used": record.read_since})
+        if not record.read_since or record.state not in ("fresh", "stale"):
             return
         stale = self.ledger.stale_use([record])
         if stale is not None:
             self.emit("stale_used", site, {"optimizer": None, **stale["data"]}, **stale["measured"])
         self.ledger.used([record], site)
         record.steps -= 1
-        self.emit("update", site, {"parameter": record.id, "how": how})
 
     @staticmethod
     def _writes_by_name(name: str, kwargs: Any) -> bool:

@@ -8,6 +8,7 @@ backward the saved tensors are compared with them (docs/design.md).
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from typing import Any
 
@@ -46,6 +47,7 @@ class Aliases(Hook):
         recorder = self.recorder
         recorder.functions.before_write = self._before_write
         recorder.functions.after_expose = self._expose
+        self.patch(torch, "from_numpy", self._from_numpy(torch.from_numpy))
         recorder.before_pass.append(self._before_pass)
         recorder.after_pass.append(self._after_pass)
 
@@ -55,6 +57,20 @@ class Aliases(Hook):
         self.recorder.consumed = None
         self.snapshots.clear()
         super().uninstall()
+
+    def _from_numpy(self, real: Any) -> Any:
+        """A function mode does not see this call: its input is no tensor."""
+
+        def from_numpy(array: Any) -> Any:
+            result = real(array)
+            if self.recorder.mine() and self.recorder.segment.looked:
+                try:
+                    self._expose("from_numpy", (), result, sys._getframe(1))
+                except Exception as error:
+                    self.recorder.fault("recording from_numpy", error)
+            return result
+
+        return from_numpy
 
     # -- keeping old bytes ----------------------------------------------------------------
 

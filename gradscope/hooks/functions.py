@@ -251,7 +251,9 @@ class Functions(Hook):
         try:
             if type(args[0]) in (Tensor, torch.nn.Parameter) and args[0].is_leaf:
                 record = recorder.ledger.records.get(id(args[0]))
-                if record is not None and args[1] is None:
+                if record is not None and args[1] is not None:
+                    record.state = "fresh"
+                elif record is not None:
                     dropped = recorder.ledger.zeroed([record])
                     recorder.emit(
                         "zero_grad", recorder.sites.current(frame),

@@ -48,20 +48,21 @@ class Modules(Hook):
                     return real(module, *args, **kwargs)
                 recorder.wake()
             began = perf_counter()
-            frame = sys._getframe()
+            # Only the id: a frame that holds itself would keep the user's tensors alive.
+            own = id(sys._getframe())
             outer = table.current
             record = records.get(id(module))
             root = outer < 0
             try:
-                site = sites.current(frame.f_back)
+                site = sites.current(sys._getframe(1))
                 if record is None or record.ref() is not module:
                     with private.DisableTorchFunction():
-                        record = table.register_root(module, frame.f_back, site)
+                        record = table.register_root(module, sys._getframe(1), site)
                 if root:
                     self._begin(record, site)
                 elif record.mode is not None and self.layers is not None:
                     self.layers[record.id] = module.training
-                anchors[id(frame)] = sites.nodes[site]
+                anchors[own] = sites.nodes[site]
                 table.current = record.id
             except Exception as error:
                 recorder.fault("recording a module call", error)
@@ -73,7 +74,7 @@ class Modules(Hook):
                 result = real(module, *args, **kwargs)
             finally:
                 table.current = outer
-                anchors.pop(id(frame), None)
+                anchors.pop(own, None)
             if root:
                 began = perf_counter()
                 try:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import difflib
 import re
+from collections.abc import Iterable
 
 from gradscope.graph import Flow, flow_of
 from gradscope.model import GradscopeError, Parameter
@@ -16,7 +17,7 @@ from gradscope.names import names_of, parameter_name, place
 from gradscope.store import Trace
 from gradscope.why._answer import Answer, Step
 from gradscope.why._parameter import explain_parameter
-from gradscope.why._value import explain_value
+from gradscope.why._value import explain_number, explain_value
 
 __all__ = ["Answer", "Step", "why"]
 
@@ -37,6 +38,8 @@ def why(trace: Trace, name: str) -> Answer:
         value = _variable(flow, name)
         if value is not None:
             return explain_value(flow, value, name)
+        if (number := _number(flow, name)) is not None:
+            return explain_number(flow, number, name)
         parameters = _parameters(trace, name, exact=False)
     if len(parameters) == 1:
         return explain_parameter(flow, parameters[0])
@@ -71,6 +74,15 @@ def _variable(flow: Flow, name: str) -> int | None:
                 return index
             last = index if last is None else last
     return last
+
+
+def _number(flow: Flow, name: str) -> int | None:
+    """The last op without a tensor as result that is assigned to `name`."""
+    names = names_of(flow.trace)
+    for index in range(len(flow.ops) - 1, -1, -1):
+        if not flow.outputs[index] and names.assigned(flow.ops[index].site.user) == name:
+            return index
+    return None
 
 
 def _at_place(flow: Flow, path: str, line: int) -> Answer:
@@ -108,7 +120,7 @@ def _hint(name: str, known: list[str]) -> str:
     return f": did you mean {_either(f'`{c}`' for c in close)}?" if close else ""
 
 
-def _either(names: object) -> str:
-    listed = [str(n) for n in names]  # type: ignore[attr-defined]
+def _either(names: Iterable[str]) -> str:
+    listed = list(names)
     shown = listed[:6] + ([f"{len(listed) - 6} more"] if len(listed) > 6 else [])
     return " or ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown)

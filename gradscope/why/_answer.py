@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from gradscope.graph import Flow
 from gradscope.model import Region, Site
 from gradscope.names import op_name, place
 
+LINE_END = 10_000  # a column behind every line: frames clip it
 MAX_STEPS = 8  # places of a way that are shown
 
 
@@ -57,6 +58,12 @@ def shortened(answer: Answer) -> Answer:
         note = Step(answer.steps[half - 1].site, f"{answer.steps[half - 1].label} (then {gone} more lines)")
         answer.steps = [*answer.steps[: half - 1], note, *kept, *answer.steps[-half:]]
     return answer
+
+
+def opening(region: Region) -> Site:
+    """The `with` line alone: a region's site may span its whole body."""
+    site = region.site.user
+    return replace(site, end_line=site.line, end_column=LINE_END) if site.end_line > site.line else site
 
 
 def spoken(flow: Flow, value: int) -> str:

@@ -17,7 +17,7 @@ def explain_parameter(flow: Flow, parameter: Parameter) -> Answer:
     """The answer for one parameter."""
     name = parameter_name(flow.trace, parameter)
     answer = Answer(name, "", _measured(flow, parameter))
-    value = next((v for v, id in flow.parameter_of.items() if id == parameter.id), None)
+    value = _value_of(flow, parameter)
     if parameter.passes:
         _received(flow, parameter, name, value, answer)
     elif not parameter.requires_grad:
@@ -28,6 +28,15 @@ def explain_parameter(flow: Flow, parameter: Parameter) -> Answer:
     else:
         _missing(flow, name, value, answer)
     return shortened(answer)
+
+
+def _value_of(flow: Flow, parameter: Parameter) -> int | None:
+    """The value that it was in the forward (initialising it in place makes others)."""
+    values = [v for v, id in flow.parameter_of.items() if id == parameter.id]
+    reached = [v for v in values if v in flow.reached_leaves]
+    trained = [v for v in values if v in flow.leaf_of.values()]
+    used = [v for v in values if v in flow.consumers]
+    return next(iter([*reached, *trained[::-1], *used[::-1], *values]), None)
 
 
 def _measured(flow: Flow, parameter: Parameter) -> list[str]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from gradscope.graph import Flow
 from gradscope.names import op_name, place
-from gradscope.why._answer import Answer, cut_words, region_of, shortened, spoken
+from gradscope.why._answer import Answer, cut_words, opening, region_of, shortened, spoken
 
 
 def explain_value(flow: Flow, value: int, subject: str, at: bool = False) -> Answer:
@@ -106,7 +108,7 @@ def _origin(flow: Flow, value: int, answer: Answer) -> None:
 def _open_region(flow: Flow, op: int, answer: Answer) -> None:
     region = region_of(flow, op)
     if region is not None and flow.ops[op].cut in ("no_grad", "inference_mode"):
-        answer.step(region.site, "gradients are switched off from here on")
+        answer.step(opening(region), "gradients are switched off from here on")
 
 
 def _along(flow: Flow, way: list[int], answer: Answer, first: str = "", main: bool = False) -> None:
@@ -127,10 +129,9 @@ def _along(flow: Flow, way: list[int], answer: Answer, first: str = "", main: bo
             answer.step(site, label)
 
 
-def _way_up(flow: Flow, value: int, wanted: object) -> list[int]:
+def _way_up(flow: Flow, value: int, wanted: Callable[[int], bool]) -> list[int]:
     """The shortest way against the data from `value` to a value that is `wanted`, along
     values that agree in requires_grad; empty where there is none."""
-    assert callable(wanted)
     grad = flow.values[value].requires_grad
     after: dict[int, int | None] = {value: None}
     todo = [value]
@@ -157,3 +158,10 @@ def _refused(flow: Flow, value: int, answer: Answer) -> None:
             text = str(event.data.get("text", "")).strip().split("\n")[0]
             answer.step(event.site, f"so torch refuses: {text}")
             return
+
+
+def explain_number(flow: Flow, op: int, name: str) -> Answer:
+    """The answer for a plain number that an op took out of a tensor."""
+    answer = Answer(name, f"`{name}` is no tensor, so it has no gradient: {cut_words(flow, op)}")
+    answer.step(flow.ops[op].site, "the value leaves the graph here", main=True)
+    return answer

@@ -1,0 +1,93 @@
+"""`volatile=True` does nothing any more: the graph is built and kept.
+
+Why: until torch 0.3 a volatile input switched gradients off for everything computed from it.
+Since 0.4 the argument is accepted and ignored, so evaluation written for it keeps the graph
+of every forward.
+
+Fix: run the code under `with torch.no_grad():` and pass plain tensors.
+
+Silent on: `Variable(x)` without the argument, which is just `x`.
+"""
+
+import ast
+from collections.abc import Iterator
+from functools import lru_cache
+
+from gradscope.model import Finding, Site
+from gradscope.rules import rule
+from gradscope.rules._calls import calls
+from gradscope.store import Trace
+
+
+def bad() -> None:
+    import torch
+    from torch.autograd import Variable
+
+    weight = torch.ones(3, requires_grad=True)
+    x = Variable(torch.ones(3), volatile=True)  # cause: GS606
+    y = weight * x
+    assert y.requires_grad
+
+
+def good_no_grad() -> None:
+    import torch
+    from torch.autograd import Variable
+
+    weight = torch.ones(3, requires_grad=True)
+    with torch.no_grad():
+        y = weight * Variable(torch.ones(3))
+    assert not y.requires_grad
+
+
+@rule("GS606", name="volatile-removed", severity="warning", over=("GS402",))
+def volatile_removed(trace: Trace) -> Iterator[Finding]:
+    for path, text in trace.sources.items():
+        executed = {site.function.rpartition(".")[2] for site in trace.sites if site.path == path}
+        for span, function in _volatile(text):
+            if function not in executed:
+                continue
+            line, column, end_line, end_column = span
+            cause = Site(-1, path, line, column, end_line, end_column, function, "user")
+            yield Finding(
+                message="`volatile=True` has no effect: the graph of what is computed from it is kept",
+                cause=cause,
+                cause_label="ignored since torch 0.4",
+                subjects=_evaluations(trace, path, function),
+            )
+
+
+def _evaluations(trace: Trace, path: str, function: str) -> frozenset[object]:
+    """The module calls of this function, which GS402 would report for the same cause."""
+    return frozenset(
+        ("call", call.entry.location())
+        for call in calls(trace).all
+        if call.entry.path == path and call.entry.function.rpartition(".")[2] == function
+    )
+
+
+@lru_cache(maxsize=32)
+def _volatile(text: str) -> list[tuple[tuple[int, int, int, int], str]]:
+    """Every `Variable(…, volatile=True)` in a file's text, with the function it is in."""
+    if "volatile" not in text:
+        return []
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError):
+        return []
+    found: list[tuple[tuple[int, int, int, int], str]] = []
+    todo: list[tuple[ast.AST, str]] = [(tree, "<module>")]
+    while todo:
+        node, function = todo.pop()
+        if isinstance(node, ast.Call) and _is_volatile(node):
+            end = (node.end_lineno or node.lineno, (node.end_col_offset or node.col_offset) + 1)
+            found.append(((node.lineno, node.col_offset + 1, *end), function))
+        inside = node.name if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) else function
+        todo += [(child, inside) for child in ast.iter_child_nodes(node)]
+    return sorted(found)
+
+
+def _is_volatile(node: ast.Call) -> bool:
+    name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+    return name == "Variable" and any(
+        k.arg == "volatile" and isinstance(k.value, ast.Constant) and k.value.value is True for k in node.keywords
+    )

@@ -12,3 +12,7 @@ check:
 fix:
 	$(PYTHON) -m ruff check --fix .
 	$(PYTHON) -m ruff format .
+
+.PHONY: pictures
+pictures:
+	$(dir $(PYTHON))gradscope run --graph docs/img/detach.svg examples/detach_between_layers.py

@@ -18,8 +18,8 @@ def train_one_epoch():
 
 
 def evaluate():
-    with torch.no_grad():
-        return model(test).argmax(dim=1)  # effect: GS401
+    with torch.no_grad():  # effect: GS401
+        return model(test).argmax(dim=1)  # cause: GS401
 
 
 for _ in range(2):

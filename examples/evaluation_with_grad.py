@@ -15,6 +15,6 @@ for _ in range(2):
         nn.functional.cross_entropy(model(torch.randn(16, 64)), torch.randint(10, (16,))).backward()
         optimizer.step()
     model.eval()
-    scores = model(test)  # effect: GS402
+    scores = model(test)  # cause: GS402
     right = (scores.argmax(dim=1) == labels).sum().item()
     print("right:", right, "of 128, with a graph:", scores.grad_fn is not None)

@@ -224,6 +224,11 @@ class Names:
         above = file.parent.get(id(node))
         if isinstance(above, ast.Assign) and above.value is node:
             return _elements(above.targets[0]), False
+        if isinstance(above, ast.Tuple) and isinstance(node, ast.expr):  # a, b = f(), g()
+            outer = file.parent.get(id(above))
+            if isinstance(outer, ast.Assign) and outer.value is above:
+                targets = _elements(outer.targets[0])
+                return ([targets[above.elts.index(node)]] if len(targets) == len(above.elts) else []), False
         if isinstance(above, (ast.AnnAssign, ast.NamedExpr)) and above.value is node:
             return [ast.unparse(above.target)], False
         if isinstance(above, (ast.For, ast.comprehension)) and above.iter is node:

@@ -109,18 +109,12 @@ def run(program: Program) -> Outcome:
         return Outcome(_status(error))
     except BaseException as error:
         clean_exception(error)
-        if error.__traceback__ is not None and _ours(error.__traceback__):
-            error.__traceback__ = None  # raised before the first line: a SyntaxError
         _flush()
         sys.excepthook(type(error), error, error.__traceback__)
         return Outcome(1, error, isinstance(error, KeyboardInterrupt))
     finally:
         _flush()
     return Outcome(0)
-
-
-def _ours(traceback: types.TracebackType) -> bool:
-    return traceback.tb_frame.f_code.co_filename == __file__
 
 
 def _status(error: SystemExit) -> int:

@@ -13,6 +13,7 @@ from gradscope.model import Finding, GradscopeError
 from gradscope.store import Trace
 
 if TYPE_CHECKING:
+    from gradscope.check import Report
     from gradscope.graph import View
     from gradscope.session import Session
 
@@ -61,9 +62,13 @@ class Scope:
     @cached_property
     def findings(self) -> list[Finding]:
         """What the rules say, most severe first."""
-        from gradscope.check import check
+        return list(self._examined.findings)
 
-        return check(self.trace)
+    @cached_property
+    def _examined(self) -> Report:
+        from gradscope.check import examine
+
+        return examine(self.trace)
 
     @property
     def faults(self) -> list[str]:
@@ -78,10 +83,9 @@ class Scope:
 
     def report(self) -> str:
         """The findings as text."""
-        from gradscope.render import Report
         from gradscope.render.text import render
 
-        return render(Report(self.trace, self.findings, self.faults))
+        return render(self._examined)
 
     def save(self, path: str | Path) -> Path:
         """Copies the trace to `path`, which must not exist as anything but a trace."""

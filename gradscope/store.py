@@ -121,16 +121,16 @@ class TraceWriter:
                 Path(f"{path}{suffix}").unlink(missing_ok=True)
         self.db = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
         self.db.execute("PRAGMA busy_timeout=2000")
+        self.db.execute("PRAGMA synchronous=OFF")
+        # Before the WAL: so that the file itself says what it is from the first moment.
+        self.db.execute(f"PRAGMA application_id={APPLICATION_ID}")
+        self.db.execute(f"PRAGMA user_version={SCHEMA_VERSION}")
+        self.db.executescript("BEGIN;" + SCHEMA + "COMMIT;")
         try:
             self.db.execute("PRAGMA journal_mode=WAL").fetchone()
-            self.db.execute("PRAGMA synchronous=OFF")
-            self.db.execute(f"PRAGMA application_id={APPLICATION_ID}")
         except sqlite3.OperationalError:  # no shared memory here (some network disks)
             self.db.execute("PRAGMA locking_mode=EXCLUSIVE")
             self.db.execute("PRAGMA journal_mode=WAL").fetchone()
-            self.db.execute(f"PRAGMA application_id={APPLICATION_ID}")
-        self.db.execute(f"PRAGMA user_version={SCHEMA_VERSION}")
-        self.db.executescript("BEGIN;" + SCHEMA + "COMMIT;")
         self._rows: dict[str, list[tuple[Any, ...]]] = {name: [] for name in _COLUMNS}
         self._committed = time.monotonic()
 

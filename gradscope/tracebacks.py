@@ -39,10 +39,12 @@ def clean(traceback: TracebackType | None) -> TracebackType | None:
                 kept.pop()
             continue
         kept.append(entry)
+    if not kept:
+        return None
     for entry, following in zip(kept, [*kept[1:], None], strict=True):
         if entry.tb_next is not following:
             entry.tb_next = following
-    return kept[0] if kept else None
+    return kept[0]
 
 
 def clean_exception(error: BaseException | None) -> None:
@@ -55,7 +57,7 @@ def clean_exception(error: BaseException | None) -> None:
             continue
         seen.add(id(current))
         cleaned = clean(current.__traceback__)
-        if cleaned is not current.__traceback__ and cleaned is not None:
+        if cleaned is not current.__traceback__:
             current.__traceback__ = cleaned
         todo += [current.__cause__, current.__context__]
         todo += getattr(current, "exceptions", ())

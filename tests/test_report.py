@@ -83,7 +83,7 @@ def frame(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, source: str, **sites:
 
     use_rules(monkeypatch, made_up("GS101", check))
     text = rendered(examine(write_trace(tmp_path, source)), "full")
-    return text[text.index("-->") : text.index("  why:")].rstrip()
+    return text[text.index("-->") : text.index(" more:")].rstrip()
 
 
 def test_frame_over_several_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -120,7 +120,7 @@ def test_frame_of_one_span_that_is_cause_and_effect(tmp_path: Path, monkeypatch:
 
 
 def test_frame_underlines_cells_not_characters(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    shown = frame(tmp_path, monkeypatch, "\tf('損失'); g()\n", cause=(1, 10, 13))
+    shown = frame(tmp_path, monkeypatch, "\tf('損失'); g()\n", cause=(1, 11, 14))
     assert "1 |     f('損失'); g()\n  |" + " " * 16 + "^^^ cause" in shown
 
 

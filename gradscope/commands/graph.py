@@ -9,7 +9,7 @@ import click
 from gradscope.commands import printing
 from gradscope.graph import LEVELS, view
 from gradscope.places import last_trace
-from gradscope.render.picture import check_path, draw
+from gradscope.render.picture import check_target, draw
 from gradscope.store import Trace
 
 
@@ -28,7 +28,7 @@ def command(
         raise click.UsageError("--depth goes with --around NAME")
     source = trace or last_trace(Path.cwd())
     path = output if output is not None else Path(f"{source.stem}.svg")
-    check_path(path)
+    check_target(path)
     shown = view(Trace(source), level, step=step, around=around, depth=depth)
     draw(shown, path)
     with printing() as stdout:

@@ -131,9 +131,9 @@ def view(
     return shown
 
 
-def flow_of(trace: Trace, step: int | None = None) -> Flow:
-    """The flow of data and gradients that views are made from (step as in `view`)."""
-    return join(trace, select(trace, step).graphs)
+def flow_of(trace: Trace) -> Flow:
+    """The flow of data and gradients of the whole run, what no gradient passes included."""
+    return join(trace, select(trace, step=0).graphs, everything=True)
 
 
 @dataclass

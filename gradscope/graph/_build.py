@@ -95,8 +95,8 @@ class Builder:
         codes = [c for i in ops for c in self.codes.get(flow.ops[i].site.user.location(), ())]
         names = {name for v in outputs if (name := flow.name(v)) is not None}
         self.node(
-            self._id(key), kind, label, detail=detail, site=site, region=first.region, module=self._module(first.module),
-            shape=last.shape if last else None, dtype=last.dtype if last else None,
+            self._id(key), kind, label, detail=detail, site=site, region=first.region,
+            module=self._module(first.module), shape=last.shape if last else None, dtype=last.dtype if last else None,
             trainable=any(flow.values[v].requires_grad for v in outputs), cluster=self.boxes.cluster.get(key, ()),
             writes=list(dict.fromkeys(writes)), findings=list(dict.fromkeys(codes)), count=self._count(ops),
             cut=worst.reason if worst else None, severs=severs,
@@ -151,6 +151,7 @@ class Builder:
 
     def _count(self, ops: list[int]) -> int:
         """How often a box ran: as often as the rarest of its calls (others may be inner loops)."""
+        ops = [i for i in ops if self.flow.inputs[i]] or ops
         return min(Counter((self.flow.ops[i].site.id, self.flow.ops[i].name) for i in ops).values())
 
     # -- leaves --------------------------------------------------------------------
@@ -173,6 +174,12 @@ class Builder:
         for members in by_use.values():
             self._leaf(members)
 
+    def _trains(self, index: int) -> bool:
+        """requires_grad; a parameter that is frozen right after its initialisation has none."""
+        parameter = self.flow.parameter(index)
+        frozen = parameter is not None and not parameter.requires_grad and not parameter.passes
+        return self.flow.values[index].requires_grad and not frozen
+
     def _got(self, index: int) -> bool:
         parameter = self.flow.parameter(index)
         return index in self.flow.reached_leaves or bool(parameter and parameter.passes)
@@ -189,7 +196,7 @@ class Builder:
         label = joined_name(names) if names else self._unnamed(value)
         id = f"{kind}:{parameter.id if parameter else f'{flow.graph_of[first].id}:{value.index}'}"
         self.node(
-            id, kind, label, shape=value.shape, dtype=value.dtype, site=value.site, trainable=value.requires_grad,
+            id, kind, label, shape=value.shape, dtype=value.dtype, site=value.site, trainable=self._trains(first),
             got_gradient=self._got(first), count=len(members), severed=first in self.severed,
             numel=sum(_numel(flow.values[v]) for v in members), names=set(names),
             module=self._module(parameter.module if parameter else value.module),
@@ -232,7 +239,7 @@ class Builder:
                 if source is None or (source == target_id and (maker is None or self._same_round(maker, op))):
                     continue
                 shown = flow.values[value]
-                found.setdefault((source, target_id, shown.shape, shown.requires_grad), []).append(value)
+                found.setdefault((source, target_id, shown.shape, self._trains(value)), []).append(value)
                 if maker is not None and place_of[self.boxes.keys[maker]] >= place_of[target]:
                     loops.add((source, target_id))
         for (source, target_id, shape, grad), values in found.items():

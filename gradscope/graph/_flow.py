@@ -145,12 +145,12 @@ class Flow:
         return value
 
 
-def join(trace: Trace, graphs: list[int]) -> Flow:
-    """The stored graphs with these ids as one Flow. Of graphs that built no grad nodes
-    (data being prepared), only what modules made of the others' inputs is taken, where
-    there are others."""
+def join(trace: Trace, graphs: list[int], everything: bool = False) -> Flow:
+    """The stored graphs with these ids as one Flow. Unless `everything` is asked for, of
+    graphs that built no grad nodes (data being prepared) only what modules made of the
+    others' inputs is taken, where there are others."""
     flow = Flow(trace)
-    built = set(trace.graphs_with_nodes) & set(graphs)
+    built = set() if everything else set(trace.graphs_with_nodes) & set(graphs)
     wanted = _wanted(trace, graphs, built)
     shared: dict[int, int] = {}
     for id in graphs:
@@ -173,21 +173,49 @@ def join(trace: Trace, graphs: list[int]) -> Flow:
 
 
 def _wanted(trace: Trace, graphs: list[int], built: set[int]) -> dict[int, set[int]]:
-    """Per graph without grad nodes: its ops inside modules that later graphs depend on."""
+    """Per graph without grad nodes: its ops in and after modules or regions that later graphs
+    depend on; not what prepares the data."""
     found: dict[int, set[int]] = {}
     needed: dict[int, list[int]] = {}
     for id in reversed(graphs if built else []):
         graph = trace.graph(id)
         todo = needed.get(id, [])
+        shown = _shown(graph) if id not in built else set()
         ops = found.setdefault(id, set())
-        for value in todo:  # grows while it is walked
-            maker = graph.values[value].op if value < len(graph.values) else None
-            if maker is not None and maker not in ops and graph.ops[maker].module is not None:
+        for index in todo:  # grows while it is walked
+            maker = graph.values[index].op if index < len(graph.values) else None
+            if maker is not None and maker in shown and maker not in ops and not _initial(graph, index):
                 ops.add(maker)
                 todo.extend(graph.ops[maker].inputs)
         for value in graph.values:
-            if value.op is None and value.origin is not None and (id in built or value.index in todo):
+            known = value.op is None and value.origin is not None and value.parameter is None
+            if known and value.origin is not None and (id in built or value.index in todo):
                 needed.setdefault(value.origin[0], []).append(value.origin[1])
+    return found
+
+
+def _before(graph: Graph, index: int) -> int | None:
+    """The value that an in-place write turned into this one."""
+    maker = graph.values[index].op
+    op = graph.ops[maker] if maker is not None else None
+    return dict(zip(op.written, op.writes, strict=False)).get(index) if op is not None else None
+
+
+def _initial(graph: Graph, index: int) -> bool:
+    """Whether a value is a parameter after in-place writes (its initialisation)."""
+    before = _before(graph, index)
+    while before is not None and before != index:
+        index, before = before, _before(graph, before)
+    return graph.values[index].parameter is not None
+
+
+def _shown(graph: Graph) -> set[int | None]:
+    """Ops in a module or a region, and what is computed from their results."""
+    found: set[int | None] = set()
+    for op in graph.ops:
+        inside = op.module is not None or op.region is not None
+        if inside or any(graph.values[v].op in found for v in op.inputs if graph.values[v].op is not None):
+            found.add(op.index)
     return found
 
 
@@ -195,7 +223,12 @@ def _join_values(flow: Flow, graph: Graph, ops: dict[int, int], shared: dict[int
     for value in graph.values:
         at = None
         if value.op is None and value.origin is not None and value.origin[0] != graph.id:
-            at = flow.joined.get(value.origin)
+            source = flow.trace.graph(value.origin[0])
+            if value.parameter is None or _before(source, value.origin[1]) is None:
+                at = flow.joined.get(value.origin)
+        elif value.op is not None and value.op not in ops:
+            before = _before(graph, value.index)  # a write that is left out makes no new value
+            at = flow.joined.get((graph.id, before)) if before is not None else None
         if at is None and value.op is None and value.parameter is not None:
             at = shared.get(value.parameter)
         if at is None:

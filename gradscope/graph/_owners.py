@@ -33,19 +33,19 @@ def groups_of(flow: Flow) -> list[list[int]]:
     tokens: list[Hashable] = []
     for index, op in enumerate(flow.ops):
         state = tuple(_state(flow, v) for v in flow.inputs[index])
+        nodes = tuple(flow.nodes[flow.joined_nodes[op.graph, n]].name for n in op.nodes)
         made = tuple((flow.values[v].shape, flow.values[v].requires_grad) for v in flow.outputs[index])
-        tokens.append((op.site.id, op.name, op.cut, op.region, signatures.get(op.module), state, made))
+        tokens.append((op.site.id, op.name, op.cut, op.region, signatures.get(op.module), state, made, nodes))
     return fold(tokens)
 
 
 def _state(flow: Flow, value: int) -> Hashable:
-    """What must agree for two ops to be drawn as one: only leaves have a state of their own."""
-    shown = flow.values[value]
-    if shown.op is not None:
-        return shown.requires_grad
+    """What must agree for two ops to be drawn as one: only parameters have a state of their own."""
     parameter = flow.parameter(value)
-    got = bool(parameter and parameter.passes) or value in flow.reached_leaves
-    return shown.requires_grad, shown.shape if parameter else None, got
+    if parameter is None:
+        return None
+    got = bool(parameter.passes) or value in flow.reached_leaves
+    return flow.values[value].requires_grad, parameter.shape, got
 
 
 def _signatures(flow: Flow) -> dict[int | None, str]:

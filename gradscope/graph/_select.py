@@ -50,7 +50,7 @@ def select(trace: Trace, step: int | None = None) -> Selection:
     step=0 means all graphs of the run."""
     steps, tail = _steps(trace)
     if step is not None and step != 0:
-        return _chosen(steps, step)
+        return _chosen(trace, steps, step)
     if step is None and steps:
         busy = {e.segment for e in trace.of("backward") if e.graph >= 0}
         busy |= {e.segment for e in trace.of("error") if not e.data.get("caught")}
@@ -59,19 +59,28 @@ def select(trace: Trace, step: int | None = None) -> Selection:
             return Selection(after.graphs, [], "after the last step")
         for found in reversed(steps):
             if found.graphs:
-                return Selection(found.graphs, [], f"step {found.last}")
+                return _first_like(trace, steps, found, found.last)
     graphs = list(dict.fromkeys(s.graph for s in trace.segments if s.graph is not None))
     return _within_size(trace, graphs)
 
 
-def _chosen(steps: list[_Step], step: int) -> Selection:
+def _first_like(trace: Trace, steps: list[_Step], wanted: _Step, step: int) -> Selection:
+    """The first step with the same grad graphs: a graph is stored once, so where its inputs
+    came from is known for the step that built it first."""
+    built = set(trace.graphs_with_nodes)
+    same = [g for g in wanted.graphs if g in built]
+    first = next((s for s in steps if same and [g for g in s.graphs if g in built] == same), wanted)
+    return Selection(first.graphs, [], f"step {step}")
+
+
+def _chosen(trace: Trace, steps: list[_Step], step: int) -> Selection:
     total = steps[-1].last if steps else 0
     if not 1 <= step <= total:
         known = f"it has steps 1 to {total}" if total else "no optimizer stepped in it"
         raise GradscopeError(f"the run has no step {step}: {known}")
     at = next(i for i, s in enumerate(steps) if s.first <= step <= s.last)
-    if graphs := steps[at].graphs:
-        return Selection(graphs, [], f"step {step}")
+    if steps[at].graphs:
+        return _first_like(trace, steps, steps[at], step)
     for other in [*reversed(steps[:at]), *steps[at + 1 :]]:
         if other.graphs:
             note = f"step {step} was not captured in full: showing step {other.last}"

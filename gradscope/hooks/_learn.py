@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from gradscope.hooks._torch import sequence_of, name_of
+from gradscope.hooks._torch import grad_fn_of, name_of, sequence_of
 
 # Kinds of edge targets: (kind, a, b, input_nr)
 INTERNAL, INPUT, EARLIER, OUTSIDE, LEAF = range(5)
@@ -61,7 +61,7 @@ def walk(
     order: list[Any] = []
     outputs = []
     for tensor in new:
-        node = tensor.grad_fn
+        node = grad_fn_of(tensor)
         if node is None:
             outputs.append(-1)
             continue

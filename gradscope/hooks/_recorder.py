@@ -22,7 +22,8 @@ from gradscope.hooks._ledger import LeafRecord, Ledger
 from gradscope.hooks._modules import ModuleTable
 from gradscope.hooks._segments import External, Row, Segment, SegmentStore, freeze
 from gradscope.hooks._sites import SiteTree
-from gradscope.hooks._torch import sequence_number, sequence_of, name_of
+from gradscope.hooks._torch import grad_fn_of, name_of, sequence_number, sequence_of
+from gradscope.hooks._torch import is_leaf as leafness
 from gradscope.hooks._values import Live, LiveTable, Metas, find_tensors, is_tensor_type
 from gradscope.store import TraceWriter
 
@@ -111,13 +112,14 @@ class Recorder:
         """Makes a tensor from outside the segment one of its values."""
         segment = self.segment
         requires_grad = t.requires_grad
-        is_leaf = t.is_leaf
+        is_leaf = leafness(t)
         origin = (entry.serial, entry.index) if entry.serial >= 0 else None
         entry.site = entry.site or site
         kind, node_name, parameter, module = "input", None, None, None
         if requires_grad and not is_leaf:
             kind = "carried"
-            node_name = name_of(t.grad_fn)
+            grad_fn = grad_fn_of(t)
+            node_name = name_of(grad_fn) if grad_fn is not None else "unknown"
         elif requires_grad or type(t) is torch.nn.Parameter:
             if entry.leaf is None:
                 entry.leaf = self.ledger.leaf(t, entry.site, entry.root)
@@ -174,17 +176,22 @@ class Recorder:
             segment = self.segment
         if name in FACTORIES:
             tensors = []
-        entries = [self.value(t, site) for t in tensors]
         structs = self.metas.structs
+        live = self.live
+        serial = segment.serial
+        entries: list[Live] = []
+        for t in tensors:
+            entry = live.get(id(t))
+            if entry is not None and entry.serial == serial and entry.ref() is t:
+                entries.append(entry)
+            else:
+                entries.append(self.value(t, site))
         metas = []
         known: list[Live | None] = []
         for t in outs:
-            entry = self.live.get(id(t))
-            if entry is not None and entry.ref() is t:
-                known.append(entry)
-            else:
-                known.append(None)
-            metas.append(self.metas.of(t, not t.requires_grad or (not made and t.is_leaf)))
+            entry = live.get(id(t))
+            known.append(entry if entry is not None and entry.ref() is t else None)
+            metas.append(self.metas.of(t, not t.requires_grad or (not made and leafness(t))))
         key = (
             site, name, self.region, made,
             tuple([structs[e.meta] for e in entries]), tuple([structs[m] for m in metas]),
@@ -196,7 +203,7 @@ class Recorder:
         template = self.templates[template_id]
         if made:
             segment.nodes = True
-        return self._note(template_id, template, site, first, tensors, entries, outs, known, metas)
+        return self._note(template_id, template, site, first, tensors, entries, outs, known, metas, hash(key))
 
     def _note(
         self,
@@ -209,6 +216,7 @@ class Recorder:
         outs: list[Any],
         known: list[Live | None],
         metas: list[int],
+        key: int,
     ) -> Row:
         segment = self.segment
         index = len(segment.ops)
@@ -216,7 +224,7 @@ class Recorder:
         written = []
         for position in template.writes:
             entry = entries[position]
-            entry.meta = self.metas.of(tensors[position], tensors[position].is_leaf)
+            entry.meta = self.metas.of(tensors[position], leafness(tensors[position]))
             entry.index = segment.new_value(entry.meta, index, entry.root)
             entry.serial = segment.serial
             written.append(entry.index)
@@ -229,23 +237,17 @@ class Recorder:
                     self._enter(entry, t, site)
                 indices.append(entry.index)
                 continue
-            entry = self.live.make(t)
-            entry.serial = segment.serial
-            entry.meta = meta
-            entry.site = site
+            entry = self.live[id(t)] = Live(t, segment.serial, meta, site)
             if place < len(template.alias) and (source := template.alias[place]) is not None:
                 entry.root = entries[source[0]].root
                 entry.hidden = source[1] or entries[source[0]].hidden
             entry.index = segment.new_value(meta, index, entry.root)
             indices.append(entry.index)
             place += 1
-        row = Row(
-            template_id, site, self.modules.current, self.region, ins, tuple(indices), tuple(written), first
-        )
+        row = Row(template_id, site, self.modules.current, self.region, ins, tuple(indices), tuple(written), first)
         segment.ops.append(row)
-        segment.hash = hash(
-            (segment.hash, template_id, site, row.module, row.region, ins, row.outs, tuple([self.metas.structs[m] for m in metas]))
-        )
+        # The template stands for the kinds of inputs and outputs too.
+        segment.hash = hash((segment.hash, key, template_id, row.module, ins, row.outs))
         if self.consumed is not None:
             self.consumed(entries, index)
         if segment.carried and self.on_carried is not None:
@@ -387,10 +389,10 @@ class Recorder:
                 sources.by_number.setdefault(number, i)
             elif i in writes:
                 continue
-            elif t.is_leaf:
+            elif leafness(t):
                 sources.leaves.setdefault(id(t), i)
-            elif t.grad_fn is not None:
-                sources.by_number.setdefault(sequence_of(t.grad_fn), i)
+            elif (grad_fn := grad_fn_of(t)) is not None:
+                sources.by_number.setdefault(sequence_of(grad_fn), i)
         return sources
 
     def _number_of(self, value: int) -> int | None:
@@ -439,7 +441,7 @@ class Recorder:
         elif segment.nodes:
             for t in tensors:
                 entry = self.live.get(id(t))
-                if entry is not None and entry.serial == segment.serial and t.requires_grad and not t.is_leaf:
+                if entry is not None and entry.serial == segment.serial and t.requires_grad and not leafness(t):
                     return
         self.end_segment(False)
 

@@ -43,3 +43,20 @@ def sequence_of(node: Any) -> int:
 def name_of(node: Any) -> str:
     """The grad_fn's name as its repr shows it: "MulBackward0", "AccumulateGrad"."""
     return str(node.name()).rpartition("::")[2]
+
+
+def grad_fn_of(t: Any) -> Any:
+    """The tensor's grad_fn; None also where torch refuses to say (a view made without
+    gradients whose base was written to since)."""
+    try:
+        return t.grad_fn
+    except RuntimeError:
+        return None
+
+
+def is_leaf(t: Any) -> bool:
+    """`t.is_leaf`, False where torch refuses to say."""
+    try:
+        return bool(t.is_leaf)
+    except RuntimeError:
+        return False

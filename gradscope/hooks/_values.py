@@ -76,12 +76,12 @@ class Live:
 
     __slots__ = ("hidden", "index", "leaf", "meta", "module", "ref", "root", "serial", "site")
 
-    def __init__(self, t: Any):
+    def __init__(self, t: Any, serial: int = -1, meta: int = -1, site: int = 0):
         self.ref = weakref.ref(t)
         self.index = -1  # value index in segment `serial`
-        self.serial = -1
-        self.meta = -1
-        self.site = 0  # where it was made or first seen
+        self.serial = serial
+        self.meta = meta
+        self.site = site  # where it was made or first seen
         self.leaf: Any = None  # LeafRecord of a leaf that requires grad
         self.module = -1  # owner of a buffer
         self.root = id(self)  # names the memory: views and aliases share it

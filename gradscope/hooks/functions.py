@@ -58,7 +58,7 @@ class FunctionMode(TorchFunctionMode):
             handler = self.hook.classify(func)
         if handler is False:
             return func(*args, **kwargs) if kwargs else func(*args)
-        if handler is not True and handler is not None and not isinstance(handler, str):
+        if type(handler) is not str:
             return handler(func, types, args, kwargs or {}, sys._getframe(1))
         first = sequence_number()
         watch = self.hook.before_write

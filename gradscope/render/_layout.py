@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import shutil
 import subprocess
@@ -82,4 +83,4 @@ def _fitting_dpi(svg: bytes) -> float:
     if size is None:
         return 96.0
     width, height = (max(float(n), 1.0) / 72 for n in size.groups())
-    return max(min(BEST_DPI, (MAX_PIXELS / (width * height)) ** 0.5, MAX_SIDE / max(width, height)), 1.0)
+    return max(min(BEST_DPI, math.sqrt(MAX_PIXELS / (width * height)), MAX_SIDE / max(width, height)), 1.0)

@@ -38,7 +38,7 @@ def draw(view: View, path: Path) -> Path:
 
     Raises GradscopeError for another suffix, a missing folder, or without a layout engine.
     """
-    kind = check_path(path)
+    kind = check_target(path)
     content = dot_text(view).encode() if kind == "dot" else lay_out(dot_text(view), kind)
     try:
         handle, name = tempfile.mkstemp(dir=path.absolute().parent, prefix=f".{path.stem}-", suffix=path.suffix)
@@ -58,7 +58,7 @@ def draw(view: View, path: Path) -> Path:
     return path
 
 
-def check_path(path: Path) -> str:
+def check_target(path: Path) -> str:
     """The kind of picture for `path`, before any work is done. Raises GradscopeError."""
     kind = path.suffix.lower().removeprefix(".")
     if kind not in KINDS:
@@ -147,14 +147,11 @@ class _Drawing:
 
     def _node(self, parent: Any, box: str, data: dict[str, Any], rows: list[dict[str, Any]]) -> None:
         look = style.look_of(data)
-        lines = self._lines(data, look)
-        if data["kind"] in ("parameter", "buffer", "input"):
-            lines = _label([], _rows([data]))
-        else:
-            lines = _label(lines, _rows(rows))
+        leaf = data["kind"] in ("parameter", "buffer", "input")
+        label = _label([], _rows([data])) if leaf else _label(self._lines(data, look), _rows(rows))
         for row in rows:
             self.used.add(style.look_of(row))
-        self._box(parent, box, look, lines, _tooltip(data), flagged=bool(data["findings"]))
+        self._box(parent, box, look, label, _tooltip(data), flagged=bool(data["findings"]))
 
     def _lines(self, data: dict[str, Any], look: str) -> list[str]:
         ink = style.LOOKS[look].text
@@ -241,9 +238,10 @@ class _Drawing:
         self.dot.edge(tail, head, dir="none", style="dotted", color="#d0a24c", constraint="false", tooltip="grad_fn")
 
     def _alias_edge(self, tail: str, head: str, data: dict[str, Any], _: str) -> None:
+        whose = f" as {escape.one_line(data['label'])}" if data["label"] else ""
         self.dot.edge(
-            tail, head, label=_attr(f" same memory as {escape.one_line(data['label'])} " if data["label"] else " same memory "),
-            style="dashed", color="#d9822b", fontcolor="#a85d12", constraint="false", arrowhead="odiamond",
+            tail, head, label=_attr(f"\u00a0same memory{whose} "), style="dashed", color="#d9822b", fontcolor="#a85d12",
+            constraint="false", arrowhead="odiamond",
             tooltip="the write changes this value too",
         )  # fmt: skip
 
@@ -323,7 +321,8 @@ def _module_look(title: str) -> dict[str, str]:
 
 def _region_look(region: Region) -> dict[str, str]:
     site = region.site.user
-    where = f"{Path(site.path).name}:{site.line}" + (f"–{region.end_line}" if (region.end_line or 0) > site.line else "")
+    last = max(region.end_line or 0, site.end_line)
+    where = f"{Path(site.path).name}:{site.line}" + (f"–{last}" if last > site.line else "")
     title = _REGION_TITLES.get(region.kind, region.kind)
     label = f"<B>{_small(escape.html(title), style.REGION)}</B>&#160;&#160;{_small(escape.html(where), style.MUTED)}"
     return {
@@ -357,7 +356,8 @@ def _rows(data: Iterable[dict[str, Any]]) -> list[str]:
             facts.append("frozen")
         if leaf["kind"] == "input" and leaf["trainable"]:
             facts.append("requires grad")
-        rows.append(f'<FONT COLOR="{look.text}"><B>{name}</B></FONT>&#160;&#160;{_small("&#160; ".join(facts), style.MUTED)}')
+        told = _small("&#160; ".join(facts), style.MUTED)
+        rows.append(f'<FONT COLOR="{look.text}"><B>{name}</B></FONT>&#160;&#160;{told}')
     if len(shown) > MAX_ROWS:
         rows.append(_small(f"and {len(shown) - MAX_ROWS} more", style.MUTED))
     return rows

@@ -135,13 +135,10 @@ def _summary_rows(report: Report, width: int) -> Iterator[Text]:
         f"`# gradscope: ignore` at {path}:{line} silences nothing" for path, line in report.unused_ignores
     ]
     yield from field_rows("note", unused[:5], width)
-    yield Text.assemble(("found: ", "bold"), _counts(report))
-    yield Text.assemble(("  run: ", "bold"), _run(report))
-    yield Text.assemble((" cost: ", "bold"), _cost(report))
-    lead = " next: "
-    for command in _next(report):
-        yield Text.assemble((lead, "bold"), (command, "cyan"))
-        lead = " " * len(lead)
+    yield Text.assemble(("found: ", f"bold {GUTTER_STYLE}"), _counts(report))
+    yield from field_rows("run", [_run(report)], width)
+    yield from field_rows("cost", [_cost(report)], width)
+    yield from field_rows("next", _next(report), width)
 
 
 def _counts(report: Report) -> Text:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from weakref import WeakKeyDictionary
@@ -33,7 +34,9 @@ class Calls:
     def __init__(self, trace: Trace):
         self.trace = trace
         self.paths: Paths = paths(trace)
-        self.all = [self._call(event) for event in trace.of("call") if event.graph is not None and event.graph >= 0]
+        self.all = [
+            self._call(event) for event in trace.of("call") if event.graph is not None and event.graph >= 0
+        ]
 
     def _call(self, event: Event) -> Call:
         outputs = self.outputs(event)
@@ -41,7 +44,9 @@ class Calls:
         graph = known.graph(event.graph)
         reached = known.reached
         trains = any(
-            (event.graph, graph.values[i].node) in reached.nodes for _, i in outputs if graph.values[i].node is not None
+            (event.graph, graph.values[i].node) in reached.nodes
+            for _, i in outputs
+            if graph.values[i].node is not None
         )
         used = trains or any(key in known.used.order for key in outputs)
         return Call(event, event.site.user, trains, used)
@@ -85,7 +90,7 @@ class Calls:
         return f"`{module.name or module.cls}`"
 
     def layers(self, ids: list[int]) -> str:
-        """"2 Dropout and 1 BatchNorm2d"."""
+        """ "2 Dropout and 1 BatchNorm2d"."""
         counts: dict[str, int] = {}
         for number in ids:
             module = self.trace.modules.get(number)
@@ -100,21 +105,44 @@ class Calls:
     # -- what happens to a call's result ------------------------------------------------
 
     def consumed(self, event: Event) -> bool:
-        """Whether the program looks at the numbers: a metric, a loss, a comparison, `item()`."""
-        graph = self.paths.graph(event.graph)
-        todo = [i for _, i in self.outputs(event)]
+        """Whether the program computes with the result: a metric, a loss, a comparison."""
+        return any(op.name not in VIEWS or op.cut in EXITS for op in self._readers(event))
+
+    def judged(self, event: Event) -> bool:
+        """Whether the program takes numbers or decisions out of the result, as a metric does."""
+        return any(op.cut in EXITS or self._decides(op) for op in self._readers(event))
+
+    def _decides(self, op: Op) -> bool:
+        values = self.paths.graph(op.graph).values
+        kinds = [values[i].dtype for i in op.outputs]
+        return bool(kinds) and not any(kind.startswith(("float", "bfloat", "complex")) for kind in kinds)
+
+    def _readers(self, event: Event) -> Iterator[Op]:
+        """The ops that the result of a call flows into, also in later segments."""
+        todo = self.outputs(event)
         seen = set(todo)
         while todo:
-            for op in graph.consumers.get(todo.pop(), ()):
-                if op.index <= event.position:
+            key = todo.pop()
+            following = list(self._carried_on.get(key, ()))
+            for op in self.paths.graph(key[0]).consumers.get(key[1], ()):
+                if key[0] == event.graph and op.index <= event.position:
                     continue
-                if op.name not in VIEWS or op.cut in EXITS:
-                    return True
-                for following in op.outputs:
-                    if following not in seen:
-                        seen.add(following)
-                        todo.append(following)
-        return False
+                yield op
+                following += [(key[0], i) for i in op.outputs]
+            for key in following:
+                if key not in seen:
+                    seen.add(key)
+                    todo.append(key)
+
+    @cached_property
+    def _carried_on(self) -> dict[Key, list[Key]]:
+        """Value → itself as it entered other graphs."""
+        found: dict[Key, list[Key]] = {}
+        for number in self.paths.graph_ids:
+            for value in self.paths.graph(number).values:
+                if value.origin is not None and value.kind != "parameter":
+                    found.setdefault(value.origin, []).append((number, value.index))
+        return found
 
     def feeds_another(self, event: Event) -> bool:
         """Whether another module's outermost call takes the result (a generator's does)."""
@@ -145,7 +173,8 @@ class Calls:
         return {
             p.id
             for p in known.parameters.values()
-            if p.requires_grad and (p.steps or (known.has_gradient(p) and (known.stepped(p) or p.updates or p.changed)))
+            if p.requires_grad
+            and (p.steps or (known.has_gradient(p) and (known.stepped(p) or p.updates or p.changed)))
         }
 
     def first_op(self, event: Event) -> Op | None:

@@ -7,12 +7,12 @@ lost. Both are found once per trace, without recursion, from all backward passes
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from weakref import WeakKeyDictionary
 
-from gradscope.model import Event, Graph, Op, Parameter, Site
+from gradscope.model import Event, Graph, Op, Parameter
 from gradscope.store import Trace
 
 Key = tuple[int, int]  # (graph id, index of a value or a node)
@@ -50,10 +50,15 @@ class Paths:
         self._load = trace.graph
         self.parameters = {p.id: p for p in trace.parameters}
         self.backwards = [e for e in trace.of("backward") if e.graph is not None and e.graph >= 0]
+        self._set = [e for e in trace.of("requires_grad") if e.graph >= 0]
+        self._updates = trace.of("update")
         self.passes = sum(e.count for e in trace.of("backward"))
         self.stepping = {number for number, optimizer in trace.optimizers.items() if optimizer.steps}
-        self.stepping |= {e.data["optimizer"] for e in trace.of("step") if e.data.get("optimizer") is not None}
+        self.stepping |= {
+            e.data["optimizer"] for e in trace.of("step") if e.data.get("optimizer") is not None
+        }
         self.first_pass = min((e.segment for e in trace.of("backward")), default=None)
+        self.graph_ids = sorted({s.graph for s in trace.segments if s.graph is not None})
         self._segments = [(s.index, s.graph) for s in trace.segments if s.graph is not None]
 
     def graph(self, id: int) -> Graph:
@@ -72,7 +77,9 @@ class Paths:
         if value.op is not None:
             op = graph.ops[value.op]
             if value.index in op.written and value.is_leaf and value.requires_grad:
-                return [(graph.id, old) for old, new in zip(op.writes, op.written, strict=False) if new == key[1]], op
+                return [
+                    (graph.id, old) for old, new in zip(op.writes, op.written, strict=False) if new == key[1]
+                ], op
             return [(graph.id, i) for i in dict.fromkeys((*op.inputs, *op.writes))], op
         if value.kind != "parameter" and value.origin is not None:
             origin = value.origin
@@ -235,7 +242,8 @@ class Paths:
 
     def has_gradient(self, parameter: Parameter) -> bool:
         """Whether a gradient was ever computed for it."""
-        return bool(parameter.passes) or parameter.grad not in ("none",) or parameter.id in self._asked
+        held = parameter.passes or parameter.steps or parameter.grad != "none"
+        return bool(held) or parameter.id in self._asked
 
     @cached_property
     def _asked(self) -> set[int]:
@@ -248,16 +256,40 @@ class Paths:
                     found.add(parameter.id)
         return found
 
+    def _memory(self, graph: int, value: int) -> int:
+        """The first value whose memory this one shares (`p` for `p.data`)."""
+        values = self.graph(graph).values
+        for _ in range(len(values)):
+            base = values[value].alias_of
+            if base is None:
+                op = self.graph(graph).ops[made] if (made := values[value].op) is not None else None
+                if op is None or value not in op.written:
+                    break
+                base = op.writes[op.written.index(value)]
+            value = base
+        return value
+
+    @cached_property
+    def frozen(self) -> set[int]:
+        """Parameters that the program made not to require a gradient, and left so."""
+        found: set[int] = set()
+        for event in self._set:
+            parameter = self.parameter_of((event.graph, event.data["value"]))
+            if parameter is not None:
+                (found.discard if event.data.get("to") else found.add)(parameter.id)
+        return found
+
     @cached_property
     def written_later(self) -> set[int]:
         """Parameters that the program's own code writes after training began (averages, targets)."""
         found: set[int] = set()
         if self.first_pass is None:
             return found
+        found |= {e.data["parameter"] for e in self._updates if e.segment >= self.first_pass}
         for number in {graph for index, graph in self._segments if index >= self.first_pass}:
             for op in self.graph(number).ops:
                 for value in op.writes:
-                    parameter = self.parameter_of((number, value))
+                    parameter = self.parameter_of((number, self._memory(number, value)))
                     if parameter is not None:
                         found.add(parameter.id)
         return found
@@ -265,7 +297,11 @@ class Paths:
     def expected(self) -> list[Parameter]:
         """Parameters that should train and never got a gradient: those of an optimizer that
         steps, or without any optimizer those of a module of which others got one."""
-        silent = [p for p in self.parameters.values() if p.requires_grad and not self.has_gradient(p)]
+        silent = [
+            p
+            for p in self.parameters.values()
+            if p.requires_grad and p.id not in self.frozen and not self.has_gradient(p)
+        ]
         if self.stepping:
             return [p for p in silent if self.stepped(p)]
         return [p for p in silent if p.registered]
@@ -280,110 +316,6 @@ def paths(trace: Trace) -> Paths:
     if found is None:
         found = _known[trace] = Paths(trace)
     return found
-
-
-# -- cuts ------------------------------------------------------------------------------
-
-
-@dataclass
-class Cut:
-    """A place where the gradient of `parameters` is lost on the way to a loss."""
-
-    op: Op
-    kind: str  # as Op.cut; "leaf": the result was made a new leaf
-    site: Site  # the user's line
-    region: int | None
-    parameters: list[Parameter]
-    loss: Event | None
-    output: Key
-
-
-def cuts(trace: Trace) -> list[Cut]:
-    """Every place where the gradient of an expected parameter is lost, in program order."""
-    known = paths(trace)
-    groups: dict[object, Cut] = {}
-    for parameter in known.expected():
-        for key in known.feeding.get(parameter.id, ()):
-            found = _first_cut(known, key)
-            if found is None:
-                continue
-            op, output = found
-            kind = op.cut or "leaf"
-            region = op.region if kind in ("no_grad", "inference_mode") else None
-            group = ("region", region) if region is not None else (kind, op.site.user.location())
-            cut = groups.get(group)
-            if cut is None:
-                loss = known.loss_of(output)
-                groups[group] = Cut(op, kind, _cut_site(trace, op, region), region, [parameter], loss, output)
-            else:
-                cut.parameters.append(parameter)
-            break
-    return list(groups.values())
-
-
-def _cut_site(trace: Trace, op: Op, region: int | None) -> Site:
-    where = trace.regions.get(region) if region is not None else None
-    return where.site.user if where is not None else op.site.user
-
-
-def _first_cut(known: Paths, key: Key) -> tuple[Op, Key] | None:
-    """The first op on the way from a parameter's value to a loss that passes no gradient."""
-    if not known.graph(key[0]).values[key[1]].requires_grad:
-        return None
-    seen = {key}
-    todo = deque(seen)
-    while todo:
-        current = todo.popleft()
-        for target, op in known.used.feeds.get(current, ()):
-            value = known.graph(target[0]).values[target[1]]
-            if op is not None and target[1] not in op.written and (value.is_leaf or not value.requires_grad):
-                return op, target
-            if op is not None and not value.requires_grad:
-                return op, target
-            if target not in seen:
-                seen.add(target)
-                todo.append(target)
-    return None
-
-
-def nearest_cuts(known: Paths, root: Key) -> Iterator[tuple[Op, Key]]:
-    """Ops on the way back from `root` (which has no graph) that lost the gradient, nearest first."""
-    seen = {root}
-    todo = deque(seen)
-    while todo:
-        key = todo.popleft()
-        sources, op = known.sources(key)
-        lost = [s for s in sources if known.graph(s[0]).values[s[1]].requires_grad]
-        kept = op is not None and op.cut is None and key[1] in op.written  # the same leaf, filled
-        if op is not None and lost and not kept:
-            yield op, key
-            continue
-        for source in sources:
-            if source not in seen:
-                seen.add(source)
-                todo.append(source)
-
-
-WORDS = {
-    "detach": "`detach()`",
-    "data": "`.data`",
-    "no_grad": "`torch.no_grad()`",
-    "inference_mode": "`torch.inference_mode()`",
-    "set_grad_enabled": "`torch.set_grad_enabled(False)`",
-    "numpy": "`numpy()`",
-    "item": "`item()`",
-    "tolist": "`tolist()`",
-    "rewrap": "a new tensor made of its numbers",
-    "leaf": "a new leaf",
-    "custom": "a custom `autograd.Function`",
-}
-
-
-def cut_words(op: Op, kind: str) -> str:
-    """How a sentence names the cut."""
-    if kind == "nondifferentiable":
-        return f"`{op.name.strip('_') or op.name}`, which has no gradient"
-    return WORDS.get(kind, f"`{op.name}`")
 
 
 def passes(count: int) -> str:

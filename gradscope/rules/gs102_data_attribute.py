@@ -29,7 +29,8 @@ from gradscope.rules._common import (
     source,
     written_while_training,
 )
-from gradscope.rules._paths import Cut, cuts, paths
+from gradscope.rules._cuts import Cut, cuts
+from gradscope.rules._paths import paths
 from gradscope.store import Trace
 
 

@@ -16,7 +16,8 @@ from collections.abc import Iterator
 from gradscope.model import Finding
 from gradscope.rules import rule
 from gradscope.rules._common import code, parameter_names, parameter_subjects
-from gradscope.rules._paths import Cut, cut_words, cuts, passes, paths
+from gradscope.rules._cuts import Cut, cut_words, cuts
+from gradscope.rules._paths import passes, paths
 from gradscope.store import Trace
 
 
@@ -169,7 +170,9 @@ def _severity(trace: Trace, cut: Cut) -> str | None:
     if known.stepping:
         return "error"
     mine = {_root(trace, p.module) for p in cut.parameters}
-    trained = {_root(trace, p.module) for p in known.parameters.values() if p.registered and known.has_gradient(p)}
+    trained = {
+        _root(trace, p.module) for p in known.parameters.values() if p.registered and known.has_gradient(p)
+    }
     return "error" if mine & trained else "note"
 
 

@@ -17,6 +17,7 @@ from functools import lru_cache
 from gradscope.model import Finding, Parameter, Site
 from gradscope.rules import rule
 from gradscope.rules._common import parameter_names, parameter_subjects, user
+from gradscope.rules._cuts import cuts
 from gradscope.rules._paths import Paths, passes, paths
 from gradscope.store import Trace
 
@@ -90,14 +91,22 @@ def unused_parameter(trace: Trace) -> Iterator[Finding]:
     known = paths(trace)
     program = trace.program
     ended = program.get("exception") is None
-    if not known.stepping or not known.roots or known.passes < (1 if ended else 2) or not known.reached.complete:
+    if (
+        not known.stepping
+        or not known.roots
+        or known.passes < (1 if ended else 2)
+        or not known.reached.complete
+    ):
         return
     if any(event.data.get("unlooked") and event.data.get("roots") for event in known.backwards):
         return
+    lost = {p.id for cut in cuts(trace) for p in cut.parameters}  # GS301's, GS304's and GS305's
     groups: dict[tuple[Site | None, str], list[Parameter]] = {}
     for parameter in known.expected():
-        if parameter.id not in known.feeding:
-            groups.setdefault((_made(trace, parameter), _severity(trace, known, parameter)), []).append(parameter)
+        if parameter.id not in known.feeding and parameter.id not in lost:
+            groups.setdefault((_made(trace, parameter), _severity(trace, known, parameter)), []).append(
+                parameter
+            )
     effect = max(known.backwards, key=lambda event: event.count).site.user
     for (made, severity), parameters in groups.items():
         ids = [p.id for p in parameters]
@@ -130,8 +139,8 @@ def _alternative(trace: Trace, known: Paths, parameter: Parameter) -> bool:
     while module is not None and module.parent is not None:
         holder = trace.modules[module.parent]
         if holder.cls in ("ModuleList", "ModuleDict"):
-            alike = {m.id for m in trace.modules.values() if m.parent == holder.id and m.cls == module.cls} - {module.id}
-            prefixes = tuple(f"{trace.modules[other].path}." for other in alike)
+            alike = [m for m in trace.modules.values() if m.parent == holder.id and m.cls == module.cls]
+            prefixes = tuple(f"{m.path}." for m in alike if m.id != module.id)
             for other in known.parameters.values():
                 owner = trace.modules.get(other.module) if other.module is not None else None
                 if owner and owner.root == module.root and f"{owner.path}.".startswith(prefixes or ("\0",)):
@@ -168,10 +177,15 @@ def _assignments(text: str) -> dict[tuple[str, str], tuple[int, int, int, int]]:
         if not isinstance(cls, ast.ClassDef):
             continue
         for node in ast.walk(cls):
-            targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
-            for target in targets:
-                if isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name) and target.value.id == "self":
-                    assert isinstance(node, (ast.Assign, ast.AnnAssign))
-                    span = (node.lineno, node.col_offset + 1, node.end_lineno or node.lineno, (node.end_col_offset or 0) + 1)
+            if not isinstance(node, (ast.Assign, ast.AnnAssign)):
+                continue
+            span = (
+                node.lineno,
+                node.col_offset + 1,
+                node.end_lineno or node.lineno,
+                (node.end_col_offset or 0) + 1,
+            )
+            for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
+                if isinstance(target, ast.Attribute) and getattr(target.value, "id", "") == "self":
                     found.setdefault((cls.name, target.attr), span)
     return found

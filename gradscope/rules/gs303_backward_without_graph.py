@@ -15,7 +15,8 @@ from collections.abc import Iterator
 from gradscope.model import Event, Finding, Op, Parameter, Site
 from gradscope.rules import rule
 from gradscope.rules._common import code, parameter_names, parameter_subjects, user
-from gradscope.rules._paths import Key, Paths, cut_words, nearest_cuts, paths
+from gradscope.rules._cuts import cut_words, nearest_cuts
+from gradscope.rules._paths import Key, Paths, paths
 from gradscope.store import Trace
 
 
@@ -76,8 +77,8 @@ def backward_without_graph(trace: Trace) -> Iterator[Finding]:
         text = str(event.data.get("text", ""))
         if "does not require grad" not in text or "grad_fn" not in text:
             continue
-        roots = [(event.graph, v) for v in event.data.get("roots") or event.data.get("inputs") or () if event.graph >= 0]
-        roots = [r for r in roots if not known.graph(r[0]).values[r[1]].requires_grad]
+        values = (event.data.get("roots") or event.data.get("inputs") or ()) if event.graph >= 0 else ()
+        roots = [(event.graph, v) for v in values if not known.graph(event.graph).values[v].requires_grad]
         if roots:
             yield _explain(trace, known, event, roots[0])
 
@@ -106,7 +107,8 @@ def _explain(trace: Trace, known: Paths, event: Event, root: Key) -> Finding:
         effect=effect,
         effect_label="there is nothing to go back through",
         why=_steps(trace, known, root, None),
-        fix="let the parameters that should train require a gradient (`requires_grad_(True)`), or leave `backward()` out",
+        fix="let the parameters that should train require a gradient (`requires_grad_(True)`), "
+        "or leave `backward()` out",
         count=event.count,
         subjects=parameter_subjects(p.id for p in frozen),
     )
@@ -115,7 +117,11 @@ def _explain(trace: Trace, known: Paths, event: Event, root: Key) -> Finding:
 def _cut(trace: Trace, known: Paths, event: Event, name: str, root: Key, found: tuple[Op, Key]) -> Finding:
     op, output = found
     kind = op.cut or "leaf"
-    region = trace.regions.get(op.region) if op.region is not None and kind in ("no_grad", "inference_mode") else None
+    region = (
+        trace.regions.get(op.region)
+        if op.region is not None and kind in ("no_grad", "inference_mode")
+        else None
+    )
     if region is not None and region.kind == "set_grad_enabled":
         kind = "set_grad_enabled"
     lost = [s for s in known.sources(output)[0] if known.graph(s[0]).values[s[1]].requires_grad]
@@ -128,7 +134,9 @@ def _cut(trace: Trace, known: Paths, event: Event, name: str, root: Key, found: 
         cause_label="gradients are off in here" if region is not None else "the graph ends here",
         effect=event.site.user,
         effect_label="there is nothing to go back through",
-        related=((op.site.user, "made without a graph"),) if op.site.user.location() != cause.location() else (),
+        related=((op.site.user, "made without a graph"),)
+        if op.site.user.location() != cause.location()
+        else (),
         seen=(seen,) if seen else (),
         why=_steps(trace, known, root, op),
         fix=_fix(kind, op),
@@ -164,7 +172,11 @@ def _steps(trace: Trace, known: Paths, root: Key, cut: Op | None) -> str:
     if len(steps) > 5:
         steps = [*steps[:3], "…", steps[-1]]
     way = " ← ".join(steps)
-    return f"the way back from the loss: {way}" if way else "the value is a leaf that does not require a gradient"
+    return (
+        f"the way back from the loss: {way}"
+        if way
+        else "the value is a leaf that does not require a gradient"
+    )
 
 
 def _name(trace: Trace, site: Site) -> str:

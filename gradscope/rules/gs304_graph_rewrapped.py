@@ -12,13 +12,12 @@ and values whose parameters get their gradient in another way.
 
 from collections.abc import Iterator
 
-from gradscope.model import Event, Finding, Op, Parameter
+from gradscope.model import Event, Finding, Op, Parameter, Site
 from gradscope.rules import rule
 from gradscope.rules._common import code, parameter_names, parameter_subjects
-from gradscope.rules._paths import Key, Paths, cuts, passes, paths
+from gradscope.rules._cuts import EXITS, MAKERS, Cut, cuts
+from gradscope.rules._paths import Key, Paths, passes, paths
 from gradscope.store import Trace
-
-MAKERS = {"tensor", "as_tensor", "asarray", "scalar_tensor", "new_tensor", "from_numpy", "Tensor", "FloatTensor"}
 
 
 def bad_tensor_of_loss() -> None:
@@ -84,14 +83,22 @@ def graph_rewrapped(trace: Trace) -> Iterator[Finding]:
     known = paths(trace)
     found = False
     for cut in cuts(trace):
-        if cut.kind in ("rewrap", "leaf", "item") and cut.loss is not None:
+        op = _wrapper(known, cut)
+        if op is not None and cut.loss is not None:
             found = True
-            yield _finding(trace, known, cut.op, cut.parameters, cut.loss)
-        elif cut.loss is not None and (leaf := _leaf_behind(known, cut.output)):
-            found = True
-            yield _finding(trace, known, leaf, cut.parameters, cut.loss)
+            yield _finding(trace, known, op.site.user, cut.parameters, cut.loss)
     if not found:
         yield from _numbers_put_back(trace, known)
+
+
+def _wrapper(known: Paths, cut: Cut) -> Op | None:
+    """The op that put the value into a new tensor, where that is what cut the graph."""
+    if cut.kind in ("rewrap", "leaf"):
+        return cut.op
+    if cut.kind in ("item", "tolist"):
+        maker = known.graph(cut.output[0]).values[cut.output[1]].op
+        return known.graph(cut.output[0]).ops[maker] if maker is not None else cut.op
+    return None if cut.kind == "nondifferentiable" else _leaf_behind(known, cut.output)
 
 
 def _leaf_behind(known: Paths, output: Key) -> Op | None:
@@ -123,29 +130,43 @@ def _numbers_put_back(trace: Trace, known: Paths) -> Iterator[Finding]:
         if reach.parameters & {p.id for p in known.parameters.values() if p.registered or p.optimizers}:
             continue
         for leaf in reach.leaves:
-            graph = known.graph(leaf[0])
-            value = graph.values[leaf[1]]
-            op = graph.ops[value.op] if value.op is not None else None
-            if op is None or op.name not in MAKERS or op.inputs or op.site.user.location() in told:
+            wrapped = _wrapped(known, leaf)
+            if wrapped is None or wrapped[0].location() in told:
                 continue
-            taken = [o for o in graph.ops[: op.index] if o.cut in ("item", "tolist", "numpy")]
+            site, before = wrapped
             behind: set[int] = set()
-            for exit in taken:
-                behind |= known.reach((graph.id, i) for i in exit.inputs).parameters
+            for op in before:
+                behind |= known.reach((leaf[0], i) for i in op.inputs).parameters
             parameters = [expected[i] for i in sorted(behind & expected.keys())]
             if parameters:
-                told.add(op.site.user.location())
-                yield _finding(trace, known, op, parameters, events[0])
+                told.add(site.location())
+                yield _finding(trace, known, site, parameters, events[0])
 
 
-def _finding(trace: Trace, known: Paths, op: Op, parameters: list[Parameter], loss: Event) -> Finding:
+def _wrapped(known: Paths, leaf: Key) -> tuple[Site, list[Op]] | None:
+    """Where a leaf without a past was made, and the ops before it that took values out of a graph."""
+    graph = known.graph(leaf[0])
+    value = graph.values[leaf[1]]
+    if value.op is not None:
+        op = graph.ops[value.op]
+        if op.name not in MAKERS or op.inputs:
+            return None
+        return op.site.user, [o for o in graph.ops[: op.index] if o.name in EXITS]
+    parameter = known.parameter_of(leaf)
+    if value.origin is not None or value.shape or (parameter is not None and parameter.optimizers):
+        return None
+    taken = [o for o in graph.ops if o.cut in ("data", "detach") and not graph.consumers.get(o.outputs[0])]
+    return (taken[-1].site.user, taken[-1:]) if taken else None
+
+
+def _finding(trace: Trace, known: Paths, site: Site, parameters: list[Parameter], loss: Event) -> Finding:
     ids = [p.id for p in parameters]
     names = parameter_names(trace, ids)
-    made = code(trace, op.site.user, f"`{op.name}`")
+    made = code(trace, site, "this")
     return Finding(
         message=f"the loss was rewrapped into a new tensor: backward ends there and {names} "
         f"get{'s' if len(ids) == 1 else ''} no gradient",
-        cause=op.site.user,
+        cause=site,
         cause_label="a new leaf: same numbers, no history",
         effect=loss.site.user,
         effect_label="reaches the new leaf and nothing behind it",

@@ -16,7 +16,8 @@ from collections.abc import Iterator
 from gradscope.model import Event, Finding, Op, Parameter
 from gradscope.rules import rule
 from gradscope.rules._common import code, parameter_names, parameter_subjects
-from gradscope.rules._paths import ZERO_GRADIENT, Paths, cuts, paths
+from gradscope.rules._cuts import cuts
+from gradscope.rules._paths import ZERO_GRADIENT, Paths, paths
 from gradscope.store import Trace
 
 
@@ -104,7 +105,8 @@ def _zero_gradients(trace: Trace, known: Paths) -> Iterator[Finding]:
     lost = [
         p
         for i in sorted(known.reached.parameters - open_ways)
-        if (p := known.parameters[i]).requires_grad and (known.stepped(p) or (not known.stepping and p.registered))
+        if (p := known.parameters[i]).requires_grad
+        and (known.stepped(p) or (not known.stepping and p.registered))
     ]
     groups: dict[tuple[str, int], tuple[Op, Event, list[Parameter]]] = {}
     for events in known.roots.values():
@@ -120,7 +122,9 @@ def _zero_gradients(trace: Trace, known: Paths) -> Iterator[Finding]:
         yield _finding(trace, op, parameters, event, "has a gradient of zero everywhere", "is zero")
 
 
-def _finding(trace: Trace, op: Op, parameters: list[Parameter], loss: Event, fault: str, grad: str) -> Finding:
+def _finding(
+    trace: Trace, op: Op, parameters: list[Parameter], loss: Event, fault: str, grad: str
+) -> Finding:
     ids = [p.id for p in parameters]
     names = parameter_names(trace, ids)
     return Finding(

@@ -53,12 +53,13 @@ def non_leaf_grad_read(trace: Trace) -> Iterator[Finding]:
     known = paths(trace)
     for event in trace.of("grad_read"):
         data = event.data
-        if data.get("is_leaf") or data.get("retains_grad") or not data.get("was_none") or event.site.user.kind != "user":
+        if data.get("is_leaf") or data.get("retains_grad") or not data.get("was_none"):
+            continue
+        if event.graph < 0 or event.site.user.kind != "user":
             continue
         key = (event.graph, data["value"])
-        if event.graph < 0 or not _passed(known, key, event):
-            continue
-        yield _finding(trace, known, key, event)
+        if _passed(known, key, event):
+            yield _finding(trace, known, key, event)
 
 
 def _finding(trace: Trace, known: Paths, key: Key, event: Event) -> Finding:
@@ -89,7 +90,10 @@ def _passed(known: Paths, key: Key, event: Event) -> bool:
     if origin is not None:
         seen.add(origin)
     for earlier in known.backwards:
-        if (earlier.segment, earlier.position) > (event.segment, event.position) and earlier.segment >= event.segment:
+        if (earlier.segment, earlier.position) > (
+            event.segment,
+            event.position,
+        ) and earlier.segment >= event.segment:
             continue
         roots = [(earlier.graph, root) for root in earlier.data.get("roots", ())]
         if seen & known.flow(roots).order.keys():

@@ -12,6 +12,7 @@ Silent on: models without such layers; dropout left on by choice while the rest 
 shape probes and forwards that only refresh running statistics.
 """
 
+import re
 from collections.abc import Iterator
 
 from gradscope.model import Finding
@@ -125,11 +126,24 @@ def _severity(known: Calls, call: Call) -> str | None:
         return None
     if data.get("grad") and any(c.entry.location() == call.entry.location() and c.trains for c in known.all):
         return None  # the training call itself, on a pass that was skipped
-    if not known.consumed(call.event):
-        return "note"
+    if not (known.judged(call.event) if data.get("grad") else known.consumed(call.event)):
+        if data.get("grad"):
+            return None
+        return "warning" if _kept(known, call) else "note"
     if known.called(call.event) in known.generators and not known.feeds_another(call.event):
         return "note"
     return "error"
+
+
+def _kept(known: Calls, call: Call) -> bool:
+    """Whether the result is given a name or passed on after training began: not so for a
+    shape probe, or a forward that only refreshes running statistics."""
+    entry, first = call.entry, known.paths.first_pass
+    if first is None or call.event.segment < first:
+        return False
+    lines = known.trace.lines(entry.path)
+    before = lines[entry.line - 1][: entry.column - 1].strip() if 0 < entry.line <= len(lines) else ""
+    return bool(before) and not before.endswith((":", ";")) and not re.match(r"_\w*\s*=$", before)
 
 
 def _finding(trace: Trace, known: Calls, call: Call, severity: str) -> Finding:

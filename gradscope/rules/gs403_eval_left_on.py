@@ -149,7 +149,9 @@ def _switched(known: Calls, modes: list[Event], call: Call) -> Event | None:
 def _finding(known: Calls, call: Call, mode: Event | None, times: int) -> Finding:
     name = known.name(call.event)
     bare = name.strip("`")
-    layers = [n for n in call.event.data["eval_layers"] if n not in (call.event.data.get("frozen_eval") or ())]
+    layers = [
+        n for n in call.event.data["eval_layers"] if n not in (call.event.data.get("frozen_eval") or ())
+    ]
     switched = user(mode.site) if mode is not None else None
     return Finding(
         message=f"{name} is trained in evaluation mode: {known.layers(layers)} did not behave as in training",

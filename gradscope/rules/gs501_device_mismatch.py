@@ -89,8 +89,14 @@ def _explain(trace: Trace, known: Paths, event: Event) -> Finding | None:
         cause_label=f"on {wrong.device} since here ({came})" if origin else f"on {wrong.device}: {came}",
         effect=effect,
         effect_label="both meet here",
-        related=tuple((site, label) for site, label in related if site.location() != (origin or effect).location()),
-        seen=(listed([f"{_named(trace, known, value)} {_shape(value)} on {value.device}" for value in sized], 4),),
+        related=tuple(
+            (site, label) for site, label in related if site.location() != (origin or effect).location()
+        ),
+        seen=(
+            listed(
+                [f"{_named(trace, known, value)} {_shape(value)} on {value.device}" for value in sized], 4
+            ),
+        ),
         fix=missing,
         count=event.count,
         subjects=frozenset({("device", event.graph, wrong.index)}),
@@ -140,7 +146,11 @@ def _came_from(trace: Trace, known: Paths, key: Key) -> tuple[Site | None, str]:
 
 
 def _named(trace: Trace, known: Paths, value: Value) -> str:
-    if value.parameter is not None and (parameter := known.parameters.get(value.parameter)) and parameter.name:
+    if (
+        value.parameter is not None
+        and (parameter := known.parameters.get(value.parameter))
+        and parameter.name
+    ):
         return parameter_names(trace, [parameter.id])
     module = trace.modules.get(value.module) if value.module is not None else None
     if module is not None:
@@ -156,7 +166,8 @@ def _variable(trace: Trace, site: Site | None) -> str:
     lines = trace.lines(site.path)
     if not 0 < site.line <= len(lines):
         return ""
-    found = re.match(r"\s*((?:self\.)?[A-Za-z_]\w*)\s*(?::[^=]+)?=(?!=)", lines[site.line - 1])
+    statement = lines[site.line - 1][: site.column - 1].rpartition(";")[2]
+    found = re.match(r"\s*((?:self\.)?[A-Za-z_]\w*)\s*(?::[^=]+)?=(?!=)", statement)
     return found.group(1) if found else ""
 
 
@@ -167,10 +178,11 @@ def _fix(trace: Trace, known: Paths, wrong: Value, other: Value, owned: bool, or
             f"attributes must be registered to move with it"
         )
     name = _variable(trace, user(wrong.site)) or "x"
+    move = f"`{name} = {name}.to({other.device!r})`"
     text = source(trace, origin)
     if re.match(r"torch\.(zeros|ones|randn|rand|arange|full|empty|tensor|eye|randint)\b", text):
-        return f"make it on the device: `{text[:-1]}, device={other.device!r})`, or `{name} = {name}.to({other.device!r})`"
-    return f"`{name} = {name}.to({other.device!r})` before the call"
+        return f"make it on the device: `{text[:-1]}, device={other.device!r})`, or {move}"
+    return f"{move} before the call"
 
 
 def _shape(value: Value) -> str:

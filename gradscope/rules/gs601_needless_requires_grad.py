@@ -117,12 +117,14 @@ class Needless:
 @rule("GS601", name="needless-requires-grad", severity="warning")
 def needless_requires_grad(trace: Trace) -> Iterator[Finding]:
     known = paths(trace)
-    if not known.stepping and not any(p.updates and p.registered and p.passes for p in known.parameters.values()):
+    if not known.stepping and not any(
+        p.updates and p.registered and p.passes for p in known.parameters.values()
+    ):
         return
     wanted = _wanted(trace, known)
     groups: dict[tuple[str, int], Needless] = {}
     for event in known.backwards:
-        if not event.data.get("accumulated") or event.data.get("create_graph"):
+        if event.data.get("create_graph") or not _trains(trace, known, event):
             continue
         graph = known.graph(event.graph)
         for leaf in event.data.get("leaves", ()):
@@ -139,6 +141,21 @@ def needless_requires_grad(trace: Trace) -> Iterator[Finding]:
         yield _finding(trace, group)
 
 
+def _trains(trace: Trace, known: Paths, event: Event) -> bool:
+    """Whether the gradients of this pass are used: a pass that only asks about an input trains nothing."""
+    accumulated = set(event.data.get("accumulated", ()))
+    if not known.stepping:
+        return bool(accumulated)
+    for step in trace.of("step"):
+        states = step.data.get("states", {})
+        if step.segment >= event.segment and accumulated & {
+            *states.get("fresh", ()),
+            *states.get("stale", ()),
+        }:
+            return True
+    return False
+
+
 def _finding(trace: Trace, group: Needless) -> Finding:
     effect = group.event.site.user
     size = group.bytes * group.times
@@ -149,7 +166,9 @@ def _finding(trace: Trace, group: Needless) -> Finding:
         cause_label="made to require a gradient here",
         effect=effect,
         effect_label="computes and keeps its gradient",
-        seen=(f"{passes(group.times)} computed a gradient of {shape} ({size:,} bytes in all) that was never read",),
+        seen=(
+            f"{passes(group.times)} computed a gradient of {shape} ({size:,} bytes in all) that was never read",
+        ),
         count=group.times,
         subjects=frozenset({("leaf", group.requires.location())} if group.requires else ()),
     )
@@ -182,13 +201,18 @@ def _is_data(known: Paths, graph: Graph, value: Value, event: Event, trace: Trac
         parameter = known.parameters.get(value.parameter)
         if parameter is not None and (parameter.registered or parameter.optimizers or parameter.updates):
             return False
+    readers = graph.consumers.get(value.index, ())
+    if any(op.name.startswith("Checkpoint") for op in readers):
+        return False  # reentrant checkpointing needs an input that requires a gradient
     for call in trace.of("call"):
         if call.graph == graph.id and value.index in _roots_of(graph, call.data.get("inputs", ())):
             return True
-    for op in graph.consumers.get(value.index, ()):
+    for op in readers:
         if op.module is None or "loss" in op.name or "entropy" in op.name:
             others = [graph.values[i] for i in op.inputs if i != value.index]
-            if value.shape and any(o.shape == value.shape and o.requires_grad and not o.is_leaf for o in others):
+            if value.shape and any(
+                o.shape == value.shape and o.requires_grad and not o.is_leaf for o in others
+            ):
                 return True
     return False
 

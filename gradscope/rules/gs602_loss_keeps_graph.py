@@ -11,11 +11,13 @@ Silent on: losses that are summed and then backwarded.
 
 from collections.abc import Iterator
 
-from gradscope.model import Event, Finding
+from gradscope.model import Event, Finding, Op, Value
 from gradscope.rules import rule
 from gradscope.rules._common import code, plural, user
 from gradscope.rules._paths import Paths, paths
 from gradscope.store import Trace
+
+MANY = 4  # losses kept that are no accident
 
 
 def bad_running_sum() -> None:
@@ -32,6 +34,22 @@ def bad_running_sum() -> None:
         opt.step()
         total = total + loss  # cause: GS602
     assert total.detach() >= 0
+
+
+def bad_list() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    losses = []
+    for _ in range(12):
+        opt.zero_grad()
+        loss = model(torch.randn(8, 4)).pow(2).mean()  # cause: GS602
+        loss.backward()
+        opt.step()
+        losses.append(loss)
+    torch.stack(losses).mean()
 
 
 def good_item() -> None:
@@ -75,6 +93,38 @@ def loss_keeps_graph(trace: Trace) -> Iterator[Finding]:
     for event in longest.values():
         if not _backwarded(known, event):
             yield _finding(trace, event)
+    if not any(event.data.get("how") == "list" for event in longest.values()):
+        yield from _lists(trace, known)
+
+
+def _lists(trace: Trace, known: Paths) -> Iterator[Finding]:
+    """Backwarded losses of many steps that meet again, each still with its graph."""
+    told: set[tuple[str, int]] = set()
+    for number in known.graph_ids:
+        graph = known.graph(number)
+        kept: dict[tuple[str, int], list[tuple[Value, Op]]] = {}
+        for value in graph.values:
+            if value.kind == "carried" and value.origin in known.roots and value.site is not None:
+                for op in graph.consumers.get(value.index, ())[:1]:
+                    if graph.values[op.outputs[0]].requires_grad if op.outputs else False:
+                        kept.setdefault(value.site.user.location(), []).append((value, op))
+        for place, found in kept.items():
+            value, op = found[0]
+            if len(found) < MANY or place in told or (number, found[-1][1].outputs[0]) in known.used.order:
+                continue
+            told.add(place)
+            assert value.site is not None
+            nodes = sum(len(known.reach([v.origin]).nodes) for v, _ in found if v.origin is not None)
+            yield Finding(
+                message=f"a list of losses keeps the graph of every step alive: {code(trace, value.site.user)}",
+                cause=value.site.user,
+                cause_label="each value brings its graph along",
+                related=((op.site.user, f"{len(found)} losses meet here"),),
+                seen=(f"{len(found)} losses hold {plural(nodes, 'node')} of their graphs",),
+                fix="keep the number: `loss.item()`, or `loss.detach()` where it should stay on the device",
+                count=len(found),
+                subjects=frozenset({("keeps", place)}),
+            )
 
 
 def _finding(trace: Trace, event: Event) -> Finding:

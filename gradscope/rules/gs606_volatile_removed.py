@@ -89,5 +89,6 @@ def _volatile(text: str) -> list[tuple[tuple[int, int, int, int], str]]:
 def _is_volatile(node: ast.Call) -> bool:
     name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
     return name == "Variable" and any(
-        k.arg == "volatile" and isinstance(k.value, ast.Constant) and k.value.value is True for k in node.keywords
+        k.arg == "volatile" and isinstance(k.value, ast.Constant) and k.value.value is True
+        for k in node.keywords
     )

@@ -28,7 +28,7 @@ def why(trace: Trace, name: str) -> Answer:
     """Explains the gradient of what `name` names. Raises GradscopeError where nothing, or
     more than one thing, has that name."""
     name = name.strip()
-    flow = flow_of(trace, step=0)
+    flow = flow_of(trace)
     if match := _PLACE.match(name):
         return _at_place(flow, match[1], int(match[2]))
     parameters = _parameters(trace, name, exact=True)
@@ -37,7 +37,8 @@ def why(trace: Trace, name: str) -> Answer:
     if not parameters:
         value = _variable(flow, name)
         if value is not None:
-            return explain_value(flow, value, name)
+            leaf = flow.parameter(value) if flow.values[value].requires_grad else None
+            return explain_parameter(flow, leaf, name) if leaf is not None else explain_value(flow, value, name)
         if (number := _number(flow, name)) is not None:
             return explain_number(flow, number, name)
         parameters = _parameters(trace, name, exact=False)
@@ -56,6 +57,8 @@ def _parameters(trace: Trace, name: str, exact: bool) -> list[Parameter]:
     """Parameters of that name, with or without the model's variable; else by its end."""
     found = []
     for parameter in trace.parameters:
+        if not parameter.name:
+            continue
         owner = trace.modules.get(parameter.module) if parameter.module is not None else None
         root = trace.modules.get(owner.root) if owner is not None else None
         full = f"{root.name}.{parameter.name}" if root is not None and root.name else parameter.name
@@ -65,15 +68,13 @@ def _parameters(trace: Trace, name: str, exact: bool) -> list[Parameter]:
 
 
 def _variable(flow: Flow, name: str) -> int | None:
-    """The last value of a variable, best one that a backward pass started from."""
-    names = names_of(flow.trace)
-    last: int | None = None
-    for index in range(len(flow.values) - 1, -1, -1):
-        if names.name(flow.graph_of[index], flow.values[index].index) == name:
-            if index in flow.roots:
-                return index
-            last = index if last is None else last
-    return last
+    """The last value of a variable, best one that a backward pass started from, else one
+    that such a value was computed from."""
+    values = [index for index in range(len(flow.values)) if flow.name(index) == name]
+    for known in (flow.roots, flow.feeds_root, values):
+        if found := [index for index in values if index in known]:
+            return found[-1]
+    return None
 
 
 def _number(flow: Flow, name: str) -> int | None:
@@ -101,7 +102,8 @@ def _at_place(flow: Flow, path: str, line: int) -> Answer:
         known = sorted({place(op.site.user).rsplit(":", 1)[0] for op in flow.ops if op.site.user.kind == "user"})
         raise GradscopeError(f"no tensor operation of `{path}` was captured{_hint(path, known)}")
     near = sorted(lines, key=lambda other: abs(other - line))[:3]
-    raise GradscopeError(f"no tensor came out of {path}:{line}; the nearest lines are {_either(map(str, sorted(near)))}")
+    listed = _either(str(number) for number in sorted(near))
+    raise GradscopeError(f"no tensor came out of {path}:{line}; the nearest lines are {listed}")
 
 
 def _same_file(path: str, wanted: str) -> bool:
@@ -110,7 +112,7 @@ def _same_file(path: str, wanted: str) -> bool:
 
 
 def _unknown(flow: Flow, name: str) -> str:
-    known = {parameter_name(flow.trace, p) for p in flow.trace.parameters}
+    known = {parameter_name(flow.trace, p) for p in flow.trace.parameters if p.name}
     known |= {n for i in range(len(flow.values)) if (n := flow.name(i)) is not None}
     return f"no parameter, variable or place is called `{name}`{_hint(name, sorted(known))}"
 

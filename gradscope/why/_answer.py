@@ -44,9 +44,22 @@ class Answer:
         user = site.user
         if self.steps and self.steps[-1].site.user.location() == user.location():
             last = self.steps.pop()
-            label = last.label if label == last.label else "; ".join(filter(None, (last.label, label)))
+            label = _both(last.label, label)
             user, main = (user, True) if main else (last.site, last.main)
         self.steps.append(Step(user, label, main))
+
+
+def _both(first: str, second: str) -> str:
+    parts = first.split("; ")
+    if not second or second in parts:
+        return first
+    lead = "through "
+    if parts[-1].startswith(lead) and second.startswith(lead):
+        names = parts[-1].removeprefix(lead).split(", ")
+        if (name := second.removeprefix(lead)) in names:
+            return first
+        return f"{first}, {name}"
+    return f"{first}; {second}" if first else second
 
 
 def shortened(answer: Answer) -> Answer:

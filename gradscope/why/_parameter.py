@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gradscope.graph import Cut, Flow, find_cuts
-from gradscope.model import Parameter
+from gradscope.model import Event, Parameter
 from gradscope.names import op_name, parameter_name, place
 from gradscope.why._answer import Answer, cut_words, shortened, spoken
 
@@ -13,9 +13,9 @@ _STATES = {
 }  # fmt: skip
 
 
-def explain_parameter(flow: Flow, parameter: Parameter) -> Answer:
-    """The answer for one parameter."""
-    name = parameter_name(flow.trace, parameter)
+def explain_parameter(flow: Flow, parameter: Parameter, name: str = "") -> Answer:
+    """The answer for one parameter, or for another leaf that goes by `name`."""
+    name = name or parameter_name(flow.trace, parameter)
     answer = Answer(name, "", _measured(flow, parameter))
     value = _value_of(flow, parameter)
     if parameter.passes:
@@ -41,15 +41,21 @@ def _value_of(flow: Flow, parameter: Parameter) -> int | None:
 
 def _measured(flow: Flow, parameter: Parameter) -> list[str]:
     total = flow.trace.summary["passes"]
-    facts = [f"requires_grad is {parameter.requires_grad}; {parameter.passes} of {total} backward passes reached it"]
+    reached = f"{parameter.passes} of {total} backward passes reached it"
+    facts = [f"it is a leaf, requires_grad is {parameter.requires_grad}; {reached}"]
     if parameter.grad_norm is not None:
         facts.append(f"the last gradient measured has norm {parameter.grad_norm:.4g}")
-    facts.append(f"at the end `.grad` is {_STATES.get(parameter.grad, parameter.grad)}")
+    if parameter.grad != "none" or not parameter.passes or _cleared(flow, parameter):
+        facts.append(f"at the end `.grad` is {_STATES.get(parameter.grad, parameter.grad)}")
     if parameter.passes:
         facts.append(f"{parameter.steps} optimizer steps used a gradient of it")
     elif flow.trace.optimizers:
         facts.append("an optimizer holds it" if parameter.optimizers else "no optimizer holds it")
     return facts
+
+
+def _cleared(flow: Flow, parameter: Parameter) -> list[Event]:
+    return [e for e in flow.trace.of("zero_grad") if parameter.id in (e.data.get("parameters") or ())]
 
 
 def _received(flow: Flow, parameter: Parameter, name: str, value: int | None, answer: Answer) -> None:
@@ -58,11 +64,10 @@ def _received(flow: Flow, parameter: Parameter, name: str, value: int | None, an
     if not way:
         answer.headline = f"`{name}` got a gradient in a pass whose graph was not captured in full"
         answer.step(parameter.site, "first seen here")
-    if parameter.grad == "none":
-        zero = [e for e in flow.trace.of("zero_grad") if parameter.id in (e.data.get("parameters") or ())]
+    zero = _cleared(flow, parameter)
+    if zero and parameter.grad == "none":
         answer.headline = f"`{name}` got gradients, and none is left: `.grad` was set to None after that"
-        if zero:
-            answer.step(zero[-1].site, "`.grad` is cleared here", main=True)
+        answer.step(zero[-1].site, "`.grad` is cleared here", main=True)
     if way and value is not None:
         _walk_down(flow, way, value, answer)
 
@@ -87,7 +92,7 @@ def _walk_down(flow: Flow, way: list[int], value: int, answer: Answer) -> None:
         if op is not None:
             named = [f"`{n}`" for v in flow.outputs[op] if (n := flow.name(v)) is not None]
             made = f" to {' and '.join(dict.fromkeys(named))}" if named else ""
-            label = f"passes through `{op_name(flow.ops[op].name)}`{made}"
+            label = f"through `{op_name(flow.ops[op].name)}`{made}"
             answer.step(flow.ops[op].site, label if value not in flow.inputs[op] else f"reaches {spoken(flow, value)}")
 
 
@@ -131,7 +136,8 @@ def _missing(flow: Flow, name: str, value: int, answer: Answer) -> None:
 
 def _reached_but_empty(flow: Flow, name: str, value: int, answer: Answer) -> None:
     errors = [e for e in flow.backwards if e.kind == "error"]
-    grads = [e for e in flow.backwards if e.kind == "backward" and (e.data.get("call") == "grad" or e.data.get("inputs"))]
+    passes = [e for e in flow.backwards if e.kind == "backward"]
+    grads = [e for e in passes if e.data.get("call") == "grad" or e.data.get("inputs")]
     way = _way_to(flow, value)
     if errors:
         answer.headline = f"`{name}` has no gradient: the backward pass failed before it was complete"

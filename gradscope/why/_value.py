@@ -41,12 +41,10 @@ def _with_grad(flow: Flow, value: int, shown: str, answer: Answer) -> None:
     held = flow.values[value]
     maker = flow.maker[value]
     if held.is_leaf:
-        answer.headline = f"{shown} requires grad because it was asked to: it is a leaf, and its gradient lands in `.grad`"
+        answer.headline = f"{shown} requires grad because it was asked to: it is a leaf, its gradient lands in `.grad`"
         site = flow.ops[maker].site if maker is not None else held.site
-        on = [
-            e for e in flow.events
-            if e.kind == "requires_grad" and e.data.get("to") and flow.joined.get((e.graph, e.data.get("value"))) == value
-        ]  # fmt: skip
+        changes = [e for e in flow.events if e.kind == "requires_grad" and e.data.get("to")]
+        on = [e for e in changes if flow.joined.get((e.graph, e.data.get("value", -1))) == value]
         answer.step(on[-1].site if on else site, "requires_grad is set here" if on else "made here", main=True)
         return
     way = _way_up(flow, value, lambda v: flow.values[v].requires_grad and flow.values[v].is_leaf)
@@ -58,7 +56,7 @@ def _with_grad(flow: Flow, value: int, shown: str, answer: Answer) -> None:
         _along(flow, way[::-1], answer)
     if not flow.values[value].shape and value in flow.roots:
         return
-    answer.fix = "it is no leaf, so `.grad` stays None; to see its gradient, call `.retain_grad()` on it before backward"
+    answer.fix = "it is no leaf, so `.grad` stays None; call `.retain_grad()` on it before backward to see its gradient"
 
 
 def _without_grad(flow: Flow, value: int, shown: str, answer: Answer) -> None:
@@ -162,6 +160,7 @@ def _refused(flow: Flow, value: int, answer: Answer) -> None:
 
 def explain_number(flow: Flow, op: int, name: str) -> Answer:
     """The answer for a plain number that an op took out of a tensor."""
-    answer = Answer(name, f"`{name}` is no tensor, so it has no gradient: {cut_words(flow, op)}")
+    taken = f"`{op_name(flow.ops[op].name)}` takes the plain value out of the graph"
+    answer = Answer(name, f"`{name}` is no tensor, so it has no gradient: {taken}")
     answer.step(flow.ops[op].site, "the value leaves the graph here", main=True)
     return answer

@@ -1,0 +1,171 @@
+"""Where the gradient is lost on the way from a parameter to a loss."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from gradscope.model import Event, Graph, Op, Parameter, Site
+from gradscope.rules._paths import Key, Paths, paths
+from gradscope.store import Trace
+
+EXITS = {"item", "tolist", "numpy", "__array__", "__float__"}
+MAKERS = {
+    "tensor", "as_tensor", "asarray", "scalar_tensor", "new_tensor", "from_numpy", "Tensor", "FloatTensor",
+}  # fmt: skip
+
+
+@dataclass
+class Cut:
+    """A place where the gradient of `parameters` is lost on the way to a loss."""
+
+    op: Op
+    kind: str  # as Op.cut; "leaf": the result was made a new leaf
+    site: Site  # the user's line
+    region: int | None
+    parameters: list[Parameter]
+    loss: Event | None
+    output: Key
+
+
+def cuts(trace: Trace) -> list[Cut]:
+    """Every place where the gradient of an expected parameter is lost, in program order."""
+    known = paths(trace)
+    groups: dict[object, Cut] = {}
+    for parameter in known.expected():
+        for key in known.feeding.get(parameter.id, ()):
+            found = _first_cut(known, key)
+            if found is None:
+                continue
+            op, output = found
+            kind = op.cut or "leaf"
+            region = op.region if kind in ("no_grad", "inference_mode") else None
+            group = ("region", region) if region is not None else (kind, op.site.user.location())
+            cut = groups.get(group)
+            if cut is None:
+                loss = known.loss_of(output)
+                groups[group] = Cut(op, kind, _cut_site(trace, op, region), region, [parameter], loss, output)
+            else:
+                cut.parameters.append(parameter)
+            break
+        else:
+            _left_torch(known, parameter, groups)
+    return list(groups.values())
+
+
+def _left_torch(known: Paths, parameter: Parameter, groups: dict[object, Cut]) -> None:
+    """Finds a parameter's values that went out as numbers and came back as another tensor."""
+    if parameter.id in known.feeding:
+        return
+    for number, root in known.roots:
+        graph = known.graph(number)
+        for op, first in _exits(graph, parameter.id):
+            back = _came_back(known, graph, op)
+            if back is None:
+                continue
+            kind = "numpy" if op.name in ("numpy", "__array__") else "item"
+            group = (kind, first.site.user.location())
+            if group in groups:
+                groups[group].parameters.append(parameter)
+            else:
+                loss = known.roots[number, root][0]
+                groups[group] = Cut(first, kind, first.site.user, None, [parameter], loss, back)
+            return
+
+
+def _exits(graph: Graph, parameter: int) -> Iterator[tuple[Op, Op]]:
+    """(op that hands numbers to Python, first cut before it) for what comes of a parameter."""
+    todo: list[tuple[int, Op | None]] = [(v.index, None) for v in graph.values if v.parameter == parameter]
+    seen = {index for index, _ in todo}
+    while todo:
+        index, cut = todo.pop()
+        for op in graph.consumers.get(index, ()):
+            first = cut or (op if op.cut else None)
+            if op.name in EXITS:
+                yield op, first or op
+            for output in op.outputs:
+                if output not in seen:
+                    seen.add(output)
+                    todo.append((output, first))
+
+
+def _came_back(known: Paths, graph: Graph, exit: Op) -> Key | None:
+    """A tensor without a past, of the same shape, that a loss was computed from after `exit`."""
+    shapes = {graph.values[i].shape for i in exit.inputs}
+    for value in graph.values:
+        if value.shape not in shapes or value.parameter is not None or value.origin is not None:
+            continue
+        maker = graph.ops[value.op] if value.op is not None else None
+        readers = graph.consumers.get(value.index)
+        if (
+            maker is None or (maker.name in MAKERS and not maker.inputs and maker.index > exit.index)
+        ) and readers:
+            if readers[0].index > exit.index and (graph.id, value.index) in known.used.order:
+                return graph.id, value.index
+    return None
+
+
+def _cut_site(trace: Trace, op: Op, region: int | None) -> Site:
+    where = trace.regions.get(region) if region is not None else None
+    return where.site.user if where is not None else op.site.user
+
+
+def _first_cut(known: Paths, key: Key) -> tuple[Op, Key] | None:
+    """The first op on the way from a parameter's value to a loss that passes no gradient."""
+    if not known.graph(key[0]).values[key[1]].requires_grad:
+        return None
+    seen = {key}
+    todo = deque(seen)
+    while todo:
+        current = todo.popleft()
+        for target, op in known.used.feeds.get(current, ()):
+            value = known.graph(target[0]).values[target[1]]
+            if op is not None and target[1] not in op.written and (value.is_leaf or not value.requires_grad):
+                return op, target
+            if op is not None and not value.requires_grad:
+                return op, target
+            if target not in seen:
+                seen.add(target)
+                todo.append(target)
+    return None
+
+
+def nearest_cuts(known: Paths, root: Key) -> Iterator[tuple[Op, Key]]:
+    """Ops on the way back from `root` (which has no graph) that lost the gradient, nearest first."""
+    seen = {root}
+    todo = deque(seen)
+    while todo:
+        key = todo.popleft()
+        sources, op = known.sources(key)
+        lost = [s for s in sources if known.graph(s[0]).values[s[1]].requires_grad]
+        kept = op is not None and op.cut is None and key[1] in op.written  # the same leaf, filled
+        if op is not None and lost and not kept:
+            yield op, key
+            continue
+        for source in sources:
+            if source not in seen:
+                seen.add(source)
+                todo.append(source)
+
+
+WORDS = {
+    "detach": "`detach()`",
+    "data": "`.data`",
+    "no_grad": "`torch.no_grad()`",
+    "inference_mode": "`torch.inference_mode()`",
+    "set_grad_enabled": "`torch.set_grad_enabled(False)`",
+    "numpy": "`numpy()`",
+    "item": "`item()`",
+    "tolist": "`tolist()`",
+    "rewrap": "a new tensor made of its numbers",
+    "leaf": "a new leaf",
+    "custom": "a custom `autograd.Function`",
+}
+
+
+def cut_words(op: Op, kind: str) -> str:
+    """How a sentence names the cut."""
+    if kind == "nondifferentiable":
+        return f"`{op.name.strip('_') or op.name}`, which has no gradient"
+    return WORDS.get(kind, f"`{op.name}`")

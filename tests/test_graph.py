@@ -1,0 +1,213 @@
+"""The three levels of a graph: what they hold, how they fold, when they give way."""
+
+import pytest
+import torch
+from torch import nn
+
+import gradscope
+from gradscope.graph import READABLE, size, view
+from gradscope.graph._fold import fold
+from gradscope.graph._owners import joined_name
+from gradscope.model import GradscopeError
+
+
+class Net(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer1 = nn.Linear(4, 8)
+        self.layer2 = nn.Linear(8, 2)
+
+    def forward(self, x):
+        h = torch.relu(self.layer1(x))
+        h = h.detach()
+        return self.layer2(h)
+
+
+@pytest.fixture(scope="module")
+def detached():
+    model = Net()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with gradscope.watch() as scope:
+        for _ in range(3):
+            x = torch.randn(16, 4)
+            optimizer.zero_grad()
+            loss = model(x).pow(2).mean()
+            loss.backward()
+            optimizer.step()
+    return scope
+
+
+@pytest.fixture(scope="module")
+def blocks():
+    model = nn.Sequential(*[nn.Sequential(nn.Linear(4, 4), nn.ReLU()) for _ in range(12)])
+    with gradscope.watch() as scope:
+        model(torch.randn(2, 4)).sum().backward()
+    return scope
+
+
+def kinds(graph, kind):
+    return {data["label"]: data for _, data in graph.nodes(data=True) if data["kind"] == kind}
+
+
+@pytest.mark.parametrize("level", ["op", "line", "module"])
+def test_cut_and_what_it_severs(detached, level):
+    shown = view(detached.trace, level)
+    assert shown.level == level
+    (cut,) = kinds(shown.graph, "cut").values()
+    assert cut["cut"] == "detach"
+    assert set(cut["severs"]) == {"layer1.weight", "layer1.bias"}
+    parameters = kinds(shown.graph, "parameter")
+    assert {name: data["severed"] for name, data in parameters.items()} == {
+        "layer1.weight": True, "layer1.bias": True, "layer2.weight": False, "layer2.bias": False,
+    }  # fmt: skip
+    assert parameters["layer2.weight"]["got_gradient"]
+    assert not parameters["layer1.weight"]["got_gradient"]
+    assert kinds(shown.graph, "backward").keys() == {"loss.backward()"}
+
+
+def test_op_level_has_grad_nodes_and_their_edges(detached):
+    graph = view(detached.trace, "op").graph
+    names = [d["label"] for _, d in graph.nodes(data=True) if d["kind"] == "grad_fn"]
+    assert {"AddmmBackward0", "ReluBackward0", "PowBackward0", "MeanBackward0"} <= set(names)
+    to_leaf = {
+        graph.nodes[b]["label"]
+        for _, b, edge in graph.edges(data=True)
+        if edge["kind"] == "grad" and graph.nodes[b]["kind"] == "parameter"
+    }
+    assert {"layer1.bias", "layer2.bias"} <= to_leaf
+    assert {d["kind"] for _, _, d in graph.edges(data=True)} == {"flow", "grad", "made"}
+
+
+def test_a_detach_for_the_log_severs_nothing():
+    model = nn.Linear(3, 1)
+    with gradscope.watch() as scope:
+        loss = model(torch.ones(2, 3)).mean()
+        loss.detach()
+        loss.backward()
+    (cut,) = kinds(view(scope.trace, "op").graph, "cut").values()
+    assert cut["severs"] == ()
+
+
+def test_the_other_networks_step_is_no_cut():
+    """A GAN's discriminator step detaches the generator, which another loss trains."""
+    generator, critic = nn.Linear(2, 2), nn.Linear(2, 1)
+    optimizers = [torch.optim.SGD(m.parameters(), lr=0.1) for m in (generator, critic)]
+    with gradscope.watch() as scope:
+        for _ in range(2):
+            fake = generator(torch.randn(4, 2))
+            optimizers[0].zero_grad()
+            critic(fake).mean().backward()
+            optimizers[0].step()
+            optimizers[1].zero_grad()
+            critic(fake.detach()).mean().backward()
+            optimizers[1].step()
+    for step in (1, 2, 3, 4):
+        for _, data in view(scope.trace, "op", step=step).graph.nodes(data=True):
+            assert not data["severs"] and not data["severed"]
+
+
+def test_equal_blocks_are_folded(blocks):
+    modules = kinds(view(blocks.trace, "module").graph, "module")
+    assert {name: data["count"] for name, data in modules.items()} == {"0–11.0": 12, "0–11.1": 12}
+    parameters = kinds(view(blocks.trace, "op").graph, "parameter")
+    assert {name: data["count"] for name, data in parameters.items()} == {"0–11.0.weight": 12, "0–11.0.bias": 12}
+
+
+def test_a_loop_is_rolled_up():
+    cell = nn.RNNCell(2, 3)
+    with gradscope.watch() as scope:
+        h = torch.zeros(1, 3)
+        for _ in range(50):
+            h = cell(torch.ones(1, 2), h)
+        h.sum().backward()
+    graph = view(scope.trace, "line").graph
+    line = kinds(graph, "line")["h = cell(torch.ones(1, 2), h)"]
+    assert line["count"] == 50
+    loops = [d for a, b, d in graph.edges(data=True) if a == b and d["kind"] == "flow"]
+    assert [d["count"] for d in loops] == [49]
+
+
+def test_too_large_gives_way_to_a_coarser_level():
+    model = nn.Linear(3, 3)
+    with gradscope.watch() as scope:
+        x = torch.randn(2, 3)
+        for k in range(100):  # no two rounds alike
+            x = model(x)[:, : 3].reshape(-1, 3).repeat(1 if k % 7 else 2, 1) + float(k)
+            x = torch.sin(x) if k % 3 else x
+        x.sum().backward()
+    shown = view(scope.trace, "op")
+    assert shown.level != "op" and size(shown.graph) <= READABLE
+    assert "too many to read" in shown.notes[0]
+    near = view(scope.trace, "op", around="weight", depth=0)
+    assert near.level == "op" and len(near.graph) == 1
+
+
+def test_unknown_things_are_one_error(detached):
+    with pytest.raises(GradscopeError, match="no level"):
+        view(detached.trace, "ops")
+    with pytest.raises(GradscopeError, match="steps 1 to 3"):
+        view(detached.trace, step=4)
+    with pytest.raises(GradscopeError, match=r"did you mean `layer1\.weight`"):
+        view(detached.trace, around="layer1.weigth")
+
+
+def test_regions_and_frozen_parts_of_a_step():
+    trunk, head = nn.Linear(4, 4), nn.Linear(4, 1)
+    trunk.requires_grad_(False)
+    optimizer = torch.optim.SGD(head.parameters(), lr=0.1)
+    with gradscope.watch() as scope:
+        for _ in range(3):
+            x = torch.randn(2, 4)
+            with torch.no_grad():
+                target = head(x) * 0
+            optimizer.zero_grad()
+            (head(trunk(x)) - target).pow(2).mean().backward()
+            optimizer.step()
+    parameters = kinds(view(scope.trace, "op").graph, "parameter")
+    assert not parameters["trunk.weight"]["trainable"] and parameters["head.weight"]["trainable"]
+    regions = {d["region"] for _, d in view(scope.trace, "op").graph.nodes(data=True)} - {None}
+    assert [scope.trace.regions[r].kind for r in regions] == ["no_grad"]
+
+
+@pytest.mark.parametrize(
+    ("text", "groups"),
+    [
+        ("abc", [[0], [1], [2]]),
+        ("aaaa", [[0, 1, 2, 3]]),
+        ("xababab", [[0], [1, 3, 5], [2, 4, 6]]),
+        ("abab", [[0], [1], [2], [3]]),  # twice is no loop
+        ("aaabaaabaaab", [[0, 1, 2, 4, 5, 6, 8, 9, 10], [3, 7, 11]]),
+    ],
+)
+def test_fold(text, groups):
+    assert fold(text) == groups
+
+
+def test_joined_name():
+    assert joined_name(["b.0.w", "b.1.w", "b.2.w"]) == "b.0–2.w"
+    assert joined_name(["0.w", "2.w", "4.w", "6.w"]) == "0,2…6.w"
+    assert joined_name(["same", "same"]) == "same"
+
+
+def test_names_of_values():
+    with gradscope.watch() as scope:
+        images, labels = torch.randn(2, 3), torch.ones(2)
+        left, right = images.chunk(2, dim=1)
+        left += 1
+        total = sum_of(left)
+        total = [total + labels.sum(), right][0]
+    assert total is not None
+    from gradscope.graph import flow_of
+
+    flow = flow_of(scope.trace)
+    names = {flow.ops[op].name: flow.name(v) for v, op in enumerate(flow.maker) if op is not None}
+    assert names["randn"] == "images" and names["ones"] == "labels"
+    assert names["add_"] == "left"
+    assert {flow.name(v) for v, op in enumerate(flow.maker) if op and flow.ops[op].name == "chunk"} == {"left", "right"}
+    assert names["prod"] == "total"  # returned by a function, assigned by its caller
+    assert names["add"] is None
+
+
+def sum_of(x):
+    y = x * 2
+    return y.prod()

@@ -1,0 +1,108 @@
+"""Pictures: what is drawn, that nothing of the program's text becomes markup, and where it is written."""
+
+import re
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import pytest
+import torch
+from torch import nn
+
+import gradscope
+from gradscope.graph import view
+from gradscope.model import GradscopeError
+from gradscope.render import _layout
+from gradscope.render.picture import dot_text, svg
+
+
+@pytest.fixture(scope="module")
+def scope():
+    model = nn.Linear(3, 1)
+    with gradscope.watch() as scope:
+        b = model(torch.randn(4, 3))
+        with torch.no_grad():
+            target = b.abs()
+        loss = (b.detach() - target + model.bias).pow(2).mean()
+        loss.backward()
+    return scope
+
+
+@pytest.mark.parametrize("level", ["op", "line", "module"])
+def test_svg_is_well_formed_and_has_a_legend(scope, level):
+    text = svg(view(scope.trace, level))
+    ET.fromstring(text)
+    assert "backward starts here" in text
+    assert "with torch.no_grad()" in text
+
+
+def test_every_suffix(scope, tmp_path):
+    for kind, head in (("svg", b"<?xml"), ("png", b"\x89PNG"), ("dot", b"digraph")):
+        path = tmp_path / f"g.{kind}"
+        assert view(scope.trace, "line").render(path) == path
+        assert path.read_bytes().startswith(head)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["g.dot", "g.png", "g.svg"]
+
+
+def test_no_text_becomes_markup(scope):
+    shown = view(scope.trace, "op")
+    evil = '<script>"&\\n\x1b[31m</TD>javascript:alert(1)'
+    for _, data in shown.graph.nodes(data=True):
+        data["label"] = data["detail"] = evil
+    shown.title = evil
+    shown.notes.append(evil)
+    root = ET.fromstring(svg(shown))
+    assert not [e for e in root.iter() if e.tag.endswith("script")]
+    links = [v for e in root.iter() for k, v in e.attrib.items() if k.endswith("href")]
+    assert not links
+    assert "\x1b" not in dot_text(shown)
+
+
+def test_bad_places_are_one_error(scope, tmp_path):
+    shown = view(scope.trace, "line")
+    with pytest.raises(GradscopeError, match=r"\.svg, \.png or \.dot"):
+        shown.render(tmp_path / "g.gif")
+    with pytest.raises(GradscopeError, match="no directory"):
+        shown.render(tmp_path / "missing" / "g.svg")
+    (tmp_path / "folder.svg").mkdir()
+    with pytest.raises(GradscopeError, match="is a directory"):
+        shown.render(tmp_path / "folder.svg")
+
+
+def test_without_an_engine_dot_text_still_works(scope, tmp_path, monkeypatch):
+    monkeypatch.setattr(_layout.shutil, "which", lambda name: None)
+    monkeypatch.setattr(_layout, "_brought_by_wheel", list)
+    _layout.engine.cache_clear()
+    try:
+        shown = view(scope.trace, "line")
+        with pytest.raises(GradscopeError, match="no layout engine"):
+            shown.render(tmp_path / "g.svg")
+        shown.render(tmp_path / "g.dot")
+        assert "no layout engine" in shown._repr_mimebundle_()["text/plain"]
+    finally:
+        _layout.engine.cache_clear()
+
+
+def test_png_pixels_are_capped(scope, tmp_path, monkeypatch):
+    monkeypatch.setattr(_layout, "MAX_PIXELS", 40_000)
+    path = view(scope.trace, "op").render(tmp_path / "g.png")
+    head = path.read_bytes()[16:24]
+    assert int.from_bytes(head[:4], "big") * int.from_bytes(head[4:], "big") < 60_000
+
+
+def test_rich_display(scope):
+    bundle = view(scope.trace, "line")._repr_mimebundle_()
+    assert bundle["image/svg+xml"].startswith("<?xml")
+    assert re.match("line level of ", bundle["text/plain"])
+
+
+def test_command(scope, tmp_path, monkeypatch, capsys):
+    from gradscope.commands import main
+
+    trace = scope.save(tmp_path / "t.gradscope")
+    monkeypatch.chdir(tmp_path)
+    assert main(["graph", str(trace), "--level", "op"]) == 0
+    assert "wrote t.svg" in capsys.readouterr().out
+    assert Path("t.svg").exists()
+    assert main(["graph", str(trace), "-o", "x.bmp"]) == 2
+    assert main(["graph", str(trace), "--depth", "2"]) == 2
+    assert main(["graph", str(trace), "--step", "9"]) == 2

@@ -1,0 +1,147 @@
+"""A program under `gradscope run` is the program under plain Python."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import gradscope
+
+HEADER = "import sys, os, torch\ntorch.manual_seed(0)\n"
+
+PROGRAMS = {
+    "argv_and_path": "print(sys.argv, sys.path[0], __name__, __file__, __spec__, __package__)",
+    "main_is_main": "import __main__; print(__main__.HERE)\n",
+    "stdin": "print(sys.stdin.read()[::-1])",
+    "exit_number": "sys.exit(7)",
+    "exit_text": "sys.exit('stopped')",
+    "exit_none": "sys.exit()",
+    "raises": "def f(x):\n    return torch.nn.functional.relu(x) @ torch.ones(5)\nf(torch.ones(2, 3))",
+    "raises_in_module": "net = torch.nn.Sequential(torch.nn.Linear(3, 4))\nnet(torch.ones(2, 5))",
+    "raises_in_backward": (
+        "x = torch.ones(3, requires_grad=True)\ny = x.exp()\ny.add_(1)\ntry:\n    y.sum().backward()\n"
+        "except RuntimeError:\n    import traceback\n    print(traceback.format_exc())\ny.sum().backward()"
+    ),
+    "chained": "try:\n    1 / 0\nexcept ZeroDivisionError as error:\n    raise ValueError('later') from error",
+    "syntax_error": "x = = 1",
+    "warns": (
+        "import warnings\nx = torch.ones(2, requires_grad=True)\ny = x * 2\ny.grad\n"
+        "torch.nn.functional.softmax(y)\nfor _ in range(2):\n    float(y.sum())"
+    ),
+    "own_excepthook": "sys.excepthook = lambda *args: print('mine', args[0].__name__)\nraise KeyError('x')",
+    "at_exit": "import atexit\natexit.register(lambda: print('bye', torch.ones(2).sum().item()))\nprint('main done')",
+    "trains": (
+        "net = torch.nn.Sequential(torch.nn.Linear(3, 8), torch.nn.Dropout(), torch.nn.Linear(8, 1))\n"
+        "opt = torch.optim.Adam(net.parameters())\nfor _ in range(30):\n    opt.zero_grad()\n"
+        "    loss = net(torch.randn(4, 3)).square().mean()\n    loss.backward()\n    opt.step()\n"
+        "    print(loss.item().hex())\nprint(torch.get_rng_state().sum(), [p.sum().item().hex() for p in net.parameters()])"
+    ),
+    "workers": (
+        "from torch.utils.data import DataLoader\nif __name__ == '__main__':\n"
+        "    for method in ('fork', 'spawn'):\n"
+        "        data = DataLoader(list(range(6)), batch_size=2, num_workers=2, multiprocessing_context=method)\n"
+        "        print([b.tolist() for b in data])"
+    ),
+    "threads": (
+        "import threading\nout = []\ndef work():\n    x = torch.ones(3, requires_grad=True)\n"
+        "    (x * 2).sum().backward()\n    out.append(x.grad.tolist())\n"
+        "t = threading.Thread(target=work)\nt.start()\nt.join()\nprint(out)"
+    ),
+    "no_frames": "import inspect\ndef f():\n    return [s.function for s in inspect.stack()][0]\nprint(f())",
+    "recursion": "def f(n):\n    return torch.ones(1) if n == 0 else f(n - 1) + 1\nprint(f(500))",
+}  # fmt: skip
+
+
+def execute(folder: Path, *arguments: str, stdin: str = "hello") -> subprocess.CompletedProcess[str]:
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p), "NO_COLOR": "1"}
+    return subprocess.run(
+        [sys.executable, *arguments], cwd=folder, input=stdin, text=True, capture_output=True, env=env, timeout=120
+    )
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_same_output_exit_code_and_traceback(name: str, tmp_path: Path) -> None:
+    script = tmp_path / "program.py"
+    script.write_text(HEADER + "HERE = 5\n" + PROGRAMS[name] + "\n")
+    plain = execute(tmp_path, "program.py", "--a", "1", "-x")
+    watched = execute(tmp_path, "-m", "gradscope", "run", "program.py", "--a", "1", "-x")
+    assert watched.stdout == plain.stdout
+    assert watched.returncode == plain.returncode
+    assert watched.stderr.startswith(plain.stderr)
+    assert "fault" not in watched.stderr
+
+
+def test_module(tmp_path: Path) -> None:
+    package = tmp_path / "pkg"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "tool.py").write_text("import sys\nfrom . import __name__ as n\nprint(n, sys.argv, __spec__.name)")
+    (package / "__main__.py").write_text("import sys\nprint('main', sys.argv, sys.path[0], __package__)")
+    for name in ("pkg.tool", "pkg"):
+        plain = execute(tmp_path, "-m", name, "--b", "2")
+        watched = execute(tmp_path, "-m", "gradscope", "run", "-m", name, "--b", "2")
+        assert (watched.stdout, watched.returncode) == (plain.stdout, plain.returncode)
+        assert plain.returncode == 0
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["run", "missing.py"], ["run", "."], ["run", "-m", "no.such.module"], ["run"], ["run", "--nonsense", "x.py"],
+        ["run", "--report", "x.nonsense", "ok.py"], ["run", "--select", "GS999", "ok.py"], ["check", "missing"],
+        ["check", "ok.py"], ["nonsense"], ["explain", "GS999"], ["run", "--graph", "x.nonsense", "ok.py"],
+        ["run", "--trace", "ok.py", "ok.py"], ["why", "x"], ["graph"],
+    ],
+    ids=" ".join,
+)  # fmt: skip
+def test_bad_input_is_one_line_and_code_2(arguments: list[str], tmp_path: Path) -> None:
+    (tmp_path / "ok.py").write_text("print('must not run')")
+    done = execute(tmp_path, "-m", "gradscope", *arguments)
+    assert done.returncode == 2
+    assert len(done.stderr.strip().splitlines()) == 1, done.stderr
+    assert done.stdout == ""
+    assert (tmp_path / "ok.py").read_text() == "print('must not run')"
+
+
+LOOP = """
+import torch, time, os, sys
+x = torch.ones(3, requires_grad=True)
+opt = torch.optim.SGD([x], lr=0.1)
+for step in range(100000):
+    opt.zero_grad()
+    (x * 2).sum().backward()
+    opt.step()
+    if step == 50:
+        print("going", flush=True)
+        if "exit" in sys.argv:
+            os._exit(3)
+    time.sleep(0.002)
+"""
+
+
+@pytest.mark.parametrize("kind", ["kill", "interrupt", "_exit"])
+def test_trace_survives_a_sudden_end(kind: str, tmp_path: Path) -> None:
+    (tmp_path / "loop.py").write_text(LOOP)
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
+    arguments = [sys.executable, "-m", "gradscope", "run", "--trace", "t.gradscope", "loop.py"]
+    with subprocess.Popen(
+        [*arguments, *(["exit"] if kind == "_exit" else [])],
+        cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env,
+    ) as run:  # fmt: skip
+        assert run.stdout is not None
+        assert run.stdout.readline() == "going\n"
+        if kind != "_exit":
+            time.sleep(0.6)
+            assert len(gradscope.open(tmp_path / "t.gradscope").graphs) > 0  # a second reader meanwhile
+            run.send_signal(signal.SIGKILL if kind == "kill" else signal.SIGINT)
+        run.wait(timeout=60)
+    assert run.returncode == {"kill": -signal.SIGKILL, "interrupt": -signal.SIGINT, "_exit": 3}[kind]
+    trace = gradscope.open(tmp_path / "t.gradscope")
+    assert trace.summary["steps"] >= 40
+    assert [e for e in trace.of("backward")]

@@ -1,0 +1,145 @@
+"""`why`: each question has its shortest honest answer, at the right lines."""
+
+import inspect
+
+import pytest
+import torch
+from torch import nn
+
+import gradscope
+from gradscope.model import GradscopeError
+from gradscope.render.answer import render
+from gradscope.why import why
+
+
+def line_of(text: str) -> int:
+    """The line of this file that holds `text` first."""
+    lines = inspect.getsource(inspect.getmodule(line_of)).splitlines()
+    return next(i for i, line in enumerate(lines, 1) if text in line)
+
+
+class Net(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer1 = nn.Linear(4, 8)
+        self.layer2 = nn.Linear(8, 2)
+        self.spare = nn.Linear(1, 1)
+
+    def forward(self, x):
+        hidden = torch.relu(self.layer1(x))
+        severed = hidden.detach()
+        return self.layer2(severed)
+
+
+@pytest.fixture(scope="module")
+def scope():
+    model = Net()
+    model.layer2.bias.requires_grad_(False)
+    optimizer = torch.optim.SGD([p for p in model.parameters() if p.requires_grad], lr=0.1)
+    with gradscope.watch() as scope:
+        for _ in range(2):
+            x = torch.randn(3, 4)
+            optimizer.zero_grad()
+            logits = model(x)
+            loss = logits.pow(2).mean()
+            loss.backward()
+            optimizer.step()
+        with torch.no_grad():
+            score = model(x).mean()
+        number = score.item()
+    assert number is not None
+    return scope
+
+
+@pytest.fixture
+def trace(scope):
+    return scope.trace
+
+
+def places(answer, main=False):
+    return [step.site.line for step in answer.steps if step.main or not main]
+
+
+def test_a_parameter_behind_a_cut(trace):
+    answer = why(trace, "layer1.weight")
+    assert "cut off" in answer.headline
+    assert places(answer, main=True) == [line_of("severed = hidden.detach()")]
+    assert line_of("            loss.backward()") in places(answer)
+    assert any("0 of 2 backward passes" in fact for fact in answer.seen)
+
+
+def test_a_parameter_with_its_gradient(trace):
+    answer = why(trace, "layer2.weight")
+    assert "gets its gradient" in answer.headline
+    assert places(answer) == [
+        line_of("            loss.backward()"), line_of("loss = logits.pow(2)"), line_of("return self.layer2(severed)"),
+    ]  # fmt: skip
+    assert any("2 of 2 backward passes" in fact for fact in answer.seen)
+    assert why(trace, "model.layer2.weight").headline == answer.headline
+
+
+def test_frozen_and_unused(trace):
+    assert "does not require one" in why(trace, "layer2.bias").headline
+    with pytest.raises(GradscopeError, match="not one parameter"):
+        why(trace, "weight")
+
+
+def test_variables(trace):
+    assert why(trace, "loss").headline.startswith("`loss` requires grad because `layer2.weight` does")
+    assert "`detach` leaves the graph" in why(trace, "severed").headline
+    assert "no_grad" in why(trace, "score").headline
+    assert "plain value" in why(trace, "number").headline
+    assert "without `requires_grad=True`" in why(trace, "x").headline
+
+
+def test_places(trace):
+    line = line_of("severed = hidden.detach()")
+    assert f"test_why.py:{line}" in why(trace, f"test_why.py:{line}").headline
+    with pytest.raises(GradscopeError, match="the nearest lines are"):
+        why(trace, "test_why.py:1")
+    with pytest.raises(GradscopeError, match=r"no tensor operation of `other\.py`"):
+        why(trace, "other.py:1")
+
+
+def test_unknown_names_get_close_matches(trace):
+    with pytest.raises(GradscopeError, match="did you mean `loss`"):
+        why(trace, "los")
+
+
+def test_a_refused_backward():
+    with gradscope.watch() as scope:
+        a = torch.ones(2, requires_grad=True)
+        with torch.no_grad():
+            w = (a * 3).sum()
+        with pytest.raises(RuntimeError):
+            w.backward()
+    answer = why(scope.trace, "w")
+    assert "`torch.no_grad()`, opened at" in answer.headline
+    assert any("so torch refuses" in step.label for step in answer.steps)
+
+
+def test_two_losses_and_a_plain_leaf():
+    with gradscope.watch() as scope:
+        a = torch.ones(2, requires_grad=True)
+        b = torch.ones(2, requires_grad=True)
+        unused = (b * 2).sum()
+        (a * 2).sum().backward()
+    assert unused is not None
+    assert "gets its gradient" in why(scope.trace, "a").headline
+    assert "nothing that was computed from it is part of a loss" in why(scope.trace, "b").headline
+
+
+def test_frames(trace):
+    text = render(trace, why(trace, "layer1.weight"))
+    assert "severed = hidden.detach()\n" in text
+    assert "^^^^" in text
+    assert " seen: " in text
+
+
+def test_command(trace, capsys):
+    from gradscope.commands import main
+
+    assert main(["why", str(trace.path), "loss"]) == 0
+    assert "requires grad because" in capsys.readouterr().out
+    assert main(["why", str(trace.path), "nothing_of_the_kind"]) == 2
+    assert main(["why"]) == 2

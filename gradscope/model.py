@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 SEVERITIES = ("error", "warning", "note")
@@ -63,7 +64,7 @@ class Site:
         """The user's outermost call into torch on this stack: `model(x)` in the training
         function rather than the line of `forward` that training and evaluation share."""
         frames = self.stack
-        for outer, inner in zip(frames, frames[1:], strict=False):
+        for outer, inner in pairwise(frames):
             if outer.kind == "user" and inner.kind == "torch":
                 return outer
         return self.user

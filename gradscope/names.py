@@ -188,7 +188,11 @@ class Names:
                 return known[before]
             maker = graph.values[before].op
             source = graph.ops[maker] if maker is not None else None
-            older = [a for a, b in zip(source.writes, source.written, strict=False) if b == before] if source else []
+            older = (
+                [a for a, b in zip(source.writes, source.written, strict=False) if b == before]
+                if source
+                else []
+            )
             if not older or older[0] in seen:
                 break
             before = older[0]
@@ -256,7 +260,9 @@ class Names:
         return self._inputs[graph.id]
 
     def _learn(self, found: dict[int, str], graph: Graph, values: tuple[int, ...], site: Site) -> None:
-        missing = [v for v in values if v < len(graph.values) and graph.values[v].op is None and v not in found]
+        missing = [
+            v for v in values if v < len(graph.values) and graph.values[v].op is None and v not in found
+        ]
         if not missing:
             return
         for index, text in self._arguments(site, len(values)):

@@ -23,7 +23,8 @@ class Scope:
     `trace`, `graph(level)`, `report()`, `save(path)`."""
 
     def __init__(self, sample: bool = True, prove: bool = False):
-        self._options = {"sample": sample, "prove": prove}
+        self._sample = sample
+        self._prove = prove
         self._session: Session | None = None
         self._folder: str | None = None
 
@@ -36,7 +37,8 @@ class Scope:
             raise GradscopeError("this watch was used already: make a new one with gradscope.watch()")
         self._folder = tempfile.mkdtemp(prefix="gradscope-")
         frame = sys._getframe(1)
-        session = Session([frame.f_code.co_filename], Path(self._folder) / "watch.gradscope", **self._options)
+        path = Path(self._folder) / "watch.gradscope"
+        session = Session([frame.f_code.co_filename], path, sample=self._sample, prove=self._prove)
         session.start(frame)
         self._session = session
         return self

@@ -146,8 +146,8 @@ class Session:
             "summary",
             {
                 "passes": recorder.passes, "distinct_graphs": len(recorder.store.distinct),
-                "overhead": round(elapsed / plain, 3) if elapsed > 1 else None, "own_seconds": round(recorder.own_time, 4),
-                "seconds": round(elapsed, 4),
+                "overhead": round(elapsed / plain, 3) if elapsed > 1 else None,
+                "own_seconds": round(recorder.own_time, 4), "seconds": round(elapsed, 4),
             },
         )  # fmt: skip
         self.writer.set_meta("faults", self.faults + recorder.faults)

@@ -48,7 +48,8 @@ CREATE TABLE module (id INTEGER PRIMARY KEY, path TEXT NOT NULL, cls TEXT NOT NU
 -- rewritten when the run ends (and now and then before): data is JSON of model.Parameter's other fields
 CREATE TABLE parameter (id INTEGER PRIMARY KEY, data TEXT NOT NULL);
 CREATE TABLE optimizer (id INTEGER PRIMARY KEY, data TEXT NOT NULL);
-CREATE TABLE region (id INTEGER PRIMARY KEY, kind TEXT NOT NULL, site INTEGER NOT NULL, parent INTEGER, end_line INTEGER);
+CREATE TABLE region (id INTEGER PRIMARY KEY, kind TEXT NOT NULL, site INTEGER NOT NULL, parent INTEGER,
+  end_line INTEGER);
 CREATE TABLE graph (id INTEGER PRIMARY KEY, ops INTEGER NOT NULL, nodes INTEGER NOT NULL);
 -- the four lists below are keyed by graph and index; lists inside a row are JSON arrays
 CREATE TABLE op (graph INTEGER, idx INTEGER, name TEXT NOT NULL, site INTEGER, module INTEGER, region INTEGER,
@@ -231,7 +232,10 @@ class Trace:
     @property
     def program(self) -> dict[str, Any]:
         """argv, cwd, exit_code, exception (None or {"type", "text", "frames": [site ids]})."""
-        return self.meta.get("program", {"argv": [], "cwd": "", "exit_code": None, "exception": None})
+        program: dict[str, Any] = self.meta.get("program") or {
+            "argv": [], "cwd": "", "exit_code": None, "exception": None,
+        }  # fmt: skip
+        return program
 
     @cached_property
     def summary(self) -> dict[str, Any]:
@@ -285,7 +289,7 @@ class Trace:
     @cached_property
     def modules(self) -> dict[int, Module]:
         return {
-            row[0]: Module(*row[:6], site=self.site(row[6]))
+            row[0]: Module(row[0], row[1], row[2], row[3], row[4], row[5], self.site(row[6]))
             for row in self._rows("SELECT id, path, cls, root, parent, name, site FROM module ORDER BY id")
         }
 
@@ -321,7 +325,9 @@ class Trace:
     def regions(self) -> dict[int, Region]:
         return {
             id: Region(id, kind, self._sites[site], parent, end_line)
-            for id, kind, site, parent, end_line in self._rows("SELECT id, kind, site, parent, end_line FROM region")
+            for id, kind, site, parent, end_line in self._rows(
+                "SELECT id, kind, site, parent, end_line FROM region"
+            )
             if site in self._sites
         }
 
@@ -339,7 +345,9 @@ class Trace:
 
     @cached_property
     def _graph_counts(self) -> dict[int, int]:
-        return dict(self._rows("SELECT graph, sum(repeat) FROM segment WHERE graph IS NOT NULL GROUP BY graph"))
+        return dict(
+            self._rows("SELECT graph, sum(repeat) FROM segment WHERE graph IS NOT NULL GROUP BY graph")
+        )
 
     def _load_graph(self, id: int) -> Graph:
         site = self._sites.get
@@ -393,7 +401,16 @@ class Trace:
     @cached_property
     def segments(self) -> list[Segment]:
         return [
-            Segment(i, graph, events, started, duration, bool(step), repeat, json.loads(numbers) if numbers else {})
+            Segment(
+                i,
+                graph,
+                events,
+                started,
+                duration,
+                bool(step),
+                repeat,
+                json.loads(numbers) if numbers else {},
+            )
             for i, graph, events, started, duration, step, repeat, numbers in self._rows(
                 "SELECT idx, graph, events, started, duration, is_step, repeat, numbers FROM segment ORDER BY idx"
             )
@@ -416,11 +433,8 @@ class Trace:
         found = []
         for (events, graph), index in sorted(first.items(), key=lambda item: item[1]):
             for kind, site, position, data in lists.get(events, ()):
-                found.append(
-                    Event(
-                        kind, self._sites[site], json.loads(data), graph, position, index, counts[events, graph]
-                    )  # fmt: skip
-                )
+                count = counts[events, graph]
+                found.append(Event(kind, self._sites[site], json.loads(data), graph, position, index, count))
         return found
 
     def of(self, *kinds: str) -> list[Event]:

@@ -88,7 +88,8 @@ def many_outputs() -> torch.Tensor:
     a, b = x.chunk(2)
     values, indices = x.max(dim=1)
     top = x.topk(2, dim=1).values
-    return (a * b).sum() + values.sum() + top.sum() + torch.stack(x.unbind()).mean() + x.gather(1, indices[:, None]).sum()
+    picked = x.gather(1, indices[:, None])
+    return (a * b).sum() + values.sum() + top.sum() + torch.stack(x.unbind()).mean() + picked.sum()
 
 
 def double_backward() -> torch.Tensor:
@@ -107,7 +108,9 @@ def inplace_chain() -> torch.Tensor:
 
 
 def cross_entropy() -> torch.Tensor:
-    net = nn.Sequential(nn.Conv2d(1, 2, 3), nn.BatchNorm2d(2), nn.ReLU(), nn.Flatten(), nn.Dropout(), nn.Linear(32, 5))
+    net = nn.Sequential(
+        nn.Conv2d(1, 2, 3), nn.BatchNorm2d(2), nn.ReLU(), nn.Flatten(), nn.Dropout(), nn.Linear(32, 5)
+    )
     return F.cross_entropy(net(torch.rand(4, 1, 6, 6)), torch.tensor([0, 1, 2, 3]))
 
 
@@ -220,8 +223,7 @@ def test_tensors_die_when_the_program_lets_go() -> None:
 
 
 def test_two_watches_are_refused() -> None:
-    with gradscope.watch(), pytest.raises(gradscope.GradscopeError, match="already"):
-        with gradscope.watch():
-            pass
+    with gradscope.watch(), pytest.raises(gradscope.GradscopeError, match="already"), gradscope.watch():
+        pass
     with gradscope.watch():
         pass

@@ -110,7 +110,10 @@ def test_equal_blocks_are_folded(blocks):
     modules = kinds(view(blocks.trace, "module").graph, "module")
     assert {name: data["count"] for name, data in modules.items()} == {"0–11.0": 12, "0–11.1": 12}
     parameters = kinds(view(blocks.trace, "op").graph, "parameter")
-    assert {name: data["count"] for name, data in parameters.items()} == {"0–11.0.weight": 12, "0–11.0.bias": 12}
+    assert {name: data["count"] for name, data in parameters.items()} == {
+        "0–11.0.weight": 12,
+        "0–11.0.bias": 12,
+    }
 
 
 def test_a_loop_is_rolled_up():
@@ -132,7 +135,7 @@ def test_too_large_gives_way_to_a_coarser_level():
     with gradscope.watch() as scope:
         x = torch.randn(2, 3)
         for k in range(100):  # no two rounds alike
-            x = model(x)[:, : 3].reshape(-1, 3).repeat(1 if k % 7 else 2, 1) + float(k)
+            x = model(x)[:, :3].reshape(-1, 3).repeat(1 if k % 7 else 2, 1) + float(k)
             x = torch.sin(x) if k % 3 else x
         x.sum().backward()
     shown = view(scope.trace, "op")
@@ -203,7 +206,10 @@ def test_names_of_values():
     names = {flow.ops[op].name: flow.name(v) for v, op in enumerate(flow.maker) if op is not None}
     assert names["randn"] == "images" and names["ones"] == "labels"
     assert names["add_"] == "left"
-    assert {flow.name(v) for v, op in enumerate(flow.maker) if op and flow.ops[op].name == "chunk"} == {"left", "right"}
+    assert {flow.name(v) for v, op in enumerate(flow.maker) if op and flow.ops[op].name == "chunk"} == {
+        "left",
+        "right",
+    }
     assert names["prod"] == "total"  # returned by a function, assigned by its caller
     assert names["add"] is None
 

@@ -32,9 +32,13 @@ if TYPE_CHECKING:
               help="Keep the trace there instead of in .gradscope/.")  # fmt: skip
 @click.option("--full", is_flag=True, help="Look at every step, also when the graph repeats.")
 @click.option("--prove", is_flag=True, help="For a corrupted gradient, always compute the right one too.")
-@click.option("--select", multiple=True, callback=split_codes, metavar="CODES", help="Only these rules, by prefix.")
+@click.option(
+    "--select", multiple=True, callback=split_codes, metavar="CODES", help="Only these rules, by prefix."
+)
 @click.option("--ignore", multiple=True, callback=split_codes, metavar="CODES", help="Not these rules.")
-@click.option("--fail-on", type=click.Choice(FAIL_ON), help="Exit 1 from this severity on, if the program succeeded.")
+@click.option(
+    "--fail-on", type=click.Choice(FAIL_ON), help="Exit 1 from this severity on, if the program succeeded."
+)
 @click.argument("program")
 @click.argument("args", nargs=-1, type=click.UNPROCESSED)
 def command(
@@ -85,7 +89,9 @@ def _session(target: Program, trace_path: Path | None, full: bool, prove: bool) 
         from gradscope.session import Session
     except ModuleNotFoundError as error:
         if error.name == "torch":
-            raise GradscopeError("torch is not installed here: `run` needs it (the other commands do not)") from None
+            raise GradscopeError(
+                "torch is not installed here: `run` needs it (the other commands do not)"
+            ) from None
         raise
     path = trace_path.absolute() if trace_path is not None else None
     return Session(target.argv, path, os.path.realpath(target.path), sample=not full, prove=prove)

@@ -111,7 +111,9 @@ def view(
     cuts = find_cuts(flow)
     found = list(trace.findings if findings is None else findings)
     program = " ".join(trace.program["argv"][:1]) or trace.path.name
-    shown = View(None, level, cuts, list(chosen.notes), f"{Path(program).name}, {chosen.title}", trace.regions)
+    shown = View(
+        None, level, cuts, list(chosen.notes), f"{Path(program).name}, {chosen.title}", trace.regions
+    )
     for attempt in _attempts(flow, level):
         boxes = attempt.boxes()
         shown.graph = Builder(flow, boxes, attempt.level, cuts, found).build()
@@ -175,7 +177,9 @@ def _slice(graph: Any, name: str, depth: int) -> Any:
     """What lies within `depth` edges of the nodes called `name`."""
     near = [id for id, data in graph.nodes(data=True) if name == data["label"] or name in data["names"]]
     if not near:
-        near = [id for id, data in graph.nodes(data=True) if any(n.endswith(f".{name}") for n in data["names"])]
+        near = [
+            id for id, data in graph.nodes(data=True) if any(n.endswith(f".{name}") for n in data["names"])
+        ]
     if not near:
         near = [id for id, data in graph.nodes(data=True) if data["module"] == name]
     if not near:

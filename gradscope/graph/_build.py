@@ -112,7 +112,9 @@ class Builder:
             return ("cut" if cut else self._made(ops[0])), self._op_label(ops[0]), place(site)
         if key[0] == "line":
             text = self.names.line(site) or part_title(flow, ops)
-            where = f"{place(site)} in {site.function}" if site.function not in ("", "<module>") else place(site)
+            where = (
+                f"{place(site)} in {site.function}" if site.function not in ("", "<module>") else place(site)
+            )
             return ("cut" if cut else "line"), text, where
         if key[0] == "module" and op.module is not None:
             id = key[1]
@@ -169,7 +171,14 @@ class Builder:
                 continue
             # Two leaves are one in the picture if the same folded ops take them at the same place.
             uses = frozenset((self.group_first[op], flow.inputs[op].index(index)) for op in users)
-            key = (uses, value.shape, value.kind, value.requires_grad, self._got(index), index in self.severed)
+            key = (
+                uses,
+                value.shape,
+                value.kind,
+                value.requires_grad,
+                self._got(index),
+                index in self.severed,
+            )
             by_use.setdefault(key, []).append(index)
         for members in by_use.values():
             self._leaf(members)
@@ -280,7 +289,9 @@ class Builder:
                 continue
             if op is None:
                 continue
-            place_in_op = index - flow.joined_nodes[node.graph, flow.ops[op].nodes[0]] if flow.ops[op].nodes else 0
+            place_in_op = (
+                index - flow.joined_nodes[node.graph, flow.ops[op].nodes[0]] if flow.ops[op].nodes else 0
+            )
             id = f"grad:{self.group_first[op]}:{place_in_op}"
             where[index] = id
             counts[id] = counts.get(id, 0) + 1
@@ -349,7 +360,9 @@ class Builder:
             sources = dict.fromkeys(s for v in values if (s := self.source(v)) is not None)
             for source in sources:
                 shown = flow.values[values[0]]
-                self.edge(source, id, "flow", trainable=shown.requires_grad, shape=shown.shape, dtype=shown.dtype)
+                self.edge(
+                    source, id, "flow", trainable=shown.requires_grad, shape=shown.shape, dtype=shown.dtype
+                )
 
 
 def _numel(value: Value) -> int:

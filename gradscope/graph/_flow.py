@@ -51,7 +51,9 @@ class Flow:
     @cached_property
     def leaf_bit(self) -> dict[int, int]:
         """Trainable leaves, numbered."""
-        return {v: k for k, v in enumerate(i for i, v in enumerate(self.values) if v.is_leaf and v.requires_grad)}
+        return {
+            v: k for k, v in enumerate(i for i, v in enumerate(self.values) if v.is_leaf and v.requires_grad)
+        }
 
     # -- directions ----------------------------------------------------------------
 
@@ -74,7 +76,9 @@ class Flow:
     def backwards(self) -> list[Event]:
         """Backward passes, also those that torch refused."""
         return [
-            e for e in self.events if e.kind == "backward" or (e.kind == "error" and e.data.get("where") == "backward")
+            e
+            for e in self.events
+            if e.kind == "backward" or (e.kind == "error" and e.data.get("where") == "backward")
         ]
 
     @cached_property

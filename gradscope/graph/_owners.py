@@ -82,7 +82,9 @@ def module_boxes(flow: Flow, depth: int | None = None) -> Boxes:
     owner = _equal_modules(flow, groups)
     if depth is not None:
         owner = {id: owner[_ancestor(modules, id, depth)] for id in modules}
-    parents = {_parent(modules, owner, id) for id in {owner[op.module] for op in flow.ops if op.module in owner}}
+    parents = {
+        _parent(modules, owner, id) for id in {owner[op.module] for op in flow.ops if op.module in owner}
+    }
     parents |= {id for leaf in list(parents) for id in _chain(modules, owner, leaf)}
     boxes = Boxes([()] * len(flow.ops), groups)
     previous: Hashable = None

@@ -5,14 +5,13 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from gradscope.hooks._torch import DisableTorchFunction, sequence_of, name_of
+from gradscope.hooks._torch import DisableTorchFunction, name_of, sequence_of
 from gradscope.hooks._values import find_tensors
 
 if TYPE_CHECKING:
     from gradscope.hooks._recorder import Recorder
 
 MAX_WALK = 20_000
-_SEEN = "_gradscope_seen"
 
 
 def note_error(
@@ -51,7 +50,7 @@ def examine(recorder: Recorder, roots: list[Any], text: str) -> dict[str, Any]:
     freed = "second time" in text or "already been freed" in text
     if not (inplace or freed):
         return {}
-    seen = set()
+    seen: set[Any] = set()
     todo = [t.grad_fn for t in roots if t.grad_fn is not None]
     candidates = []
     while todo and len(seen) < MAX_WALK:
@@ -81,7 +80,9 @@ def examine(recorder: Recorder, roots: list[Any], text: str) -> dict[str, Any]:
         graph, op, site = place
         found.update({"saved_by": op, "saved_graph": graph, "saved_site": site})
     if inplace:
-        found["writes"] = recorder.writes_since(number, from_version and (int(from_version[2]), int(from_version[1])))
+        found["writes"] = recorder.writes_since(
+            number, from_version and (int(from_version[2]), int(from_version[1]))
+        )
     if freed:
         found["freed_by"] = recorder.freed_by(number)
     return found

@@ -111,12 +111,24 @@ def walk(
     return tuple(rows), tuple(outputs), reusable
 
 
-_CONVERSIONS = {"item", "tolist", "numpy", "__float__", "__int__", "__bool__", "__index__", "__complex__", "__array__"}
+_CONVERSIONS = {
+    "item",
+    "tolist",
+    "numpy",
+    "__float__",
+    "__int__",
+    "__bool__",
+    "__index__",
+    "__complex__",
+    "__array__",
+}
 _CONVERSION_CUT = {"tolist": "tolist", "numpy": "numpy", "__array__": "numpy"}
 _REWRAP = {"tensor", "as_tensor", "asarray", "from_numpy", "scalar_tensor", "new_tensor"}
 
 
-def cut_of(name: str, any_grad_input: bool, out_grad: bool, has_tensor: bool, region: str | None, floating: bool) -> str | None:
+def cut_of(
+    name: str, any_grad_input: bool, out_grad: bool, has_tensor: bool, region: str | None
+) -> str | None:
     """Why no gradient passes a call with these inputs and outputs (model.Op.cut)."""
     if not any_grad_input or out_grad:
         return None
@@ -130,4 +142,4 @@ def cut_of(name: str, any_grad_input: bool, out_grad: bool, has_tensor: bool, re
         return "rewrap"
     if region is not None:
         return "inference_mode" if region == "inference_mode" else "no_grad"
-    return "nondifferentiable" if not floating else "nondifferentiable"
+    return "nondifferentiable"

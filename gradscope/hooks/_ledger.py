@@ -9,7 +9,6 @@ from __future__ import annotations
 import weakref
 from typing import TYPE_CHECKING, Any
 
-
 if TYPE_CHECKING:
     from gradscope.hooks._recorder import Recorder
 
@@ -21,7 +20,7 @@ class LeafRecord:
     """One leaf that requires grad (or did)."""
 
     __slots__ = (
-        "__weakref__", "after", "changed", "first_version", "grad_site", "id", "module", "name", "optimizers", "passes",
+        "after", "changed", "first_version", "id", "module", "name", "optimizers", "passes",
         "read_since", "reads", "ref", "registered", "root", "shape", "site", "stale_copy", "stale_site", "state",
         "steps", "updates", "used_site", "was_grad",
     )  # fmt: skip
@@ -86,7 +85,7 @@ class Ledger:
 
     def before_pass(self, site: int) -> list[tuple[LeafRecord, Any, tuple[int, int] | None]]:
         """Notes each gradient as it stands; finds those that were used already."""
-        found = []
+        found: list[tuple[LeafRecord, Any, tuple[int, int] | None]] = []
         for record in self.records.values():
             t = record.ref()
             if t is None:
@@ -136,7 +135,6 @@ class Ledger:
             if now == was:
                 continue
             record.passes += 1
-            record.grad_site = site
             record.read_since = False
             if record.registered or record.optimizers:
                 accumulated.append(record.id)
@@ -169,7 +167,9 @@ class Ledger:
             elif record.state == "zero":
                 if not self._all_zero(grad):
                     record.state = "fresh"  # written by hand since it was cleared
-            elif record.state in ("stale", "used") and (record.read_since or record.after != (id(grad), grad._version)):
+            elif record.state in ("stale", "used") and (
+                record.read_since or record.after != (id(grad), grad._version)
+            ):
                 if self._is_zero(record, grad):
                     record.state = "zero"
                 elif record.after is not None and record.after[0] != id(grad):
@@ -253,6 +253,3 @@ class Ledger:
                 )
             )  # fmt: skip
         return found
-
-
-

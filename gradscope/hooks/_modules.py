@@ -108,12 +108,21 @@ class ModuleTable:
             if known is not None and path:
                 by_path[path] = known.id
                 continue
-            record = ModuleRecord(self.count, m, path, root_id, by_path.get(path.rpartition(".")[0]) if path else None)
+            record = ModuleRecord(
+                self.count, m, path, root_id, by_path.get(path.rpartition(".")[0]) if path else None
+            )
             self.count += 1
             by_path[path] = record.id
             self.records[id(m)] = record
             recorder.writer.add(
-                "module", record.id, path, record.cls, root_id, record.parent, name if not path else "", site or None
+                "module",
+                record.id,
+                path,
+                record.cls,
+                root_id,
+                record.parent,
+                name if not path else "",
+                site or None,
             )
             for own, p in m.named_parameters(recurse=False):
                 leaf = recorder.ledger.of(p)

@@ -115,7 +115,10 @@ class Recorder:
         is_leaf = leafness(t)
         origin = (entry.serial, entry.index) if entry.serial >= 0 else None
         entry.site = entry.site or site
-        kind, node_name, parameter, module = "input", None, None, None
+        kind = "input"
+        node_name: str | None = None
+        parameter: int | None = None
+        module: int | None = None
         if requires_grad and not is_leaf:
             kind = "carried"
             grad_fn = grad_fn_of(t)
@@ -125,10 +128,9 @@ class Recorder:
                 entry.leaf = self.ledger.leaf(t, entry.site, entry.root)
             parameter = entry.leaf.id
             kind = "parameter" if entry.leaf.registered or entry.leaf.optimizers else "input"
-        elif entry.module >= 0 or (module_id := self.modules.buffer_owner(t)) is not None:
-            if entry.module < 0:
-                entry.module = module_id
-            kind, module = "buffer", entry.module
+        else:
+            module = self.modules.buffer_owner(t)
+            kind = "buffer" if module is not None else kind
         entry.meta = self.metas.of(t, is_leaf)
         entry.serial = segment.serial
         entry.index = index = segment.new_value(entry.meta, -1, entry.root)
@@ -136,13 +138,22 @@ class Recorder:
         if kind == "carried":
             segment.carried[index] = entry.site
         segment.externals[index] = External(kind, parameter, module, origin, entry.site, node_name)
-        segment.hash = hash((segment.hash, index, kind, parameter, module, node_name, self.metas.structs[entry.meta]))
+        segment.hash = hash(
+            (segment.hash, index, kind, parameter, module, node_name, self.metas.structs[entry.meta])
+        )
         return entry
 
     # -- ops -------------------------------------------------------------------------
 
     def op(
-        self, name: str, args: Any, kwargs: Any, result: Any, first: int, frame: FrameType | None, extra: str = ""
+        self,
+        name: str,
+        args: Any,
+        kwargs: Any,
+        result: Any,
+        first: int,
+        frame: FrameType | None,
+        extra: str = "",
     ) -> Row | None:
         """Notes one finished call. first: the thread's node number before it."""
         made = sequence_number() - first
@@ -181,16 +192,16 @@ class Recorder:
         serial = segment.serial
         entries: list[Live] = []
         for t in tensors:
-            entry = live.get(id(t))
-            if entry is not None and entry.serial == serial and entry.ref() is t:
-                entries.append(entry)
+            found = live.get(id(t))
+            if found is not None and found.serial == serial and found.ref() is t:
+                entries.append(found)
             else:
                 entries.append(self.value(t, site))
         metas = []
         known: list[Live | None] = []
         for t in outs:
-            entry = live.get(id(t))
-            known.append(entry if entry is not None and entry.ref() is t else None)
+            found = live.get(id(t))
+            known.append(found if found is not None and found.ref() is t else None)
             metas.append(self.metas.of(t, not t.requires_grad or (not made and leafness(t))))
         key = (
             site, name, self.region, made,
@@ -244,7 +255,9 @@ class Recorder:
             entry.index = segment.new_value(meta, index, entry.root)
             indices.append(entry.index)
             place += 1
-        row = Row(template_id, site, self.modules.current, self.region, ins, tuple(indices), tuple(written), first)
+        row = Row(
+            template_id, site, self.modules.current, self.region, ins, tuple(indices), tuple(written), first
+        )
         segment.ops.append(row)
         # The template stands for the kinds of inputs and outputs too.
         segment.hash = hash((segment.hash, key, template_id, row.module, ins, row.outs))
@@ -281,8 +294,10 @@ class Recorder:
     def _writes_by_name(name: str, kwargs: Any) -> bool:
         if name.endswith("_") and not name.endswith("__"):
             return name not in ("requires_grad_",)
-        return name == "__setitem__" or (name.startswith("__i") and name in _INPLACE_DUNDERS) or bool(
-            kwargs and (kwargs.get("out") is not None or kwargs.get("inplace"))
+        return (
+            name == "__setitem__"
+            or (name.startswith("__i") and name in _INPLACE_DUNDERS)
+            or bool(kwargs and (kwargs.get("out") is not None or kwargs.get("inplace")))
         )
 
     def _learn(
@@ -301,7 +316,6 @@ class Recorder:
         """Looks at the call's nodes and interns what it did."""
         writes = self._find_writes(name, kwargs, tensors, outs, made)
         fresh: list[Any] = []
-        by_id = {id(t): i for i, t in enumerate(tensors)}
         alias: list[tuple[int, bool] | None] = []
         # New values are numbered as _note does: first what was written, then new outputs.
         fresh_out = [t for t, entry in zip(outs, known, strict=True) if entry is None]
@@ -329,14 +343,10 @@ class Recorder:
         elif not torch.is_grad_enabled():
             region = "no_grad"
         out_grad = any(t.requires_grad for t in outs) or any(t.requires_grad for t in written)
-        cut = cut_of(
-            name, any_grad, out_grad, bool(outs) or bool(written), region,
-            any(t.is_floating_point() or t.is_complex() for t in outs),
-        )  # fmt: skip
+        cut = cut_of(name, any_grad, out_grad, bool(outs) or bool(written), region)
         if name in FACTORIES or (writes and not outs and name == "__setitem__" and not any_grad):
             cut = None
         template = Template(name, cut, nodes, outputs, tuple(alias), tuple(writes), reusable, extra)
-        del by_id
         number = self._template_ids.get(template)
         if number is None:
             number = self._template_ids[template] = len(self.templates)
@@ -345,7 +355,9 @@ class Recorder:
             self._cache[key] = number
         return number
 
-    def _find_writes(self, name: str, kwargs: Any, tensors: list[Any], outs: list[Any], made: int) -> list[int]:
+    def _find_writes(
+        self, name: str, kwargs: Any, tensors: list[Any], outs: list[Any], made: int
+    ) -> list[int]:
         if not tensors:
             return []
         if name == "batch_norm" or name == "native_batch_norm":
@@ -356,14 +368,16 @@ class Recorder:
                 targets: list[Any] = []
                 find_tensors([out], targets)
                 return [i for i, t in enumerate(tensors) if any(t is o for o in targets)]
-            if name.startswith("_foreach") or name.startswith("_fused"):
+            if name.startswith(("_foreach", "_fused")):
                 return []
             return [0]
         if made:
             return [i for i, t in enumerate(tensors) if any(t is o for o in outs)][:1]
         return []
 
-    def _alias_source(self, name: str, t: Any, tensors: list[Any], writes: list[int]) -> tuple[int, bool] | None:
+    def _alias_source(
+        self, name: str, t: Any, tensors: list[Any], writes: list[int]
+    ) -> tuple[int, bool] | None:
         """Which input's memory an output shares, and whether writes through it go unseen."""
         try:
             if name == "data":
@@ -373,7 +387,12 @@ class Recorder:
             for i, source in enumerate(tensors):
                 if base is not None and (base is source or base is source._base):
                     return (i, False)
-                if base is None and pointer and source.untyped_storage().data_ptr() == pointer and t is not source:
+                if (
+                    base is None
+                    and pointer
+                    and source.untyped_storage().data_ptr() == pointer
+                    and t is not source
+                ):
                     return (i, name not in ("detach", "view_as", "alias") and t._version != source._version)
         except (RuntimeError, NotImplementedError, AttributeError):
             pass
@@ -441,7 +460,12 @@ class Recorder:
         elif segment.nodes:
             for t in tensors:
                 entry = self.live.get(id(t))
-                if entry is not None and entry.serial == segment.serial and t.requires_grad and not leafness(t):
+                if (
+                    entry is not None
+                    and entry.serial == segment.serial
+                    and t.requires_grad
+                    and not leafness(t)
+                ):
                     return
         self.end_segment(False)
 
@@ -524,7 +548,6 @@ _INPLACE_DUNDERS = {
     "__iadd__", "__isub__", "__imul__", "__itruediv__", "__ifloordiv__", "__imod__", "__ipow__", "__iand__", "__ior__",
     "__ixor__", "__ilshift__", "__irshift__", "__idiv__", "__imatmul__",
 }  # fmt: skip
-
 
 
 def _nothing() -> None:

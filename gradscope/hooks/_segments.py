@@ -213,7 +213,11 @@ class GraphRows:
 
     def _pass_on(self, value: int, row: Row, template: Template, place: int) -> None:
         """An output without a node of its own carries its input's (`x.to(same)`, `detach_` has none)."""
-        if template.cut is None and place < len(template.alias) and (source := template.alias[place]) is not None:
+        if (
+            template.cut is None
+            and place < len(template.alias)
+            and (source := template.alias[place]) is not None
+        ):
             node = self._value_node.get(row.ins[source[0]])
             if node is not None and not source[1]:
                 self._value_node[value] = node
@@ -298,8 +302,8 @@ class GraphRows:
         source_value, hidden = alias.get(value, (None, False))
         self.values.append(
             (
-                self.graph, value, external.kind if external else "intermediate", pack_numbers(shown.shape), shown.dtype,
-                shown.device, shown.requires_grad, shown.is_leaf, maker if maker >= 0 else None,
+                self.graph, value, external.kind if external else "intermediate", pack_numbers(shown.shape),
+                shown.dtype, shown.device, shown.requires_grad, shown.is_leaf, maker if maker >= 0 else None,
                 position.get(value, 0), source_value, hidden,
                 self._value_node.get(value), external.parameter if external else None,
                 external.module if external else None, origin,
@@ -331,4 +335,3 @@ def _thaw_one(data: Any) -> Any:
 def _thaw(data: Any) -> dict[str, Any]:
     found = _thaw_one(data)
     return found if isinstance(found, dict) else {}
-

@@ -31,7 +31,7 @@ _OWN_USER_FILES = (_PACKAGE + "rules" + os.sep,)  # the rules' examples are prog
 
 
 def kind_of(path: str, main: str | None = None) -> str:
-    """"own" (gradscope's frames, never shown), "torch", "library" or "user"."""
+    """ "own" (gradscope's frames, never shown), "torch", "library" or "user"."""
     if path.startswith(_TORCH):
         return "torch"
     if path.startswith(_PACKAGE) and not path.startswith(_OWN_USER_FILES):

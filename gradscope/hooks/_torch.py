@@ -31,7 +31,9 @@ LEAF_SEQUENCE = (1 << 64) - 1
 
 def backward_doors() -> list[Any]:
     """The modules in which the name of the one way into the engine is bound."""
-    return [m for m in (autograd_graph, torch.autograd) if getattr(m, "_engine_run_backward", None) is not None]
+    return [
+        m for m in (autograd_graph, torch.autograd) if getattr(m, "_engine_run_backward", None) is not None
+    ]
 
 
 def sequence_of(node: Any) -> int:

@@ -58,7 +58,13 @@ class Metas:
         try:
             found = self._ids.get(key)
         except TypeError:  # nested or symbolic sizes
-            key = (t.dtype, str(t.size() if not t.is_nested else "nested"), t.requires_grad, t.device, is_leaf)
+            key = (
+                t.dtype,
+                str(t.size() if not t.is_nested else "nested"),
+                t.requires_grad,
+                t.device,
+                is_leaf,
+            )
             found = self._ids.get(key)
         if found is None:
             shape: tuple[int, ...] = tuple(int(n) for n in key[1]) if not isinstance(key[1], str) else ()
@@ -66,7 +72,9 @@ class Metas:
             self.structs.append(self._struct_ids.setdefault(struct, len(self._struct_ids)))
             found = self._ids[key] = len(self.table)
             self.table.append(
-                Meta(str(t.dtype).removeprefix("torch."), shape, bool(t.requires_grad), is_leaf, str(t.device))
+                Meta(
+                    str(t.dtype).removeprefix("torch."), shape, bool(t.requires_grad), is_leaf, str(t.device)
+                )
             )
         return found
 
@@ -74,7 +82,7 @@ class Metas:
 class Live:
     """One live tensor as the current segment knows it."""
 
-    __slots__ = ("hidden", "index", "leaf", "meta", "module", "ref", "root", "serial", "site")
+    __slots__ = ("hidden", "index", "leaf", "meta", "ref", "root", "serial", "site")
 
     def __init__(self, t: Any, serial: int = -1, meta: int = -1, site: int = 0):
         self.ref = weakref.ref(t)
@@ -83,7 +91,6 @@ class Live:
         self.meta = meta
         self.site = site  # where it was made or first seen
         self.leaf: Any = None  # LeafRecord of a leaf that requires grad
-        self.module = -1  # owner of a buffer
         self.root = id(self)  # names the memory: views and aliases share it
         self.hidden = False  # shares memory, not the version counter
 

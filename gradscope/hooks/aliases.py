@@ -16,7 +16,7 @@ import torch
 
 from gradscope.hooks import Hook
 from gradscope.hooks._modules import tensor_variables
-from gradscope.hooks._torch import DisableTorchFunction, sequence_number, sequence_of, name_of
+from gradscope.hooks._torch import DisableTorchFunction, name_of, sequence_number, sequence_of
 from gradscope.hooks._values import Live
 
 MAX_BYTES = 256 << 20  # of copies held at a time
@@ -90,8 +90,10 @@ class Aliases(Hook):
                 if recorder.sites.nodes[site].kind == "user" or kept:
                     recorder.emit(
                         "hidden_write", site,
-                        {"value": recorder.value(args[0], site).index, "through": "data", "op": len(recorder.segment.ops),
-                         "proof": kept},
+                        {
+                            "value": recorder.value(args[0], site).index, "through": "data",
+                            "op": len(recorder.segment.ops), "proof": kept,
+                        },
                     )  # fmt: skip
         except Exception as error:
             recorder.fault("watching a write", error)
@@ -114,7 +116,9 @@ class Aliases(Hook):
         if storage.nbytes() + self.held > MAX_BYTES or t.device.type == "meta":
             return False
         self.held += storage.nbytes()
-        self.snapshots.append(Snapshot(storage.data_ptr(), storage.clone(), sequence_number(), site, through, value))
+        self.snapshots.append(
+            Snapshot(storage.data_ptr(), storage.clone(), sequence_number(), site, through, value)
+        )
         return True
 
     def _expose(self, name: str, args: Any, result: Any, frame: Any) -> None:
@@ -207,7 +211,7 @@ class Aliases(Hook):
 
     def _prove(self, roots: list[Any], args: Any, leaves: list[tuple[str, Any]]) -> dict[str, list[float]]:
         """The gradient as it is with the bytes that were saved; everything is put back."""
-        changed = []
+        changed: list[tuple[Any, Any]] = []
         try:
             for one in self.found:
                 if not any(one["storage"].data_ptr() == s.data_ptr() for s, _ in changed):
@@ -217,9 +221,7 @@ class Aliases(Hook):
             right = torch.autograd.grad(
                 roots, [t for _, t in leaves], given, retain_graph=True, allow_unused=True
             )
-            return {
-                name: head(g) for (name, _), g in zip(leaves, right, strict=True) if g is not None
-            }
+            return {name: head(g) for (name, _), g in zip(leaves, right, strict=True) if g is not None}
         finally:
             for storage, wrong in changed:
                 storage.copy_(wrong)
@@ -281,7 +283,9 @@ def _leaves(nodes: list[Any]) -> list[Any]:
 
 
 def _names(leaves: list[Any], frame: Any, recorder: Any) -> dict[int, str]:
-    names = {id(t): record.name for t in leaves if (record := recorder.ledger.records.get(id(t))) and record.name}
+    names = {
+        id(t): record.name for t in leaves if (record := recorder.ledger.records.get(id(t))) and record.name
+    }
     wanted = {id(t): t for t in leaves if id(t) not in names}
     while frame is not None and wanted:
         if "gradscope" not in frame.f_code.co_filename or "rules" in frame.f_code.co_filename:

@@ -66,21 +66,24 @@ class Backward(Hook):
         site = recorder.sites.current(frame)
         accumulate = kwargs.get("accumulate_grad", False)
         inputs = args[3] if len(args) > 3 else kwargs.get("inputs", ())
-        looked = recorder.segment.looked
         for follow in recorder.before_pass:
             follow(t_outputs, args, site, bool(accumulate), frame)
         return {
             "site": site,
-            "roots": [recorder.value(t, site).index for t in t_outputs if isinstance(t, torch.Tensor)] if looked else [],
-            "inputs": [recorder.value(t, site).index for t in inputs if isinstance(t, torch.Tensor)]
-            if looked and inputs
-            else [],
+            "roots": self._indices(t_outputs, site),
+            "inputs": self._indices(inputs or (), site),
             "retain": bool(args[1]) if len(args) > 1 else False,
             "create": bool(args[2]) if len(args) > 2 else False,
             "accumulate": bool(accumulate),
             "before": recorder.ledger.before_pass(site) if accumulate else [],
             "number": private.sequence_number(),
         }
+
+    def _indices(self, tensors: Any, site: int) -> list[int]:
+        recorder = self.recorder
+        if not recorder.segment.looked:
+            return []
+        return [recorder.value(t, site).index for t in tensors if isinstance(t, torch.Tensor)]
 
     def _after(self, note: dict[str, Any], t_outputs: Any, failed: BaseException | None, frame: Any) -> None:
         recorder = self.recorder
@@ -113,6 +116,8 @@ class Backward(Hook):
                 "accumulated": accumulated, "leaves": leaves, "stale": stale, "unlooked": not segment.looked,
             }  # fmt: skip
             recorder.emit("backward", site, data, **{"pass": recorder.passes})
-            recorder.pass_log.append((note["number"], site, note["retain"], segment.serial, tuple(note["roots"])))
+            recorder.pass_log.append(
+                (note["number"], site, note["retain"], segment.serial, tuple(note["roots"]))
+            )
         for follow in recorder.after_pass:
             follow(site, failed)

@@ -28,11 +28,13 @@ SKIPPED_NAMES = {
     "storage", "__len__", "__hash__", "__repr__", "__format__", "__dir__", "__reduce_ex__", "__deepcopy__",
     "backward", "register_hook", "retain_grad", "is_shared", "share_memory_", "is_pinned", "has_names",
     "is_same_size", "is_set_to", "_is_view", "is_signed", "is_conj", "is_neg", "get_default_dtype",
-    "set_grad_enabled", "_record_function_enter_new", "allclose", "equal", "is_tensor", "__contains__", "__cuda_array_interface__",
+    "set_grad_enabled", "_record_function_enter_new", "allclose", "equal", "is_tensor", "__contains__",
     "is_storage", "result_type", "can_cast", "set_default_dtype", "manual_seed", "_set_grad_enabled",
     "register_post_accumulate_grad_hook", "typename", "_make_subclass", "_register_hook_dict", "is_coalesced",
 }  # fmt: skip
 
+
+VIEW_ATTRIBUTES = {"T", "mT", "H", "mH", "real", "imag"}
 
 # Calls that hand the memory to another library.
 EXPOSING = {"numpy", "__array__", "from_numpy", "__dlpack__"}
@@ -100,40 +102,31 @@ class Functions(Hook):
         self._known: dict[Any, str] = {}
         self.on = False
         recorder.functions = self
-        handlers = {
-            "data": self._read_data, "grad": self._read_grad, "requires_grad": self._skip, "T": None, "mT": None,
-            "H": None, "mH": None, "real": None, "imag": None,
-        }  # fmt: skip
         for name in dir(torch._C.TensorBase):
-            descriptor = getattr(torch._C.TensorBase, name, None)
-            if type(descriptor).__name__ == "getset_descriptor" or isinstance(descriptor, property):
-                get = getattr(descriptor, "__get__", None)
-                handler = handlers.get(name, self._skip)
-                self.special[get] = name if handler is None else (False if handler == self._skip else handler)
-                self.special[descriptor.__set__] = False  # type: ignore[union-attr]
-        base = torch._C.TensorBase
+            descriptor: Any = getattr(torch._C.TensorBase, name, None)
+            if type(descriptor).__name__ == "getset_descriptor":
+                # `x.T` and the like make tensors; the others tell nothing about the graph.
+                self.special[descriptor.__get__] = name if name in VIEW_ATTRIBUTES else False
+                self.special[descriptor.__set__] = False
+        base: Any = torch._C.TensorBase
+        self.special[base.data.__get__] = self._read_data
+        self.special[base.grad.__get__] = self._read_grad
         self.special[base.requires_grad.__set__] = self._set_requires_grad
         self.special[base.requires_grad_] = self._set_requires_grad
         self.special[Tensor.register_hook] = self._register_hook
         self.special[base.data.__set__] = self._set_data
         self.special[base.grad.__set__] = self._set_grad
-        if hasattr(Tensor, "grad") and Tensor.grad is not base.grad:
-            self.special[Tensor.grad.__get__] = self._read_grad
-            self.special[Tensor.grad.__set__] = self._set_grad
-
-    @staticmethod
-    def _skip() -> None:
-        """Marks what tells nothing about the graph."""
 
     def classify(self, func: Any) -> Any:
         """The op's name, or False for calls that are not recorded; remembered."""
         name = getattr(func, "__name__", None) or str(func)
-        handler: Any = False if name in SKIPPED_NAMES else name
-        owner = getattr(func, "__self__", None)
-        if name in ("__get__", "__set__", "__delete__") or type(owner).__name__ == "getset_descriptor":
-            handler = False
-        elif name.startswith("_record_function") or "profiler" in str(getattr(func, "__module__", "")):
-            handler = False
+        silent = name in SKIPPED_NAMES or name in ("__get__", "__set__", "__delete__")
+        silent = (
+            silent
+            or name.startswith("_record_function")
+            or "profiler" in str(getattr(func, "__module__", ""))
+        )
+        handler: Any = False if silent else name
         try:
             self.special[func] = handler
         except TypeError:
@@ -290,7 +283,8 @@ class Functions(Hook):
                 recorder.emit(
                     "requires_grad", site,
                     {
-                        "value": entry.index, "parameter": entry.leaf.id if entry.leaf and entry.leaf.registered else None,
+                        "value": entry.index,
+                        "parameter": entry.leaf.id if entry.leaf and entry.leaf.registered else None,
                         "to": bool(t.requires_grad),
                     },
                 )  # fmt: skip

@@ -87,15 +87,22 @@ class Growth(Hook):
                 first = chain.sizes[0]
                 recorder.emit(
                     "keeps_graph", chain.site,
-                    {"site": chain.site, "length": max(length, chain.longest), "nodes": nodes, "bytes": size, "how": "add",
-                     "first": list(first)},
+                    {
+                        "site": chain.site, "length": max(length, chain.longest), "nodes": nodes, "bytes": size,
+                        "how": "add", "first": list(first),
+                    },
                 )  # fmt: skip
-            alive = [(t, site) for ref, site in self.roots if (t := ref()) is not None and t.grad_fn is not None]
+            alive = [
+                (t, site) for ref, site in self.roots if (t := ref()) is not None and t.grad_fn is not None
+            ]
             if len(alive) >= MIN_KEPT and len(alive) >= 0.7 * len(self.roots):
                 nodes, size = held([t for t, _ in alive])
                 recorder.emit(
                     "keeps_graph", alive[-1][1],
-                    {"site": alive[-1][1], "length": len(alive), "nodes": nodes, "bytes": size, "how": "list", "first": []},
+                    {
+                        "site": alive[-1][1], "length": len(alive), "nodes": nodes, "bytes": size,
+                        "how": "list", "first": [],
+                    },
                 )  # fmt: skip
 
 

@@ -183,7 +183,9 @@ class Modules(Hook):
         with private.DisableTorchFunction():
             record = recorder.modules.find(module) or recorder.modules.register_root(module, frame, site)
         recorder.wake()
-        recorder.emit("mode", site, {"module": record.id, "training": mode, "call": "train" if mode else "eval"})
+        recorder.emit(
+            "mode", site, {"module": record.id, "training": mode, "call": "train" if mode else "eval"}
+        )
 
 
 def _head(t: Any) -> list[float]:

@@ -121,9 +121,12 @@ class Optimizers(Hook):
                 records = self._records(optimizer)
                 states = recorder.ledger.states(records)
                 stale = recorder.ledger.stale_use(records)
-                versions = [(r, r.ref()._version) for r in records if r.state in ("fresh", "stale") and r.ref() is not None]
+                used = [r for r in records if r.state in ("fresh", "stale")]
+                versions = [(r, t._version) for r in used if (t := r.ref()) is not None]
                 if stale is not None:
-                    recorder.emit("stale_used", site, {"optimizer": number, **stale["data"]}, **stale["measured"])
+                    recorder.emit(
+                        "stale_used", site, {"optimizer": number, **stale["data"]}, **stale["measured"]
+                    )
                 closure = args[1] if len(args) > 1 else kwargs.get("closure")
                 if closure is not None and callable(closure):
                     wrapped = self._closure(closure)
@@ -176,9 +179,13 @@ class Optimizers(Hook):
                 number = self.ids[id(optimizer)][0]
                 if closure:
                     states = recorder.ledger.states(records)
-                unchanged = [r.id for r, version in versions if (t := r.ref()) is not None and t._version == version]
+                unchanged = [
+                    r.id for r, version in versions if (t := r.ref()) is not None and t._version == version
+                ]
                 recorder.emit(
-                    "step", site, {"optimizer": number, "states": states, "unchanged": unchanged, "closure": closure}
+                    "step",
+                    site,
+                    {"optimizer": number, "states": states, "unchanged": unchanged, "closure": closure},
                 )
                 recorder.ledger.used(records, site)
                 recorder.optimizers[number]["steps"] += 1
@@ -222,7 +229,9 @@ class Optimizers(Hook):
                     with private.DisableTorchFunction():
                         frame = sys._getframe(1)
                         site = recorder.sites.current(frame)
-                        record = recorder.modules.find(module) or recorder.modules.register_root(module, frame, site)
+                        record = recorder.modules.find(module) or recorder.modules.register_root(
+                            module, frame, site
+                        )
                         records = [recorder.ledger.of(p) for p in module.parameters()]
                         self._emit_zero(records, site, by="module", module=record.id)
                 except Exception as error:
@@ -237,6 +246,6 @@ class Optimizers(Hook):
 
     def _emit_zero(self, records: list[Any], site: int, **by: Any) -> None:
         dropped = self.recorder.ledger.zeroed(records)
-        self.recorder.emit("zero_grad", site, {**by, "parameters": [r.id for r in records], "dropped": dropped})
-
-
+        self.recorder.emit(
+            "zero_grad", site, {**by, "parameters": [r.id for r in records], "dropped": dropped}
+        )

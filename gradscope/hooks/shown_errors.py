@@ -20,7 +20,9 @@ class ShownErrors(Hook):
         real_init = traceback.TracebackException.__init__
         real_show = warnings._showwarnmsg  # type: ignore[attr-defined]
 
-        def __init__(shown: Any, exc_type: Any, exc_value: Any, exc_traceback: Any, *args: Any, **kwargs: Any) -> None:
+        def __init__(
+            shown: Any, exc_type: Any, exc_value: Any, exc_traceback: Any, *args: Any, **kwargs: Any
+        ) -> None:
             try:
                 clean_exception(exc_value)
                 exc_traceback = clean(exc_traceback) or exc_traceback
@@ -40,8 +42,16 @@ class ShownErrors(Hook):
 
     @staticmethod
     def _warn(real: Any) -> Any:
-        def warn(message: Any, category: Any = None, stacklevel: int = 1, source: Any = None, **more: Any) -> None:
-            real(message, category, stacklevel + 1 + hidden_frames(sys._getframe(1), stacklevel), source, **more)
+        def warn(
+            message: Any, category: Any = None, stacklevel: int = 1, source: Any = None, **more: Any
+        ) -> None:
+            real(
+                message,
+                category,
+                stacklevel + 1 + hidden_frames(sys._getframe(1), stacklevel),
+                source,
+                **more,
+            )
 
         return warn
 

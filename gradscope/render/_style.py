@@ -44,7 +44,9 @@ LOOKS = {
     "module": Look("#f7f8fa", "#7b8794", "module"),
     "grad_fn": Look("#fdf4dc", "#d0a24c", "grad_fn node", "#6b4e12", shape="box"),
     "cut": Look("#ffffff", "#8b94a1", "gradient stops here", style="rounded,filled,dashed", width=1.4),
-    "severing": Look("#fff5f5", RED, "cut that severs parameters", "#8b1a22", "rounded,filled,dashed", width=2.2),
+    "severing": Look(
+        "#fff5f5", RED, "cut that severs parameters", "#8b1a22", "rounded,filled,dashed", width=2.2
+    ),
     "write": Look("#fff3e6", "#d9822b", "in-place write", width=1.6),
     "backward": Look("#334155", "#334155", "backward starts here", "#ffffff"),
     "refused": Look("#fde8e8", RED, "backward that failed", "#8b1a22", width=2.0),

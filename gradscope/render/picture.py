@@ -41,7 +41,9 @@ def draw(view: View, path: Path) -> Path:
     kind = check_target(path)
     content = dot_text(view).encode() if kind == "dot" else lay_out(dot_text(view), kind)
     try:
-        handle, name = tempfile.mkstemp(dir=path.absolute().parent, prefix=f".{path.stem}-", suffix=path.suffix)
+        handle, name = tempfile.mkstemp(
+            dir=path.absolute().parent, prefix=f".{path.stem}-", suffix=path.suffix
+        )
         try:
             with os.fdopen(handle, "wb") as file:
                 file.write(content)
@@ -101,7 +103,9 @@ class _Drawing:
             "graph", fontname=style.FONT, bgcolor="white", rankdir="TB", nodesep="0.32", ranksep="0.42", pad="0.3",
             labelloc="b", labeljust="l", outputorder="edgesfirst", tooltip=_attr(self.view.title),
         )  # fmt: skip
-        self.dot.attr("node", fontname=style.FONT, fontsize="11", margin="0.15,0.08", height="0.3", penwidth="1")
+        self.dot.attr(
+            "node", fontname=style.FONT, fontsize="11", margin="0.15,0.08", height="0.3", penwidth="1"
+        )
         self.dot.attr("edge", fontname=style.FONT, fontsize="9", fontcolor=style.MUTED, arrowsize="0.6")
         rows, boxes = self._shared_boxes()
         for box, members in boxes.items():
@@ -132,7 +136,9 @@ class _Drawing:
             users = sorted({b for _, b, e in graph.out_edges(id, data=True) if e["kind"] == "flow"})
             if users and all(user.startswith("module:") for user in users):
                 for user in users:
-                    rows.setdefault(user, []).append({**data, "label": _below(data["label"], graph.nodes[user])})
+                    rows.setdefault(user, []).append(
+                        {**data, "label": _below(data["label"], graph.nodes[user])}
+                    )
                 self.ids[id] = ""
             else:
                 alike.setdefault((tuple(users), style.look_of(data)), []).append(id)
@@ -171,12 +177,16 @@ class _Drawing:
         if detail:
             lines.append(f'<FONT POINT-SIZE="9" COLOR="{muted}">{" · ".join(detail)}</FONT>')
         if data["severs"]:
-            lost = ", ".join(data["severs"][:3]) + (f" +{len(data['severs']) - 3}" if len(data["severs"]) > 3 else "")
+            lost = ", ".join(data["severs"][:3]) + (
+                f" +{len(data['severs']) - 3}" if len(data["severs"]) > 3 else ""
+            )
             lines.append(_small(f"no gradient for {escape.html(escape.one_line(lost))}", style.RED))
         elif data["cut"] and mark:
             lines.append(_small(f"{escape.html(data['cut'])}: no gradient passes", style.MUTED))
         if data["writes"]:
-            lines.append(_small(f"writes {escape.html(escape.one_line(', '.join(data['writes'][:3])))}", "#a85d12"))
+            lines.append(
+                _small(f"writes {escape.html(escape.one_line(', '.join(data['writes'][:3])))}", "#a85d12")
+            )
         if data["findings"]:
             lines.append(f"<B>{_small('▲ ' + escape.html(', '.join(data['findings'])), red)}</B>")
         return lines
@@ -227,7 +237,9 @@ class _Drawing:
         if data["loop"]:
             look["constraint"] = "false"
         name = escape.one_line(data["label"])
-        self.dot.edge(tail, head, label=_attr(f"\u00a0{label} ") if label else "", tooltip=_attr(name or label), **look)
+        self.dot.edge(
+            tail, head, label=_attr(f"\u00a0{label} ") if label else "", tooltip=_attr(name or label), **look
+        )
 
     def _grad_edge(self, tail: str, head: str, data: dict[str, Any], _: str) -> None:
         # Against the data, but laid out along it: both ladders then run downwards.
@@ -235,7 +247,9 @@ class _Drawing:
                       style="solid" if data["trainable"] else "dashed", tooltip="gradient")  # fmt: skip
 
     def _made_edge(self, tail: str, head: str, _data: dict[str, Any], _: str) -> None:
-        self.dot.edge(tail, head, dir="none", style="dotted", color="#d0a24c", constraint="false", tooltip="grad_fn")
+        self.dot.edge(
+            tail, head, dir="none", style="dotted", color="#d0a24c", constraint="false", tooltip="grad_fn"
+        )
 
     def _alias_edge(self, tail: str, head: str, data: dict[str, Any], _: str) -> None:
         whose = f" as {escape.one_line(data['label'])}" if data["label"] else ""
@@ -258,7 +272,9 @@ class _Drawing:
 
     def _legend(self) -> str:
         graph = self.view.graph
-        kinds = {(data["kind"], bool(data["trainable"]), data["severed"]) for _, _, data in graph.edges(data=True)}
+        kinds = {
+            (data["kind"], bool(data["trainable"]), data["severed"]) for _, _, data in graph.edges(data=True)
+        }
         extras = []
         if any(k == "flow" and grad for k, grad, _ in kinds):
             extras.append(("→", "#4b5563", "carries a graph"))

@@ -70,7 +70,9 @@ class Rule:
 
     def examples(self, kind: str) -> list[Callable[[], object]]:
         """The file's `bad…` or `good…` functions."""
-        return [f for name, f in vars(self._module).items() if name.startswith(kind) and inspect.isfunction(f)]
+        return [
+            f for name, f in vars(self._module).items() if name.startswith(kind) and inspect.isfunction(f)
+        ]
 
 
 def rule(

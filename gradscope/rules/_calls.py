@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from weakref import WeakKeyDictionary
 
@@ -34,9 +34,7 @@ class Calls:
     def __init__(self, trace: Trace):
         self.trace = trace
         self.paths: Paths = paths(trace)
-        self.all = [
-            self._call(event) for event in trace.of("call") if event.graph is not None and event.graph >= 0
-        ]
+        self.all = self._same([self._call(event) for event in trace.of("call") if event.graph >= 0])
 
     def _call(self, event: Event) -> Call:
         outputs = self.outputs(event)
@@ -50,6 +48,18 @@ class Calls:
         )
         used = trains or any(key in known.used.order for key in outputs)
         return Call(event, event.site.user, trains, used)
+
+    @staticmethod
+    def _same(found: list[Call]) -> list[Call]:
+        """Calls from the same place in the same mode are of one kind: a trace stores where
+        a value came from for the first of equal graphs only."""
+
+        def kind(call: Call) -> tuple[object, ...]:
+            data = call.event.data
+            return call.event.site.id, data.get("called"), data.get("grad"), data.get("training")
+
+        used = {kind(call) for call in found if call.used}
+        return [replace(call, used=kind(call) in used) for call in found]
 
     def outputs(self, event: Event) -> list[Key]:
         size = len(self.paths.graph(event.graph).values)

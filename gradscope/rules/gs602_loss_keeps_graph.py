@@ -36,22 +36,6 @@ def bad_running_sum() -> None:
     assert total.detach() >= 0
 
 
-def bad_list() -> None:
-    import torch
-    from torch import nn
-
-    model = nn.Linear(4, 1)
-    opt = torch.optim.SGD(model.parameters(), lr=0.1)
-    losses = []
-    for _ in range(12):
-        opt.zero_grad()
-        loss = model(torch.randn(8, 4)).pow(2).mean()  # cause: GS602
-        loss.backward()
-        opt.step()
-        losses.append(loss)
-    torch.stack(losses).mean()
-
-
 def good_item() -> None:
     import torch
     from torch import nn

@@ -38,7 +38,9 @@ def why(trace: Trace, name: str) -> Answer:
         value = _variable(flow, name)
         if value is not None:
             leaf = flow.parameter(value) if flow.values[value].requires_grad else None
-            return explain_parameter(flow, leaf, name) if leaf is not None else explain_value(flow, value, name)
+            return (
+                explain_parameter(flow, leaf, name) if leaf is not None else explain_value(flow, value, name)
+            )
         if (number := _number(flow, name)) is not None:
             return explain_number(flow, number, name)
         parameters = _parameters(trace, name, exact=False)
@@ -99,7 +101,9 @@ def _at_place(flow: Flow, path: str, line: int) -> Answer:
         if event.site.user.line == line and _same_file(event.site.user.path, path):
             return explain_value(flow, value, f"{path}:{line}", at=True)
     if not lines:
-        known = sorted({place(op.site.user).rsplit(":", 1)[0] for op in flow.ops if op.site.user.kind == "user"})
+        known = sorted(
+            {place(op.site.user).rsplit(":", 1)[0] for op in flow.ops if op.site.user.kind == "user"}
+        )
         raise GradscopeError(f"no tensor operation of `{path}` was captured{_hint(path, known)}")
     near = sorted(lines, key=lambda other: abs(other - line))[:3]
     listed = _either(str(number) for number in sorted(near))

@@ -93,7 +93,9 @@ def _walk_down(flow: Flow, way: list[int], value: int, answer: Answer) -> None:
             named = [f"`{n}`" for v in flow.outputs[op] if (n := flow.name(v)) is not None]
             made = f" to {' and '.join(dict.fromkeys(named))}" if named else ""
             label = f"through `{op_name(flow.ops[op].name)}`{made}"
-            answer.step(flow.ops[op].site, label if value not in flow.inputs[op] else f"reaches {spoken(flow, value)}")
+            answer.step(
+                flow.ops[op].site, label if value not in flow.inputs[op] else f"reaches {spoken(flow, value)}"
+            )
 
 
 def _frozen(flow: Flow, parameter: Parameter, name: str, answer: Answer) -> None:
@@ -119,11 +121,15 @@ def _missing(flow: Flow, name: str, value: int, answer: Answer) -> None:
     cut = _cut_for(flow, value)
     answer.step(flow.ops[use].site, f"`{name}` is read here")
     if cut is not None and cut.used:
-        answer.headline = f"`{name}` has no gradient: on its way to the loss it is cut off at {place(cut.site.user)}"
+        answer.headline = (
+            f"`{name}` has no gradient: on its way to the loss it is cut off at {place(cut.site.user)}"
+        )
         answer.step(cut.site, f"the graph ends here: {cut_words(flow, cut.op)}", main=True)
         _loss(flow, answer)
     elif value in flow.feeds_root:
-        answer.headline = f"`{name}` has no gradient, though the loss was computed from it: why could not be told"
+        answer.headline = (
+            f"`{name}` has no gradient, though the loss was computed from it: why could not be told"
+        )
         _loss(flow, answer)
     else:
         answer.headline = f"`{name}` has no gradient: nothing that was computed from it is part of a loss"
@@ -144,9 +150,13 @@ def _reached_but_empty(flow: Flow, name: str, value: int, answer: Answer) -> Non
         answer.step(errors[-1].site, str(errors[-1].data.get("text", "")).split("\n")[0], main=True)
     elif grads:
         answer.headline = f"`{name}` has no `.grad`: the pass was asked for other gradients only"
-        answer.step(grads[-1].site, "gives the gradients of its `inputs`, and fills no other `.grad`", main=True)
+        answer.step(
+            grads[-1].site, "gives the gradients of its `inputs`, and fills no other `.grad`", main=True
+        )
     else:
-        answer.headline = f"`{name}` has no gradient, though a way leads to it: an operation on it gave None back"
+        answer.headline = (
+            f"`{name}` has no gradient, though a way leads to it: an operation on it gave None back"
+        )
         _walk_down(flow, way, value, answer)
 
 

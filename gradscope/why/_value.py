@@ -41,18 +41,24 @@ def _with_grad(flow: Flow, value: int, shown: str, answer: Answer) -> None:
     held = flow.values[value]
     maker = flow.maker[value]
     if held.is_leaf:
-        answer.headline = f"{shown} requires grad because it was asked to: it is a leaf, its gradient lands in `.grad`"
+        answer.headline = (
+            f"{shown} requires grad because it was asked to: it is a leaf, its gradient lands in `.grad`"
+        )
         site = flow.ops[maker].site if maker is not None else held.site
         changes = [e for e in flow.events if e.kind == "requires_grad" and e.data.get("to")]
         on = [e for e in changes if flow.joined.get((e.graph, e.data.get("value", -1))) == value]
-        answer.step(on[-1].site if on else site, "requires_grad is set here" if on else "made here", main=True)
+        answer.step(
+            on[-1].site if on else site, "requires_grad is set here" if on else "made here", main=True
+        )
         return
     way = _way_up(flow, value, lambda v: flow.values[v].requires_grad and flow.values[v].is_leaf)
     if not way:
         answer.headline = f"{shown} requires grad: its graph was begun in an earlier step"
         answer.step(held.site, "first seen here", main=True)
     else:
-        answer.headline = f"{shown} requires grad because {spoken(flow, way[-1])} does, which it was computed from"
+        answer.headline = (
+            f"{shown} requires grad because {spoken(flow, way[-1])} does, which it was computed from"
+        )
         _along(flow, way[::-1], answer)
     if not flow.values[value].shape and value in flow.roots:
         return

@@ -111,9 +111,7 @@ class Parameter:
     reads: int = 0  # times the user's code read `.grad`
     grad: str = "none"  # state at the end: none, fresh, used, stale, zero
     grad_norm: float | None = None  # of the last gradient measured
-    used_in_forward: int = 0  # graphs in which an op consumed it
     site: Site | None = None  # where it was first seen
-    extra: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

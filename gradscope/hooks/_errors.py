@@ -63,10 +63,11 @@ def examine(recorder: Recorder, roots: list[Any], text: str) -> dict[str, Any]:
                 getattr(node, name)
             except RuntimeError as fault:
                 said = str(fault)
-                if (inplace and "inplace" in said) or (freed and ("freed" in said or "second time" in said)):
-                    if from_version is None or freed or f"version {from_version[1]};" in said:
-                        candidates.append(node)
-                        break
+                written = inplace and "inplace" in said
+                right = from_version is None or f"version {from_version[1]};" in said
+                if (written and right) or (freed and ("freed" in said or "second time" in said)):
+                    candidates.append(node)
+                    break
         if candidates:
             break
         todo.extend(target for target, _ in node.next_functions if target is not None)

@@ -89,6 +89,8 @@ class ModuleTable:
                         best_name = name
                     if candidate is best and best is not m and not best_name:
                         best_name = name
+                    if type(candidate).__name__ == "OptimizedModule":
+                        continue  # the module that was compiled goes by its own names
                     size = 0
                     for size, sub in enumerate(candidate.modules(), 1):  # noqa: B007
                         if size > 5000:

@@ -74,6 +74,7 @@ class Recorder:
         self.written: Callable[[Live, Any, int, str], None] | None = None
         self.optimizers: dict[int, dict[str, Any]] = {}
         self.functions: Any = None
+        self.plain_module_call: Any = None  # torch's own nn.Module.__call__
         self.wake: Callable[[], None] = _nothing  # set by sampling
         self.on_carried: Callable[[Row, list[int], list[Any]], None] | None = None  # set by growth
         self.before_end: list[Callable[[], None]] = []  # what is only known at the end
@@ -185,6 +186,7 @@ class Recorder:
         elif len(segment.ops) >= MAX_OPS:
             self.end_segment(False)
             segment = self.segment
+            segment.continued = True
         if name in FACTORIES:
             tensors = []
         structs = self.metas.structs
@@ -242,11 +244,11 @@ class Recorder:
             self._log_write(entry, tensors[position], site, template.name)
         indices = []
         place = 0
-        for t, entry, meta in zip(outs, known, metas, strict=True):
-            if entry is not None:
-                if entry.serial != segment.serial:
-                    self._enter(entry, t, site)
-                indices.append(entry.index)
+        for t, same, meta in zip(outs, known, metas, strict=True):
+            if same is not None:
+                if same.serial != segment.serial:
+                    self._enter(same, t, site)
+                indices.append(same.index)
                 continue
             entry = self.live[id(t)] = Live(t, segment.serial, meta, site)
             if place < len(template.alias) and (source := template.alias[place]) is not None:
@@ -263,7 +265,7 @@ class Recorder:
         segment.hash = hash((segment.hash, key, template_id, row.module, ins, row.outs))
         if self.consumed is not None:
             self.consumed(entries, index)
-        if segment.carried and self.on_carried is not None:
+        if segment.carried and self.on_carried is not None and not segment.continued:
             sites = [segment.carried[v] for v in ins if v in segment.carried]
             if sites:
                 self.on_carried(row, sites, outs)
@@ -454,20 +456,17 @@ class Recorder:
     def _maybe_cut(self, tensors: list[Any]) -> None:
         """Ends the segment before a call that begins a new graph."""
         segment = self.segment
-        if segment.nodes and not segment.passes:
-            if len(segment.ops) < MAX_OPS:
+        full = len(segment.ops) >= MAX_OPS
+        if segment.nodes and not full:
+            if not segment.passes:
                 return
-        elif segment.nodes:
             for t in tensors:
                 entry = self.live.get(id(t))
-                if (
-                    entry is not None
-                    and entry.serial == segment.serial
-                    and t.requires_grad
-                    and not leafness(t)
-                ):
+                if entry is not None and entry.serial == segment.serial and t.requires_grad and not leafness(t):
                     return
+        going_on = segment.nodes and not segment.passes
         self.end_segment(False)
+        self.segment.continued = going_on
 
     def end_segment(self, is_step: bool) -> None:
         segment = self.segment

@@ -61,6 +61,7 @@ class Segment:
     calls: set[int] = field(default_factory=set)  # sites of outermost module calls
     numbers: dict[str, float] = field(default_factory=dict)
     looked: bool = True
+    continued: bool = False  # the one before was full: the same graph goes on
 
     def new_value(self, meta: int, maker: int, root: int) -> int:
         self.metas.append(meta)

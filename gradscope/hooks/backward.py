@@ -29,7 +29,7 @@ class Backward(Hook):
         recorder = self.recorder
 
         def _engine_run_backward(t_outputs: Any, *args: Any, **kwargs: Any) -> Any:
-            if recorder.depth or threading.get_ident() != recorder.thread:
+            if recorder.depth or recorder.paused or threading.get_ident() != recorder.thread:
                 return engine(t_outputs, *args, **kwargs)
             began = perf_counter()
             note = None

@@ -26,6 +26,7 @@ class Modules(Hook):
         self.layers: dict[int, bool] | None = None  # of the outermost call: layer → training
         self.measured: set[int] = set()
         self.weighed: set[int] = set()
+        self.recorder.plain_module_call = nn.Module.__call__
         self.patch(nn.Module, "__call__", self._call(nn.Module.__call__))
         self.patch(nn.Module, "train", self._train(nn.Module.train))
         self.flipping = False

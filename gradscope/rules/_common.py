@@ -89,7 +89,7 @@ def plural(count: int, noun: str) -> str:
 
 
 def numbers(values: Any, limit: int = 5) -> str:
-    """First elements of a tensor, as "[6, 1.333, 1.333]"."""
+    """First elements of a tensor, as "[6, 1.3333, 1.3333]"."""
     if not isinstance(values, (list, tuple)):
         return _number(values)
     shown = [numbers(value, limit) for value in values[:limit]]
@@ -97,7 +97,7 @@ def numbers(values: Any, limit: int = 5) -> str:
 
 
 def _number(value: Any) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+    return f"{value:.5g}" if isinstance(value, float) else str(value)
 
 
 def memory_root(graph: Graph, value: int) -> int:

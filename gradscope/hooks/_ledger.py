@@ -247,7 +247,7 @@ class Ledger:
                         "requires_grad": record.was_grad, "module": record.module, "registered": record.registered,
                         "optimizers": record.optimizers, "passes": record.passes, "steps": record.steps,
                         "updates": record.updates, "changed": record.changed, "reads": record.reads,
-                        "grad": "none" if grad is None else record.state, "grad_norm": norm,
+                        "grad": "none" if t is not None and grad is None else record.state, "grad_norm": norm,
                         "site": record.site or None,
                     },
                 )

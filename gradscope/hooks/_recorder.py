@@ -462,7 +462,12 @@ class Recorder:
                 return
             for t in tensors:
                 entry = self.live.get(id(t))
-                if entry is not None and entry.serial == segment.serial and t.requires_grad and not leafness(t):
+                if (
+                    entry is not None
+                    and entry.serial == segment.serial
+                    and t.requires_grad
+                    and not leafness(t)
+                ):
                     return
         going_on = segment.nodes and not segment.passes
         self.end_segment(False)

@@ -277,6 +277,8 @@ class Functions(Hook):
                 entry = recorder.value(t, site)
                 if t.requires_grad and t.is_leaf and entry.leaf is None:
                     entry.leaf = recorder.ledger.leaf(t, entry.site, entry.root)
+                if entry.leaf is not None:
+                    entry.leaf.was_grad = bool(t.requires_grad)
                 entry.meta = recorder.metas.of(t, t.is_leaf)
                 segment = recorder.segment
                 segment.metas[entry.index] = entry.meta

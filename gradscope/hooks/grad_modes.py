@@ -1,5 +1,9 @@
 """Watches where gradients are switched off and on: no_grad, enable_grad,
-set_grad_enabled, inference_mode, as regions with the lines they span."""
+set_grad_enabled, inference_mode, as regions with the lines they span.
+
+The context managers are watched, not what they call: so a region is known also
+while sampling sleeps, when its ops are not seen.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +13,6 @@ from typing import Any
 from torch.autograd import grad_mode
 
 from gradscope.hooks import Hook
-from gradscope.hooks import _torch as private
 
 
 class GradModes(Hook):
@@ -17,63 +20,60 @@ class GradModes(Hook):
 
     def install(self) -> None:
         self.stack: list[int] = []
-        functions = self.recorder.functions
-        functions.special[private.set_grad_enabled] = self._set
-        self._undo.append(lambda: functions.special.pop(private.set_grad_enabled, None))
-        cls = grad_mode.inference_mode
-        self.patch(cls, "__enter__", self._enter_inference(cls.__enter__))
-        self.patch(cls, "__exit__", self._exit_inference(cls.__exit__))
+        self.inside = 0  # no_grad uses set_grad_enabled itself
+        for cls in (grad_mode.no_grad, grad_mode.enable_grad, grad_mode.inference_mode):
+            self.patch(cls, "__enter__", self._enter(cls.__enter__, cls.__name__))
+            self.patch(cls, "__exit__", self._exit(cls.__exit__))
+        switch = grad_mode.set_grad_enabled
+        self.patch(switch, "__init__", self._switch(switch.__init__))
+        self.patch(switch, "__call__", self._exit(switch.__call__))  # as a decorator: undone at once
+        self.patch(switch, "__exit__", self._exit(switch.__exit__))
 
     def _open(self, kind: str, frame: Any) -> None:
         recorder = self.recorder
-        site = recorder.sites.current(frame)
-        self.stack.append(recorder.region)
-        recorder.region = recorder.region_id(kind, site, recorder.region)
+        try:
+            site = recorder.sites.current(frame)
+            self.stack.append(recorder.region)
+            recorder.region = recorder.region_id(kind, site, recorder.region)
+        except Exception as error:
+            recorder.fault("recording a grad mode", error)
 
     def _close(self) -> None:
         self.recorder.region = self.stack.pop() if self.stack else -1
 
-    def _set(self, func: Any, types: Any, args: Any, kwargs: Any, frame: Any) -> Any:
-        result = func(*args, **kwargs)
-        recorder = self.recorder
-        try:
-            self._note(bool(args[0]), frame)
-        except Exception as error:
-            recorder.fault("recording a grad mode", error)
-        return result
-
-    def _note(self, enabled: bool, frame: Any) -> None:
-        outer = frame
-        if outer.f_code.co_name == "__init__" and outer.f_back is not None:  # set_grad_enabled(...)
-            outer = outer.f_back
-        name = outer.f_code.co_name
-        owner = type(outer.f_locals.get("self")).__name__ if name in ("__enter__", "__exit__") else ""
-        if name == "__exit__" and owner in ("no_grad", "enable_grad", "set_grad_enabled"):
-            self._close()
-        elif name == "__enter__" and owner in ("no_grad", "enable_grad"):
-            self._open(owner, outer.f_back)
-        elif name == "__enter__" and owner == "set_grad_enabled":
-            return  # set when it was made
-        elif enabled:  # set_grad_enabled(True) as a statement
-            self._close()
-        else:
-            self._open("set_grad_enabled", outer)
-
-    def _enter_inference(self, real: Any) -> Any:
+    def _enter(self, real: Any, name: str) -> Any:
         def __enter__(mode: Any) -> None:
-            real(mode)
+            self.inside += 1
+            try:
+                real(mode)
+            finally:
+                self.inside -= 1
             if self.recorder.mine():
-                try:
-                    self._open("inference_mode" if mode.mode else "enable_grad", sys._getframe(1))
-                except Exception as error:
-                    self.recorder.fault("recording inference_mode", error)
+                kind = name if getattr(mode, "mode", True) else "enable_grad"  # inference_mode(False)
+                self._open(kind, sys._getframe(1))
 
         return __enter__
 
-    def _exit_inference(self, real: Any) -> Any:
-        def __exit__(mode: Any, *args: Any) -> None:
-            if self.recorder.mine():
+    def _exit(self, real: Any) -> Any:
+        def __exit__(mode: Any, *args: Any) -> Any:
+            if self.recorder.mine() and not self.inside:
                 self._close()
-            real(mode, *args)
+            self.inside += 1
+            try:
+                return real(mode, *args)
+            finally:
+                self.inside -= 1
 
         return __exit__
+
+    def _switch(self, real: Any) -> Any:
+        def __init__(switch: Any, mode: bool) -> None:
+            real(switch, mode)
+            if self.inside or not self.recorder.mine():
+                return
+            if mode and self.stack and not getattr(switch, "prev", True):
+                self._close()  # switched on again, as a statement
+            else:
+                self._open("enable_grad" if mode else "set_grad_enabled", sys._getframe(1))
+
+        return __init__

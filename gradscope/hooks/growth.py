@@ -16,7 +16,8 @@ from gradscope.hooks._torch import DisableTorchFunction
 
 MAX_WALK = 20_000
 MIN_LENGTH = 3  # segments in a row before it counts as growth
-MIN_KEPT = 4  # losses alive at the end
+MIN_KEPT = 4  # losses alive at once
+LOOKS = {6, 12, 24, 48, 100, 200, 400, 1000}  # passes at which they are counted
 
 
 @dataclass
@@ -39,6 +40,7 @@ class Growth(Hook):
         self.chains: dict[int, Chain] = {}
         self.roots: deque[tuple[Any, int]] = deque(maxlen=64)
         self.passes = 0
+        self.kept: tuple[int, int, int, int] | None = None  # (losses, nodes, bytes, site)
         recorder = self.recorder
         recorder.on_carried = self._carried
         recorder.before_pass.append(self._before_pass)
@@ -61,6 +63,8 @@ class Growth(Hook):
         self.passes += 1
         tensors = [t for t in roots if isinstance(t, torch.Tensor) and t.grad_fn is not None]
         if accumulate and tensors:
+            if self.passes in LOOKS:
+                self._find_kept()
             entry = self.recorder.live.find(tensors[0])
             self.roots.append((weakref.ref(tensors[0]), entry.site if entry is not None else site))
         for chain in self.chains.values():
@@ -92,18 +96,30 @@ class Growth(Hook):
                         "how": "add", "first": list(first),
                     },
                 )  # fmt: skip
-            alive = [
-                (t, site) for ref, site in self.roots if (t := ref()) is not None and t.grad_fn is not None
-            ]
-            if len(alive) >= MIN_KEPT and len(alive) >= 0.7 * len(self.roots):
-                nodes, size = held([t for t, _ in alive])
-                recorder.emit(
-                    "keeps_graph", alive[-1][1],
-                    {
-                        "site": alive[-1][1], "length": len(alive), "nodes": nodes, "bytes": size,
-                        "how": "list", "first": [],
-                    },
-                )  # fmt: skip
+            self._find_kept()
+            if self.kept is not None:
+                length, nodes, size, site = self.kept
+                data = {
+                    "site": site,
+                    "length": length,
+                    "nodes": nodes,
+                    "bytes": size,
+                    "how": "list",
+                    "first": [],
+                }
+                recorder.emit("keeps_graph", site, data)
+
+    def _find_kept(self) -> None:
+        """Losses of one line that were backwarded, every one of them still alive."""
+        by_site: dict[int, list[Any]] = {}
+        for ref, site in self.roots:
+            by_site.setdefault(site, []).append(ref())
+        for site, tensors in by_site.items():
+            alive = [t for t in tensors if t is not None and t.grad_fn is not None]
+            if len(alive) < MIN_KEPT or len(alive) < len(tensors) - 1:
+                continue
+            if self.kept is None or self.kept[0] < len(alive):
+                self.kept = (len(alive), *held(alive), site)
 
 
 def held(tensors: list[Any]) -> tuple[int, int]:

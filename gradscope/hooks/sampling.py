@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from time import perf_counter
 
-import torch
-
 from gradscope.hooks import Hook
 
 KNOWN_STEPS = 6  # equal steps before it first sleeps
@@ -73,6 +71,4 @@ class Sampling(Hook):
         recorder.segment.looked = True
         self.known = self.steps = 0
         self.since, self.spent = perf_counter(), recorder.own_time
-        if torch.is_grad_enabled():
-            recorder.region = -1
         recorder.functions.resume()

@@ -13,9 +13,8 @@ from collections.abc import Iterator
 from weakref import WeakKeyDictionary
 
 from gradscope.model import Event, GradscopeError, Graph, Op, Parameter, Site, Value
+from gradscope.source import SourceFile
 from gradscope.store import Trace
-
-Span = tuple[int, int, int, int]
 
 _REFLECTED = re.compile(r"^r(add|sub|mul|truediv|floordiv|pow|matmul|mod|and|or|xor|div)$")
 _IN_PLACE = re.compile(r"^i(add|sub|mul|truediv|floordiv|pow|matmul|mod|and|or|xor|div)$")
@@ -56,70 +55,22 @@ def parameter_name(trace: Trace, parameter: Parameter) -> str:
     return f"{root.name}.{parameter.name}"
 
 
-class _File:
-    """Expressions of one source file by their exact span."""
-
-    def __init__(self, text: str):
-        self.lines = text.splitlines()
-        self.by_span: dict[Span, ast.AST] = {}
-        self.parent: dict[int, ast.AST] = {}
-        self.imported: set[str] = set()
-        try:
-            self.tree: ast.AST | None = ast.parse(text)
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
-            self.tree = None
-            return
-        for node in ast.walk(self.tree):
-            for child in ast.iter_child_nodes(node):
-                self.parent[id(child)] = node
-            if isinstance(node, (ast.Import, ast.ImportFrom)):
-                self.imported |= {(a.asname or a.name).split(".")[0] for a in node.names}
-            if isinstance(node, (ast.expr, ast.AugAssign)) and (span := self._span(node)) is not None:
-                self.by_span[span] = node
-
-    def _span(self, node: ast.expr | ast.AugAssign) -> Span | None:
-        if node.end_lineno is None or node.end_col_offset is None:
-            return None
-        return (
-            node.lineno,
-            self._column(node.lineno, node.col_offset),
-            node.end_lineno,
-            self._column(node.end_lineno, node.end_col_offset),
-        )
-
-    def _column(self, line: int, offset: int) -> int:
-        """Byte offset from 0 → column from 1, in characters."""
-        text = self.lines[line - 1] if line <= len(self.lines) else ""
-        return (offset if text.isascii() else len(text.encode()[:offset].decode(errors="ignore"))) + 1
-
-    def at(self, site: Site) -> ast.AST | None:
-        return self.by_span.get((site.line, site.column, site.end_line, site.end_column))
-
-    def is_imported(self, node: ast.expr) -> bool:
-        while isinstance(node, ast.Attribute):
-            node = node.value
-        return isinstance(node, ast.Name) and node.id in self.imported
-
-
 class Names:
     """The names of one trace; get it with `names_of(trace)`, which keeps it."""
 
     def __init__(self, trace: Trace):
-        self._sources = trace.sources
+        self._source_file = trace.source_file
         self._parameters = {p.id: parameter_name(trace, p) for p in trace.parameters}
         self._graph = trace.graph
         self._calls: dict[int, list[Event]] = {}
         for event in trace.of("call"):
             self._calls.setdefault(event.graph, []).append(event)
-        self._files: dict[str, _File] = {}
         self._known: dict[int, dict[int, str | None]] = {}
         self._last: dict[int, dict[int, set[int]]] = {}
         self._inputs: dict[int, dict[int, str]] = {}
 
-    def file(self, path: str) -> _File:
-        if path not in self._files:
-            self._files[path] = _File(self._sources.get(path, ""))
-        return self._files[path]
+    def file(self, path: str) -> SourceFile:
+        return self._source_file(path)
 
     # -- text ------------------------------------------------------------------
 

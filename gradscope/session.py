@@ -75,19 +75,20 @@ class Session:
 
     # -- start and stop ----------------------------------------------------------------
 
-    def start(self, frame: FrameType | None = None) -> None:
-        """Installs every hook. `frame` is the one that opened the watch: the stack outside
-        it does not move while it runs, so it is walked once."""
+    def start(self, frame: FrameType, outermost: bool = False) -> None:
+        """Installs every hook. `frame` is the one that opens the watch: the stack outside it
+        does not move while it runs, so it is walked once; or, if it is the `outermost`, it
+        is gradscope's own and the program's stack begins inside it."""
         if _active:
             raise GradscopeError("gradscope is already watching: one watch at a time")
         if torch._C._get_tracing_state() is not None:
             raise GradscopeError("gradscope cannot start inside torch.jit.trace")
         _active.append(self)
         self.started = perf_counter()
-        self._frame = frame.f_back if frame is not None else None
+        self._frame = frame if outermost else frame.f_back
         self._write_program()
         if self._frame is not None:
-            self.recorder.sites.anchor(self._frame)
+            self.recorder.sites.anchor(self._frame, outermost)
         self.running = True
         for hook in [cls(self.recorder) for cls in all_hooks()]:
             try:

@@ -31,6 +31,7 @@ from gradscope.model import (
     Site,
     Value,
 )
+from gradscope.source import SourceFile
 
 SCHEMA_VERSION = 1
 APPLICATION_ID = 0x67736370  # "gscp", in the file's header: tells ours from other SQLite files
@@ -48,8 +49,7 @@ CREATE TABLE module (id INTEGER PRIMARY KEY, path TEXT NOT NULL, cls TEXT NOT NU
 -- rewritten when the run ends (and now and then before): data is JSON of model.Parameter's other fields
 CREATE TABLE parameter (id INTEGER PRIMARY KEY, data TEXT NOT NULL);
 CREATE TABLE optimizer (id INTEGER PRIMARY KEY, data TEXT NOT NULL);
-CREATE TABLE region (id INTEGER PRIMARY KEY, kind TEXT NOT NULL, site INTEGER NOT NULL, parent INTEGER,
-  end_line INTEGER);
+CREATE TABLE region (id INTEGER PRIMARY KEY, kind TEXT NOT NULL, site INTEGER NOT NULL, parent INTEGER);
 CREATE TABLE graph (id INTEGER PRIMARY KEY, ops INTEGER NOT NULL, nodes INTEGER NOT NULL);
 -- the four lists below are keyed by graph and index; lists inside a row are JSON arrays
 CREATE TABLE op (graph INTEGER, idx INTEGER, name TEXT NOT NULL, site INTEGER, module INTEGER, region INTEGER,
@@ -71,7 +71,7 @@ CREATE TABLE segment (idx INTEGER PRIMARY KEY, graph INTEGER, events INTEGER, st
 """
 
 _COLUMNS = {
-    "file": 4, "site": 8, "module": 7, "parameter": 2, "optimizer": 2, "region": 5,
+    "file": 4, "site": 8, "module": 7, "parameter": 2, "optimizer": 2, "region": 4,
     "graph": 3, "op": 13, "value": 17, "node": 8, "event": 6, "segment": 8,
 }  # fmt: skip
 
@@ -200,6 +200,7 @@ class Trace:
         except sqlite3.DatabaseError as error:
             raise GradscopeError(f"{self.path} is damaged or truncated: {error}") from None
         self._graphs: dict[int, Graph] = {}
+        self._source_files: dict[str, SourceFile] = {}
 
     def _connect(self) -> sqlite3.Connection:
         uri = self.path.resolve().as_uri()
@@ -267,6 +268,15 @@ class Trace:
     def lines(self, path: str) -> list[str]:
         return self.sources.get(path, "").splitlines()
 
+    def source_file(self, path: str) -> SourceFile:
+        """The file at `path` as syntax; empty where its text is not in the trace."""
+        if path not in self._source_files:
+            self._source_files[path] = SourceFile(self.sources.get(path, ""))
+        return self._source_files[path]
+
+    def _block_end(self, site: Site) -> int | None:
+        return self.source_file(site.path).block_end(site.line)
+
     @cached_property
     def _sites(self) -> dict[int, Site]:
         sites: dict[int, Site] = {}
@@ -300,7 +310,9 @@ class Trace:
             fields = json.loads(data)
             fields["shape"] = tuple(fields["shape"])
             fields["optimizers"] = tuple(fields.get("optimizers", ()))
-            fields["site"] = self.site(fields.get("site"))
+            site = fields["site"] = self.site(fields.get("site"))
+            if not fields["name"] and site is not None:
+                fields["name"] = self.source_file(site.user.path).variable(site.user) or ""
             found.append(Parameter(id=id, **fields))
         return found
 
@@ -324,10 +336,8 @@ class Trace:
     @cached_property
     def regions(self) -> dict[int, Region]:
         return {
-            id: Region(id, kind, self._sites[site], parent, end_line)
-            for id, kind, site, parent, end_line in self._rows(
-                "SELECT id, kind, site, parent, end_line FROM region"
-            )
+            id: Region(id, kind, self._sites[site], parent, self._block_end(self._sites[site].user))
+            for id, kind, site, parent in self._rows("SELECT id, kind, site, parent FROM region")
             if site in self._sites
         }
 

@@ -71,7 +71,7 @@ def command(
     cwd = Path.cwd()
     reports = tuple(cwd / path for path in reports)
     picture = cwd / picture if picture is not None else None
-    session.start(sys._getframe())
+    session.start(sys._getframe(), outermost=True)
     outcome = run(target)
     session.stop(outcome.exit_code, outcome.error)
     report = _tell(session, config)

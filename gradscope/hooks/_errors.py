@@ -20,9 +20,9 @@ def note_error(
 ) -> None:  # fmt: skip
     """Emits an `error` event; the innermost call that failed is the one told."""
     try:
-        if recorder.last_error is not None and recorder.last_error() is error:
+        if recorder.history.last_error is not None and recorder.history.last_error() is error:
             return
-        recorder.remember_error(error)
+        recorder.history.remember_error(error)
         tensors: list[Any] = []
         with DisableTorchFunction():
             find_tensors(list(args), tensors)
@@ -76,14 +76,14 @@ def examine(recorder: Recorder, roots: list[Any], text: str) -> dict[str, Any]:
     node = candidates[0]
     number = sequence_of(node)
     found: dict[str, Any] = {"node_name": name_of(node)}
-    place = recorder.locate(number)
+    place = recorder.history.locate(number)
     if place is not None:
         graph, op, site = place
         found.update({"saved_by": op, "saved_graph": graph, "saved_site": site})
     if inplace:
-        found["writes"] = recorder.writes_since(
+        found["writes"] = recorder.history.writes_since(
             number, from_version and (int(from_version[2]), int(from_version[1]))
         )
     if freed:
-        found["freed_by"] = recorder.freed_by(number)
+        found["freed_by"] = recorder.history.freed_by(number)
     return found

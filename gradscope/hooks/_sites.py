@@ -90,12 +90,19 @@ class SiteTree:
             node = child
         return node.id
 
-    def anchor(self, frame: FrameType) -> None:
-        """Fixes the site of a frame that stays where it is until `release`."""
-        self.anchors[id(frame)] = self.nodes[self.current(frame)]
+    def anchor(self, frame: FrameType, outermost: bool = False) -> None:
+        """Fixes the site of a frame that stays where it is until `release`; `outermost`
+        leaves it and all outside it out of every stack."""
+        self.anchors[id(frame)] = self.root if outermost else self.nodes[self.current(frame)]
 
     def release(self, frame: FrameType) -> None:
         self.anchors.pop(id(frame), None)
+
+    def below(self, site: int, code: CodeType) -> int:
+        """The first line of `code` (of its decorators), as a frame below `site`."""
+        node = self.nodes[site]
+        child = node.children.get((id(code), -1))
+        return (child if child is not None else self._add(node, code, -1)).id
 
     def _add(self, parent: SiteNode, code: CodeType, lasti: int) -> SiteNode:
         self._codes[id(code)] = code

@@ -15,6 +15,7 @@ from typing import Any
 import torch
 
 from gradscope.hooks import Hook
+from gradscope.hooks._learner import writes_by_name
 from gradscope.hooks._modules import tensor_variables
 from gradscope.hooks._torch import DisableTorchFunction, name_of, sequence_number, sequence_of
 from gradscope.hooks._values import Live
@@ -79,7 +80,7 @@ class Aliases(Hook):
             return
         recorder = self.recorder
         entry = recorder.live.find(args[0])
-        if entry is None or not entry.hidden or not recorder._writes_by_name(name, kwargs):
+        if entry is None or not entry.hidden or not writes_by_name(name, kwargs):
             return
         try:
             with DisableTorchFunction():
@@ -103,7 +104,7 @@ class Aliases(Hook):
         recorder = self.recorder
         templates = recorder.templates
         segments = [(recorder.segment, recorder.segment.freed_at)]
-        segments += [(s, 0) for s in recorder.recent if s.nodes and not s.passes]
+        segments += [(s, 0) for s in recorder.history.recent if s.nodes and not s.passes]
         for segment, start in segments:
             roots = segment.roots
             for row in segment.ops[start:]:
@@ -230,7 +231,7 @@ class Aliases(Hook):
         recorder = self.recorder
         for one in self.found if failed is None else ():
             snapshot = one["snapshot"]
-            place = recorder.locate(one["number"])
+            place = recorder.history.locate(one["number"])
             wrong = {name: head(t.grad) for name, t in one.get("leaves", ()) if t.grad is not None}
             in_this = place is not None and place[0] == recorder.segment.serial
             recorder.emit(

@@ -16,6 +16,7 @@ import torch
 from gradscope.hooks import Hook
 from gradscope.hooks import _torch as private
 from gradscope.hooks._errors import examine, note_error
+from gradscope.hooks._history import Pass
 
 
 class Backward(Hook):
@@ -116,8 +117,6 @@ class Backward(Hook):
                 "accumulated": accumulated, "leaves": leaves, "stale": stale, "unlooked": not segment.looked,
             }  # fmt: skip
             recorder.emit("backward", site, data, **{"pass": recorder.passes})
-            recorder.pass_log.append(
-                (note["number"], site, note["retain"], segment.serial, tuple(note["roots"]))
-            )
+            recorder.history.passes.append(Pass(note["number"], site, note["retain"]))
         for follow in recorder.after_pass:
             follow(site, failed)

@@ -8,6 +8,7 @@ while sampling sleeps, when its ops are not seen.
 from __future__ import annotations
 
 import sys
+from types import FrameType, FunctionType
 from typing import Any
 
 from torch.autograd import grad_mode
@@ -33,6 +34,9 @@ class GradModes(Hook):
         recorder = self.recorder
         try:
             site = recorder.sites.current(frame)
+            decorated = _decorated(frame)
+            if decorated is not None:
+                site = recorder.sites.below(site, decorated.__code__)
             self.stack.append(recorder.region)
             recorder.region = recorder.region_id(kind, site, recorder.region)
         except Exception as error:
@@ -77,3 +81,15 @@ class GradModes(Hook):
                 self._open("enable_grad" if mode else "set_grad_enabled", sys._getframe(1))
 
         return __init__
+
+
+def _decorated(frame: FrameType) -> FunctionType | None:
+    """The user's function whose decorator `frame` enters the mode, if that is what it does.
+    Leaves the frame as it was (see `module_variables`)."""
+    if frame.f_code.co_name != "decorate_context":
+        return None
+    local = frame.f_locals
+    function = local.get("func")
+    if type(local) is dict:
+        local.clear()
+    return function if isinstance(function, FunctionType) else None

@@ -14,6 +14,7 @@ from torch.optim import optimizer as torch_optimizer
 
 from gradscope.hooks import Hook
 from gradscope.hooks import _torch as private
+from gradscope.hooks._history import Write
 from gradscope.hooks._ledger import LeafRecord
 
 _PLAIN = (int, float, str, bool, type(None))
@@ -190,9 +191,8 @@ class Optimizers(Hook):
                 recorder.ledger.used(records, site)
                 recorder.optimizers[number]["steps"] += 1
                 recorder.steps += 1
-                recorder.write_log.append(
-                    (private.sequence_number(), site, "step", {r.root for r in records}, None)
-                )
+                roots = {r.root for r in records}
+                recorder.history.writes.append(Write(private.sequence_number(), site, "step", roots, None))
                 recorder.end_segment(True)
         except Exception as error:
             recorder.fault("recording a step", error)

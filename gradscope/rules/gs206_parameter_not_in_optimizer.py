@@ -110,6 +110,12 @@ def good_image_optimized() -> None:
 
 @rule("GS206", name="parameter-not-in-optimizer", severity="warning")
 def parameter_not_in_optimizer(trace: Trace) -> Iterator[Finding]:
+    for parameters, stepped, left in left_out(trace):
+        yield _finding(trace, parameters, stepped, left)
+
+
+def left_out(trace: Trace) -> Iterator[tuple[list[Parameter], list[Parameter], list[Parameter]]]:
+    """(all parameters, those that are stepped, those left out) of each model that misses some."""
     if not trace.optimizers:
         return
     written = written_while_training(trace)
@@ -121,7 +127,18 @@ def parameter_not_in_optimizer(trace: Trace) -> Iterator[Finding]:
         stepped = [p for p in parameters if p.steps and p.optimizers]
         left = [p for p in parameters if p.id not in written and _left_out(p, stepped)]
         if stepped and left:
-            yield _finding(trace, parameters, stepped, left)
+            yield parameters, stepped, left
+
+
+def replaced(trace: Trace) -> set[int]:
+    """Parameters that an optimizer still holds, of a layer that the model no longer has: what
+    took its place is left out."""
+    return {
+        number
+        for _, stepped, _ in left_out(trace)
+        for number in _nearest(trace, stepped).parameters
+        if not trace.parameter(number).registered and not trace.parameter(number).passes
+    }
 
 
 def _left_out(p: Parameter, stepped: list[Parameter]) -> bool:

@@ -19,6 +19,7 @@ from gradscope.rules import rule
 from gradscope.rules._common import parameter_names, parameter_subjects, user
 from gradscope.rules._cuts import cuts
 from gradscope.rules._paths import Paths, passes, paths
+from gradscope.rules.gs206_parameter_not_in_optimizer import replaced
 from gradscope.store import Trace
 
 MANY_PASSES = 50  # after which a layer that is one of several alternatives should have had its turn
@@ -101,6 +102,7 @@ def unused_parameter(trace: Trace) -> Iterator[Finding]:
     if any(event.data.get("unlooked") and event.data.get("roots") for event in known.backwards):
         return
     lost = {p.id for cut in cuts(trace) for p in cut.parameters}  # GS301's, GS304's and GS305's
+    lost |= replaced(trace)  # GS206's
     groups: dict[tuple[Site | None, str], list[Parameter]] = {}
     for parameter in known.expected():
         if parameter.id not in known.feeding and parameter.id not in lost:

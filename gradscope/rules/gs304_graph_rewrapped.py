@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from gradscope.model import Event, Finding, Op, Parameter, Site
 from gradscope.rules import rule
 from gradscope.rules._common import code, parameter_names, parameter_subjects
-from gradscope.rules._cuts import EXITS, MAKERS, Cut, cuts
+from gradscope.rules._cuts import EXITS, MAKERS, Cut, cuts, nearest_cuts
 from gradscope.rules._paths import Key, Paths, passes, paths
 from gradscope.store import Trace
 
@@ -136,11 +136,21 @@ def _numbers_put_back(trace: Trace, known: Paths) -> Iterator[Finding]:
             site, before = wrapped
             behind: set[int] = set()
             for op in before:
-                behind |= known.reach((leaf[0], i) for i in op.inputs).parameters
+                behind |= _parameters(known, [(leaf[0], i) for i in op.inputs])
             parameters = [expected[i] for i in sorted(behind & expected.keys())]
             if parameters:
                 told.add(site.location())
                 yield _finding(trace, known, site, parameters, events[0])
+
+
+def _parameters(known: Paths, keys: list[Key]) -> set[int]:
+    """The parameters that these values were computed from, also where `detach()` came between."""
+    found = known.reach(keys).parameters
+    for key in keys:
+        for op, output in nearest_cuts(known, key):
+            if op.cut in ("detach", "data"):
+                found |= known.reach((output[0], i) for i in op.inputs).parameters
+    return found
 
 
 def _wrapped(known: Paths, leaf: Key) -> tuple[Site, list[Op]] | None:

@@ -1,0 +1,83 @@
+"""The user's source as syntax: which expression stands at a site, what a block spans."""
+
+from __future__ import annotations
+
+import ast
+
+from gradscope.model import Site
+
+Span = tuple[int, int, int, int]
+
+
+class SourceFile:
+    """Expressions of one source file by their exact span."""
+
+    def __init__(self, text: str):
+        self.lines = text.splitlines()
+        self.by_span: dict[Span, ast.AST] = {}
+        self.parent: dict[int, ast.AST] = {}
+        self.imported: set[str] = set()
+        try:
+            self.tree: ast.AST | None = ast.parse(text)
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            self.tree = None
+            return
+        for node in ast.walk(self.tree):
+            for child in ast.iter_child_nodes(node):
+                self.parent[id(child)] = node
+            if isinstance(node, (ast.Import, ast.ImportFrom)):
+                self.imported |= {(a.asname or a.name).split(".")[0] for a in node.names}
+            if isinstance(node, (ast.expr, ast.AugAssign)) and (span := self._span(node)) is not None:
+                self.by_span[span] = node
+
+    def _span(self, node: ast.expr | ast.AugAssign) -> Span | None:
+        if node.end_lineno is None or node.end_col_offset is None:
+            return None
+        return (
+            node.lineno,
+            self._column(node.lineno, node.col_offset),
+            node.end_lineno,
+            self._column(node.end_lineno, node.end_col_offset),
+        )
+
+    def _column(self, line: int, offset: int) -> int:
+        """Byte offset from 0 → column from 1, in characters."""
+        text = self.lines[line - 1] if line <= len(self.lines) else ""
+        return (offset if text.isascii() else len(text.encode()[:offset].decode(errors="ignore"))) + 1
+
+    def at(self, site: Site) -> ast.AST | None:
+        return self.by_span.get((site.line, site.column, site.end_line, site.end_column))
+
+    def is_imported(self, node: ast.expr) -> bool:
+        while isinstance(node, ast.Attribute):
+            node = node.value
+        return isinstance(node, ast.Name) and node.id in self.imported
+
+    def variable(self, site: Site) -> str | None:
+        """The variable that a chain of calls beginning at `site` is assigned to:
+        `w` in `w = torch.randn(3).requires_grad_()`."""
+        node = self.at(site)
+        while node is not None:
+            above = self.parent.get(id(node))
+            if isinstance(above, ast.Assign) and above.value is node and len(above.targets) == 1:
+                return ast.unparse(above.targets[0])
+            if isinstance(above, ast.AnnAssign) and above.value is node:
+                return ast.unparse(above.target)
+            if not isinstance(above, (ast.Attribute, ast.Call)):
+                return None
+            node = above
+        return None
+
+    def block_end(self, line: int) -> int | None:
+        """The last line of the `with` statement that opens at `line`, or of the function
+        whose decorators or `def` stand there."""
+        if self.tree is None:
+            return None
+        for node in ast.walk(self.tree):
+            if isinstance(node, (ast.With, ast.AsyncWith)) and node.lineno <= line < node.body[0].lineno:
+                return node.end_lineno
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and (
+                node.decorator_list and node.decorator_list[0].lineno <= line <= node.lineno
+            ):
+                return node.end_lineno
+        return None

@@ -73,9 +73,10 @@ class Compiled(Hook):
         if self.inside or not recorder.mine():
             return function(*args, **kwargs)
         first = private.sequence_number()
-        watched = nn.Module.__call__
+        module_class: Any = nn.Module
+        watched = module_class.__call__
         was_on = recorder.functions.pause()
-        setattr(nn.Module, "__call__", self.plain_call)
+        module_class.__call__ = self.plain_call
         self.inside = True
         recorder.paused += 1
         try:
@@ -86,7 +87,7 @@ class Compiled(Hook):
         finally:
             recorder.paused -= 1
             self.inside = False
-            setattr(nn.Module, "__call__", watched)
+            module_class.__call__ = watched
             if was_on:
                 recorder.functions.resume()
         began = perf_counter()

@@ -129,9 +129,22 @@ def data_attribute(trace: Trace) -> Iterator[Finding]:
             place.count += event.count
             _look(trace, event, place)
     harmful = {cut.site.location(): cut for cut in cuts(trace) if cut.kind == "data" and _harmful(trace, cut)}
+    plain: dict[tuple[str, int], list[_Place]] = {}
     for place in places.values():
         cut = harmful.get(place.site.location())
-        yield _cutting(trace, place, cut) if cut is not None else _reading(trace, place)
+        if cut is not None:
+            yield _cutting(trace, place, cut)
+        else:
+            plain.setdefault((place.site.path, place.site.line), []).append(place)
+    for line in plain.values():
+        yield _reading(trace, _first(line))
+
+
+def _first(line: list[_Place]) -> _Place:
+    """One note for a line: the write where there is one (`p.data.copy_(q.data)`)."""
+    shown = min(line, key=lambda place: (not place.written, place.site.column))
+    shown.subjects = set().union(*(place.subjects for place in line))
+    return shown
 
 
 def _trained(trace: Trace, event: Event) -> bool:

@@ -118,12 +118,26 @@ def step_without_gradient(trace: Trace) -> Iterator[Finding]:
                 trained = True
             elif event.kind == "step" and event.data.get("optimizer") in trace.optimizers:
                 _count(trace, event, repeat, tallies)
-    if not trained:
+    if not trained and not _forwards(trace, set(tallies)):
         return
     for number, tally in tallies.items():
         empty = sum(tally.empty.values())
         if (empty >= 2 or tally.steps == 1) and empty * 2 >= tally.steps:
             yield _finding(trace, number, tally, empty)
+
+
+def _forwards(trace: Trace, optimizers: set[int]) -> bool:
+    """Whether a model of these optimizers runs forward as in training: a backward is missing,
+    where a schedule that is only tried out runs nothing."""
+    stepped = {p.module for p in trace.parameters if optimizers & set(p.optimizers)}
+    roots = {trace.modules[m].root for m in stepped if m in trace.modules}
+    calls = [e for e in trace.of("call") if e.data.get("module") in roots and e.graph >= 0]
+    return sum(e.count for e in calls if e.data.get("training") and _has_graph(trace, e)) >= 2
+
+
+def _has_graph(trace: Trace, event: Event) -> bool:
+    values = trace.graph(event.graph).values
+    return any(values[i].requires_grad for i in event.data.get("outputs", ()) if i < len(values))
 
 
 def _count(trace: Trace, event: Event, repeat: int, tallies: dict[int, _Tally]) -> None:

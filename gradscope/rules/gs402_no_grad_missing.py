@@ -8,6 +8,8 @@ Fix: evaluate under `with torch.no_grad():` (or `torch.inference_mode()`).
 
 Silent on: evaluation that asks for gradients (saliency, adversarial examples); results that
 a loss uses; a single forward that nobody looks at.
+At note at most: a forward beside one whose input gets a gradient, in the same function
+(the attacked input of an FGSM test is judged with the code that made it).
 """
 
 from collections.abc import Iterator
@@ -73,6 +75,28 @@ def good_robust_accuracy() -> None:
             (model(x + 0.1 * slope.sign()).argmax(dim=1) == target).sum().item()
 
 
+def good_attack_test() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    target = torch.zeros(8, dtype=torch.long)
+    for _ in range(2):
+        opt.zero_grad()
+        nn.functional.cross_entropy(model(torch.randn(8, 4)), target).backward()
+        opt.step()
+    model.eval()
+    for _ in range(3):
+        x = torch.randn(8, 4, requires_grad=True)
+        loss = nn.functional.cross_entropy(model(x), target)
+        model.zero_grad()
+        loss.backward()
+        assert x.grad is not None
+        attacked = x + 0.1 * x.grad.sign()
+        (model(attacked).argmax(dim=1) == target).sum().item()
+
+
 @rule("GS402", name="no-grad-missing", severity="warning")
 def no_grad_missing(trace: Trace) -> Iterator[Finding]:
     known = calls(trace)
@@ -110,9 +134,26 @@ def _finding(known: Calls, group: list[Call]) -> Finding:
         cause_label="keeps everything a backward would need",
         seen=(seen,),
         count=times,
-        severity="" if looked and (times > 1 or held) else "note",
+        severity="" if looked and (times > 1 or held) and not _beside_gradients(known, group[0]) else "note",
         subjects=frozenset({("call", group[0].entry.location())}),
     )
+
+
+def _beside_gradients(known: Calls, call: Call) -> bool:
+    """Whether the same function, in evaluation mode too, asks this module for its input's gradient."""
+    where = (call.entry.path, call.entry.function, known.called(call.event))
+    return any(
+        other.used
+        and not other.event.data.get("training")
+        and (other.entry.path, other.entry.function, known.called(other.event)) == where
+        and _input_requires_grad(known, other)
+        for other in known.all
+    )
+
+
+def _input_requires_grad(known: Calls, call: Call) -> bool:
+    values = known.paths.graph(call.event.graph).values
+    return any(values[i].requires_grad for i in call.event.data.get("inputs", ()) if i < len(values))
 
 
 def _size(count: float) -> str:

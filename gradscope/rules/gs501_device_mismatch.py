@@ -127,8 +127,10 @@ def _came_from(trace: Trace, known: Paths, key: Key) -> tuple[Site | None, str]:
     for _ in range(10_000):
         graph = known.graph(key[0])
         value = graph.values[key[1]]
-        if _parameter(value):
-            return None, "never moved" if value.device == "cpu" else "moved with its model"
+        if _parameter(value) or known.parameter_of(key) is not None:
+            if value.device != "cpu":
+                return None, "moved with its model"
+            return _built(trace, known, key), "never moved"
         last = value
         if value.op is None:
             if value.origin is None or value.origin[1] >= len(known.graph(value.origin[0]).values):
@@ -143,6 +145,22 @@ def _came_from(trace: Trace, known: Paths, key: Key) -> tuple[Site | None, str]:
             return op.site.user, "made there"
         key = (key[0], same[0])
     return user(last.site), "first seen there"
+
+
+def _built(trace: Trace, known: Paths, key: Key) -> Site | None:
+    """The user's line that made a parameter or buffer; for one of a model, where the model was made."""
+    value = known.graph(key[0]).values[key[1]]
+    if value.site is None or (value.op is None and value.origin is None):
+        return None
+    parameter = known.parameter_of(key)
+    number = parameter.module if parameter is not None else value.module
+    root = trace.modules.get(trace.modules[number].root) if number in trace.modules else None
+    frames = list(value.site.stack)
+    for place, frame in enumerate(frames):
+        outer = frames[place - 1] if place else None
+        if root is not None and frame.function == f"{root.cls}.__init__" and outer and outer.kind == "user":
+            return outer
+    return value.site.user
 
 
 def _named(trace: Trace, known: Paths, value: Value) -> str:

@@ -9,9 +9,11 @@ Fix: add the number: `total += loss.item()`, or `loss.detach()` where it should 
 Silent on: losses that are summed and then backwarded.
 """
 
+import ast
 from collections.abc import Iterator
+from functools import lru_cache
 
-from gradscope.model import Event, Finding, Op, Value
+from gradscope.model import Event, Finding, Op, Site, Value
 from gradscope.rules import rule
 from gradscope.rules._common import code, plural, user
 from gradscope.rules._paths import Paths, paths
@@ -113,7 +115,9 @@ def _lists(trace: Trace, known: Paths) -> Iterator[Finding]:
 
 def _finding(trace: Trace, event: Event) -> Finding:
     data = event.data
-    cause = user(trace.site(data.get("site"))) or event.site.user
+    made = user(trace.site(data.get("site"))) or event.site.user
+    stored = _stored(trace, made) if data.get("how") == "list" else None
+    cause = stored or made
     length, nodes, held = data.get("length", 0), data.get("nodes", 0), data.get("bytes", 0)
     seen = f"after {plural(length, 'step')} it holds {plural(nodes, 'node')} of their graphs"
     if held:
@@ -123,11 +127,76 @@ def _finding(trace: Trace, event: Event) -> Finding:
         message=f"{how} keeps the graph of every step alive: {code(trace, cause, 'the loss')}",
         cause=cause,
         cause_label="each value brings its graph along",
+        related=((made, "a loss that is kept"),) if stored is not None else (),
         seen=(seen,),
         fix="keep the number: `loss.item()`, or `loss.detach()` where it should stay on the device",
         count=max(length, event.count),
         subjects=frozenset({("keeps", cause.location())}),
     )
+
+
+def _stored(trace: Trace, made: Site) -> Site | None:
+    """The one line that puts the losses of `made` into a list, where its function or a caller has one."""
+    found: dict[tuple[str, int], Site] = {}
+    callee = ""
+    for frame in reversed(list(made.stack)):  # innermost first
+        if frame.kind != "user":
+            continue
+        name = frame.function.rpartition(".")[2]
+        for span in _appends(trace.sources.get(frame.path, ""), name, callee):
+            found[frame.path, span[0]] = Site(-1, frame.path, *span, frame.function, "user")
+        if found:
+            return next(iter(found.values())) if len(found) == 1 else None
+        callee = name
+    return None
+
+
+@lru_cache(maxsize=64)
+def _appends(text: str, function: str, callee: str) -> tuple[tuple[int, int, int, int], ...]:
+    """Spans of every `….append(loss)` in `function`, for a `loss` that it backwards or gets from `callee`."""
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError):
+        return ()
+    scopes: list[ast.AST] = [tree] if function == "<module>" else []
+    scopes += [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef) and n.name == function]
+    spans = []
+    for node in (node for scope in scopes for node in _own_nodes(scope)):
+        if isinstance(node, ast.Call) and _method(node) == "append" and len(node.args) == 1:
+            kept = node.args[0].elts if isinstance(node.args[0], (ast.Tuple, ast.List)) else node.args
+            losses = {name for scope in scopes for name in _losses(scope, callee)}
+            if any(getattr(k, "id", None) in losses or _calls(k, callee) for k in kept):
+                end = (node.end_lineno or node.lineno, (node.end_col_offset or 0) + 1)
+                spans.append((node.lineno, node.col_offset + 1, *end))
+    return tuple(dict.fromkeys(spans))
+
+
+def _own_nodes(scope: ast.AST) -> Iterator[ast.AST]:
+    """The nodes of a function or module without those of the functions in it."""
+    todo = list(ast.iter_child_nodes(scope))
+    while todo:
+        node = todo.pop()
+        yield node
+        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
+            todo += ast.iter_child_nodes(node)
+
+
+def _losses(scope: ast.AST, callee: str) -> Iterator[str]:
+    for node in _own_nodes(scope):
+        if isinstance(node, ast.Call) and _method(node) == "backward":
+            yield getattr(getattr(node.func, "value", None), "id", "")
+        elif isinstance(node, ast.Assign) and _calls(node.value, callee):
+            yield from (target.id for target in node.targets if isinstance(target, ast.Name))
+
+
+def _method(node: ast.Call) -> str:
+    return node.func.attr if isinstance(node.func, ast.Attribute) else ""
+
+
+def _calls(node: ast.AST, callee: str) -> bool:
+    if not callee or not isinstance(node, ast.Call):
+        return False
+    return callee in (_method(node), getattr(node.func, "id", None))
 
 
 def _backwarded(known: Paths, event: Event) -> bool:

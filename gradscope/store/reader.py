@@ -1,20 +1,14 @@
-"""The trace file: an SQLite database that hooks write and everything else reads.
-
-Each distinct graph (ops, values, nodes) and each distinct list of events is
-stored once; a `segment` row says which of them a stretch of the run had.
-Nothing in it is pickled: opening a stranger's trace runs no code.
-"""
+"""Reads a trace file."""
 
 from __future__ import annotations
 
 import json
 import os
 import sqlite3
-import time
-from collections.abc import Iterable, Iterator
-from functools import cached_property
+from collections.abc import Callable, Iterable, Iterator
+from functools import cached_property, wraps
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from gradscope.model import (
     Edge,
@@ -32,138 +26,29 @@ from gradscope.model import (
     Value,
 )
 from gradscope.source import SourceFile
+from gradscope.store.schema import APPLICATION_ID, SCHEMA_VERSION
 
-SCHEMA_VERSION = 1
-APPLICATION_ID = 0x67736370  # "gscp", in the file's header: tells ours from other SQLite files
-
-SCHEMA = """
--- one row: facts about the run as JSON (program, torch, summary), rewritten as it goes
-CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
--- the user's source as it was when it ran; NULL for library files
-CREATE TABLE file (id INTEGER PRIMARY KEY, path TEXT NOT NULL, kind TEXT NOT NULL, source TEXT);
--- call sites, a tree: parent is the frame outside
-CREATE TABLE site (id INTEGER PRIMARY KEY, parent INTEGER, file INTEGER NOT NULL, line INTEGER NOT NULL,
-  col INTEGER NOT NULL, end_line INTEGER NOT NULL, end_col INTEGER NOT NULL, function TEXT NOT NULL);
-CREATE TABLE module (id INTEGER PRIMARY KEY, path TEXT NOT NULL, cls TEXT NOT NULL, root INTEGER NOT NULL,
-  parent INTEGER, name TEXT NOT NULL, site INTEGER);
--- rewritten when the run ends (and now and then before): data is JSON of model.Parameter's other fields
-CREATE TABLE parameter (id INTEGER PRIMARY KEY, data TEXT NOT NULL);
-CREATE TABLE optimizer (id INTEGER PRIMARY KEY, data TEXT NOT NULL);
-CREATE TABLE region (id INTEGER PRIMARY KEY, kind TEXT NOT NULL, site INTEGER NOT NULL, parent INTEGER);
-CREATE TABLE graph (id INTEGER PRIMARY KEY, ops INTEGER NOT NULL, nodes INTEGER NOT NULL);
--- the four lists below are keyed by graph and index; lists inside a row are JSON arrays
-CREATE TABLE op (graph INTEGER, idx INTEGER, name TEXT NOT NULL, site INTEGER, module INTEGER, region INTEGER,
-  inputs TEXT NOT NULL, outputs TEXT NOT NULL, nodes TEXT NOT NULL, cut TEXT, writes TEXT, written TEXT, extra TEXT,
-  PRIMARY KEY (graph, idx)) WITHOUT ROWID;
-CREATE TABLE value (graph INTEGER, idx INTEGER, kind TEXT NOT NULL, shape TEXT NOT NULL, dtype TEXT NOT NULL,
-  device TEXT NOT NULL, requires_grad INTEGER NOT NULL, is_leaf INTEGER NOT NULL, op INTEGER, position INTEGER,
-  alias_of INTEGER, hidden INTEGER NOT NULL, node INTEGER, parameter INTEGER, module INTEGER,
-  origin TEXT, site INTEGER, PRIMARY KEY (graph, idx)) WITHOUT ROWID;
--- edges: JSON [[target, input_nr], …]
-CREATE TABLE node (graph INTEGER, idx INTEGER, name TEXT NOT NULL, op INTEGER, edges TEXT NOT NULL, site INTEGER,
-  leaf INTEGER, parameter INTEGER, PRIMARY KEY (graph, idx)) WITHOUT ROWID;
--- one distinct list of events; data is JSON, documented in docs/events.md
-CREATE TABLE event (list INTEGER, idx INTEGER, kind TEXT NOT NULL, site INTEGER, position INTEGER NOT NULL,
-  data TEXT NOT NULL, PRIMARY KEY (list, idx)) WITHOUT ROWID;
--- the run: consecutive identical segments are one row with repeat > 1; numbers is JSON
-CREATE TABLE segment (idx INTEGER PRIMARY KEY, graph INTEGER, events INTEGER, started REAL NOT NULL,
-  duration REAL NOT NULL, is_step INTEGER NOT NULL, repeat INTEGER NOT NULL, numbers TEXT);
-"""
-
-_COLUMNS = {
-    "file": 4, "site": 8, "module": 7, "parameter": 2, "optimizer": 2, "region": 4,
-    "graph": 3, "op": 13, "value": 17, "node": 8, "event": 6, "segment": 8,
-}  # fmt: skip
+R = TypeVar("R")
 
 
-_encode = json.JSONEncoder(separators=(",", ":"), allow_nan=False, check_circular=False).encode
+def _within(indices: Iterable[int], size: int) -> None:
+    if not all(0 <= index < size for index in indices):
+        raise IndexError
 
 
-def pack(data: Any) -> str:
-    """JSON as the trace holds it: compact, non-finite numbers as strings."""
-    try:
-        return _encode(data)
-    except ValueError:
-        return _encode(_finite(data))
+def _sound(read: Callable[..., R]) -> Callable[..., R]:
+    """Makes a reader's method say that the file is damaged where its rows make no sense."""
 
-
-def pack_numbers(numbers: Iterable[int]) -> str:
-    """`pack` for what most rows hold, a list of whole numbers."""
-    return "[" + ",".join(map(str, numbers)) + "]"
-
-
-def _finite(data: Any) -> Any:
-    if isinstance(data, float) and (data != data or data in (float("inf"), float("-inf"))):
-        return str(data)
-    if isinstance(data, dict):
-        return {k: _finite(v) for k, v in data.items()}
-    if isinstance(data, (list, tuple)):
-        return [_finite(v) for v in data]
-    return data
-
-
-class TraceWriter:
-    """Appends to a trace file. Rows are gathered and committed in batches, at most
-    `COMMIT_SECONDS` apart while segments close; a killed run keeps what was committed.
-
-    Raises GradscopeError if `path` exists and is no trace, sqlite3.Error on faults of the disk.
-    """
-
-    COMMIT_SECONDS = 0.25
-
-    def __init__(self, path: Path):
-        self.path = path
-        if path.exists():
-            with path.open("rb") as file:
-                head = file.read(72)
-            if head and (len(head) < 72 or int.from_bytes(head[68:72], "big") != APPLICATION_ID):
-                raise GradscopeError(f"{path} exists and is not a gradscope trace: not overwritten")
-            for suffix in ("", "-wal", "-shm"):
-                Path(f"{path}{suffix}").unlink(missing_ok=True)
-        self.db = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
-        self.db.execute("PRAGMA busy_timeout=2000")
-        self.db.execute("PRAGMA synchronous=OFF")
-        # Before the WAL: so that the file itself says what it is from the first moment.
-        self.db.execute(f"PRAGMA application_id={APPLICATION_ID}")
-        self.db.execute(f"PRAGMA user_version={SCHEMA_VERSION}")
-        self.db.executescript("BEGIN;" + SCHEMA + "COMMIT;")
+    @wraps(read)
+    def checked(trace: Trace, *args: Any) -> R:
         try:
-            self.db.execute("PRAGMA journal_mode=WAL").fetchone()
-        except sqlite3.OperationalError:  # no shared memory here (some network disks)
-            self.db.execute("PRAGMA locking_mode=EXCLUSIVE")
-            self.db.execute("PRAGMA journal_mode=WAL").fetchone()
-        self._rows: dict[str, list[tuple[Any, ...]]] = {name: [] for name in _COLUMNS}
-        self._committed = time.monotonic()
+            return read(trace, *args)
+        except (ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
+            raise GradscopeError(
+                f"{trace.path} is damaged: {type(error).__name__} in {read.__name__}"
+            ) from None
 
-    def add(self, table: str, *row: Any) -> None:
-        self._rows[table].append(row)
-
-    def add_all(self, table: str, rows: Iterable[tuple[Any, ...]]) -> None:
-        self._rows[table].extend(rows)
-
-    def set_meta(self, key: str, value: Any) -> None:
-        self.db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, pack(value)))
-
-    def due(self) -> bool:
-        return time.monotonic() - self._committed > self.COMMIT_SECONDS
-
-    def commit(self) -> None:
-        self._committed = time.monotonic()
-        self.db.execute("BEGIN")
-        for table, rows in self._rows.items():
-            if rows:
-                marks = ",".join("?" * _COLUMNS[table])
-                self.db.executemany(f"INSERT OR REPLACE INTO {table} VALUES ({marks})", rows)
-                rows.clear()
-        self.db.execute("COMMIT")
-
-    def close(self) -> None:
-        try:
-            self.commit()
-            self.db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-            self.db.execute("PRAGMA journal_mode=DELETE").fetchone()  # leaves one file
-        finally:
-            self.db.close()
+    return checked
 
 
 class Trace:
@@ -227,6 +112,7 @@ class Trace:
     # -- facts about the run -------------------------------------------------
 
     @cached_property
+    @_sound
     def meta(self) -> dict[str, Any]:
         return {key: json.loads(value) for key, value in self._rows("SELECT key, value FROM meta")}
 
@@ -257,10 +143,12 @@ class Trace:
     # -- source --------------------------------------------------------------
 
     @cached_property
+    @_sound
     def _files(self) -> dict[int, tuple[str, str]]:
         return {id: (path, kind) for id, path, kind in self._rows("SELECT id, path, kind FROM file")}
 
     @cached_property
+    @_sound
     def sources(self) -> dict[str, str]:
         """Path → the text of the user's file as it ran."""
         return dict(self._rows("SELECT path, source FROM file WHERE source IS NOT NULL"))
@@ -278,6 +166,7 @@ class Trace:
         return self.source_file(site.path).block_end(site.line)
 
     @cached_property
+    @_sound
     def _sites(self) -> dict[int, Site]:
         sites: dict[int, Site] = {}
         for id, parent, file, line, col, end_line, end_col, function in self._rows(
@@ -297,6 +186,7 @@ class Trace:
     # -- modules, parameters, optimizers, regions -----------------------------
 
     @cached_property
+    @_sound
     def modules(self) -> dict[int, Module]:
         return {
             row[0]: Module(row[0], row[1], row[2], row[3], row[4], row[5], self.site(row[6]))
@@ -304,6 +194,7 @@ class Trace:
         }
 
     @cached_property
+    @_sound
     def parameters(self) -> list[Parameter]:
         found = []
         for id, data in self._rows("SELECT id, data FROM parameter ORDER BY id"):
@@ -324,6 +215,7 @@ class Trace:
         return {p.id: p for p in self.parameters}
 
     @cached_property
+    @_sound
     def optimizers(self) -> dict[int, Optimizer]:
         found = {}
         for id, data in self._rows("SELECT id, data FROM optimizer ORDER BY id"):
@@ -334,6 +226,7 @@ class Trace:
         return found
 
     @cached_property
+    @_sound
     def regions(self) -> dict[int, Region]:
         return {
             id: Region(id, kind, self._sites[site], parent, self._block_end(self._sites[site].user))
@@ -359,6 +252,7 @@ class Trace:
             self._rows("SELECT graph, sum(repeat) FROM segment WHERE graph IS NOT NULL GROUP BY graph")
         )
 
+    @_sound
     def _load_graph(self, id: int) -> Graph:
         site = self._sites.get
         nodes = tuple(
@@ -394,6 +288,20 @@ class Trace:
                 " FROM op WHERE graph = ? ORDER BY idx", id
             )
         )  # fmt: skip
+        for rows in (ops, values, nodes):
+            if any(row.index != place for place, row in enumerate(rows)):  # type: ignore[attr-defined]
+                raise IndexError
+        for op in ops:
+            _within(op.inputs + op.outputs + op.writes + op.written, len(values))
+            _within(op.nodes, len(nodes))
+        for value in values:
+            _within([i for i in (value.alias_of,) if i is not None], len(values))
+            _within([i for i in (value.op,) if i is not None], len(ops))
+            _within([i for i in (value.node,) if i is not None], len(nodes))
+        for node in nodes:
+            _within([edge.target for edge in node.edges], len(nodes))
+            _within([i for i in (node.leaf,) if i is not None], len(values))
+            _within([i for i in (node.op,) if i is not None], len(ops))
         return Graph(id, ops, values, nodes, self._graph_counts.get(id, 0))
 
     @property
@@ -409,6 +317,7 @@ class Trace:
     # -- the run -----------------------------------------------------------------
 
     @cached_property
+    @_sound
     def segments(self) -> list[Segment]:
         return [
             Segment(
@@ -427,6 +336,7 @@ class Trace:
         ]
 
     @cached_property
+    @_sound
     def events(self) -> list[Event]:
         """All distinct events in the order of their first segment; `count` says how often
         the whole list they stand in was seen."""

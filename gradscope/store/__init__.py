@@ -1,0 +1,14 @@
+"""The trace file: an SQLite database that hooks write and everything else reads.
+
+Each distinct graph (ops, values, nodes) and each distinct list of events is
+stored once; a `segment` row says which of them a stretch of the run had.
+Nothing in it is pickled: opening a stranger's trace runs no code.
+"""
+
+from __future__ import annotations
+
+from gradscope.store.reader import Trace
+from gradscope.store.schema import SCHEMA_VERSION
+from gradscope.store.writer import TraceWriter, pack, pack_numbers
+
+__all__ = ["SCHEMA_VERSION", "Trace", "TraceWriter", "pack", "pack_numbers"]

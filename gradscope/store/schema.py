@@ -1,0 +1,45 @@
+"""What a trace file holds."""
+
+from __future__ import annotations
+
+SCHEMA_VERSION = 1
+APPLICATION_ID = 0x67736370  # "gscp", in the file's header: tells ours from other SQLite files
+
+SCHEMA = """
+-- one row: facts about the run as JSON (program, torch, summary), rewritten as it goes
+CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+-- the user's source as it was when it ran; NULL for library files
+CREATE TABLE file (id INTEGER PRIMARY KEY, path TEXT NOT NULL, kind TEXT NOT NULL, source TEXT);
+-- call sites, a tree: parent is the frame outside
+CREATE TABLE site (id INTEGER PRIMARY KEY, parent INTEGER, file INTEGER NOT NULL, line INTEGER NOT NULL,
+  col INTEGER NOT NULL, end_line INTEGER NOT NULL, end_col INTEGER NOT NULL, function TEXT NOT NULL);
+CREATE TABLE module (id INTEGER PRIMARY KEY, path TEXT NOT NULL, cls TEXT NOT NULL, root INTEGER NOT NULL,
+  parent INTEGER, name TEXT NOT NULL, site INTEGER);
+-- rewritten when the run ends (and now and then before): data is JSON of model.Parameter's other fields
+CREATE TABLE parameter (id INTEGER PRIMARY KEY, data TEXT NOT NULL);
+CREATE TABLE optimizer (id INTEGER PRIMARY KEY, data TEXT NOT NULL);
+CREATE TABLE region (id INTEGER PRIMARY KEY, kind TEXT NOT NULL, site INTEGER NOT NULL, parent INTEGER);
+CREATE TABLE graph (id INTEGER PRIMARY KEY, ops INTEGER NOT NULL, nodes INTEGER NOT NULL);
+-- the four lists below are keyed by graph and index; lists inside a row are JSON arrays
+CREATE TABLE op (graph INTEGER, idx INTEGER, name TEXT NOT NULL, site INTEGER, module INTEGER, region INTEGER,
+  inputs TEXT NOT NULL, outputs TEXT NOT NULL, nodes TEXT NOT NULL, cut TEXT, writes TEXT, written TEXT, extra TEXT,
+  PRIMARY KEY (graph, idx)) WITHOUT ROWID;
+CREATE TABLE value (graph INTEGER, idx INTEGER, kind TEXT NOT NULL, shape TEXT NOT NULL, dtype TEXT NOT NULL,
+  device TEXT NOT NULL, requires_grad INTEGER NOT NULL, is_leaf INTEGER NOT NULL, op INTEGER, position INTEGER,
+  alias_of INTEGER, hidden INTEGER NOT NULL, node INTEGER, parameter INTEGER, module INTEGER,
+  origin TEXT, site INTEGER, PRIMARY KEY (graph, idx)) WITHOUT ROWID;
+-- edges: JSON [[target, input_nr], …]
+CREATE TABLE node (graph INTEGER, idx INTEGER, name TEXT NOT NULL, op INTEGER, edges TEXT NOT NULL, site INTEGER,
+  leaf INTEGER, parameter INTEGER, PRIMARY KEY (graph, idx)) WITHOUT ROWID;
+-- one distinct list of events; data is JSON, documented in docs/events.md
+CREATE TABLE event (list INTEGER, idx INTEGER, kind TEXT NOT NULL, site INTEGER, position INTEGER NOT NULL,
+  data TEXT NOT NULL, PRIMARY KEY (list, idx)) WITHOUT ROWID;
+-- the run: consecutive identical segments are one row with repeat > 1; numbers is JSON
+CREATE TABLE segment (idx INTEGER PRIMARY KEY, graph INTEGER, events INTEGER, started REAL NOT NULL,
+  duration REAL NOT NULL, is_step INTEGER NOT NULL, repeat INTEGER NOT NULL, numbers TEXT);
+"""
+
+COLUMNS = {
+    "file": 4, "site": 8, "module": 7, "parameter": 2, "optimizer": 2, "region": 4,
+    "graph": 3, "op": 13, "value": 17, "node": 8, "event": 6, "segment": 8,
+}  # fmt: skip

@@ -1,0 +1,100 @@
+"""A trace that is damaged, cut off, newer or foreign is refused in one line."""
+
+from __future__ import annotations
+
+import random
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+from torch import nn
+
+import gradscope
+from gradscope.check import examine
+from gradscope.graph import view
+from gradscope.model import GradscopeError
+from gradscope.why import why
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    with gradscope.watch() as scope:
+        net = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 1))
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        for _ in range(3):
+            net(torch.ones(2, 3)).sum().backward()
+            optimizer.step()
+    return scope.save(tmp_path_factory.mktemp("trace") / "t.gradscope").read_bytes()
+
+
+def read_everything(path: Path) -> None:
+    trace = gradscope.open(path)
+    examine(trace)
+    view(trace, "op")
+    why(trace, "0.weight")
+
+
+def test_whole_trace_reads(whole: bytes, tmp_path: Path) -> None:
+    (tmp_path / "t").write_bytes(whole)
+    read_everything(tmp_path / "t")
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_damage_is_told_in_one_line(whole: bytes, seed: int, tmp_path: Path) -> None:
+    chance = random.Random(seed)
+    data = bytearray(whole)
+    for _ in range(chance.choice([3, 20, 100])):
+        data[chance.randrange(100, len(data))] = chance.choice(b'0123456789[]{}",x\x00')
+    if seed % 4 == 0:
+        del data[chance.randrange(len(data)) :]
+    (tmp_path / "t").write_bytes(data)
+    try:
+        read_everything(tmp_path / "t")
+    except GradscopeError as error:
+        assert "\n" not in str(error)
+
+
+def newer(path: Path) -> None:
+    with sqlite3.connect(path) as db:
+        db.execute("PRAGMA user_version = 99")
+
+
+def foreign(path: Path) -> None:
+    path.unlink()
+    with sqlite3.connect(path) as db:
+        db.execute("CREATE TABLE t (a)")
+
+
+def text(path: Path) -> None:
+    path.write_text("no trace")
+
+
+def folder(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [(newer, "newer"), (foreign, "not a gradscope"), (text, "not a"), (folder, "directory")],
+)
+def test_what_is_no_trace_of_ours(
+    change: Callable[[Path], None], said: str, whole: bytes, tmp_path: Path
+) -> None:
+    path = tmp_path / "t"
+    path.write_bytes(whole)
+    change(path)
+    with pytest.raises(GradscopeError, match=said):
+        gradscope.open(path)
+
+
+def test_a_run_overwrites_nothing_but_traces(tmp_path: Path) -> None:
+    from gradscope.store import TraceWriter
+
+    mine = tmp_path / "results.db"
+    mine.write_text("precious")
+    with pytest.raises(GradscopeError, match="not overwritten"):
+        TraceWriter(mine)
+    assert mine.read_text() == "precious"

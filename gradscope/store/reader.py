@@ -36,6 +36,10 @@ def _within(indices: Iterable[int], size: int) -> None:
         raise IndexError
 
 
+def _first_line(error: BaseException) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0]
+
+
 def _sound(read: Callable[..., R]) -> Callable[..., R]:
     """Makes a reader's method say that the file is damaged where its rows make no sense."""
 
@@ -83,7 +87,7 @@ class Trace:
             self._db.execute("SELECT count(*) FROM segment").fetchone()
             self._db.execute("SELECT count(*) FROM op").fetchone()
         except sqlite3.DatabaseError as error:
-            raise GradscopeError(f"{self.path} is damaged or truncated: {error}") from None
+            raise GradscopeError(f"{self.path} is damaged or truncated: {_first_line(error)}") from None
         self._graphs: dict[int, Graph] = {}
         self._source_files: dict[str, SourceFile] = {}
 
@@ -98,7 +102,7 @@ class Trace:
             except sqlite3.DatabaseError as error:
                 db.close()
                 last = error
-        raise GradscopeError(f"cannot open {self.path}: {last}")
+        raise GradscopeError(f"cannot open {self.path}: {_first_line(last)}")
 
     def close(self) -> None:
         self._db.close()
@@ -107,7 +111,7 @@ class Trace:
         try:
             return self._db.execute(query, args).fetchall()
         except sqlite3.DatabaseError as error:
-            raise GradscopeError(f"{self.path} is damaged: {error}") from None
+            raise GradscopeError(f"{self.path} is damaged: {_first_line(error)}") from None
 
     # -- facts about the run -------------------------------------------------
 

@@ -147,7 +147,7 @@ class Session:
             "summary",
             {
                 "passes": recorder.passes, "distinct_graphs": len(recorder.store.distinct),
-                "overhead": round(elapsed / plain, 3) if elapsed > 1 else None,
+                "overhead": round(elapsed / plain, 3),
                 "own_seconds": round(recorder.own_time, 4), "seconds": round(elapsed, 4),
             },
         )  # fmt: skip

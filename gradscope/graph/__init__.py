@@ -42,6 +42,7 @@ from gradscope.graph._build import Builder
 from gradscope.graph._cuts import Cut, find_cuts
 from gradscope.graph._flow import Flow, join
 from gradscope.graph._owners import Boxes, line_boxes, module_boxes, op_boxes
+from gradscope.graph._relevant import relevant
 from gradscope.graph._select import select
 from gradscope.model import Finding, GradscopeError, Region
 from gradscope.store import Trace
@@ -108,12 +109,18 @@ def view(
         raise GradscopeError(f"the depth of a slice can't be {depth}")
     chosen = select(trace, step)
     flow = join(trace, chosen.graphs)
-    cuts = find_cuts(flow)
     found = list(trace.findings if findings is None else findings)
+    total = len(flow.ops)
+    if around is None:  # what is asked for by name may be anywhere
+        flow = relevant(flow, found)
+    cuts = find_cuts(flow)
     program = " ".join(trace.program["argv"][:1]) or trace.path.name
     shown = View(
         None, level, cuts, list(chosen.notes), f"{Path(program).name}, {chosen.title}", trace.regions
     )
+    if left := total - len(flow.ops):
+        ops = "1 op that no backward pass depends on is" if left == 1 else f"{left:,} ops that no backward pass depends on are"
+        shown.notes.append(f"{ops} left out")
     for attempt in _attempts(flow, level):
         boxes = attempt.boxes()
         shown.graph = Builder(flow, boxes, attempt.level, cuts, found).build()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -169,11 +170,10 @@ class Builder:
             users = flow.consumers.get(index, ())
             if not users and index not in flow.roots:
                 continue
-            # Two leaves are one in the picture if the same folded ops take them at the same place.
-            uses = frozenset((self.group_first[op], flow.inputs[op].index(index)) for op in users)
             key = (
-                uses,
+                self._uses(index, users),
                 value.shape,
+                value.dtype,
                 value.kind,
                 value.requires_grad,
                 self._got(index),
@@ -182,6 +182,14 @@ class Builder:
             by_use.setdefault(key, []).append(index)
         for members in by_use.values():
             self._leaf(members)
+
+    def _uses(self, index: int, users: Sequence[int]) -> Hashable:
+        """What must agree for two leaves to be one in the picture: the same folded ops take them
+        at the same place; data without a name, if it goes into the same boxes."""
+        flow = self.flow
+        if flow.parameter(index) is None and flow.values[index].kind == "input" and flow.name(index) is None:
+            return frozenset(self.boxes.keys[op] for op in users), index in flow.roots
+        return frozenset((self.group_first[op], flow.inputs[op].index(index)) for op in users)
 
     def _trains(self, index: int) -> bool:
         """requires_grad; a parameter that is frozen right after its initialisation has none."""

@@ -6,7 +6,7 @@ are one value here. Indices of this module count within the Flow.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from gradscope.model import Event, Graph, Node, Op, Parameter, Value
@@ -137,6 +137,18 @@ class Flow:
                     seen.add(source)
                     todo.append(source)
         return seen
+
+    def only(self, ops: list[int]) -> Flow:
+        """The flow with none but these ops, which hold the makers of all that they read."""
+        place: dict[int | None, int] = {op: at for at, op in enumerate(ops)}
+        return replace(
+            self,
+            ops=[self.ops[op] for op in ops],
+            inputs=[self.inputs[op] for op in ops],
+            outputs=[self.outputs[op] for op in ops],
+            maker=[place.get(op) for op in self.maker],
+            node_op=[place.get(op) for op in self.node_op],
+        )
 
     def base(self, value: int) -> int:
         """The value whose memory this one shares in the end."""

@@ -27,8 +27,8 @@ class Boxes:
     titles: dict[int, str] = field(default_factory=dict)  # module id → title of its cluster
 
 
-def groups_of(flow: Flow) -> list[list[int]]:
-    """Ops grouped over the rounds of loops and over equal blocks."""
+def groups_of(flow: Flow, pairs: bool = True) -> list[list[int]]:
+    """Ops grouped over the rounds of loops and over equal blocks; pairs: also over two blocks."""
     signatures = _signatures(flow)
     tokens: list[Hashable] = []
     for index, op in enumerate(flow.ops):
@@ -36,7 +36,7 @@ def groups_of(flow: Flow) -> list[list[int]]:
         nodes = tuple(flow.nodes[flow.joined_nodes[op.graph, n]].name for n in op.nodes)
         made = tuple((flow.values[v].shape, flow.values[v].requires_grad) for v in flow.outputs[index])
         tokens.append((op.site.id, op.name, op.cut, op.region, signatures.get(op.module), state, made, nodes))
-    return fold(tokens)
+    return fold(tokens, [op.module for op in flow.ops] if pairs else ())
 
 
 def _state(flow: Flow, value: int) -> Hashable:
@@ -57,7 +57,7 @@ def _signatures(flow: Flow) -> dict[int | None, str]:
 
 
 def op_boxes(flow: Flow) -> Boxes:
-    groups = groups_of(flow)
+    groups = groups_of(flow, pairs=False)
     keys: list[Key] = [()] * len(flow.ops)
     for group in groups:
         for op in group:

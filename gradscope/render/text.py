@@ -164,6 +164,10 @@ def _run(report: Report) -> str:
 
 
 def _cost(report: Report) -> str:
+    measured = report.trace.meta.get("summary", {})
+    own, whole = measured.get("own_seconds"), measured.get("seconds")
+    if isinstance(own, float) and isinstance(whole, float) and whole < 2:  # too short for a ratio
+        return f"{own:.2f} s of {whole:.2f} s"
     overhead = report.trace.summary.get("overhead")
     return f"{overhead:.2f} × the plain run" if isinstance(overhead, (int, float)) else "not measured"
 

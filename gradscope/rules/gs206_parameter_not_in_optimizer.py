@@ -15,6 +15,7 @@ from collections.abc import Iterator
 
 from gradscope.model import Event, Finding, Optimizer, Parameter, Site
 from gradscope.rules import rule
+from gradscope.rules._calls import calls
 from gradscope.rules._common import listed, parameter_subjects, plural, written_while_training
 from gradscope.store import Trace
 
@@ -51,6 +52,43 @@ def bad_layer_added_later() -> None:
     for _ in range(3):
         opt.zero_grad()
         model(torch.randn(8, 3)).pow(2).mean().backward()  # effect: GS206
+        opt.step()
+
+
+def bad_encoder_forgotten() -> None:
+    import torch
+    from torch import nn
+
+    encoder, decoder = nn.Linear(3, 3), nn.Linear(3, 1)
+    opt = torch.optim.SGD(decoder.parameters(), lr=0.1)  # cause: GS206
+    for _ in range(3):
+        opt.zero_grad()
+        decoder(encoder(torch.randn(8, 3))).pow(2).mean().backward()  # effect: GS206
+        opt.step()
+
+
+def good_judged_by_another_model() -> None:
+    import torch
+    from torch import nn
+
+    model, judge = nn.Linear(3, 3), nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        judge(model(torch.randn(8, 3))).pow(2).mean().backward()
+        opt.step()
+
+
+def good_features_of_a_loaded_model() -> None:
+    import torch
+    from torch import nn
+
+    features, head = nn.Linear(3, 3), nn.Linear(3, 1)
+    features.load_state_dict(nn.Linear(3, 3).state_dict())
+    opt = torch.optim.SGD(head.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        head(features(torch.randn(8, 3))).pow(2).mean().backward()
         opt.step()
 
 
@@ -128,6 +166,49 @@ def left_out(trace: Trace) -> Iterator[tuple[list[Parameter], list[Parameter], l
         left = [p for p in parameters if p.id not in written and _left_out(p, stepped)]
         if stepped and left:
             yield parameters, stepped, left
+    for parameters in roots.values():
+        if any(p.id in written or p.optimizers or p.steps for p in parameters):
+            continue
+        number = trace.modules[parameters[0].module or 0].root
+        stepped = _fed(trace, number, roots)
+        if stepped and all(_left_out(p, stepped) for p in parameters if p.requires_grad):
+            yield parameters, stepped, [p for p in parameters if p.requires_grad]
+
+
+def _fed(trace: Trace, root: int, roots: dict[int, list[Parameter]]) -> list[Parameter]:
+    """The stepped parameters of the models that train on what the model `root` gives them: its
+    gradients were wanted as theirs are, if it was made in this run and is in training mode (what
+    was loaded or put into eval mode serves as it is)."""
+    known = calls(trace)
+    stepped = {
+        r: [p for p in parameters if p.steps and p.optimizers]
+        for r, parameters in roots.items()
+        if r != root and any(p.steps and p.optimizers for p in parameters)
+    }
+    mine = [c for c in known.all if c.event.data["module"] == root]
+    if not stepped or not any(c.trains for c in mine) or not all(c.event.data.get("training") for c in mine):
+        return []
+    ids = {p.id for p in roots[root]}
+    if not _initialised(trace, ids):
+        return []
+    for other in known.all:
+        inputs = [(other.event.graph, i) for i in other.event.data.get("inputs", ())]
+        target = other.event.data["module"]
+        if target in stepped and other.trains and ids & known.paths.reach(inputs).parameters:
+            return stepped[target]
+    return []
+
+
+def _initialised(trace: Trace, ids: set[int]) -> bool:
+    """Whether this run initialised one of these parameters and loaded none of them."""
+    found = False
+    for graph in trace.graphs:
+        for op in graph.ops:
+            if op.writes and graph.values[op.writes[0]].parameter in ids:
+                if any(frame.function.endswith("load_state_dict") for frame in op.site.stack):
+                    return False
+                found = True
+    return found
 
 
 def replaced(trace: Trace) -> set[int]:
@@ -190,6 +271,8 @@ def _groups(trace: Trace, parameters: list[Parameter], left: list[Parameter]) ->
     """The outermost modules whose parameters are all left out, then single parameters."""
     missing, found = {p.id for p in left}, dict[str, None]()
     root = trace.modules[trace.modules[left[0].module or 0].root]
+    if root.name and len(left) == sum(p.requires_grad for p in parameters):
+        return [f"`{root.name}`"]
     above = f"{root.name}." if root.name else ""
     for p in left:
         parts = p.name.split(".")

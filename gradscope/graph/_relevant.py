@@ -1,0 +1,75 @@
+"""What of a flow is worth a picture: what backward passes start from, and what touches it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from gradscope.graph._flow import Flow
+from gradscope.model import Finding
+
+
+def relevant(flow: Flow, findings: Sequence[Finding]) -> Flow:
+    """The flow without its islands: ops that no backward pass depends on (metrics, clipping,
+    updates by hand). Ops that findings point at stay, so do writes into what is shown, and
+    what is computed of leaves that never got a gradient. Without a backward nothing goes."""
+    kept = _ops_of(flow, flow.feeds_root)
+    kept |= {op for node in flow.reached if (op := flow.node_op[node]) is not None}
+    if not kept:
+        return flow
+    kept |= _pointed_at(flow, findings) | _unreached(flow)
+    kept = _with_sources(flow, kept)
+    while more := _writes_into(flow, kept) - kept:
+        kept = _with_sources(flow, kept | more)
+    return flow if len(kept) == len(flow.ops) else flow.only(sorted(kept))
+
+
+def _ops_of(flow: Flow, values: Iterable[int]) -> set[int]:
+    return {op for value in values if (op := flow.maker[value]) is not None}
+
+
+def _with_sources(flow: Flow, ops: set[int]) -> set[int]:
+    """These ops and all that their inputs were computed from."""
+    return ops | _ops_of(flow, flow.upstream([v for op in ops for v in flow.inputs[op]]))
+
+
+def _pointed_at(flow: Flow, findings: Sequence[Finding]) -> set[int]:
+    places = {
+        place
+        for finding in findings
+        for site in (finding.cause, finding.effect)
+        if site is not None
+        for place in (site.location(), site.user.location())
+    }
+    return {
+        index
+        for index, op in enumerate(flow.ops)
+        if op.site.location() in places or op.site.user.location() in places
+    }
+
+
+def _unreached(flow: Flow) -> set[int]:
+    """What builds a graph on parameters meant to be trained that no pass gave a gradient."""
+    todo = [
+        value
+        for value in flow.leaf_bit
+        if (p := flow.parameter(value)) is not None and p.optimizers and not p.passes
+    ]
+    found: set[int] = set()
+    for value in todo:  # grows while it is walked
+        for op in flow.consumers.get(value, ()):
+            if flow.ops[op].nodes and op not in found:
+                found.add(op)
+                todo.extend(flow.outputs[op])
+    return found
+
+
+def _writes_into(flow: Flow, kept: set[int]) -> set[int]:
+    """In-place writes into memory of values that `kept` makes or reads; a parameter that is
+    written where no graph is built is an update, not part of the step."""
+    shown = {flow.base(v) for op in kept for v in (*flow.inputs[op], *flow.outputs[op])}
+    found = set()
+    for index, op in enumerate(flow.ops):
+        bases = {flow.base(flow.joined[op.graph, v]) for v in op.writes} & shown
+        if any(op.nodes or flow.parameter(base) is None for base in bases):
+            found.add(index)
+    return found

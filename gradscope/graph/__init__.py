@@ -119,7 +119,11 @@ def view(
         None, level, cuts, list(chosen.notes), f"{Path(program).name}, {chosen.title}", trace.regions
     )
     if left := total - len(flow.ops):
-        ops = "1 op that no backward pass depends on is" if left == 1 else f"{left:,} ops that no backward pass depends on are"
+        ops = (
+            "1 op that no backward pass depends on is"
+            if left == 1
+            else f"{left:,} ops that no backward pass depends on are"
+        )
         shown.notes.append(f"{ops} left out")
     for attempt in _attempts(flow, level):
         boxes = attempt.boxes()

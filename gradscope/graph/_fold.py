@@ -59,9 +59,7 @@ def _next_occurrence(sequence: list[int]) -> list[int]:
     return follows
 
 
-def _repeats_at(
-    sequence: list[int], follows: list[int], at: int, part_of: list[Hashable]
-) -> tuple[int, int]:
+def _repeats_at(sequence: list[int], follows: list[int], at: int, part_of: list[Hashable]) -> tuple[int, int]:
     """(period, repeats) of what repeats from `at` on; (1, 1) where nothing does."""
     other = follows[at]
     for _ in range(MAX_TRIES):

@@ -140,11 +140,11 @@ def module_variables(frame: FrameType) -> list[tuple[str, nn.Module]]:
     """Variables of a frame that hold modules. Leaves the frame as it was: reading
     `f_locals` of a function makes a copy that would keep the user's tensors alive."""
     local = frame.f_locals
-    found = [(k, v) for k, v in list(local.items()) if isinstance(v, nn.Module)]
+    found = [(k, v) for k, v in list(local.items()) if issubclass(type(v), nn.Module)]
     if frame.f_code.co_flags & inspect.CO_OPTIMIZED and type(local) is dict:
         local.clear()
     if frame.f_globals is not local:
-        found += [(k, v) for k, v in list(frame.f_globals.items()) if isinstance(v, nn.Module)]
+        found += [(k, v) for k, v in list(frame.f_globals.items()) if issubclass(type(v), nn.Module)]
     return found
 
 
@@ -153,7 +153,7 @@ def tensor_variables(frame: FrameType, wanted: dict[int, Any]) -> dict[int, str]
     found: dict[int, str] = {}
     local = frame.f_locals
     for name, v in list(local.items()):
-        if isinstance(v, torch.Tensor) and wanted.get(id(v)) is v:
+        if issubclass(type(v), torch.Tensor) and wanted.get(id(v)) is v:
             found.setdefault(id(v), name)
     if frame.f_code.co_flags & inspect.CO_OPTIMIZED and type(local) is dict:
         local.clear()

@@ -310,7 +310,11 @@ class Recorder:
         segment = self.segment
         if not segment.ops and not segment.events and not is_step:
             return
-        same, _ = self.store.store(segment, is_step)
+        same = False
+        try:
+            same, _ = self.store.store(segment, is_step)
+        except Exception as error:  # a full disk, say: the run goes on without a trace
+            self.fault("writing the trace", error)
         self.history.recent.append(segment)
         self.segment = Segment(segment.serial + 1, perf_counter())
         self.live.sweep()

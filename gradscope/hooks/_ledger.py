@@ -55,13 +55,15 @@ class Ledger:
         self.records: dict[int, LeafRecord] = {}  # id(tensor) → record
         self.all: list[LeafRecord] = []
         self.by_root: dict[int, LeafRecord] = {}
+        self.count = 0
         self.proofs = 0
         self.any_step = False
 
     def leaf(self, t: Any, site: int, root: int) -> LeafRecord:
         record = self.records.get(id(t))
         if record is None or record.ref() is not t:
-            record = LeafRecord(len(self.all), t, site, root)
+            record = LeafRecord(self.count, t, site, root)
+            self.count += 1
             self.records[id(t)] = record
             self.all.append(record)
             self.by_root[root] = record
@@ -78,6 +80,8 @@ class Ledger:
         return record
 
     def _sweep(self) -> None:
+        """Forgets leaves that died: a program may make new ones every step."""
+        self.all = [r for r in self.all if r.registered or r.optimizers or r.id <= 200 or r.ref() is not None]
         for key in [k for k, r in self.records.items() if r.ref() is None]:
             self.by_root.pop(self.records.pop(key).root, None)
 

@@ -105,7 +105,10 @@ class SegmentStore:
                     self.distinct.add(self._structure(segment))
                 if graph <= MAX_STORED_GRAPHS:
                     self._write_graph(graph, segment)
-            self.graph_of[segment.serial] = graph
+            if graph > MAX_STORED_GRAPHS:
+                graph = None
+            else:
+                self.graph_of[segment.serial] = graph
             if len(self.graph_of) > 256:
                 del self.graph_of[next(iter(self.graph_of))]
         ekey = hash(tuple(segment.events))

@@ -17,6 +17,7 @@ from gradscope.model import Event, Finding, Optimizer, Parameter, Site
 from gradscope.rules import rule
 from gradscope.rules._calls import calls
 from gradscope.rules._common import listed, parameter_subjects, plural, written_while_training
+from gradscope.rules._paths import paths
 from gradscope.store import Trace
 
 
@@ -201,10 +202,11 @@ def _fed(trace: Trace, root: int, roots: dict[int, list[Parameter]]) -> list[Par
 
 def _initialised(trace: Trace, ids: set[int]) -> bool:
     """Whether this run initialised one of these parameters and loaded none of them."""
-    found = False
+    known, found = paths(trace), False
     for graph in trace.graphs:
         for op in graph.ops:
-            if op.writes and graph.values[op.writes[0]].parameter in ids:
+            made = known.parameter_of((graph.id, op.writes[0])) if op.writes else None
+            if made is not None and made.id in ids:
                 if any(frame.function.endswith("load_state_dict") for frame in op.site.stack):
                     return False
                 found = True

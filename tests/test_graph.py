@@ -186,6 +186,90 @@ def test_fold(text, groups):
     assert fold(text) == groups
 
 
+def test_two_large_blocks_fold_but_not_two_rounds():
+    parts = ["a1", "b1", "c1", "d1", "e1", "a2", "b2", "c2", "d2", "e2"]
+    assert fold("abcdeabcde", parts) == [[0, 5], [1, 6], [2, 7], [3, 8], [4, 9]]
+    assert fold("abcdeabcde", parts[:5] * 2) == [[i] for i in range(10)]
+    assert fold("abcabc", ["a1", "b1", "c1", "a2", "b2", "c2"]) == [[i] for i in range(6)]
+
+
+def test_two_equal_blocks_of_a_model_fold():
+    def block():
+        return nn.Sequential(
+            nn.Linear(4, 4), nn.ReLU(), nn.LayerNorm(4), nn.Linear(4, 4), nn.Tanh(), nn.GELU()
+        )
+
+    model = nn.Sequential(block(), block())
+    with gradscope.watch() as scope:
+        model(torch.randn(2, 4)).sum().backward()
+    boxes = kinds(view(scope.trace, "module").graph, "module")
+    assert len(boxes) == 6
+    assert all(data["count"] == 2 for data in boxes.values())
+
+
+def test_islands_are_left_out_but_a_lost_part_is_not():
+    model, aside = nn.Linear(3, 1), nn.Linear(3, 1)
+    optimizer = torch.optim.SGD([*model.parameters(), *aside.parameters()], lr=0.1)
+    with gradscope.watch() as scope:
+        for _ in range(2):
+            x = torch.randn(4, 3)
+            loss = model(x).pow(2).mean()
+            lost = aside(x)
+            loss.backward()
+            with torch.no_grad():
+                total = torch.stack([p.grad.norm() for p in model.parameters()]).norm()
+            optimizer.step()
+    assert lost is not None and total is not None
+    shown = view(scope.trace, "op", findings=[])
+    ops = {data["label"] for _, data in shown.graph.nodes(data=True) if data["kind"] in ("op", "cut")}
+    assert not any("norm" in label or "stack" in label for label in ops)
+    assert "left out" in shown.notes[0]
+    assert len([label for label in ops if "linear" in label]) == 2
+    assert any(
+        "norm" in str(d["names"]) for _, d in view(scope.trace, "op", around="total").graph.nodes(data=True)
+    )
+
+
+def test_nothing_is_left_out_without_a_backward():
+    with gradscope.watch() as scope:
+        nn.Linear(3, 1)(torch.randn(4, 3)).mean()
+        torch.ones(3).sum()
+    shown = view(scope.trace, "op", findings=[])
+    assert shown.notes == []
+    assert any(data["label"].endswith("sum") for _, data in shown.graph.nodes(data=True))
+
+
+def test_data_preparation_is_one_box():
+    model = nn.Linear(3, 1)
+    rows = [torch.randn(3).numpy() for _ in range(8)]
+    with gradscope.watch() as scope:
+        loss = model(torch.ones(2, 3)).mean()
+        x = torch.stack([torch.from_numpy(row) for row in rows]).mul(2)
+        (loss + model(x).mean()).backward()
+    graph = view(scope.trace, "module", findings=[]).graph
+    (box,) = (data for label, data in kinds(graph, "input").items() if label.startswith("data"))
+    assert box["label"] == "data x" and box["shape"] == (8, 3)
+    assert not any(data["shape"] == (3,) for data in kinds(graph, "input").values())
+
+
+def test_a_module_without_state_called_at_two_places_is_two_boxes():
+    class Twice(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first, self.second, self.act = nn.Linear(2, 2), nn.Linear(2, 2), nn.ReLU()
+
+        def forward(self, x):
+            x = self.act(self.first(x))
+            return self.act(self.second(x))
+
+    with gradscope.watch() as scope:
+        Twice()(torch.randn(2, 2)).sum().backward()
+    graph = view(scope.trace, "module").graph
+    labels = [data["label"] for _, data in graph.nodes(data=True) if data["kind"] == "module"]
+    assert sorted(labels) == ["act", "act", "first", "second"]
+    assert not any(data["loop"] for _, _, data in graph.edges(data=True))
+
+
 def test_joined_name():
     assert joined_name(["b.0.w", "b.1.w", "b.2.w"]) == "b.0–2.w"
     assert joined_name(["0.w", "2.w", "4.w", "6.w"]) == "0,2…6.w"

@@ -12,6 +12,7 @@ import gradscope
 from gradscope.graph import view
 from gradscope.model import GradscopeError
 from gradscope.render import _layout
+from gradscope.render._labels import wrap
 from gradscope.render.picture import dot_text, svg
 
 
@@ -33,6 +34,25 @@ def test_svg_is_well_formed_and_has_a_legend(scope, level):
     ET.fromstring(text)
     assert "backward starts here" in text
     assert "with torch.no_grad()" in text
+
+
+def test_a_long_line_takes_two_rows_without_its_comment():
+    with gradscope.watch() as scope:
+        w = torch.ones(3, requires_grad=True)
+        result = (w * 2.0 + torch.ones(3) * 3.0 - w).pow(2).sum()  # not part of the code
+        result.backward()
+    text = dot_text(view(scope.trace, "line"))
+    assert "not part" not in text and '<BR ALIGN="LEFT"/>' in text
+    assert max(len(row) for row in wrap("a" * 300)) <= 40
+
+
+def test_nameless_inputs_of_one_op_share_a_box():
+    w = torch.ones(2, requires_grad=True)
+    with gradscope.watch() as scope:
+        torch.cat([w, *(torch.from_numpy(torch.ones(n).numpy()) for n in (2, 3, 3))]).sum().backward()
+    text = dot_text(view(scope.trace, "op"))
+    boxes = [line for line in text.splitlines() if "<B>input</B>" in line]
+    assert sorted(line.count("<B>input</B>") for line in boxes) == [1, 2]  # one that is trained, two shapes
 
 
 def test_every_suffix(scope, tmp_path):

@@ -11,7 +11,7 @@ import networkx as nx
 
 from gradscope.graph._cuts import Cut
 from gradscope.graph._flow import Flow
-from gradscope.graph._owners import Boxes, Key, joined_name, part_title
+from gradscope.graph._owners import Boxes, Key, code_of, joined_name, part_title
 from gradscope.model import Finding, Site, Value
 from gradscope.names import names_of, op_name, place
 
@@ -111,8 +111,10 @@ class Builder:
         site = op.site.user
         if key[0] == "op":
             return ("cut" if cut else self._made(ops[0])), self._op_label(ops[0]), place(site)
+        if key[0] == "data":
+            return "input", self._data_title(ops), f"{part_title(flow, ops)} · {place(site)}"
         if key[0] == "line":
-            text = self.names.line(site) or part_title(flow, ops)
+            text = code_of(self.names.line(site)) or part_title(flow, ops)
             where = (
                 f"{place(site)} in {site.function}" if site.function not in ("", "<module>") else place(site)
             )
@@ -122,6 +124,14 @@ class Builder:
             module = flow.trace.modules[id]  # type: ignore[index]
             return ("cut" if cut else "module"), self.boxes.titles[id], module.cls  # type: ignore[index]
         return ("cut" if cut else "op"), part_title(flow, ops), place(site)
+
+    def _data_title(self, ops: list[int]) -> str:
+        """`data`, or what the program calls the results that others read."""
+        flow = self.flow
+        inside = set(ops)
+        ways = [v for i in ops for v in flow.outputs[i] if not inside.issuperset(flow.consumers.get(v, ()))]
+        named = list(dict.fromkeys(n for v in ways if (n := flow.name(v)) is not None))
+        return f"data {', '.join(named[:3])}" if named else "data"
 
     def _made(self, op: int) -> str:
         """An op without tensor inputs makes data: then it is drawn as that."""
@@ -169,6 +179,10 @@ class Builder:
                 continue
             users = flow.consumers.get(index, ())
             if not users and index not in flow.roots:
+                continue
+            boxes = {self.boxes.keys[op] for op in users}
+            if len(boxes) == 1 and (box := next(iter(boxes)))[0] == "data" and index not in flow.roots:
+                self.leaf_node[index] = self._id(box)
                 continue
             key = (
                 self._uses(index, users),

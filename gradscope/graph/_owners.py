@@ -9,9 +9,10 @@ import re
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 
+from gradscope.graph._data import data_chains
 from gradscope.graph._flow import Flow
 from gradscope.graph._fold import fold
-from gradscope.model import Module
+from gradscope.model import Module, Op
 from gradscope.names import op_name, short_path
 
 Key = tuple[Hashable, ...]
@@ -89,15 +90,30 @@ def module_boxes(flow: Flow, depth: int | None = None) -> Boxes:
     boxes = Boxes([()] * len(flow.ops), groups)
     previous: Hashable = None
     opened: Key = ()
+    called: tuple[str, int] | None = None
+    stateful = {m for m in (_owner_of(flow, v) for v in range(len(flow.values))) if m is not None}
+    stateful = {owner.get(id, id) for id in stateful}
+    data = data_chains(flow, groups)
     for group in groups:
         op = flow.ops[group[0]]
         site = op.site.user
         id = owner.get(op.module) if op.module is not None else None
         own: Hashable = (id, op.region) if id is not None else (site.path, site.function, op.region)
-        if id is not None and id not in parents:
-            opened = ("module", id, op.region)
+        if (chain := data.get(group[0])) is not None:
+            opened, own = ("data", chain), ("data", chain)
+        elif id is not None and id not in parents:
+            if own != previous:
+                called = None if id in stateful else _called_from(op)
+            opened = ("module", id, op.region) if called is None else ("module", id, op.region, *called)
         elif own != previous or op.cut is not None:
-            opened = ("part", own, site.path, site.line, op.cut)
+            opened = (
+                "part",
+                own,
+                site.path,
+                site.line,
+                *(op.site.location() if id is not None else ()),
+                op.cut,
+            )
         previous = (own, "cut") if op.cut is not None else own  # a cut has a box of its own
         for member in group:
             boxes.keys[member] = opened
@@ -107,6 +123,17 @@ def module_boxes(flow: Flow, depth: int | None = None) -> Boxes:
     boxes.titles = _titles(modules, owner)
     _drop_single(boxes.cluster)
     return boxes
+
+
+def _owner_of(flow: Flow, value: int) -> int | None:
+    """The module that holds this parameter or buffer."""
+    parameter = flow.parameter(value)
+    return parameter.module if parameter is not None else flow.values[value].module
+
+
+def _called_from(op: Op) -> tuple[str, int]:
+    """The line outside torch that a module without state is called at: it may be used twice."""
+    return next((f.location() for f in reversed(op.site.stack) if f.kind != "torch"), op.site.location())
 
 
 def _drop_single(cluster: dict[Key, tuple[int, ...]]) -> None:
@@ -207,3 +234,10 @@ def part_title(flow: Flow, ops: list[int]) -> str:
 
 def place_title(path: str, line: int) -> str:
     return f"{short_path(path)}:{line}"
+
+
+def code_of(line: str | None) -> str:
+    """A source line without the comment after it."""
+    code, _, _ = (line or "").partition(" # ")
+    whole = code.count("'") % 2 or code.count('"') % 2  # the sign is inside a string
+    return (line or "") if whole else code.rstrip()

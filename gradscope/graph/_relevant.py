@@ -18,6 +18,7 @@ def relevant(flow: Flow, findings: Sequence[Finding]) -> Flow:
         return flow
     kept |= _pointed_at(flow, findings) | _unreached(flow)
     kept = _with_sources(flow, kept)
+    kept |= _aliases(flow, kept)
     while more := _writes_into(flow, kept) - kept:
         kept = _with_sources(flow, kept | more)
     return flow if len(kept) == len(flow.ops) else flow.only(sorted(kept))
@@ -61,6 +62,16 @@ def _unreached(flow: Flow) -> set[int]:
                 found.add(op)
                 todo.extend(flow.outputs[op])
     return found
+
+
+def _aliases(flow: Flow, kept: set[int]) -> set[int]:
+    """Cuts that give shown values a second tensor on the same memory; not of parameters."""
+    shown = {v for op in kept for v in flow.outputs[op]}
+    return {
+        i
+        for i, op in enumerate(flow.ops)
+        if op.cut in ("detach", "data") and shown.issuperset(flow.inputs[i])
+    }
 
 
 def _writes_into(flow: Flow, kept: set[int]) -> set[int]:

@@ -134,7 +134,7 @@ def cut_of(
         return None
     if not has_tensor:
         return _CONVERSION_CUT.get(name, "item") if name in _CONVERSIONS else None
-    if name in ("detach", "detach_"):
+    if name in ("detach", "detach_", "Variable"):
         return "detach"
     if name == "data":
         return "data"

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,12 +18,12 @@ import graphviz
 from gradscope import escape
 from gradscope.graph import View
 from gradscope.model import GradscopeError, Region
+from gradscope.render import _labels as labels
 from gradscope.render import _style as style
 from gradscope.render._layout import lay_out
 
 KINDS = ("svg", "png", "dot")
-MAX_TEXT = 58  # characters of a source line in a box
-MAX_ROWS = 6  # parameters listed in one box
+MAX_NAMES = 48  # characters of a list of names
 
 _REGION_TITLES = {
     "no_grad": "with torch.no_grad()", "inference_mode": "with torch.inference_mode()",
@@ -82,26 +81,19 @@ def dot_text(view: View) -> str:
     return _Drawing(view).source()
 
 
-def shape_text(shape: tuple[int, ...] | None, dtype: str | None) -> str:
-    """`32×10`, with the dtype where it is not float32; "" where unknown."""
-    if shape is None:
-        return ""
-    text = "×".join(map(str, shape)) or "scalar"
-    return text if dtype in (None, "float32") else f"{text} {dtype}"
-
-
 @dataclass
 class _Drawing:
     view: View
     ids: dict[str, str] = field(default_factory=dict)  # node of the graph → box of the picture
     used: set[str] = field(default_factory=set)
+    inside: set[tuple[str, str]] = field(default_factory=set)  # leaves that are rows of a box
 
     def source(self) -> str:
         graph = self.view.graph
         self.dot = graphviz.Digraph("gradscope")
         self.dot.attr(
-            "graph", fontname=style.FONT, bgcolor="white", rankdir="TB", nodesep="0.32", ranksep="0.42", pad="0.3",
-            labelloc="b", labeljust="l", outputorder="edgesfirst", tooltip=_attr(self.view.title),
+            "graph", fontname=style.FONT, bgcolor="white", rankdir="TB", newrank="true", nodesep="0.32", ranksep="0.42",
+            pad="0.3", labelloc="b", labeljust="l", outputorder="edgesfirst", tooltip=labels.attr(self.view.title),
         )  # fmt: skip
         self.dot.attr(
             "node", fontname=style.FONT, fontsize="11", margin="0.15,0.08", height="0.3", penwidth="1"
@@ -126,22 +118,27 @@ class _Drawing:
     # -- boxes -------------------------------------------------------------------
 
     def _shared_boxes(self) -> tuple[dict[str, list[dict[str, Any]]], dict[str, list[str]]]:
-        """Parameters with one use: rows inside their module, else one box for those alike."""
+        """Leaves with one use: rows inside their module, else one box for those alike."""
         graph = self.view.graph
         rows: dict[str, list[dict[str, Any]]] = {}
         alike: dict[tuple[Any, ...], list[str]] = {}
         for id, data in graph.nodes(data=True):
-            if data["kind"] not in ("parameter", "buffer"):
+            nameless = (
+                id.startswith("input:") and data["label"] in ("input", "scalar") and not data["trainable"]
+            )
+            if data["kind"] not in ("parameter", "buffer") and not nameless:
                 continue
             users = sorted({b for _, b, e in graph.out_edges(id, data=True) if e["kind"] == "flow"})
-            if users and all(user.startswith("module:") for user in users):
-                for user in users:
-                    rows.setdefault(user, []).append(
-                        {**data, "label": _below(data["label"], graph.nodes[user])}
-                    )
+            modules = [user for user in users if user.startswith("module:") and not nameless]
+            for user in modules:
+                label = labels.below(data["label"], graph.nodes[user])
+                _add_row(rows.setdefault(user, []), {**data, "label": label})
+            self.inside.update((id, user) for user in modules)
+            others = tuple(user for user in users if user not in modules)
+            if modules and not others:
                 self.ids[id] = ""
             else:
-                alike.setdefault((tuple(users), style.look_of(data)), []).append(id)
+                alike.setdefault((others, style.look_of(data)), []).append(id)
         return rows, {f"p{n}": ids for n, ids in enumerate(alike.values())}
 
     def _leaf_box(self, box: str, members: list[str]) -> None:
@@ -149,23 +146,25 @@ class _Drawing:
         for id in members:
             self.ids[id] = box
         look = style.look_of(data[0])
-        self._box(self.dot, box, look, _label([], _rows(data)), _tooltip(data[0]))
+        self._box(self.dot, box, look, labels.label([], labels.rows(data)), labels.tooltip(data[0]))
 
     def _node(self, parent: Any, box: str, data: dict[str, Any], rows: list[dict[str, Any]]) -> None:
         look = style.look_of(data)
         leaf = data["kind"] in ("parameter", "buffer", "input")
-        label = _label([], _rows([data])) if leaf else _label(self._lines(data, look), _rows(rows))
+        lines = self._marks(data, look) if leaf else self._lines(data, look)
+        label = labels.label(lines, labels.rows([data] if leaf else rows))
         for row in rows:
             self.used.add(style.look_of(row))
-        self._box(parent, box, look, label, _tooltip(data), flagged=bool(data["findings"]))
+        self._box(parent, box, look, label, labels.tooltip(data), flagged=bool(data["findings"]))
 
     def _lines(self, data: dict[str, Any], look: str) -> list[str]:
         ink = style.LOOKS[look].text
-        muted, red = ("#cbd5e1", "#fca5a5") if look == "backward" else (style.MUTED, style.RED)
+        muted = "#cbd5e1" if look == "backward" else style.MUTED
         mark = f"{style.CUT_SIGN} " if look in ("cut", "severing") else ""
-        text = _crop(self._short(data))
         bold = data["kind"] != "line" and not (data["kind"] == "cut" and self.view.level == "line")
-        shown = escape.html(escape.one_line(text))
+        rows = labels.wrap(escape.one_line(self._short(data)))
+        shown = '<BR ALIGN="LEFT"/>'.join(escape.html(row).replace("  ", "&#160;&#160;") for row in rows)
+        shown += '<BR ALIGN="LEFT"/>' if len(rows) > 1 else ""
         face = f' FACE="{style.MONO}"' if not bold or data["kind"] == "backward" else ""
         title = f'<FONT COLOR="{ink}"{face}>{shown}</FONT>'
         if mark:
@@ -180,16 +179,22 @@ class _Drawing:
             lost = ", ".join(data["severs"][:3]) + (
                 f" +{len(data['severs']) - 3}" if len(data["severs"]) > 3 else ""
             )
-            lines.append(_small(f"no gradient for {escape.html(escape.one_line(lost))}", style.RED))
+            lines.append(labels.small(f"no gradient for {escape.html(escape.one_line(lost))}", style.RED))
         elif data["cut"] and mark:
-            lines.append(_small(f"{escape.html(data['cut'])}: no gradient passes", style.MUTED))
+            lines.append(labels.small(f"{escape.html(data['cut'])}: no gradient passes", style.MUTED))
         if data["writes"]:
-            lines.append(
-                _small(f"writes {escape.html(escape.one_line(', '.join(data['writes'][:3])))}", "#a85d12")
-            )
-        if data["findings"]:
-            lines.append(f"<B>{_small('▲ ' + escape.html(', '.join(data['findings'])), red)}</B>")
-        return lines
+            written = labels.crop(escape.one_line(", ".join(data["writes"][:3])), MAX_NAMES)
+            known = data["writes"] != ["a value without a name"]
+            told = f"writes {escape.html(written)}" if known else "in place"
+            lines.append(labels.small(told, "#a85d12"))
+        return lines + self._marks(data, look)
+
+    def _marks(self, data: dict[str, Any], look: str) -> list[str]:
+        """The findings that point at a box."""
+        if not data["findings"]:
+            return []
+        red = "#fca5a5" if look == "backward" else style.RED
+        return [f"<B>{labels.small('▲ ' + escape.html(', '.join(data['findings'])), red)}</B>"]
 
     def _short(self, data: dict[str, Any]) -> str:
         """The label without what the cluster around it says already."""
@@ -211,7 +216,7 @@ class _Drawing:
 
     def _edges(self) -> None:
         graph = self.view.graph
-        drawn: set[tuple[str, str, str, str]] = set()
+        drawn: dict[tuple[str, str, str, bool, bool], list[tuple[str, dict[str, Any]]]] = {}
         for a, b, data in graph.edges(data=True):
             tail, head, kind = self.ids[a], self.ids[b], data["kind"]
             if kind in ("grad", "made") and self.view.level != "op":
@@ -220,15 +225,19 @@ class _Drawing:
                 continue  # an op's other grad_fn nodes hang on the first
             label = "" if graph.nodes[a]["shape"] is not None and graph.nodes[a]["kind"] in (
                 "parameter", "buffer", "input",
-            ) else shape_text(data["shape"], data["dtype"])  # fmt: skip
-            if not tail or not head or (tail, head, kind, label) in drawn:
+            ) else labels.shape_text(data["shape"], data["dtype"])  # fmt: skip
+            if not tail or not head or (a, b) in self.inside:
                 continue
-            drawn.add((tail, head, kind, label))
-            getattr(self, f"_{kind}_edge")(tail, head, data, label)
+            if kind == "flow" and data["count"] > 1 and label:
+                label += f" ×{data['count']:,}"
+            way = (tail, head, kind, bool(data["trainable"]), data["severed"])
+            drawn.setdefault(way, []).append((label, data))
+        for (tail, head, kind, *_), same in drawn.items():
+            names = list(dict.fromkeys(label for label, _ in same if label))
+            label = ", ".join(names[:2]) + (", …" if len(names) > 2 else "")
+            getattr(self, f"_{kind}_edge")(tail, head, same[0][1], label)
 
     def _flow_edge(self, tail: str, head: str, data: dict[str, Any], label: str) -> None:
-        if data["count"] > 1 and label:
-            label += f" ×{data['count']:,}"
         look = {"color": "#4b5563", "penwidth": "1.2"}
         if data["severed"]:
             look = {"color": style.RED, "penwidth": "1.6", "style": "dashed"}
@@ -238,7 +247,11 @@ class _Drawing:
             look["constraint"] = "false"
         name = escape.one_line(data["label"])
         self.dot.edge(
-            tail, head, label=_attr(f"\u00a0{label} ") if label else "", tooltip=_attr(name or label), **look
+            tail,
+            head,
+            label=labels.attr(f"\u00a0{label} ") if label else "",
+            tooltip=labels.attr(name or label),
+            **look,
         )
 
     def _grad_edge(self, tail: str, head: str, data: dict[str, Any], _: str) -> None:
@@ -254,8 +267,8 @@ class _Drawing:
     def _alias_edge(self, tail: str, head: str, data: dict[str, Any], _: str) -> None:
         whose = f" as {escape.one_line(data['label'])}" if data["label"] else ""
         self.dot.edge(
-            tail, head, label=_attr(f"\u00a0same memory{whose} "), style="dashed", color="#d9822b", fontcolor="#a85d12",
-            constraint="false", arrowhead="odiamond",
+            tail, head, label=labels.attr(f"\u00a0same memory{whose} "), style="dashed", color="#d9822b",
+            fontcolor="#a85d12", constraint="false", arrowhead="odiamond",
             tooltip="the write changes this value too",
         )  # fmt: skip
 
@@ -329,9 +342,9 @@ class _Tree:
 
 def _module_look(title: str) -> dict[str, str]:
     return {
-        "label": f"<{_small(escape.html(escape.one_line(title)), style.MUTED)}>", "style": "rounded,filled",
+        "label": f"<{labels.small(escape.html(escape.one_line(title)), style.MUTED)}>", "style": "rounded,filled",
         "color": style.SHADOW, "fillcolor": style.MODULE_FILL, "labeljust": "l", "labelloc": "t", "margin": "12",
-        "tooltip": _attr(title),
+        "tooltip": labels.attr(title),
     }  # fmt: skip
 
 
@@ -340,64 +353,23 @@ def _region_look(region: Region) -> dict[str, str]:
     last = max(region.end_line or 0, site.end_line)
     where = f"{Path(site.path).name}:{site.line}" + (f"–{last}" if last > site.line else "")
     title = _REGION_TITLES.get(region.kind, region.kind)
-    label = f"<B>{_small(escape.html(title), style.REGION)}</B>&#160;&#160;{_small(escape.html(where), style.MUTED)}"
+    head = labels.small(escape.html(title), style.REGION)
+    label = f"<B>{head}</B>&#160;&#160;{labels.small(escape.html(where), style.MUTED)}"
     return {
         "label": f"<{label}>", "style": "rounded,filled,dashed", "color": style.REGION, "fillcolor": style.REGION_FILL,
-        "labeljust": "l", "labelloc": "t", "margin": "12", "tooltip": _attr(f"{title} at {site.path}:{site.line}"),
+        "labeljust": "l", "labelloc": "t", "margin": "12",
+        "tooltip": labels.attr(f"{title} at {site.path}:{site.line}"),
     }  # fmt: skip
 
 
-def _below(name: str, module: dict[str, Any]) -> str:
-    """A parameter's name inside its module's box: "weight" in `layer1`."""
-    return name.removeprefix(f"{module['label']}.")
-
-
-def _label(lines: list[str], rows: list[str]) -> str:
-    body = "".join(f"<TR><TD>{line}</TD></TR>" for line in lines)
-    body += "".join(f'<TR><TD ALIGN="LEFT">{row}</TD></TR>' for row in rows)
-    return f'<<TABLE BORDER="0" CELLBORDER="0" CELLSPACING="0" CELLPADDING="1">{body}</TABLE>>'
-
-
-def _rows(data: Iterable[dict[str, Any]]) -> list[str]:
-    """Leaves as rows: name in bold, shape, state."""
-    shown = list(data)
-    rows = []
-    for leaf in shown[:MAX_ROWS]:
-        look = style.LOOKS[style.look_of(leaf)]
-        name = escape.html(escape.one_line(_crop(leaf["label"], 44)))
-        facts = [escape.html(shape_text(leaf["shape"], leaf["dtype"]))]
-        if leaf["count"] > 1:
-            facts.append(f"×{leaf['count']:,}")
-        if leaf["kind"] == "parameter" and not leaf["trainable"]:
-            facts.append("frozen")
-        if leaf["kind"] == "input" and leaf["trainable"]:
-            facts.append("requires grad")
-        told = _small("&#160; ".join(facts), style.MUTED)
-        rows.append(f'<FONT COLOR="{look.text}"><B>{name}</B></FONT>&#160;&#160;{told}')
-    if len(shown) > MAX_ROWS:
-        rows.append(_small(f"and {len(shown) - MAX_ROWS} more", style.MUTED))
-    return rows
-
-
-def _small(text: str, colour: str) -> str:
-    return f'<FONT POINT-SIZE="9" COLOR="{colour}">{text}</FONT>'
-
-
-def _crop(text: str, size: int = MAX_TEXT) -> str:
-    return text if len(text) <= size else text[: size - 1].rstrip() + "…"
-
-
-def _attr(text: str) -> str:
-    """A DOT attribute of plain text: never taken for HTML, its backslashes literal."""
-    return str(graphviz.nohtml(escape.dot(text)))
-
-
-def _tooltip(data: dict[str, Any]) -> str:
-    lines = [data["label"]]
-    if (site := data["site"]) is not None:
-        lines.append(f"{site.user.path}:{site.user.line}")
-    if (shape := shape_text(data["shape"], data["dtype"])) and data["shape"] is not None:
-        lines.append(shape if "float32" in shape or data["dtype"] is None else f"{shape} ({data['dtype']})")
-    if data["module"]:
-        lines.append(f"in {data['module']}")
-    return _attr("\n".join(lines))
+def _add_row(rows: list[dict[str, Any]], leaf: dict[str, Any]) -> None:
+    """Adds a leaf to the rows of a box, to an equal one of another folded block if there is one."""
+    for row in rows:
+        same = all(
+            row[k] == leaf[k] for k in ("kind", "shape", "dtype", "trainable", "severed", "got_gradient")
+        )
+        if same and row["label"].split(".")[-1] == leaf["label"].split(".")[-1]:
+            row["label"] = leaf["label"].split(".")[-1]
+            row["count"] += leaf["count"]
+            return
+    rows.append(leaf)

@@ -168,4 +168,6 @@ def cut_words(op: Op, kind: str) -> str:
     """How a sentence names the cut."""
     if kind == "nondifferentiable":
         return f"`{op.name.strip('_') or op.name}`, which has no gradient"
+    if op.name == "Variable":
+        return "`Variable()`"
     return WORDS.get(kind, f"`{op.name}`")

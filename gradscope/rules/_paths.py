@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from weakref import WeakKeyDictionary
 
-from gradscope.model import Event, Graph, Op, Parameter
+from gradscope.model import Event, Graph, Op, Parameter, Site
 from gradscope.store import Trace
 
 Key = tuple[int, int]  # (graph id, index of a value or a node)
@@ -278,6 +278,11 @@ class Paths:
             if parameter is not None:
                 (found.discard if event.data.get("to") else found.add)(parameter.id)
         return found
+
+    def required(self, key: Key) -> Site | None:
+        """Where the program made this value require a gradient."""
+        events = [e for e in self._set if (e.graph, e.data["value"]) == key and e.data.get("to")]
+        return events[0].site if events else None
 
     @cached_property
     def written_later(self) -> set[int]:

@@ -34,6 +34,19 @@ def bad() -> None:
         loss.backward()
 
 
+def bad_backward_forgotten() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(4):
+        opt.zero_grad()
+        loss = model(torch.randn(8, 3)).pow(2).mean()
+        opt.step()  # cause: GS204
+        assert loss >= 0
+
+
 def good_closure() -> None:
     import torch
     from torch import nn

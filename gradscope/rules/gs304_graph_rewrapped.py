@@ -78,7 +78,7 @@ def good_split_backward() -> None:
         opt.step()
 
 
-@rule("GS304", name="graph-rewrapped", severity="error", over=("GS301", "GS302", "GS204", "GS206"))
+@rule("GS304", name="graph-rewrapped", severity="error", over=("GS102", "GS301", "GS302", "GS204", "GS206"))
 def graph_rewrapped(trace: Trace) -> Iterator[Finding]:
     known = paths(trace)
     found = False
@@ -159,7 +159,9 @@ def _wrapped(known: Paths, leaf: Key) -> tuple[Site, list[Op]] | None:
     value = graph.values[leaf[1]]
     if value.op is not None:
         op = graph.ops[value.op]
-        if op.name not in MAKERS or op.inputs:
+        if op.inputs:
+            return _made_to_require(known, leaf, op)
+        if op.name not in MAKERS:
             return None
         return op.site.user, [o for o in graph.ops[: op.index] if o.name in EXITS]
     parameter = known.parameter_of(leaf)
@@ -167,6 +169,19 @@ def _wrapped(known: Paths, leaf: Key) -> tuple[Site, list[Op]] | None:
         return None
     taken = [o for o in graph.ops if o.cut in ("data", "detach") and not graph.consumers.get(o.outputs[0])]
     return (taken[-1].site.user, taken[-1:]) if taken else None
+
+
+def _made_to_require(known: Paths, leaf: Key, op: Op) -> tuple[Site, list[Op]] | None:
+    """The same for a leaf computed from numbers alone, which was then made to require a gradient."""
+    graph = known.graph(leaf[0])
+    sources = [graph.values[i] for i in graph.upstream(leaf[1])[1:]]
+    if op.written or graph.values[leaf[1]].shape:
+        return None
+    if any(v.parameter is not None or v.requires_grad or v.origin is not None for v in sources):
+        return None
+    before = [o for o in graph.ops[: op.index] if o.name in EXITS]
+    set_by = known.required(leaf)
+    return (set_by.user, before) if set_by is not None and before else None
 
 
 def _finding(trace: Trace, known: Paths, site: Site, parameters: list[Parameter], loss: Event) -> Finding:

@@ -121,6 +121,8 @@ def _severity(known: Calls, call: Call) -> str | None:
         return None
     if other and all(known.dropout(layer) for layer in train):
         return None
+    if data.get("grad") and _inside_step(known, call):
+        return None
     mine = {p.id for p in known.parameters(call.event)}
     if not mine & known.trained:
         return None
@@ -133,6 +135,19 @@ def _severity(known: Calls, call: Call) -> str | None:
     if known.called(call.event) in known.generators and not known.feeds_another(call.event):
         return "note"
     return "error"
+
+
+def _inside_step(known: Calls, call: Call) -> bool:
+    """Whether the call stands between `zero_grad()` and `step()` of the function that
+    trains: whatever its result is for, it is no evaluation."""
+    event = call.event
+    near = [
+        e
+        for e in known.trace.of("zero_grad", "step")
+        if e.segment == event.segment and e.site.user.function == event.site.user.function
+    ]
+    cleared = any(e.kind == "zero_grad" and e.position <= event.position for e in near)
+    return cleared and any(e.kind == "step" and e.position >= event.position for e in near)
 
 
 def _kept(known: Calls, call: Call) -> bool:

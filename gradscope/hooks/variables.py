@@ -1,0 +1,50 @@
+"""Watches `Variable(…)`, which old programs wrap their tensors in: it makes a new tensor
+of the same memory, without the graph. A function mode does not see this call."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from types import FrameType
+from typing import Any
+
+from torch.autograd import Variable
+
+from gradscope.hooks import Hook
+from gradscope.hooks._torch import DisableTorchFunction, sequence_number
+
+
+class Variables(Hook):
+    order = 65
+
+    def install(self) -> None:
+        real: Any = Variable.__new__
+
+        def __new__(cls: Any, *args: Any, **kwargs: Any) -> Any:
+            frame, first = sys._getframe(1), sequence_number()
+            result = _warned(real, frame, cls, *args, **kwargs) if kwargs else real(cls, *args)
+            recorder = self.recorder
+            if args and recorder.mine() and recorder.segment.looked:
+                try:
+                    with DisableTorchFunction():
+                        recorder.op("Variable", args, None, result, first, frame)
+                except Exception as error:
+                    recorder.fault("recording Variable", error)
+            return result
+
+        self.patch(Variable, "__new__", __new__)
+
+
+def _warned(real: Any, frame: FrameType, cls: Any, *args: Any, **kwargs: Any) -> Any:
+    """The call's result; what it warns of is said of the user's line, as without us."""
+    if "volatile" not in kwargs:
+        return real(cls, *args, **kwargs)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        result = real(cls, *args, **kwargs)
+    for one in caught:
+        registry = frame.f_globals.setdefault("__warningregistry__", {})
+        warnings.warn_explicit(
+            one.message, one.category, frame.f_code.co_filename, frame.f_lineno, registry=registry
+        )
+    return result

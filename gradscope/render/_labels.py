@@ -1,0 +1,89 @@
+"""Labels and tooltips of boxes, as safe HTML-like text of DOT."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import graphviz
+
+from gradscope import escape
+from gradscope.render import _style as style
+
+MAX_TEXT = 40  # characters of a source line in one row
+MAX_ROWS = 6  # parameters listed in one box
+
+
+def shape_text(shape: tuple[int, ...] | None, dtype: str | None) -> str:
+    """`32×10`, with the dtype where it is not float32; "" where unknown."""
+    if shape is None:
+        return ""
+    text = "×".join(map(str, shape)) or "scalar"
+    return text if dtype in (None, "float32") else f"{text} {dtype}"
+
+
+def below(name: str, module: dict[str, Any]) -> str:
+    """A parameter's name inside its module's box: "weight" in `layer1`."""
+    before, found, rest = name.partition(f"{module['label']}.")
+    return rest if found and (not before or before.endswith(".")) else name
+
+
+def label(lines: list[str], rows: list[str]) -> str:
+    body = "".join(f"<TR><TD>{line}</TD></TR>" for line in lines)
+    body += "".join(f'<TR><TD ALIGN="LEFT">{row}</TD></TR>' for row in rows)
+    return f'<<TABLE BORDER="0" CELLBORDER="0" CELLSPACING="0" CELLPADDING="1">{body}</TABLE>>'
+
+
+def rows(data: Iterable[dict[str, Any]]) -> list[str]:
+    """Leaves as rows: name in bold, shape, state."""
+    shown = list(data)
+    rows = []
+    for leaf in shown[:MAX_ROWS]:
+        look = style.LOOKS[style.look_of(leaf)]
+        name = escape.html(escape.one_line(crop(leaf["label"], 44)))
+        facts = [escape.html(shape_text(leaf["shape"], leaf["dtype"]))]
+        if leaf["count"] > 1:
+            facts.append(f"×{leaf['count']:,}")
+        if leaf["kind"] == "parameter" and not leaf["trainable"]:
+            facts.append("frozen")
+        if leaf["kind"] == "input" and leaf["trainable"]:
+            facts.append("requires grad")
+        told = small("&#160; ".join(facts), style.MUTED)
+        rows.append(f'<FONT COLOR="{look.text}"><B>{name}</B></FONT>&#160;&#160;{told}')
+    if len(shown) > MAX_ROWS:
+        rows.append(small(f"and {len(shown) - MAX_ROWS} more", style.MUTED))
+    return rows
+
+
+def small(text: str, colour: str) -> str:
+    return f'<FONT POINT-SIZE="9" COLOR="{colour}">{text}</FONT>'
+
+
+def crop(text: str, size: int = MAX_TEXT) -> str:
+    return text if len(text) <= size else text[: size - 1].rstrip() + "…"
+
+
+def wrap(text: str, size: int = MAX_TEXT) -> list[str]:
+    """The text on at most two rows."""
+    if len(text) <= size:
+        return [text]
+    at = max(text.rfind(sign, size // 3, size) for sign in " ,.(") + 1 or size
+    if len(text) - at <= 6:  # not worth a row
+        return [text]
+    return [text[:at].rstrip(), crop(f"  {text[at:].lstrip()}", size)]
+
+
+def attr(text: str) -> str:
+    """A DOT attribute of plain text: never taken for HTML, its backslashes literal."""
+    return str(graphviz.nohtml(escape.dot(text)))
+
+
+def tooltip(data: dict[str, Any]) -> str:
+    lines = [data["label"]]
+    if (site := data["site"]) is not None:
+        lines.append(f"{site.user.path}:{site.user.line}")
+    if (shape := shape_text(data["shape"], data["dtype"])) and data["shape"] is not None:
+        lines.append(shape if "float32" in shape or data["dtype"] is None else f"{shape} ({data['dtype']})")
+    if data["module"]:
+        lines.append(f"in {data['module']}")
+    return attr("\n".join(lines))

@@ -126,7 +126,7 @@ def _write(report: Report, reports: tuple[Path, ...], picture: Path | None) -> b
         from gradscope.graph import view
 
         try:
-            drawn = view(report.trace, "module")
+            drawn = view(report.trace, "line")
             drawn.render(picture)
             for note in drawn.notes:
                 print(f"gradscope: {note}", file=sys.stderr)

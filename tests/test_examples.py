@@ -216,7 +216,7 @@ def test_3_grad_modes(watched: Any) -> None:
         ("enable_grad", program.line("with torch.enable_grad():")),
         ("inference_mode", program.line("with torch.inference_mode():")),
         ("set_grad_enabled", program.line("with torch.set_grad_enabled(False):")),
-        ("no_grad", program.line("decorated =")),
+        ("no_grad", program.line("@torch.no_grad()")),
     } == opened
     inner = regions[program.ops("in_enable_grad =")[0].region]
     assert inner.parent is not None

@@ -58,7 +58,7 @@ class Segment:
     passes: int = 0
     freed_at: int = 0  # ops before this index: their graph was freed by a backward
     nodes: bool = False  # a node was built
-    calls: set[int] = field(default_factory=set)  # sites of outermost module calls
+    calls: dict[int, int] = field(default_factory=dict)  # site of an outermost module call → how often
     numbers: dict[str, float] = field(default_factory=dict)
     looked: bool = True
     continued: bool = False  # the one before was full: the same graph goes on

@@ -19,6 +19,9 @@ from gradscope.hooks._values import find_tensors
 from gradscope.hooks.growth import held
 
 
+ENOUGH_CALLS = 8  # of one line in one segment: an unrolled cell says the same 500 times
+
+
 class Modules(Hook):
     order = 20
 
@@ -97,7 +100,7 @@ class Modules(Hook):
         if site in segment.calls and not (torch.is_grad_enabled() and segment.nodes):
             recorder.end_segment(False)
             segment = recorder.segment
-        segment.calls.add(site)
+        segment.calls[site] = segment.calls.get(site, 0) + 1
 
     def _stats(self, module: Any, record: ModuleRecord) -> list[tuple[int, str, Any, list[float]]] | None:
         """Running statistics before an evaluation-like call, once per root."""
@@ -120,6 +123,8 @@ class Modules(Hook):
     ) -> None:
         recorder = self.recorder
         layers, self.layers = self.layers or {}, None
+        if recorder.segment.calls.get(site, 0) > ENOUGH_CALLS:
+            return
         tensors: list[Any] = []
         find_tensors([result], tensors)
         given: list[Any] = []

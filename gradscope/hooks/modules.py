@@ -18,7 +18,6 @@ from gradscope.hooks._modules import ModuleRecord
 from gradscope.hooks._values import find_tensors
 from gradscope.hooks.growth import held
 
-
 ENOUGH_CALLS = 8  # of one line in one segment: an unrolled cell says the same 500 times
 
 

@@ -57,7 +57,6 @@ class Ledger:
         self.by_root: dict[int, LeafRecord] = {}
         self.count = 0
         self.proofs = 0
-        self.any_step = False
 
     def leaf(self, t: Any, site: int, root: int) -> LeafRecord:
         record = self.records.get(id(t))
@@ -199,7 +198,6 @@ class Ledger:
         return {"data": data, "measured": measured}
 
     def used(self, records: list[LeafRecord], site: int) -> None:
-        self.any_step = True
         for record in records:
             if record.state in ("fresh", "stale", "zero", "used"):
                 t = record.ref()

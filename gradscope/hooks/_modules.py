@@ -53,7 +53,6 @@ class ModuleTable:
         self.records: dict[int, ModuleRecord] = {}
         self.count = 0
         self.current = -1
-        self.stack: list[int] = []
         self._buffers: dict[int, tuple[Any, int]] = {}
 
     def find(self, m: nn.Module) -> ModuleRecord | None:

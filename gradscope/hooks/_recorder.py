@@ -312,7 +312,7 @@ class Recorder:
             return
         same = False
         try:
-            same, _ = self.store.store(segment, is_step)
+            same = self.store.store(segment, is_step)
         except Exception as error:  # a full disk, say: the run goes on without a trace
             self.fault("writing the trace", error)
         self.history.recent.append(segment)

@@ -90,8 +90,8 @@ class SegmentStore:
         self.last: list[Any] | None = None  # the segment row that may still be repeated
         self.began = perf_counter()
 
-    def store(self, segment: Segment, is_step: bool) -> tuple[bool, int]:
-        """Writes what is new of `segment`. Returns (nothing was new, hash of its events)."""
+    def store(self, segment: Segment, is_step: bool) -> bool:
+        """Writes what is new of `segment`. Returns whether nothing was new."""
         graph: int | None = None
         new = False
         if segment.looked and segment.ops:
@@ -130,7 +130,7 @@ class SegmentStore:
                         ),
                     )
         self._row(segment, graph, events, is_step)
-        return not new, ekey
+        return not new
 
     def _structure(self, segment: Segment) -> int:
         """Hash of the autograd graph alone: what was built where, without what it was fed."""

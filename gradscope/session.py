@@ -15,6 +15,7 @@ import torch
 
 from gradscope.hooks import Hook, all_hooks
 from gradscope.hooks._recorder import Recorder
+from gradscope.hooks._torch import aside
 from gradscope.model import GradscopeError
 from gradscope.places import new_trace_path, point_last
 from gradscope.store import TraceWriter, pack
@@ -105,7 +106,8 @@ class Session:
         self.running = False
         for tell in self.recorder.before_end:
             try:
-                tell()
+                with aside():
+                    tell()
             except Exception as error:
                 self.recorder.fault("ending", error)
         for hook in reversed(self.hooks):
@@ -123,8 +125,9 @@ class Session:
         if exception is not None:
             self.exception = {"type": type(exception).__name__, "text": str(exception)[:4000]}
         try:
-            self.recorder.end_segment(False)
-            self.checkpoint()
+            with aside():
+                self.recorder.end_segment(False)
+                self.checkpoint()
             self.recorder.store.flush()
             self.writer.close()
             if self._default_place:

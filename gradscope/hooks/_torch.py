@@ -5,13 +5,19 @@ Tested with torch 2.13. If a release moves one, this file says which.
 
 from __future__ import annotations
 
-from typing import Any
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
 
 import torch
 import torch.autograd.graph as autograd_graph
 from torch import _C
+from torch.utils import _python_dispatch as python_dispatch
 
 from gradscope.model import GradscopeError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from contextlib import AbstractContextManager
 
 try:
     sequence_number = _C._autograd._get_sequence_nr  # next number of this thread's new nodes
@@ -22,11 +28,24 @@ try:
     run_backward = autograd_graph._engine_run_backward
     set_grad_enabled = _C._set_grad_enabled
     DisableTorchFunction = _C.DisableTorchFunction
+    _kernel_modes = _C._len_torch_dispatch_stack
+    _without_kernel_modes = python_dispatch._disable_current_modes
 except AttributeError as missing:
     raise GradscopeError(f"this torch ({torch.__version__}) lacks what gradscope needs: {missing}") from None
 
 # AccumulateGrad nodes carry this instead of a number of their own.
 LEAF_SEQUENCE = (1 << 64) - 1
+
+
+def aside() -> AbstractContextManager[Any]:
+    """For kernels of our own: no mode of the user's sees them, neither of functions nor of kernels."""
+    return _aside() if _kernel_modes() else DisableTorchFunction()
+
+
+@contextmanager
+def _aside() -> Iterator[None]:
+    with DisableTorchFunction(), _without_kernel_modes():
+        yield
 
 
 def backward_doors() -> list[Any]:

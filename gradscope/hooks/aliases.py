@@ -17,7 +17,7 @@ import torch
 from gradscope.hooks import Hook
 from gradscope.hooks._learner import writes_by_name
 from gradscope.hooks._modules import tensor_variables
-from gradscope.hooks._torch import DisableTorchFunction, name_of, sequence_number, sequence_of
+from gradscope.hooks._torch import aside, name_of, sequence_number, sequence_of
 from gradscope.hooks._values import Live
 
 MAX_BYTES = 256 << 20  # of copies held at a time
@@ -83,7 +83,7 @@ class Aliases(Hook):
         if entry is None or not entry.hidden or not writes_by_name(name, kwargs):
             return
         try:
-            with DisableTorchFunction():
+            with aside():
                 kept = self._waiting(entry.root)
                 site = recorder.sites.current(frame)
                 if kept:
@@ -131,7 +131,7 @@ class Aliases(Hook):
         site = recorder.sites.current(frame)
         if recorder.sites.nodes[site].kind != "user" or len(self.exposed) > 64:
             return
-        with DisableTorchFunction():
+        with aside():
             entry = recorder.value(t, site)
             self.exposed[entry.root] = (site, "numpy")
             recorder.consumed = self._consumed

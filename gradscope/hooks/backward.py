@@ -37,7 +37,7 @@ class Backward(Hook):
             recorder.paused += 1
             recorder.depth += 1  # a proof goes through this door too
             try:
-                with private.DisableTorchFunction():
+                with private.aside():
                     note = self._before(t_outputs, args, kwargs, sys._getframe(1))
             except Exception as error:
                 recorder.fault("recording a backward", error)
@@ -52,7 +52,7 @@ class Backward(Hook):
                 began = perf_counter()
                 if note is not None:
                     try:
-                        with private.DisableTorchFunction():
+                        with private.aside():
                             self._after(note, t_outputs, failed, sys._getframe(1))
                     except Exception as error:
                         recorder.fault("recording a backward", error)

@@ -73,7 +73,7 @@ class FunctionMode(TorchFunctionMode):
             raise
         began = perf_counter()
         try:
-            if len(types) > 0 and self.hook.foreign(types):
+            if (len(types) > 0 and self.hook.foreign(types)) or private.mode_count():
                 with private.DisableTorchFunction():
                     recorder.op(handler, args, kwargs, result, first, sys._getframe(1))
             else:
@@ -185,21 +185,26 @@ class Functions(Hook):
         result = func(*args)
         recorder = self.recorder
         try:
-            source = args[0]
-            row = recorder.op("data", args, None, result, first, frame)
-            site = recorder.sites.current(frame)
-            entry = recorder.live.find(source)
-            if row is not None and entry is not None and recorder.sites.nodes[site].kind == "user":
-                recorder.emit(
-                    "data_read", site,
-                    {
-                        "value": row.ins[0], "alias": row.outs[0], "parameter": entry.leaf.id if entry.leaf else None,
-                        "requires_grad": bool(source.requires_grad), "live": recorder.segment.nodes,
-                    },
-                )  # fmt: skip
+            with private.DisableTorchFunction():
+                self._note_data_read(args, result, first, frame)
         except Exception as error:
             recorder.fault("recording data", error)
         return result
+
+    def _note_data_read(self, args: Any, result: Any, first: int, frame: Any) -> None:
+        recorder = self.recorder
+        source = args[0]
+        row = recorder.op("data", args, None, result, first, frame)
+        site = recorder.sites.current(frame)
+        entry = recorder.live.find(source)
+        if row is not None and entry is not None and recorder.sites.nodes[site].kind == "user":
+            recorder.emit(
+                "data_read", site,
+                {
+                    "value": row.ins[0], "alias": row.outs[0], "parameter": entry.leaf.id if entry.leaf else None,
+                    "requires_grad": bool(source.requires_grad), "live": recorder.segment.nodes,
+                },
+            )  # fmt: skip
 
     def _read_grad(self, func: Any, types: Any, args: Any, kwargs: Any, frame: Any) -> Any:
         result = func(*args)
@@ -242,19 +247,25 @@ class Functions(Hook):
     def _set_grad(self, func: Any, types: Any, args: Any, kwargs: Any, frame: Any) -> Any:
         recorder = self.recorder
         try:
-            if type(args[0]) in (Tensor, torch.nn.Parameter) and args[0].is_leaf:
-                record = recorder.ledger.records.get(id(args[0]))
-                if record is not None and args[1] is not None:
-                    record.state = "fresh"
-                elif record is not None:
-                    dropped = recorder.ledger.zeroed([record])
-                    recorder.emit(
-                        "zero_grad", recorder.sites.current(frame),
-                        {"by": "hand", "parameters": [record.id], "dropped": dropped},
-                    )  # fmt: skip
+            with private.DisableTorchFunction():
+                self._note_grad_set(args[0], args[1], frame)
         except Exception as error:
             recorder.fault("recording grad", error)
         return func(*args)
+
+    def _note_grad_set(self, t: Any, grad: Any, frame: Any) -> None:
+        recorder = self.recorder
+        if type(t) not in (Tensor, torch.nn.Parameter) or not t.is_leaf:
+            return
+        record = recorder.ledger.records.get(id(t))
+        if record is not None and grad is not None:
+            record.state = "fresh"
+        elif record is not None:
+            dropped = recorder.ledger.zeroed([record])
+            recorder.emit(
+                "zero_grad", recorder.sites.current(frame),
+                {"by": "hand", "parameters": [record.id], "dropped": dropped},
+            )  # fmt: skip
 
     def _set_data(self, func: Any, types: Any, args: Any, kwargs: Any, frame: Any) -> Any:
         result = func(*args)
@@ -262,7 +273,8 @@ class Functions(Hook):
         try:
             record = recorder.ledger.records.get(id(args[0]))
             if record is not None and record.ref() is args[0]:
-                recorder.ledger_update(record, "data", recorder.sites.current(frame))
+                with private.DisableTorchFunction():
+                    recorder.ledger_update(record, "data", recorder.sites.current(frame))
         except Exception as error:
             recorder.fault("recording data", error)
         return result

@@ -59,7 +59,7 @@ class Modules(Hook):
             try:
                 site = sites.current(sys._getframe(1))
                 if record is None or record.ref() is not module:
-                    with private.DisableTorchFunction():
+                    with private.aside():
                         record = table.register_root(module, sys._getframe(1), site)
                 if root:
                     self._begin(record, site)
@@ -81,7 +81,7 @@ class Modules(Hook):
             if root:
                 began = perf_counter()
                 try:
-                    with private.DisableTorchFunction():
+                    with private.aside():
                         self._end(module, record, site, args, kwargs, result, stats)
                 except Exception as error:
                     recorder.fault("recording a module call", error)
@@ -108,7 +108,7 @@ class Modules(Hook):
         self.measured.add(record.id)
         found: list[tuple[int, str, Any, list[float]]] = []
         try:
-            with private.DisableTorchFunction():
+            with private.aside():
                 for m in module.modules():
                     known = self.recorder.modules.find(m)
                     if known is not None and known.mode == "norm" and m.training and len(found) < 3:
@@ -185,7 +185,7 @@ class Modules(Hook):
         if frame.f_code.co_name == "eval" and frame.f_back is not None:
             frame = frame.f_back
         site = recorder.sites.current(frame)
-        with private.DisableTorchFunction():
+        with private.aside():
             record = recorder.modules.find(module) or recorder.modules.register_root(module, frame, site)
         recorder.wake()
         recorder.emit(

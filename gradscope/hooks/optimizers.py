@@ -61,7 +61,7 @@ class Optimizers(Hook):
                 recorder.paused -= 1
             if recorder.mine():
                 try:
-                    with private.DisableTorchFunction():
+                    with private.aside():
                         self._register(optimizer, recorder.sites.current(sys._getframe(1)))
                 except Exception as error:
                     recorder.fault("recording an optimizer", error)
@@ -116,7 +116,7 @@ class Optimizers(Hook):
         closure = None
         recorder.paused += 1
         try:
-            with private.DisableTorchFunction():
+            with private.aside():
                 site = recorder.sites.current(frame.f_back)
                 number = self._register(optimizer, site)
                 records = self._records(optimizer)
@@ -176,7 +176,7 @@ class Optimizers(Hook):
         _, site, records, states, versions, closure = self.inside.pop()
         recorder.paused -= 1
         try:
-            with private.DisableTorchFunction():
+            with private.aside():
                 number = self.ids[id(optimizer)][0]
                 if closure:
                     states = recorder.ledger.states(records)
@@ -206,7 +206,7 @@ class Optimizers(Hook):
         def zero_grad(optimizer: Any, *args: Any, **kwargs: Any) -> Any:
             if recorder.mine():
                 try:
-                    with private.DisableTorchFunction():
+                    with private.aside():
                         site = recorder.sites.current(sys._getframe(1))
                         number = self._register(optimizer, site)
                         self._emit_zero(self._records(optimizer), site, by="optimizer", optimizer=number)
@@ -226,7 +226,7 @@ class Optimizers(Hook):
         def zero_grad(module: Any, *args: Any, **kwargs: Any) -> Any:
             if recorder.mine():
                 try:
-                    with private.DisableTorchFunction():
+                    with private.aside():
                         frame = sys._getframe(1)
                         site = recorder.sites.current(frame)
                         record = recorder.modules.find(module) or recorder.modules.register_root(

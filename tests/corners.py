@@ -1,0 +1,87 @@
+"""Runs a program plain and watched, and holds that nothing but the watching differs."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+import torch
+
+import gradscope
+from gradscope.scope import Scope
+
+Program = Callable[[], Any]
+
+
+def fingerprint(thing: Any) -> Any:
+    """What a program's result is made of, comparable bit by bit."""
+    if isinstance(thing, torch.Tensor):
+        with torch._C.DisableTorchFunction():
+            return _tensor(thing)
+    if isinstance(thing, dict):
+        return {key: fingerprint(value) for key, value in thing.items()}
+    if isinstance(thing, (list, tuple)):
+        return [type(thing).__name__, *map(fingerprint, thing)]
+    if isinstance(thing, BaseException):
+        return [type(thing).__name__, str(thing)]
+    return thing
+
+
+def _tensor(t: torch.Tensor) -> Any:
+    facts = [type(t).__name__, str(t.dtype), str(t.device), str(t.layout), t.requires_grad]
+    facts.append(type(t.grad_fn).__name__)
+    if t.is_nested:
+        return [*facts, [_tensor(part) for part in t.detach().unbind()]]
+    facts.append(tuple(t.shape))
+    if t.device.type == "meta" or type(t).__name__ == "FakeTensor":
+        return facts
+    plain = t.detach()
+    if t.layout is not torch.strided:
+        plain = plain.to_dense()
+    return [*facts, plain.resolve_conj().contiguous().cpu().view(torch.uint8).flatten().tolist()
+            if plain.numel() and plain.dim() else str(plain.tolist())]  # fmt: skip
+
+
+def outcome(program: Program) -> Any:
+    """Result or exception of a run from the same seed, with the state it leaves behind."""
+    torch.manual_seed(0)
+    random.seed(0)
+    try:
+        result = fingerprint(program())
+    except Exception as error:
+        result = fingerprint(error)
+    state = torch.get_rng_state().tolist()
+    return result, state, random.random(), torch.is_grad_enabled(), torch._C._len_torch_function_stack()
+
+
+def alike(
+    program: Program,
+    *,
+    around: Callable[[], AbstractContextManager[Any]] = nullcontext,
+    expected: tuple[str, ...] = (),
+    sample: bool = False,
+) -> Scope:
+    """Asserts that `program` does the same when watched, without a fault of ours and
+    without a finding that matters other than the `expected` codes.
+
+    around: a mode that is already on when the watch begins.
+    """
+    with around():
+        plain = outcome(program)
+    with around():
+        modes = torch._C._len_torch_function_stack()
+        with gradscope.watch(sample=sample) as scope:
+            watched = outcome(program)
+        assert torch._C._len_torch_function_stack() == modes
+    assert watched[:4] == plain[:4]
+    assert scope.faults == []
+    told = [f"{f.code} {f.message}" for f in scope.findings if f.severity != "note"]
+    assert [text[:5] for text in told] == list(expected), told
+    return scope
+
+
+def names(scope: Scope) -> list[str]:
+    """The ops that were captured, in program order."""
+    return [op.name for graph in scope.trace.graphs for op in graph.ops]

@@ -244,7 +244,6 @@ class Segment:
     duration: float  # seconds
     is_step: bool  # closed by an optimizer step
     repeat: int = 1  # consecutive identical segments folded into this row
-    numbers: dict[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

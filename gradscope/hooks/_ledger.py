@@ -57,6 +57,7 @@ class Ledger:
         self.by_root: dict[int, LeafRecord] = {}
         self.count = 0
         self.proofs = 0
+        self.filled: list[LeafRecord] = []  # by the last pass
 
     def leaf(self, t: Any, site: int, root: int) -> LeafRecord:
         record = self.records.get(id(t))
@@ -130,6 +131,7 @@ class Ledger:
         """Returns (parameters whose gradient changed, those whose used gradient was added
         to, records of other leaves that changed)."""
         accumulated, stale, others = [], [], []
+        self.filled = []
         for record, t, was in before:
             grad = t.grad
             if grad is None:
@@ -138,6 +140,7 @@ class Ledger:
             if now == was:
                 continue
             record.passes += 1
+            self.filled.append(record)
             record.read_since = False
             if record.registered or record.optimizers:
                 accumulated.append(record.id)

@@ -59,7 +59,6 @@ class Segment:
     freed_at: int = 0  # ops before this index: their graph was freed by a backward
     nodes: bool = False  # a node was built
     calls: dict[int, int] = field(default_factory=dict)  # site of an outermost module call → how often
-    numbers: dict[str, float] = field(default_factory=dict)
     looked: bool = True
     continued: bool = False  # the one before was full: the same graph goes on
 
@@ -143,9 +142,8 @@ class SegmentStore:
 
     def _row(self, segment: Segment, graph: int | None, events: int | None, is_step: bool) -> None:
         duration = perf_counter() - segment.started
-        numbers = pack(segment.numbers) if segment.numbers else None
         last = self.last
-        if last is not None and last[1] == graph and last[2] == events and last[5] == is_step and not numbers:
+        if last is not None and last[1] == graph and last[2] == events and last[5] == is_step:
             last[4] += duration
             last[6] += 1
         else:
@@ -153,7 +151,7 @@ class SegmentStore:
                 self.writer.add("segment", *last)
             self.rows += 1
             last = self.last = [
-                self.rows, graph, events, segment.started - self.began, duration, is_step, 1, numbers,
+                self.rows, graph, events, segment.started - self.began, duration, is_step, 1,
             ]  # fmt: skip
         if self.writer.due() or self.rows < 8:
             self.flush()

@@ -324,18 +324,9 @@ class Trace:
     @_sound
     def segments(self) -> list[Segment]:
         return [
-            Segment(
-                i,
-                graph,
-                events,
-                started,
-                duration,
-                bool(step),
-                repeat,
-                json.loads(numbers) if numbers else {},
-            )
-            for i, graph, events, started, duration, step, repeat, numbers in self._rows(
-                "SELECT idx, graph, events, started, duration, is_step, repeat, numbers FROM segment ORDER BY idx"
+            Segment(i, graph, events, started, duration, bool(step), repeat)
+            for i, graph, events, started, duration, step, repeat in self._rows(
+                "SELECT idx, graph, events, started, duration, is_step, repeat FROM segment ORDER BY idx"
             )
         ]
 
@@ -360,6 +351,37 @@ class Trace:
                 count = counts[events, graph]
                 found.append(Event(kind, self._sites[site], json.loads(data), graph, position, index, count))
         return found
+
+    @cached_property
+    @_sound
+    def _numbers(self) -> list[tuple[int, int | None, float | None, dict[int, float]]]:
+        """(step, site of the backward, loss, norms) of each measured pass."""
+        stepped = any(segment.is_step for segment in self.segments)
+        found = []
+        for number, step, site, loss, norms in self._rows(
+            "SELECT pass, step, site, loss, norms FROM number ORDER BY pass"
+        ):
+            value = json.loads(loss) if loss else None
+            by_id = {int(id): float(norm) for id, norm in json.loads(norms).items()}
+            found.append((step if stepped else number, site, None if value is None else float(value), by_id))
+        return found
+
+    def numbers(self, name: str, about: int | None = None) -> list[tuple[int, float]]:
+        """(step, value) of each measured backward pass, in program order; several passes before one
+        step have the same number, and in a run without steps passes count instead.
+
+        name: "grad_norm" (about: a parameter's id) or "loss" (about: the site id of its backward,
+        None for all).
+        """
+        if name == "loss":
+            return [
+                (step, loss)
+                for step, site, loss, _ in self._numbers
+                if loss is not None and about in (None, site)
+            ]
+        if name != "grad_norm" or about is None:
+            raise KeyError(f"no numbers {name!r} about {about!r}")
+        return [(step, norms[about]) for step, _, _, norms in self._numbers if about in norms]
 
     def of(self, *kinds: str) -> list[Event]:
         """The events of these kinds, in program order."""

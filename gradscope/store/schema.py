@@ -34,12 +34,15 @@ CREATE TABLE node (graph INTEGER, idx INTEGER, name TEXT NOT NULL, op INTEGER, e
 -- one distinct list of events; data is JSON, documented in docs/events.md
 CREATE TABLE event (list INTEGER, idx INTEGER, kind TEXT NOT NULL, site INTEGER, position INTEGER NOT NULL,
   data TEXT NOT NULL, PRIMARY KEY (list, idx)) WITHOUT ROWID;
--- the run: consecutive identical segments are one row with repeat > 1; numbers is JSON
+-- the run: consecutive identical segments are one row with repeat > 1
 CREATE TABLE segment (idx INTEGER PRIMARY KEY, graph INTEGER, events INTEGER, started REAL NOT NULL,
-  duration REAL NOT NULL, is_step INTEGER NOT NULL, repeat INTEGER NOT NULL, numbers TEXT);
+  duration REAL NOT NULL, is_step INTEGER NOT NULL, repeat INTEGER NOT NULL);
+-- what was measured of a backward pass: step is the optimizer step it works towards, loss a JSON number or
+-- string ("nan"), norms JSON {parameter: norm of its gradient after the pass}
+CREATE TABLE number (pass INTEGER PRIMARY KEY, step INTEGER NOT NULL, site INTEGER, loss TEXT, norms TEXT NOT NULL);
 """
 
 COLUMNS = {
     "file": 4, "site": 8, "module": 7, "parameter": 2, "optimizer": 2, "region": 4,
-    "graph": 3, "op": 13, "value": 17, "node": 8, "event": 6, "segment": 8,
+    "graph": 3, "op": 13, "value": 17, "node": 8, "event": 6, "segment": 7, "number": 5,
 }  # fmt: skip

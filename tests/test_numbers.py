@@ -1,0 +1,72 @@
+"""What is measured of each backward pass."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import nn
+
+import gradscope
+
+
+def _train(steps: int, sample: bool = True) -> tuple[gradscope.Trace, list[float], list[float]]:
+    torch.manual_seed(0)
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    losses, norms = [], []
+    with gradscope.watch(sample=sample) as scope:
+        for _ in range(steps):
+            opt.zero_grad()
+            loss = model(torch.randn(4, 3)).pow(2).mean()
+            loss.backward()
+            assert model.weight.grad is not None
+            losses.append(loss.item())
+            norms.append(float(model.weight.grad.norm()))
+            opt.step()
+    return scope.trace, losses, norms
+
+
+def _id(trace: gradscope.Trace, name: str) -> int:
+    return next(p.id for p in trace.parameters if p.name == name)
+
+
+def test_loss_and_gradient_norms_of_each_pass_are_read_by_step() -> None:
+    trace, losses, norms = _train(5)
+    measured = trace.numbers("grad_norm", _id(trace, "weight"))
+    assert [step for step, _ in measured] == [1, 2, 3, 4, 5]
+    assert all(math.isclose(a, b, rel_tol=1e-4) for (_, a), b in zip(measured, norms, strict=True))
+    assert all(
+        math.isclose(a, b, rel_tol=1e-6) for (_, a), b in zip(trace.numbers("loss"), losses, strict=True)
+    )
+
+
+def test_a_long_run_keeps_fewer_numbers_than_passes() -> None:
+    trace, _, norms = _train(1500, sample=False)
+    measured = trace.numbers("grad_norm", _id(trace, "weight"))
+    assert [step for step, _ in measured[:128]] == list(range(1, 129))
+    assert len(measured) < 600
+    assert all(math.isclose(value, norms[step - 1], rel_tol=1e-4) for step, value in measured)
+
+
+def test_numbers_may_be_not_finite_and_come_without_steps() -> None:
+    w = torch.ones(2, requires_grad=True)
+    with gradscope.watch() as scope:
+        for _ in range(2):
+            (w * float("nan")).sum().backward()
+    assert [step for step, _ in scope.trace.numbers("loss")] == [1, 2]
+    assert all(math.isnan(value) for _, value in scope.trace.numbers("loss"))
+
+
+def test_sparse_half_and_complex_gradients_are_measured() -> None:
+    embedding = nn.Embedding(5, 2, sparse=True)
+    half = torch.full((4,), 40_000.0, dtype=torch.float16, requires_grad=True)
+    turn = torch.ones(2, dtype=torch.complex64, requires_grad=True)
+    with gradscope.watch() as scope:
+        loss = embedding(torch.tensor([1, 1])).sum() + (half.float() * 40_000).sum() + turn.abs().sum()
+        loss.backward()
+    trace = scope.trace
+    found = {p.shape: trace.numbers("grad_norm", p.id) for p in trace.parameters}
+    assert math.isclose(found[(5, 2)][0][1], math.sqrt(8), rel_tol=1e-4)
+    assert math.isclose(found[(4,)][0][1], 80_000, rel_tol=1e-2)
+    assert math.isclose(found[(2,)][0][1], math.sqrt(2), rel_tol=1e-4)

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 MAX_PROOFS = 8  # stale gradients copied for measuring, per run
 MAX_PROOF_ELEMENTS = 4_000_000
+MAX_DROPS = 8  # cleared gradients measured, per run
 
 
 class LeafRecord:
@@ -58,6 +59,7 @@ class Ledger:
         self.count = 0
         self.proofs = 0
         self.filled: list[LeafRecord] = []  # by the last pass
+        self.drops = 0
 
     def leaf(self, t: Any, site: int, root: int) -> LeafRecord:
         record = self.records.get(id(t))
@@ -214,17 +216,27 @@ class Ledger:
                 record.stale_copy = None
                 record.after = (id(t.grad), t.grad._version)
 
-    def zeroed(self, records: list[LeafRecord]) -> list[int]:
-        """Call before the gradients go. Returns the ids of those that were fresh."""
-        dropped = []
+    def zeroed(self, records: list[LeafRecord]) -> tuple[list[int], list[int], float | None]:
+        """Call before the gradients go. Returns the ids of those that were fresh, those of
+        them that had been read, and (the first times) the norm of the first one."""
+        dropped, read, first = [], [], None
         for record in records:
             if record.state == "fresh":
                 t = record.ref()
                 if t is not None and t.grad is not None:
                     dropped.append(record.id)
+                    first = t.grad if first is None else first
+                    if record.read_since:
+                        read.append(record.id)
             record.state = "zero"
             record.stale_copy = None
-        return dropped
+        return dropped, read, self._dropped_norm(first)
+
+    def _dropped_norm(self, grad: Any) -> float | None:
+        if grad is None or self.drops >= MAX_DROPS or grad.device.type != "cpu" or grad.is_sparse:
+            return None
+        self.drops += 1
+        return float(grad.detach().norm())
 
     def rows(self) -> list[tuple[int, dict[str, Any]]]:
         """(id, data) for the trace's parameter table."""

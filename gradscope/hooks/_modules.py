@@ -69,6 +69,8 @@ class ModuleTable:
         found = self.find(top)
         if found is None:
             self._register(top, name, site)
+        elif top is not m and self.find(m) is None:  # a layer that was added since
+            self._register(top, name, site, found)
         record = self.find(m)
         if record is None:  # not below its supposed top after all
             self._register(m, name if top is m else "", site)
@@ -100,13 +102,14 @@ class ModuleTable:
             depth += 1
         return best, best_name if best_name != "self" else ""
 
-    def _register(self, root: nn.Module, name: str, site: int) -> None:
+    def _register(self, top: nn.Module, name: str, site: int, above: ModuleRecord | None = None) -> None:
+        """Names `top` and what is below it; where it is known already, only what is new."""
         recorder = self.recorder
-        root_id = self.count
+        root_id = self.count if above is None else above.root
         by_path: dict[str, int] = {}
-        for path, m in root.named_modules():
+        for path, m in top.named_modules(prefix=above.path if above is not None else ""):
             known = self.find(m)
-            if known is not None and path:
+            if known is not None and (path or above is not None):
                 by_path[path] = known.id
                 continue
             record = ModuleRecord(

@@ -65,6 +65,9 @@ class Recorder:
         self.on_segment: list[Callable[[bool, bool], None]] = []  # (is_step, nothing was new)
         self.before_pass: list[Callable[..., None]] = []
         self.after_pass: list[Callable[..., None]] = []
+        self.before_step: list[Callable[[Any, int, list[LeafRecord]], None]] = []
+        self.after_step: list[Callable[[Any, int, int], None]] = []
+        self.optimizer_number: Callable[[Any, int], int] = _unknown  # set by optimizers
         self.consumed: Callable[[list[Live], int], None] | None = None  # set by aliases while it looks
         self.written: Callable[[Live, Any, int, str], None] | None = None
         self.optimizers: dict[int, dict[str, Any]] = {}
@@ -339,6 +342,11 @@ class Recorder:
             self.region_kinds.append(kind)
             self.writer.add("region", number, kind, site, parent if parent >= 0 else None)
         return number
+
+
+def _unknown(optimizer: Any, site: int) -> int:
+    """Stands where no hook knows optimizers."""
+    return -1
 
 
 def _nothing() -> None:

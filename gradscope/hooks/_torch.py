@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 import torch.autograd.graph as autograd_graph
 from torch import _C
+from torch.nn.utils import clip_grad as clip_grad_module
 from torch.utils import _python_dispatch as python_dispatch
 
 from gradscope.model import GradscopeError
@@ -30,6 +31,8 @@ try:
     DisableTorchFunction = _C.DisableTorchFunction
     _kernel_modes = _C._len_torch_dispatch_stack
     _without_kernel_modes = python_dispatch._disable_current_modes
+    clip_grad: Any = clip_grad_module
+    _ = clip_grad._clip_grads_with_norm_, clip_grad._group_tensors_by_device_and_dtype
 except AttributeError as missing:
     raise GradscopeError(f"this torch ({torch.__version__}) lacks what gradscope needs: {missing}") from None
 

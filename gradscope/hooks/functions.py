@@ -218,8 +218,11 @@ class Functions(Hook):
     def _note_grad_read(self, t: Any, result: Any, frame: Any) -> None:
         recorder = self.recorder
         site = recorder.sites.current(frame)
-        if recorder.sites.nodes[site].kind == "torch" and frame.f_code.co_name in ("zero_grad", "__repr__"):
-            return
+        if recorder.sites.nodes[site].kind == "torch" and (
+            frame.f_code.co_name in ("zero_grad", "__repr__")
+            or frame.f_code.co_filename.endswith(("clip_grad.py", "grad_scaler.py"))
+        ):
+            return  # prepares a use, is none
         with private.DisableTorchFunction():
             if not t.requires_grad and result is None:
                 return
@@ -261,11 +264,9 @@ class Functions(Hook):
         if record is not None and grad is not None:
             record.state = "fresh"
         elif record is not None:
-            dropped = recorder.ledger.zeroed([record])
-            recorder.emit(
-                "zero_grad", recorder.sites.current(frame),
-                {"by": "hand", "parameters": [record.id], "dropped": dropped},
-            )  # fmt: skip
+            dropped, read, norm = recorder.ledger.zeroed([record])
+            data = {"by": "hand", "parameters": [record.id], "dropped": dropped, "read": read}
+            recorder.emit("zero_grad", recorder.sites.current(frame), data, norm=norm)
 
     def _set_data(self, func: Any, types: Any, args: Any, kwargs: Any, frame: Any) -> Any:
         result = func(*args)

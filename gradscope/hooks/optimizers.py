@@ -14,6 +14,7 @@ from torch.optim import optimizer as torch_optimizer
 
 from gradscope.hooks import Hook
 from gradscope.hooks import _torch as private
+from gradscope.hooks._errors import note_error
 from gradscope.hooks._history import Write
 from gradscope.hooks._ledger import LeafRecord
 
@@ -37,7 +38,9 @@ class Optimizers(Hook):
     def install(self) -> None:
         self.ids: dict[int, tuple[int, Any]] = {}
         self.count = 0
+        self.sizes: dict[int, int] = {}  # parameters of each
         self.inside: list[Inside] = []
+        self.recorder.optimizer_number = self._register
         cls = torch.optim.Optimizer
         self.patch(cls, "__init__", self._init(cls.__init__))
         self.patch(cls, "zero_grad", self._zero_grad(cls.zero_grad))
@@ -57,6 +60,20 @@ class Optimizers(Hook):
             recorder.paused += 1
             try:
                 real(optimizer, *args, **kwargs)
+            except Exception as error:
+                recorder.paused -= 1
+                if recorder.mine():
+                    note_error(
+                        recorder,
+                        "optimizer",
+                        type(optimizer).__name__,
+                        error,
+                        args[:1],
+                        None,
+                        sys._getframe(1),
+                    )
+                recorder.paused += 1
+                raise
             finally:
                 recorder.paused -= 1
             if recorder.mine():
@@ -89,8 +106,10 @@ class Optimizers(Hook):
                 row["parameters"].append(record.id)
             groups.append(row)
         self.recorder.optimizers[number] = {
-            "cls": type(optimizer).__name__, "groups": groups, "site": site or None, "steps": 0,
+            "cls": type(optimizer).__name__, "groups": groups, "site": site or None,
+            "steps": self.recorder.optimizers.get(number, {}).get("steps", 0),
         }  # fmt: skip
+        self.sizes[number] = sum(len(row["parameters"]) for row in groups)
 
     def _records(self, optimizer: Any) -> list[Any]:
         ledger = self.recorder.ledger
@@ -120,6 +139,8 @@ class Optimizers(Hook):
                 site = recorder.sites.current(frame.f_back)
                 number = self._register(optimizer, site)
                 records = self._records(optimizer)
+                if len(records) != self.sizes.get(number):  # groups were added
+                    self._write(optimizer, number, recorder.optimizers[number]["site"] or 0)
                 states = recorder.ledger.states(records)
                 stale = recorder.ledger.stale_use(records)
                 used = [r for r in records if r.state in ("fresh", "stale")]
@@ -135,6 +156,9 @@ class Optimizers(Hook):
                         changed = ((args[0], wrapped, *args[2:]), kwargs)
                     else:
                         changed = (args, {**kwargs, "closure": wrapped})
+                if closure is None:
+                    for follow in recorder.before_step:
+                        follow(optimizer, number, records)
                 self.inside.append(Inside(id(frame), site, records, states, versions, closure is not None))
         except Exception as error:
             recorder.fault("recording a step", error)
@@ -188,6 +212,9 @@ class Optimizers(Hook):
                     site,
                     {"optimizer": number, "states": states, "unchanged": unchanged, "closure": closure},
                 )
+                if not closure:
+                    for follow in recorder.after_step:
+                        follow(optimizer, number, site)
                 recorder.ledger.used(records, site)
                 recorder.optimizers[number]["steps"] += 1
                 recorder.steps += 1
@@ -245,7 +272,6 @@ class Optimizers(Hook):
         return zero_grad
 
     def _emit_zero(self, records: list[Any], site: int, **by: Any) -> None:
-        dropped = self.recorder.ledger.zeroed(records)
-        self.recorder.emit(
-            "zero_grad", site, {**by, "parameters": [r.id for r in records], "dropped": dropped}
-        )
+        dropped, read, norm = self.recorder.ledger.zeroed(records)
+        data = {**by, "parameters": [r.id for r in records], "dropped": dropped, "read": read}
+        self.recorder.emit("zero_grad", site, data, norm=norm)

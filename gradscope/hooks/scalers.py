@@ -1,0 +1,99 @@
+"""Watches gradient scalers: whether the loss was scaled, and who takes the scale out again."""
+
+from __future__ import annotations
+
+import functools
+import sys
+import weakref
+from typing import Any
+
+import torch
+from torch.amp.grad_scaler import GradScaler
+
+from gradscope.hooks import Hook
+from gradscope.hooks import _torch as private
+from gradscope.hooks._values import find_tensors
+
+
+class Scalers(Hook):
+    order = 33
+
+    def install(self) -> None:
+        self.numbers: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
+        self.count = 0
+        self.depth = 0
+        self.scaled: list[tuple[Any, int]] = []  # (weak reference, node number) of what was scaled last
+        for name in ("scale", "unscale_", "step", "update"):
+            self.patch(GradScaler, name, self._wrap(name, vars(GradScaler)[name]))
+        self.recorder.before_pass.append(self._before_pass)
+
+    def _wrap(self, name: str, real: Any) -> Any:
+        @functools.wraps(real)
+        def call(scaler: Any, *args: Any, **kwargs: Any) -> Any:
+            if self.depth or not self.recorder.mine() or not scaler.is_enabled():
+                return real(scaler, *args, **kwargs)
+            self.depth += 1
+            failed = result = None
+            try:
+                result = real(scaler, *args, **kwargs)
+                return result
+            except Exception as error:
+                failed = str(error)
+                raise
+            finally:
+                self.depth -= 1
+                self._note(name, scaler, args, result, failed, sys._getframe(1))
+
+        return call
+
+    def _note(self, name: str, scaler: Any, args: Any, result: Any, failed: str | None, frame: Any) -> None:
+        recorder = self.recorder
+        try:
+            with private.aside():
+                number = self.numbers.get(scaler)
+                if number is None:
+                    number = self.numbers[scaler] = self.count
+                    self.count += 1
+                site = recorder.sites.current(frame)
+                optimizer = None
+                if args and isinstance(args[0], torch.optim.Optimizer):
+                    optimizer = recorder.optimizer_number(args[0], site)
+                if name == "scale":
+                    self._remember(result)
+                data = {"call": name, "scaler": number, "optimizer": optimizer, "error": failed}
+                recorder.emit("scaler", site, data, scale=_scale(scaler))
+        except Exception as error:
+            recorder.fault("recording a gradient scaler", error)
+
+    def _remember(self, result: Any) -> None:
+        tensors: list[Any] = []
+        find_tensors([result], tensors)
+        self.scaled = [(w, n) for w, n in self.scaled[-7:] if w() is not None]
+        for t in tensors:
+            node = private.grad_fn_of(t)
+            if node is not None:
+                self.scaled.append((weakref.ref(t), private.sequence_of(node)))
+
+    def _before_pass(self, roots: Any, args: Any, site: int, accumulate: bool, frame: Any) -> None:
+        if self.count and accumulate:
+            try:
+                self.recorder.emit("scaler", site, {"call": "backward", "scaled": self._scaled(roots)})
+            except Exception as error:
+                self.recorder.fault("recording a gradient scaler", error)
+
+    def _scaled(self, roots: Any) -> bool:
+        """Whether a pass starts at a scaled loss, or at something made after one was scaled."""
+        known = {id(t) for w, _ in self.scaled if (t := w()) is not None}
+        first = min((n for _, n in self.scaled), default=None)
+        scaled = any(id(t) in known for t in roots)
+        if not scaled and first is not None:
+            nodes = [node for t in roots if (node := private.grad_fn_of(t)) is not None]
+            scaled = any(private.sequence_of(node) > first for node in nodes)
+        self.scaled.clear()
+        return scaled
+
+
+def _scale(scaler: Any) -> float | None:
+    """The scale, where reading it waits for no device."""
+    value = scaler._scale
+    return float(value) if value is not None and value.device.type == "cpu" else None

@@ -1,0 +1,105 @@
+"""Watches learning-rate schedulers: made, stepped. What one calls inside another is its own business."""
+
+from __future__ import annotations
+
+import functools
+import sys
+import weakref
+from collections.abc import Iterator
+from typing import Any
+
+from torch.optim.lr_scheduler import LRScheduler
+
+from gradscope.hooks import Hook
+from gradscope.hooks import _torch as private
+
+
+class Schedulers(Hook):
+    order = 32
+
+    def install(self) -> None:
+        self.numbers: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
+        self.count = 0
+        self.depth = 0
+        for cls in _family(LRScheduler):
+            for name, wrap in (("__init__", self._init), ("step", self._step)):
+                if name in vars(cls):
+                    self.patch(cls, name, wrap(vars(cls)[name]))
+
+    def _init(self, real: Any) -> Any:
+        @functools.wraps(real)
+        def __init__(scheduler: Any, *args: Any, **kwargs: Any) -> None:
+            self.depth += 1
+            try:
+                real(scheduler, *args, **kwargs)
+            finally:
+                self.depth -= 1
+            if not self.depth and self.recorder.mine():
+                self._number(scheduler, sys._getframe(1))
+
+        return __init__
+
+    def _step(self, real: Any) -> Any:
+        @functools.wraps(real)
+        def step(scheduler: Any, *args: Any, **kwargs: Any) -> Any:
+            outermost = not self.depth and self.recorder.mine()
+            self.depth += 1
+            before = _rates(scheduler) if outermost else None
+            try:
+                return real(scheduler, *args, **kwargs)
+            finally:
+                self.depth -= 1
+                if outermost:
+                    self._note(scheduler, before, sys._getframe(1))
+
+        return step
+
+    def _number(self, scheduler: Any, frame: Any) -> int | None:
+        """Its number; tells of it the first time."""
+        recorder = self.recorder
+        try:
+            number = self.numbers.get(scheduler)
+            if number is None:
+                number = self.numbers[scheduler] = self.count
+                self.count += 1
+                site = recorder.sites.current(frame)
+                inner = [self.numbers[s] for s in getattr(scheduler, "_schedulers", ()) if s in self.numbers]
+                with private.aside():
+                    optimizer = recorder.optimizer_number(scheduler.optimizer, site)
+                data = {
+                    "scheduler": number, "optimizer": optimizer, "cls": type(scheduler).__name__, "drives": inner,
+                }  # fmt: skip
+                recorder.emit("scheduler", site, data)
+            return number
+        except Exception as error:
+            recorder.fault("recording a scheduler", error)
+            return None
+
+    def _note(self, scheduler: Any, before: list[float] | None, frame: Any) -> None:
+        recorder = self.recorder
+        number = self._number(scheduler, frame)
+        try:
+            if number is not None:
+                site = recorder.sites.current(frame)
+                with private.aside():
+                    optimizer = recorder.optimizer_number(scheduler.optimizer, site)
+                data = {"scheduler": number, "optimizer": optimizer}
+                recorder.emit("schedule", site, data, before=before, after=_rates(scheduler))
+        except Exception as error:
+            recorder.fault("recording a scheduler", error)
+
+
+def _family(cls: type) -> Iterator[type]:
+    yield cls
+    subclasses: list[type] = cls.__subclasses__()
+    for below in subclasses:
+        yield from _family(below)
+
+
+def _rates(scheduler: Any) -> list[float] | None:
+    """Learning rates of the groups, where they are plain numbers."""
+    try:
+        rates = [group["lr"] for group in scheduler.optimizer.param_groups]
+    except (AttributeError, KeyError, TypeError):
+        return None
+    return rates if all(type(rate) in (int, float) for rate in rates) else None

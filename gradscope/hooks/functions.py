@@ -250,7 +250,7 @@ class Functions(Hook):
     def _set_grad(self, func: Any, types: Any, args: Any, kwargs: Any, frame: Any) -> Any:
         recorder = self.recorder
         try:
-            with private.DisableTorchFunction():
+            with private.aside():
                 self._note_grad_set(args[0], args[1], frame)
         except Exception as error:
             recorder.fault("recording grad", error)

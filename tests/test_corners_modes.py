@@ -36,87 +36,6 @@ def trained(model: nn.Module | None = None) -> list[Any]:
     return [losses, *model.parameters()]
 
 
-# -- torch.func ----------------------------------------------------------------------------
-
-
-def func_grad() -> Any:
-    return torch.func.grad(lambda w: (w**2).sin().sum())(torch.randn(3))
-
-
-def func_grad_of_grad() -> Any:
-    return torch.func.grad(lambda y: torch.func.grad(lambda x: (x**3).sum())(y).sum())(torch.randn(3))
-
-
-def func_vmap() -> Any:
-    return torch.func.vmap(lambda w, v: (w * v).sum())(torch.randn(4, 3), torch.randn(4, 3))
-
-
-def func_vmap_random() -> Any:
-    return torch.func.vmap(lambda w: w + torch.randn(3), randomness="different")(torch.randn(4, 3))
-
-
-def func_jacobians() -> Any:
-    x = torch.randn(3)
-    return [
-        f(lambda w: w.exp() * w.sum())(x) for f in (torch.func.jacrev, torch.func.jacfwd, torch.func.hessian)
-    ]
-
-
-def func_vjp_jvp() -> Any:
-    x = torch.randn(3)
-    out, pull = torch.func.vjp(torch.sin, x)
-    return out, pull(torch.ones(3)), torch.func.jvp(torch.sin, (x,), (torch.ones(3),))
-
-
-def func_per_sample_gradients() -> Any:
-    model = net()
-    params = {k: v.detach() for k, v in model.named_parameters()}
-
-    def loss(params: Any, x: Any, y: Any) -> Any:
-        out = torch.func.functional_call(model, params, (x.unsqueeze(0),))
-        return (out.squeeze() - y).square()
-
-    return torch.func.vmap(torch.func.grad(loss), (None, 0, 0))(params, torch.randn(5, 3), torch.randn(5))
-
-
-def func_functional_call_trains() -> Any:
-    model = net()
-    fast = {k: v * 2 for k, v in model.named_parameters()}
-    out = torch.func.functional_call(model, fast, (torch.randn(5, 3),))
-    out.square().mean().backward()
-    return [p.grad for p in model.parameters()]
-
-
-def func_stacked_ensemble() -> Any:
-    models = [net() for _ in range(3)]
-    params, buffers = torch.func.stack_module_state(models)  # type: ignore[arg-type]
-    skeleton = net().to("meta")
-
-    def call(p: Any, b: Any, x: Any) -> Any:
-        return torch.func.functional_call(skeleton, (p, b), (x,))
-
-    out = torch.func.vmap(call, (0, 0, None))(params, buffers, torch.randn(5, 3))
-    out.sum().backward()
-    return out, [p.grad for p in params.values()]
-
-
-def func_functionalize() -> Any:
-    return torch.func.functionalize(lambda x: x.clone().add_(1).view(-1))(torch.randn(2, 2))
-
-
-def func_linearize() -> Any:
-    out, push = torch.func.linearize(lambda x: x.sin(), torch.randn(3))
-    return out, push(torch.ones(3))
-
-
-def func_within_training() -> Any:
-    model = net()
-    x = torch.randn(5, 3)
-    slope = torch.func.vmap(torch.func.grad(lambda v: model(v).sum()))(x)
-    slope.square().sum().backward()
-    return slope, [p.grad for p in model.parameters()]
-
-
 # -- grad modes ----------------------------------------------------------------------------
 
 
@@ -297,8 +216,6 @@ def fake_real_mixed() -> Any:
 
 
 PROGRAMS: list[Callable[[], Any]] = [
-    func_grad, func_grad_of_grad, func_vmap, func_vmap_random, func_jacobians, func_vjp_jvp, func_per_sample_gradients,
-    func_functional_call_trains, func_stacked_ensemble, func_functionalize, func_linearize, func_within_training,
     forward_mode, forward_over_reverse, functional_api, inference, decorated_modes, generator_holds_no_grad,
     crossed_modes, one_mode_used_twice, autocast, grad_scaler, meta_device, device_context, default_device,
     fake_tensors, fake_real_mixed,

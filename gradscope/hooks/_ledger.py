@@ -9,6 +9,8 @@ from __future__ import annotations
 import weakref
 from typing import TYPE_CHECKING, Any
 
+from gradscope.hooks._values import sizes
+
 if TYPE_CHECKING:
     from gradscope.hooks._recorder import Recorder
 
@@ -41,7 +43,7 @@ class LeafRecord:
         self.changed = False
         self.was_grad = bool(t.requires_grad)
         self.first_version = t._version if not t.is_inference() else 0
-        self.shape = (tuple(t.shape), str(t.dtype).removeprefix("torch."), str(t.device))
+        self.shape = (sizes(t), str(t.dtype).removeprefix("torch."), str(t.device))
         self.used_site = 0  # where its gradient was used last
         self.stale_site = 0  # the pass that added to a used gradient
         self.stale_copy: Any = None
@@ -255,6 +257,7 @@ class Ledger:
             if t is not None and not t.is_inference():
                 record.changed = record.changed or t._version != record.first_version
                 record.was_grad = bool(t.requires_grad)
+                record.shape = (sizes(t), *record.shape[1:])
             shape, dtype, device = record.shape
             found.append(
                 (

@@ -36,6 +36,14 @@ def find_tensors(arguments: Any, found: list[Any], depth: int = 0) -> None:
             find_tensors(item, found, depth + 1)
 
 
+def sizes(t: Any) -> tuple[int, ...]:
+    """The tensor's shape; empty where it has none yet (a lazy module's parameter)."""
+    try:
+        return tuple(t.shape)
+    except RuntimeError:
+        return ()
+
+
 class Meta(NamedTuple):
     """What is shown of a tensor: interned, so that an op notes one number."""
 
@@ -54,8 +62,11 @@ class Metas:
         self._struct_ids: dict[tuple[Any, ...], int] = {}
 
     def of(self, t: Any, is_leaf: bool) -> int:
-        key = (t.dtype, t.shape, t.requires_grad, t.device, is_leaf)
         try:
+            key = (t.dtype, t.shape, t.requires_grad, t.device, is_leaf)
+            found = self._ids.get(key)
+        except RuntimeError:
+            key = (t.dtype, sizes(t), t.requires_grad, t.device, is_leaf)
             found = self._ids.get(key)
         except TypeError:  # nested or symbolic sizes
             key = (

@@ -204,9 +204,15 @@ class Optimizers(Hook):
                 number = self.ids[id(optimizer)][0]
                 if closure:
                     states = recorder.ledger.states(records)
-                unchanged = [
-                    r.id for r, version in versions if (t := r.ref()) is not None and t._version == version
-                ]
+                unchanged = []
+                fused = any(group.get("fused") for group in optimizer.param_groups)
+                for record, version in versions:
+                    t = record.ref()
+                    # Fused kernels write without telling the version counter.
+                    if t is not None and t._version == version and not fused:
+                        unchanged.append(record.id)
+                    else:  # noted now: it may be gone at the end
+                        record.changed = True
                 recorder.emit(
                     "step",
                     site,

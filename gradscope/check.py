@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatch
 from pathlib import Path
 
+from gradscope.baseline import Baseline
 from gradscope.config import Config
 from gradscope.model import SEVERITIES, Finding, GradscopeError, Location, Site
 from gradscope.rules import Rule, all_rules
@@ -21,21 +22,26 @@ class Report:
     """A trace with what is to be told about it: what every renderer gets.
 
     `faults` are gradscope's own failures, one line each; `unused_ignores` the
-    `# gradscope: ignore` comments that silenced nothing, as (path, line).
+    `# gradscope: ignore` comments that silenced nothing, as (path, line); `accepted`
+    how many findings the baseline holds back.
     """
 
     trace: Trace
     findings: Sequence[Finding]
     faults: Sequence[str] = ()
     unused_ignores: Sequence[tuple[str, int]] = ()
+    accepted: int = 0
 
     def count(self, severity: str) -> int:
         return sum(finding.severity == severity for finding in self.findings)
 
     def source(self, path: str) -> list[str]:
         """The lines of a file that a location names, as they were when the program ran."""
-        cwd = self.trace.program.get("cwd") or ""
-        return self.trace.lines(path) or self.trace.lines((Path(cwd) / path).as_posix())
+        return _source(self.trace, path)
+
+    def lines_of(self, finding: Finding) -> list[str]:
+        """The lines of the file of the finding's first location."""
+        return _lines_of(self.trace, finding)
 
 
 def check(trace: Trace, config: Config | None = None) -> list[Finding]:
@@ -63,7 +69,10 @@ def examine(trace: Trace, config: Config | None = None) -> Report:
     unused = tuple(
         (relative(path, cwd), line) for path, line in suppressions.unused([rule.code for rule in rules])
     )
-    return Report(trace, tuple(sorted(kept, key=_rank)), tuple(faults), unused)
+    kept.sort(key=_rank)
+    baseline = Baseline(config.baseline)
+    fresh = [finding for finding in kept if not baseline.accepts(finding, _lines_of(trace, finding))]
+    return Report(trace, tuple(fresh), tuple(faults), unused, len(kept) - len(fresh))
 
 
 def fails(findings: Iterable[Finding], fail_on: str) -> bool:
@@ -82,6 +91,15 @@ def relative(path: str, cwd: str) -> str:
         except ValueError:
             pass
     return path
+
+
+def _lines_of(trace: Trace, finding: Finding) -> list[str]:
+    return _source(trace, finding.locations[0].path) if finding.locations else []
+
+
+def _source(trace: Trace, path: str) -> list[str]:
+    cwd = trace.program.get("cwd") or ""
+    return trace.lines(path) or trace.lines((Path(cwd) / path).as_posix())
 
 
 # -- which rules ---------------------------------------------------------------

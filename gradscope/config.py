@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from gradscope.baseline import NAME
 from gradscope.model import GradscopeError
 
 FAIL_ON = ("error", "warning", "note", "never")
@@ -25,6 +26,7 @@ class Config:
     ignore: tuple[str, ...] = ()
     per_file_ignores: tuple[tuple[str, tuple[str, ...]], ...] = ()
     fail_on: str | None = None  # None: not asked for
+    baseline: Path | None = None  # where the file of accepted findings lies, if there is one
     root: Path | None = None
 
     def override(
@@ -55,7 +57,7 @@ def load_config(cwd: Path) -> Config:
             table = _read(path)
             if table is not None:
                 return _config(path, table)
-    return Config(root=cwd)
+    return Config(root=cwd, baseline=cwd / NAME)
 
 
 def _read(path: Path) -> dict[str, Any] | None:
@@ -75,7 +77,7 @@ def _read(path: Path) -> dict[str, Any] | None:
 
 
 def _config(path: Path, table: dict[str, Any]) -> Config:
-    known = ("select", "extend-select", "ignore", "per-file-ignores", "fail-on")
+    known = ("select", "extend-select", "ignore", "per-file-ignores", "fail-on", "baseline")
     for key in table:
         if key not in known:
             raise GradscopeError(f"{path}: unknown key `tool.gradscope.{key}` (known: {', '.join(known)})")
@@ -85,6 +87,9 @@ def _config(path: Path, table: dict[str, Any]) -> Config:
     fail_on = table.get("fail-on")
     if fail_on is not None and fail_on not in FAIL_ON:
         raise GradscopeError(f"{path}: `tool.gradscope.fail-on` must be one of {', '.join(FAIL_ON)}")
+    baseline = table.get("baseline", NAME)
+    if not isinstance(baseline, str):
+        raise GradscopeError(f"{path}: `tool.gradscope.baseline` must be a file name")
     return Config(
         select=_codes(path, "select", table["select"]) if "select" in table else None,
         extend_select=_codes(path, "extend-select", table.get("extend-select", [])),
@@ -92,6 +97,7 @@ def _config(path: Path, table: dict[str, Any]) -> Config:
         per_file_ignores=tuple((g, _codes(path, f"per-file-ignores.{g}", c)) for g, c in per_file.items()),
         fail_on=fail_on,
         root=path.parent,
+        baseline=path.parent / baseline,
     )
 
 

@@ -316,6 +316,19 @@ class Location:
 
 
 @dataclass(frozen=True, slots=True)
+class Edit:
+    """A change to the user's source that mends a finding: `text` takes the place of a span
+    (an empty one to insert). Lines and columns from 1, `end_column` exclusive."""
+
+    path: str
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Finding:
     """What a rule reports. Rules give `message`, the sites and the proof; check.py
     fills in code, name and severity from the rule and turns sites into locations."""
@@ -334,4 +347,5 @@ class Finding:
     code: str = ""
     name: str = ""
     locations: tuple[Location, ...] = ()
+    edits: tuple[Edit, ...] = ()  # the fix, where it can be made without understanding the program
     subjects: frozenset[Any] = frozenset()  # what it is about, for one cause, one finding

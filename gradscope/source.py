@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 
 from gradscope.model import Site
 
@@ -30,7 +31,7 @@ class SourceFile:
             if isinstance(node, (ast.expr, ast.AugAssign)) and (span := self._span(node)) is not None:
                 self.by_span[span] = node
 
-    def _span(self, node: ast.expr | ast.AugAssign) -> Span | None:
+    def _span(self, node: ast.expr | ast.stmt) -> Span | None:
         if node.end_lineno is None or node.end_col_offset is None:
             return None
         return (
@@ -47,6 +48,38 @@ class SourceFile:
 
     def at(self, site: Site) -> ast.AST | None:
         return self.by_span.get((site.line, site.column, site.end_line, site.end_column))
+
+    def text(self, node: ast.expr | ast.stmt) -> str:
+        """The source of a node, as it stands there."""
+        first, column, last, end = self.span(node)
+        if first == last:
+            return self.lines[first - 1][column - 1 : end - 1]
+        middle = self.lines[first : last - 1]
+        return "\n".join([self.lines[first - 1][column - 1 :], *middle, self.lines[last - 1][: end - 1]])
+
+    def span(self, node: ast.expr | ast.stmt) -> Span:
+        """Line, column, end line and end column (exclusive), from 1."""
+        found = self._span(node)
+        assert found is not None, "ast.parse gives every expression and statement its end"
+        return found
+
+    def statement(self, site: Site) -> ast.stmt | None:
+        """The innermost statement around `site`."""
+        return next((node for node in self.around(site) if isinstance(node, ast.stmt)), None)
+
+    def around(self, site: Site) -> Iterator[ast.AST]:
+        """What stands at `site` and everything that it stands in, innermost first."""
+        node = self.at(site) or self._statement_at(site.line)
+        while node is not None:
+            yield node
+            node = self.parent.get(id(node))
+
+    def _statement_at(self, line: int) -> ast.AST | None:
+        found = None
+        for node in ast.walk(self.tree) if self.tree is not None else ():
+            if isinstance(node, ast.stmt) and node.lineno == line:
+                found = node
+        return found
 
     def is_imported(self, node: ast.expr) -> bool:
         while isinstance(node, ast.Attribute):

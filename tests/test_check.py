@@ -235,6 +235,7 @@ def test_config_is_read_from_the_nearest_table(tmp_path: Path) -> None:
         fail_on="error",
         per_file_ignores=(("tests/*", ("GS2",)),),
         root=tmp_path,
+        baseline=tmp_path / "gradscope-baseline.json",
     )
     assert load_config(inner) == expected
 

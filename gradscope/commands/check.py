@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import click
 
+from gradscope.baseline import write_baseline as write
 from gradscope.check import examine, fails
 from gradscope.commands import printing
-from gradscope.config import FAIL_ON, load_config
+from gradscope.config import FAIL_ON, Config, load_config
 from gradscope.places import last_trace
 from gradscope.render import renderers
 from gradscope.render.terminal import encodable
 from gradscope.render.text import show
 from gradscope.store import Trace
 
-_FORMATS = ("full", "concise", "json", "github", "sarif")
+_FORMATS = ("full", "concise", "json", "github", "sarif", "diff")
 
 
 def split_codes(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> tuple[str, ...]:
@@ -32,13 +34,19 @@ def split_codes(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -
 @click.option(
     "--fail-on", type=click.Choice(FAIL_ON), help="Exit 1 from this severity on (default: warning)."
 )
+@click.option("--write-baseline", is_flag=True,
+              help="Accept what is found: from now on only what is new is reported.")  # fmt: skip
 @click.option("--output-format", type=click.Choice(_FORMATS), default="full", show_default=True)
+@click.option(
+    "--diff", "output_format", flag_value="diff", help="Print the fixes that are mechanical as a patch."
+)
 def command(
     trace: Path | None,
     select: tuple[str, ...],
     extend_select: tuple[str, ...],
     ignore: tuple[str, ...],
     fail_on: str | None,
+    write_baseline: bool,
     output_format: str,
 ) -> int:
     """Report what is wrong in a saved run.
@@ -48,10 +56,25 @@ def command(
     Exits with 0 when nothing is, 1 on findings, 2 when it could not tell.
     """
     config = load_config(Path.cwd()).override(select, extend_select, ignore, fail_on)
-    report = examine(Trace(trace or last_trace(Path.cwd())), config)
+    opened = Trace(trace or last_trace(Path.cwd()))
+    if write_baseline:
+        return _accept(opened, config)
+    report = examine(opened, config)
     with printing() as stdout:
         if output_format == "full":
             show(report, stdout)
         else:
             stdout.write(encodable(renderers()[output_format].render(report), stdout))
+    if output_format == "diff" and not any(finding.edits for finding in report.findings):
+        click.echo("no finding has a fix that is mechanical", err=True)
     return int(fails(report.findings, config.fail_on or "warning"))
+
+
+def _accept(trace: Trace, config: Config) -> int:
+    report = examine(trace, replace(config, baseline=None))
+    assert config.baseline is not None, "load_config says where it lies"
+    write(config.baseline, [(finding, report.lines_of(finding)) for finding in report.findings])
+    with printing() as stdout:
+        count = len(report.findings)
+        stdout.write(f"{count} finding{'' if count == 1 else 's'} accepted in {config.baseline}\n")
+    return 0

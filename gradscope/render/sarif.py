@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from pathlib import Path, PurePath
 from typing import Any
 from urllib.parse import quote
 
 import gradscope
-from gradscope.check import Report
+from gradscope.baseline import fingerprint
+from gradscope.check import Report, relative
 from gradscope.model import Finding, Location
 from gradscope.rules import Rule, all_rules
 
@@ -58,7 +58,7 @@ def _invocation(report: Report) -> dict[str, Any]:
 
 
 def _result(report: Report, finding: Finding, index: dict[str, int], seen: dict[str, int]) -> dict[str, Any]:
-    key = _fingerprint(report, finding)
+    key = fingerprint(finding, report.lines_of(finding))
     seen[key] = seen.get(key, 0) + 1
     result: dict[str, Any] = {
         "ruleId": finding.code,
@@ -76,7 +76,25 @@ def _result(report: Report, finding: Finding, index: dict[str, int], seen: dict[
     ]
     if related:
         result["relatedLocations"] = related
+    if finding.edits:
+        result["fixes"] = [_fix(report, finding)]
     return result
+
+
+def _fix(report: Report, finding: Finding) -> dict[str, Any]:
+    cwd = report.trace.program.get("cwd") or ""
+    changes: dict[str, list[dict[str, Any]]] = {}
+    for edit in finding.edits:
+        region = {"startLine": edit.line, "startColumn": edit.column}
+        region |= {"endLine": edit.end_line, "endColumn": edit.end_column}
+        replaced = {"deletedRegion": region, "insertedContent": {"text": edit.text}}
+        changes.setdefault(relative(edit.path, cwd), []).append(replaced)
+    return {
+        "description": {"text": finding.fix},
+        "artifactChanges": [
+            {"artifactLocation": _artifact(path), "replacements": rows} for path, rows in changes.items()
+        ],
+    }
 
 
 def _message(finding: Finding) -> str:
@@ -104,14 +122,3 @@ def _artifact(path: str) -> dict[str, Any]:
     if PurePath(path).is_absolute():
         return {"uri": Path(path).as_uri()}
     return {"uri": quote(path, errors="backslashreplace"), "uriBaseId": "%SRCROOT%"}
-
-
-def _fingerprint(report: Report, finding: Finding) -> str:
-    """Stays the same when lines move: code, file, function and the line's text without its blanks."""
-    parts = [finding.code]
-    if finding.locations:
-        place = finding.locations[0]
-        lines = report.source(place.path)
-        line = lines[place.line - 1] if 0 < place.line <= len(lines) else ""
-        parts += [place.path, place.function, "".join(line.split())]
-    return hashlib.sha256("\0".join(parts).encode("utf-8", "backslashreplace")).hexdigest()[:32]

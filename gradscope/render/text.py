@@ -136,6 +136,8 @@ def _summary_rows(report: Report, width: int) -> Iterator[Text]:
     ]
     yield from field_rows("note", unused[:5], width)
     yield Text.assemble(("found: ", f"bold {GUTTER_STYLE}"), _counts(report))
+    if report.accepted:
+        yield from field_rows("known", [f"{_plural(report.accepted, 'finding')} in the baseline"], width)
     yield from field_rows("run", [_run(report)], width)
     yield from field_rows("cost", [_cost(report)], width)
     yield from field_rows("next", _next(report), width)

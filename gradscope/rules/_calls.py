@@ -27,6 +27,11 @@ class Call:
     trains: bool  # a backward pass goes through its outputs
     used: bool  # a loss depends on its outputs, with or without a gradient
 
+    @property
+    def direct(self) -> bool:
+        """Whether `entry` itself calls the module, and no function between them."""
+        return self.entry.location() == self.event.site.user.location()
+
 
 class Calls:
     """The module calls of one trace (see `calls`)."""

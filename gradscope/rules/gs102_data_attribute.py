@@ -15,10 +15,11 @@ At note at most: copies into EMA or target networks, stop-gradients whose parame
 learn from another loss.
 """
 
+import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from gradscope.model import Event, Finding, Parameter, Site
+from gradscope.model import Edit, Event, Finding, Parameter, Site
 from gradscope.rules import rule
 from gradscope.rules._common import (
     memory_root,
@@ -30,6 +31,7 @@ from gradscope.rules._common import (
     written_while_training,
 )
 from gradscope.rules._cuts import Cut, cuts
+from gradscope.rules._edits import Source
 from gradscope.rules._paths import paths
 from gradscope.store import Trace
 
@@ -190,6 +192,7 @@ def _cutting(trace: Trace, place: _Place, cut: Cut) -> Finding:
         seen=(f"{names}: no gradient in any backward of this run",),
         fix=f"use `{shown}` itself to let the gradient through; write `{shown}.detach()` if the cut is meant",
         count=place.count,
+        edits=_let_through(trace, place.site),
         subjects=frozenset(place.subjects) | parameter_subjects(ids),
     )
 
@@ -210,5 +213,32 @@ def _reading(trace: Trace, place: _Place) -> Finding:
         fix=fix,
         count=place.count,
         severity="note",
+        edits=_without_data(trace, place),
         subjects=frozenset(place.subjects),
     )
+
+
+def _let_through(trace: Trace, site: Site) -> tuple[Edit, ...]:
+    """The tensor itself in place of its `.data`."""
+    here = Source(trace, site.path)
+    node = here.file.at(site)
+    if not isinstance(node, ast.Attribute) or node.attr != "data":
+        return ()
+    return here.replace(node, here.file.text(node.value))
+
+
+def _without_data(trace: Trace, place: _Place) -> tuple[Edit, ...]:
+    """`.detach()` for `.data`; a write goes under `torch.no_grad()` instead."""
+    here = Source(trace, place.site.path)
+    statement = here.file.statement(place.site)
+    if statement is None or hasattr(statement, "body"):
+        return ()
+    reads = [n for n in ast.walk(statement) if isinstance(n, ast.Attribute) and n.attr == "data"]
+    written = [n for n in reads if place.written and here.file.at(place.site) is n]
+    if place.written and (not written or "torch" not in here.file.imported):
+        return ()
+    edits: list[Edit] = []
+    for node in reads:
+        inner = here.file.text(node.value)
+        edits += here.replace(node, inner if node in written else f"{inner}.detach()")
+    return (*(here.under(statement, "with torch.no_grad():") if written else ()), *edits)

@@ -10,11 +10,13 @@ hand, sums that are cleared before a step uses them (a GAN's discriminator).
 A note where several backward passes pile up, no step follows and nothing is ever cleared.
 """
 
+import ast
 from collections.abc import Iterator
 
-from gradscope.model import Event, Finding, Site
+from gradscope.model import Edit, Event, Finding, Site
 from gradscope.rules import rule
 from gradscope.rules._common import code, parameter_names, parameter_subjects, plural, timeline, user
+from gradscope.rules._edits import Source, receiver
 from gradscope.store import Trace
 
 
@@ -218,8 +220,36 @@ def _used(trace: Trace, cause: Site | None, effect: Site | None, events: list[Ev
         if by_optimizer
         else f"clear the gradients after {step}: `p.grad = None` for each parameter",
         count=sum(event.count for event in events),
+        edits=_zeroed(trace, cause, effect),
         subjects=parameter_subjects(ids),
     )
+
+
+def _zeroed(trace: Trace, cause: Site | None, effect: Site | None) -> tuple[Edit, ...]:
+    """A `zero_grad()` after the step; before the backward where several optimizers share gradients."""
+    if cause is None:
+        return ()
+    optimizer = receiver(trace, cause, "step")
+    if not optimizer:
+        return _zeroed_by_hand(trace, cause)
+    late = effect is not None and effect.path == cause.path and effect.function == cause.function
+    if len({event.data.get("optimizer") for event in trace.of("step")}) > 1 and late and effect is not None:
+        here = Source(trace, effect.path)
+        return here.before(here.file.statement(effect), f"{optimizer}.zero_grad()")
+    here = Source(trace, cause.path)
+    return here.after(here.file.statement(cause), f"{optimizer}.zero_grad()")
+
+
+def _zeroed_by_hand(trace: Trace, cause: Site) -> tuple[Edit, ...]:
+    """`w.grad = None` after `w -= lr * w.grad`."""
+    here = Source(trace, cause.path)
+    statement = here.file.statement(cause)
+    reads = [
+        ast.unparse(node.value)
+        for node in (ast.walk(statement) if statement is not None else ())
+        if isinstance(node, ast.Attribute) and node.attr == "grad"
+    ]
+    return here.after(statement, f"{reads[0]}.grad = None") if len(set(reads)) == 1 else ()
 
 
 def _measured(trace: Trace, events: list[Event]) -> Iterator[str]:

@@ -13,9 +13,10 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from gradscope.model import Event, Finding, Site
+from gradscope.model import Edit, Event, Finding, Site
 from gradscope.rules import rule
 from gradscope.rules._common import code, parameter_subjects, plural, timeline
+from gradscope.rules._edits import Source, calls
 from gradscope.store import Trace
 
 
@@ -173,5 +174,17 @@ def _finding(trace: Trace, number: int, tally: _Tally, cause: Site, effect: Site
         seen=(f"{count} of {plural(tally.steps, 'step')} had no gradient, {clear} had just dropped it",),
         fix=f"move {clear} before the backward, or after {step}",
         count=count,
+        edits=_moved(trace, cause),
         subjects=parameter_subjects(tally.parameters) | {("optimizer", number)},
     )
+
+
+def _moved(trace: Trace, clear: Site) -> tuple[Edit, ...]:
+    """The clearing statement, moved before the backward where both stand in one block."""
+    here = Source(trace, clear.path)
+    statement = here.file.statement(clear)
+    backward = here.earlier(statement, calls("backward"))
+    if statement is None or backward is None:
+        return ()
+    before, gone = here.before(backward, here.file.text(statement)), here.remove(statement)
+    return before + gone if before and gone else ()

@@ -19,6 +19,7 @@ from gradscope.model import Finding
 from gradscope.rules import rule
 from gradscope.rules._calls import Call, Calls, calls
 from gradscope.rules._common import numbers
+from gradscope.rules._edits import eval_around
 from gradscope.store import Trace
 
 
@@ -178,6 +179,7 @@ def _finding(trace: Trace, known: Calls, call: Call, severity: str) -> Finding:
         f"and `.train()` before training goes on",
         count=event.count,
         severity=severity,
+        edits=eval_around(trace, call.entry, effect) if call.direct else (),
         subjects=frozenset({("module", known.called(event)), ("call", call.entry.location())}),
     )
 

@@ -14,10 +14,11 @@ At note at most: a forward beside one whose input gets a gradient, in the same f
 
 from collections.abc import Iterator
 
-from gradscope.model import Finding
+from gradscope.model import Edit, Finding, Site
 from gradscope.rules import rule
 from gradscope.rules._calls import Call, Calls, calls
 from gradscope.rules._common import plural
+from gradscope.rules._edits import Source
 from gradscope.store import Trace
 
 
@@ -135,8 +136,16 @@ def _finding(known: Calls, group: list[Call]) -> Finding:
         seen=(seen,),
         count=times,
         severity="" if looked and (times > 1 or held) and not _beside_gradients(known, group[0]) else "note",
+        edits=_under_no_grad(known.trace, group[0].entry),
         subjects=frozenset({("call", group[0].entry.location())}),
     )
+
+
+def _under_no_grad(trace: Trace, entry: Site) -> tuple[Edit, ...]:
+    here = Source(trace, entry.path)
+    if "torch" not in here.file.imported:
+        return ()
+    return here.under(here.block(entry), "with torch.no_grad():")
 
 
 def _beside_gradients(known: Calls, call: Call) -> bool:

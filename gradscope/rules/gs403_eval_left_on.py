@@ -12,10 +12,11 @@ while the model is in training mode; gradients that no step of the model uses.
 
 from collections.abc import Iterator
 
-from gradscope.model import Event, Finding
+from gradscope.model import Edit, Event, Finding
 from gradscope.rules import rule
 from gradscope.rules._calls import Call, Calls, calls
 from gradscope.rules._common import user
+from gradscope.rules._edits import Source, receiver
 from gradscope.store import Trace
 
 
@@ -161,5 +162,20 @@ def _finding(known: Calls, call: Call, mode: Event | None, times: int) -> Findin
         effect_label="a training forward, still in evaluation mode",
         fix=f"call `{bare}.train()` before this forward, at the start of every epoch",
         count=times,
+        edits=_train_before(known.trace, call, mode),
         subjects=frozenset({("module", known.called(call.event)), ("call", call.entry.location())}),
     )
+
+
+def _train_before(trace: Trace, call: Call, mode: Event | None) -> tuple[Edit, ...]:
+    """A `model.train()` before the training loop that the evaluation stands outside of."""
+    name = receiver(trace, call.entry) if call.direct else ""
+    if not name:
+        return ()
+    here = Source(trace, call.entry.path)
+    block = (
+        here.block(call.entry, keep_out=mode.site.stack)
+        if mode is not None
+        else here.file.statement(call.entry)
+    )
+    return here.before(block, f"{name}.train()")

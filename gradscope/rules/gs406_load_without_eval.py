@@ -11,10 +11,11 @@ Silent on: loading to train on; models without such layers; dropout left on by c
 
 from collections.abc import Iterator
 
-from gradscope.model import Event, Finding, Op
+from gradscope.model import Edit, Event, Finding, Op, Site
 from gradscope.rules import rule
 from gradscope.rules._calls import Calls, calls
 from gradscope.rules._common import numbers
+from gradscope.rules._edits import Source, receiver
 from gradscope.store import Trace
 
 
@@ -111,5 +112,11 @@ def _finding(trace: Trace, known: Calls, event: Event, load: Op, severity: str) 
         fix=f"call `{name.strip('`')}.eval()` after loading",
         count=event.count,
         severity=severity,
+        edits=_eval_after(trace, load.site.user),
         subjects=frozenset({("module", known.called(event)), ("call", event.site.user.location())}),
     )
+
+
+def _eval_after(trace: Trace, load: Site) -> tuple[Edit, ...]:
+    name, here = receiver(trace, load, "load_state_dict"), Source(trace, load.path)
+    return here.after(here.file.statement(load), f"{name}.eval()") if name else ()

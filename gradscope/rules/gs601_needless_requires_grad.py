@@ -10,12 +10,14 @@ gradient or asks `autograd.grad` for it; tensors that an optimizer or the progra
 programs that train nothing.
 """
 
+import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from gradscope.model import Event, Finding, Graph, Site, Value
+from gradscope.model import Edit, Event, Finding, Graph, Site, Value
 from gradscope.rules import rule
 from gradscope.rules._common import code, user
+from gradscope.rules._edits import Source
 from gradscope.rules._paths import Paths, passes, paths
 from gradscope.store import Trace
 
@@ -170,6 +172,7 @@ def _finding(trace: Trace, group: Needless) -> Finding:
             f"{passes(group.times)} computed a gradient of {shape} ({size:,} bytes in all) that was never read",
         ),
         count=group.times,
+        edits=_without_request(trace, group.requires),
         subjects=frozenset({("leaf", group.requires.location())} if group.requires else ()),
     )
 
@@ -236,3 +239,26 @@ def _requires(trace: Trace, known: Paths, graph: Graph, value: Value) -> Site | 
         if other.parameter is not None and other.parameter == value.parameter:
             return event.site.user
     return None
+
+
+def _without_request(trace: Trace, site: Site | None) -> tuple[Edit, ...]:
+    """Takes out `requires_grad=True`, `.requires_grad_()` or `x.requires_grad = True`."""
+    if site is None:
+        return ()
+    here = Source(trace, site.path)
+    node, statement = here.file.at(site), here.file.statement(site)
+    if (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr == "requires_grad_"
+    ):
+        if isinstance(statement, ast.Expr) and statement.value is node:
+            return here.remove(statement)
+        return here.replace(node, here.file.text(node.func.value))
+    if isinstance(node, ast.Call):
+        for keyword in node.keywords:
+            if keyword.arg == "requires_grad":
+                return here.without_keyword(node, keyword)
+    if isinstance(statement, ast.Assign) and ast.unparse(statement.targets[0]).endswith(".requires_grad"):
+        return here.remove(statement)
+    return ()

@@ -16,6 +16,7 @@ from functools import lru_cache
 from gradscope.model import Event, Finding, Op, Site, Value
 from gradscope.rules import rule
 from gradscope.rules._common import code, plural, user
+from gradscope.rules._edits import number_of
 from gradscope.rules._paths import Paths, paths
 from gradscope.store import Trace
 
@@ -109,6 +110,7 @@ def _lists(trace: Trace, known: Paths) -> Iterator[Finding]:
                 seen=(f"{len(found)} losses hold {plural(nodes, 'node')} of their graphs",),
                 fix="keep the number: `loss.item()`, or `loss.detach()` where it should stay on the device",
                 count=len(found),
+                edits=number_of(trace, value.site.user),
                 subjects=frozenset({("keeps", place)}),
             )
 
@@ -131,6 +133,7 @@ def _finding(trace: Trace, event: Event) -> Finding:
         seen=(seen,),
         fix="keep the number: `loss.item()`, or `loss.detach()` where it should stay on the device",
         count=max(length, event.count),
+        edits=number_of(trace, cause),
         subjects=frozenset({("keeps", cause.location())}),
     )
 

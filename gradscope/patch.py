@@ -1,0 +1,70 @@
+"""The edits of findings, applied to the sources that a trace holds."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Sequence
+
+from gradscope.model import Edit, Finding
+
+
+def patched(sources: dict[str, str], findings: Iterable[Finding]) -> dict[str, str]:
+    """Path → new text of every file that the findings' edits change.
+
+    A finding's edits are made together or not at all: not where they overlap those of an
+    earlier finding, nor where the result would be no Python.
+    """
+    texts: dict[str, str] = {}
+    done: dict[str, list[Edit]] = {}
+    for finding in findings:
+        fresh = [edit for edit in finding.edits if edit not in done.get(edit.path, ())]
+        if any(edit.path not in sources or _overlaps(edit, done.get(edit.path, ())) for edit in fresh):
+            continue
+        tried = {
+            path: _apply(sources[path], [*done.get(path, ()), *(e for e in fresh if e.path == path)])
+            for path in {edit.path for edit in fresh}
+        }
+        if all(_is_python(text) for text in tried.values()):
+            texts |= tried
+            for edit in fresh:
+                done.setdefault(edit.path, []).append(edit)
+    return texts
+
+
+def _apply(text: str, edits: Sequence[Edit]) -> str:
+    lines = text.splitlines(keepends=True)
+    starts = [0]
+    for line in lines:
+        starts.append(starts[-1] + len(line))
+    if text and not text.endswith("\n"):  # an edit may name the line after the last
+        starts[-1] = len(text)
+    spans = sorted(
+        (_offset(starts, e.line, e.column), _offset(starts, e.end_line, e.end_column), number, e.text)
+        for number, e in enumerate(edits)
+    )
+    parts, place = [], 0
+    for start, end, _, new in spans:
+        parts += [text[place:start], new]
+        place = max(place, end)
+    return "".join([*parts, text[place:]])
+
+
+def _offset(starts: list[int], line: int, column: int) -> int:
+    return min(starts[min(line, len(starts)) - 1] + column - 1, starts[-1])
+
+
+def _overlaps(edit: Edit, others: Iterable[Edit]) -> bool:
+    start, end = (edit.line, edit.column), (edit.end_line, edit.end_column)
+    for other in others:
+        first, last = (other.line, other.column), (other.end_line, other.end_column)
+        if (start < last and first < end) or start == end == first == last:
+            return True
+    return False
+
+
+def _is_python(text: str) -> bool:
+    try:
+        ast.parse(text)
+    except (SyntaxError, ValueError):
+        return False
+    return True

@@ -1,0 +1,31 @@
+"""The mechanical fixes as a patch, for `patch -p0` or `git apply -p0`."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator
+
+from gradscope.check import Report, relative
+from gradscope.escape import one_line
+from gradscope.patch import patched
+
+FORMAT = "diff"
+SUFFIX = ".patch"
+
+
+def render(report: Report) -> str:
+    """A unified diff against the sources as they were when the program ran; "" where no
+    finding has a fix that can be made without understanding the program."""
+    sources = report.trace.sources
+    cwd = report.trace.program.get("cwd") or ""
+    changed = patched(sources, report.findings)
+    return "".join(
+        line
+        for path in sorted(changed)
+        for line in _diff(one_line(relative(path, cwd)), sources[path], changed[path])
+    )
+
+
+def _diff(path: str, old: str, new: str) -> Iterator[str]:
+    for line in difflib.unified_diff(old.splitlines(True), new.splitlines(True), path, path):
+        yield line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"

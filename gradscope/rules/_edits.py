@@ -1,0 +1,220 @@
+"""Changes to the user's source that mend a finding, for rules whose fix is mechanical.
+
+Every function gives the edits, or none where the source is not plain enough: a line with
+several statements, a block that returns in the middle, a call that is no plain call.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterable
+
+from gradscope.model import Edit, Site
+from gradscope.source import SourceFile
+from gradscope.store import Trace
+
+Edits = tuple[Edit, ...]
+_LOOPS = (ast.For, ast.AsyncFor, ast.While)
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+_TRAINING = ("backward", "step")
+
+
+class Source:
+    """One file of the program, to be edited."""
+
+    def __init__(self, trace: Trace, path: str):
+        self.path = path
+        self.file: SourceFile = trace.source_file(path)
+
+    def before(self, statement: ast.stmt | None, text: str) -> Edits:
+        """Puts the statement `text` on a line of its own before another."""
+        if statement is None or not self._alone(statement):
+            return ()
+        line = min([statement.lineno, *(d.lineno for d in getattr(statement, "decorator_list", ()))])
+        return (Edit(self.path, line, 1, line, 1, f"{self._indent(statement)}{text}\n"),)
+
+    def after(self, statement: ast.stmt | None, text: str) -> Edits:
+        """Puts the statement `text` on a line of its own after another and its block."""
+        if statement is None or not self._alone(statement):
+            return ()
+        _, _, last, end = self.file.span(statement)
+        return (Edit(self.path, last, end, last, end, f"\n{self._indent(statement)}{text}"),)
+
+    def replace(self, node: ast.expr | ast.stmt, text: str) -> Edits:
+        return (Edit(self.path, *self.file.span(node), text),)
+
+    def remove(self, statement: ast.stmt | None) -> Edits:
+        """Takes a statement out; `pass` stays where it was the only one of its block."""
+        if statement is None or not self._alone(statement):
+            return ()
+        if len(self._siblings(statement)) == 1:
+            return self.replace(statement, "pass")
+        line, _, last, _ = self.file.span(statement)
+        return (Edit(self.path, line, 1, last + 1, 1, ""),)
+
+    def under(self, statement: ast.stmt | None, header: str) -> Edits:
+        """Moves a statement with its block under `header`, such as `with torch.no_grad():`."""
+        if statement is None or not self._alone(statement) or _has_long_text(statement):
+            return ()
+        line, _, last, _ = self.file.span(statement)
+        indent = self._indent(statement)
+        rows = (
+            Edit(self.path, n, 1, n, 1, "    ")
+            for n in range(line, last + 1)
+            if self.file.lines[n - 1].strip()
+        )
+        return (Edit(self.path, line, 1, line, 1, f"{indent}{header}\n"), *rows)
+
+    def without_keyword(self, call: ast.Call, keyword: ast.keyword) -> Edits:
+        """Takes a keyword argument out of a call, with the comma that goes before it."""
+        others: list[ast.expr | ast.keyword] = [*call.args, *(k for k in call.keywords if k is not keyword)]
+        before = [node for node in others if _end(node) <= (keyword.lineno, keyword.col_offset)]
+        text = self.file.lines[keyword.lineno - 1]
+        if not text.isascii() or call.lineno != call.end_lineno:
+            return ()
+        start = max((_end(node)[1] for node in before), default=keyword.col_offset) + 1
+        return (Edit(self.path, keyword.lineno, start, keyword.lineno, _end(keyword)[1] + 1, ""),)
+
+    def block(self, site: Site, keep_out: Iterable[Site] = ()) -> ast.stmt | None:
+        """The outermost loop around `site`, within its function, in which nothing trains and that
+        contains none of `keep_out`; the statement itself where there is no such loop."""
+        lines = {other.line for other in keep_out if other.path == self.path}
+        found = self.file.statement(site)
+        for node in self.file.around(site):
+            if isinstance(node, _FUNCTIONS):
+                break
+            if isinstance(node, _LOOPS):
+                if any(node.lineno <= line <= (node.end_lineno or 0) for line in lines):
+                    break
+                if not lines and any(_called(other) in _TRAINING for other in ast.walk(node)):
+                    break
+                found = node
+        return found
+
+    def _siblings(self, statement: ast.stmt) -> list[ast.stmt]:
+        above = self.file.parent.get(id(statement))
+        for name in ("body", "orelse", "finalbody"):
+            found = getattr(above, name, None)
+            if isinstance(found, list) and any(s is statement for s in found):
+                return found
+        return [statement]
+
+    def earlier(self, statement: ast.stmt | None, fits: Callable[[ast.AST], bool]) -> ast.stmt | None:
+        """The nearest statement before `statement`, in the same block, that holds a fitting node."""
+        if statement is None:
+            return None
+        siblings = self._siblings(statement)
+        place = next(i for i, s in enumerate(siblings) if s is statement) if statement in siblings else 0
+        for other in reversed(siblings[:place]):
+            if any(fits(node) for node in ast.walk(other)):
+                return other
+        return None
+
+    def _alone(self, statement: ast.stmt) -> bool:
+        """Whether no other statement shares its first and last line."""
+        line, column, last, end = self.file.span(statement)
+        rest = self.file.lines[last - 1][end - 1 :].strip()
+        return not self.file.lines[line - 1][: column - 1].strip() and (not rest or rest.startswith("#"))
+
+    def _indent(self, statement: ast.stmt) -> str:
+        line, column, _, _ = self.file.span(statement)
+        return self.file.lines[line - 1][: column - 1]
+
+
+def receiver(trace: Trace, site: Site | None, method: str = "") -> str:
+    """`opt` of `opt.step()` at `site`, or, without a method, `model` of `model(x)`; "" where the
+    source there is no such call on a name."""
+    if site is None:
+        return ""
+    node = trace.source_file(site.path).at(site)
+    if not isinstance(node, ast.Call):
+        return ""
+    called: ast.expr = node.func
+    if method:
+        if not isinstance(called, ast.Attribute) or called.attr != method:
+            return ""
+        called = called.value
+    return ast.unparse(called) if _is_name(called) else ""
+
+
+def eval_around(trace: Trace, site: Site, region: Site | None) -> Edits:
+    """`model.eval()` before, `model.train()` after the block in which `model(x)` at `site`
+    evaluates: the `with` statement at `region`, or the loop around it."""
+    name, here = receiver(trace, site), Source(trace, site.path)
+    block = (
+        here.file.statement(region) if region is not None and region.path == site.path else here.block(site)
+    )
+    if not name or block is None or not _within(block, site) or isinstance(block, _FUNCTIONS):
+        return ()
+    if any(isinstance(node, (ast.Return, ast.Yield, ast.YieldFrom)) for node in ast.walk(block)):
+        return ()
+    before, after = here.before(block, f"{name}.eval()"), here.after(block, f"{name}.train()")
+    return before + after if before and after else ()
+
+
+def number_of(trace: Trace, site: Site) -> Edits:
+    """Adds the number where the expression at `site` adds or keeps a loss with its graph:
+    `.item()`, or `.detach()` where the sum is used as a tensor later."""
+    here = Source(trace, site.path)
+    node = here.file.at(site)
+    kept: ast.expr | None = None
+    target = ""
+    if isinstance(node, ast.AugAssign):
+        kept, target = node.value, ast.unparse(node.target)
+    elif isinstance(node, ast.BinOp):
+        above = here.file.parent.get(id(node))
+        target = ast.unparse(above.targets[0]) if isinstance(above, ast.Assign) else ""
+        sides = [side for side in (node.left, node.right) if ast.unparse(side) != target]
+        kept = sides[0] if len(sides) == 1 else None
+    elif isinstance(node, ast.Call) and _called(node) == "append" and len(node.args) == 1:
+        kept, target = node.args[0], receiver(trace, site, "append")
+    if kept is None or not target or isinstance(kept, (ast.Tuple, ast.List)):
+        return ()
+    text = here.file.text(kept)
+    shown = text if isinstance(kept, (ast.Name, ast.Attribute, ast.Call, ast.Subscript)) else f"({text})"
+    return here.replace(kept, f"{shown}.{'detach' if _as_tensor(here.file, target) else 'item'}()")
+
+
+def _as_tensor(file: SourceFile, name: str) -> bool:
+    """Whether `name` is somewhere asked for an attribute of a tensor, or given to torch."""
+    for node in ast.walk(file.tree) if file.tree is not None else ():
+        if isinstance(node, ast.Attribute) and ast.unparse(node.value) == name and node.attr != "append":
+            return True
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            if file.is_imported(node.func) and any(ast.unparse(arg) == name for arg in node.args):
+                return True
+    return False
+
+
+def _within(statement: ast.stmt, site: Site) -> bool:
+    return statement.lineno <= site.line <= (statement.end_lineno or 0)
+
+
+def _called(node: ast.AST) -> str:
+    """The method that a call calls: "step" of `opt.step()`."""
+    return node.func.attr if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else ""
+
+
+def calls(method: str) -> Callable[[ast.AST], bool]:
+    """Whether a node is a call of this method."""
+    return lambda node: _called(node) == method
+
+
+def _is_name(node: ast.expr) -> bool:
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    return isinstance(node, ast.Name)
+
+
+def _has_long_text(statement: ast.stmt) -> bool:
+    """Whether a string in it goes over several lines: indenting would change it."""
+    return any(
+        isinstance(node, (ast.Constant, ast.JoinedStr))
+        and node.lineno != node.end_lineno
+        and not (isinstance(node, ast.Constant) and not isinstance(node.value, (str, bytes)))
+        for node in ast.walk(statement)
+    )
+
+
+def _end(node: ast.expr | ast.keyword) -> tuple[int, int]:
+    return (node.end_lineno or node.lineno, node.end_col_offset or 0)

@@ -1,0 +1,72 @@
+"""Findings that a project has accepted are known again; what is new is told."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+FIRST = """\
+import torch
+model = torch.nn.Linear(3, 1)
+opt = torch.optim.SGD(model.parameters(), lr=0.1)
+for _ in range(3):
+    model(torch.ones(2, 3)).pow(2).mean().backward()
+    opt.step()
+"""
+SECOND = """\
+other = torch.nn.Linear(3, 1)
+opt = torch.optim.SGD(other.parameters(), lr=0.1)
+for _ in range(3):
+    other(torch.ones(2, 3)).pow(2).sum().backward()
+    opt.step()
+"""
+
+
+def gradscope(folder: Path, *args: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "gradscope", *args]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True)
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    (tmp_path / "train.py").write_text(FIRST)
+    assert gradscope(tmp_path, "run", "--fail-on", "error", "train.py").returncode == 1
+    accepted = gradscope(tmp_path, "check", "--write-baseline")
+    assert (accepted.returncode, accepted.stdout[:18]) == (0, "1 finding accepted")
+    return tmp_path
+
+
+def test_accepted_findings_are_quiet_also_when_lines_move(project: Path) -> None:
+    assert gradscope(project, "check").returncode == 0
+    (project / "train.py").write_text(f"# a comment\n\n{FIRST}")
+    again = gradscope(project, "run", "--fail-on", "error", "train.py")
+    assert again.returncode == 0
+    assert "1 finding in the baseline" in again.stderr
+
+
+def test_new_findings_are_told(project: Path) -> None:
+    (project / "train.py").write_text(FIRST + SECOND)
+    assert gradscope(project, "run", "--fail-on", "error", "train.py").returncode == 1
+    told = gradscope(project, "check", "--output-format", "concise").stdout.splitlines()
+    assert len(told) == 1 and told[0].startswith("train.py:11:")
+
+
+@pytest.mark.parametrize("content", ["{}", "not json", "[]", '{"gradscope_baseline": 99, "findings": []}'])
+def test_another_file_there_is_neither_read_nor_overwritten(project: Path, content: str) -> None:
+    place = project / "gradscope-baseline.json"
+    place.write_text(content)
+    for args in (("check",), ("check", "--write-baseline")):
+        done = gradscope(project, *args)
+        assert done.returncode == 2 and len(done.stderr.splitlines()) == 1
+    assert place.read_text() == content
+
+
+def test_diff_is_a_patch_on_stdout(project: Path) -> None:
+    (project / "gradscope-baseline.json").unlink()
+    patch = gradscope(project, "check", "--diff").stdout
+    subprocess.run(["patch", "-p0"], cwd=project, input=patch, text=True, check=True, capture_output=True)
+    assert "opt.zero_grad()" in (project / "train.py").read_text()
+    assert gradscope(project, "run", "--fail-on", "note", "train.py").returncode == 0

@@ -1,0 +1,191 @@
+"""A loss that applies softmax or sigmoid itself is given what has been through one already.
+
+Why: `cross_entropy` takes scores and applies log-softmax, `binary_cross_entropy_with_logits` applies
+a sigmoid. Probabilities lie between 0 and 1: squeezed once more they are all nearly alike, the loss
+cannot come near zero and the gradients are small.
+
+Fix: give the loss the scores: leave the softmax (sigmoid) out of the model, or take the loss that
+expects probabilities (`nll_loss` of their log, `binary_cross_entropy`).
+
+Silent on: log-softmax before `cross_entropy` (the same loss), probabilities as targets, distillation
+with `kl_div`, scores that are scaled after a softmax.
+"""
+
+import math
+from collections.abc import Iterator
+
+from gradscope.model import Finding, Op
+from gradscope.rules import rule
+from gradscope.rules._common import code, numbers
+from gradscope.rules._losses import PROBABILITIES, loss_values, losses, makers, shape_of
+from gradscope.rules._paths import Key, Paths, paths
+from gradscope.store import Trace
+
+APPLIES = {
+    "cross_entropy": "softmax", "log_softmax": "softmax", "binary_cross_entropy_with_logits": "sigmoid",
+    "multilabel_soft_margin_loss": "sigmoid",
+}  # fmt: skip
+
+
+def bad() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Sequential(nn.Linear(4, 3), nn.Softmax(dim=1))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        probabilities = model(torch.randn(8, 4))  # cause: GS702
+        loss = nn.functional.cross_entropy(probabilities, torch.randint(0, 3, (8,)))  # effect: GS702
+        loss.backward()
+        opt.step()
+
+
+def bad_sigmoid() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 1)
+    criterion = nn.BCEWithLogitsLoss()
+    opt = torch.optim.Adam(model.parameters())
+    for _ in range(3):
+        opt.zero_grad()
+        out = torch.sigmoid(model(torch.randn(8, 4)))  # cause: GS702
+        loss = criterion(out.squeeze(1), torch.randint(0, 2, (8,)).float())  # effect: GS702
+        loss.backward()
+        opt.step()
+
+
+def bad_log_softmax() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 3)
+    opt = torch.optim.Adam(model.parameters())
+    for _ in range(3):
+        opt.zero_grad()
+        out = model(torch.randn(8, 4)).softmax(dim=-1)  # cause: GS702
+        logs = torch.log_softmax(out, dim=-1)  # effect: GS702
+        nn.functional.nll_loss(logs, torch.randint(0, 3, (8,))).backward()
+        opt.step()
+
+
+def good() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 3)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        scores = model(torch.randn(8, 4))
+        nn.functional.cross_entropy(scores, torch.randint(0, 3, (8,))).backward()
+        opt.step()
+        print(scores.softmax(dim=1).max().item())
+
+
+def good_log_softmax() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Sequential(nn.Linear(4, 3), nn.LogSoftmax(dim=1))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        nn.functional.nll_loss(model(torch.randn(8, 4)), torch.randint(0, 3, (8,))).backward()
+        opt.step()
+
+
+def good_distillation() -> None:
+    import torch
+    from torch import nn
+
+    teacher, student = nn.Linear(4, 3), nn.Linear(4, 3)
+    opt = torch.optim.SGD(student.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        x = torch.randn(8, 4)
+        with torch.no_grad():
+            wanted = teacher(x).softmax(dim=1)
+        scores = student(x)
+        soft = nn.functional.kl_div(scores.log_softmax(dim=1), wanted, reduction="batchmean")
+        (soft + nn.functional.cross_entropy(scores, wanted)).backward()
+        opt.step()
+
+
+def good_attention() -> None:
+    import torch
+    from torch import nn
+
+    gate, head = nn.Linear(4, 4), nn.Linear(4, 3)
+    opt = torch.optim.SGD([*gate.parameters(), *head.parameters()], lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        x = torch.randn(8, 4)
+        scores = head(x * gate(x).softmax(dim=1))
+        nn.functional.cross_entropy(scores, torch.randint(0, 3, (8,))).backward()
+        opt.step()
+
+
+def good_scaled() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 3)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        bounded = torch.sigmoid(model(torch.randn(8, 4))) * 20 - 10
+        nn.functional.cross_entropy(bounded, torch.randint(0, 3, (8,))).backward()
+        opt.step()
+
+
+@rule("GS702", name="softmax-twice", severity="warning")
+def softmax_twice(trace: Trace) -> Iterator[Finding]:
+    known = paths(trace)
+    groups: dict[tuple[tuple[str, int], str], list[tuple[Key, Op, Op]]] = {}
+    for key, op in losses(known, set(APPLIES)):
+        if op.name == "log_softmax" and not _ends_in_nll(known, op):
+            continue
+        for _, maker in makers(known, key):
+            if maker.name in PROBABILITIES:
+                groups.setdefault((maker.site.user.location(), maker.name), []).append((key, op, maker))
+    for found in groups.values():
+        yield _finding(trace, known, found)
+
+
+def _ends_in_nll(known: Paths, op: Op) -> bool:
+    readers = known.used.feeds.get((op.graph, op.outputs[0]), [])
+    return any(reader is not None and reader.name == "nll_loss" for _, reader in readers)
+
+
+def _finding(trace: Trace, known: Paths, found: list[tuple[Key, Op, Op]]) -> Finding:
+    key, op, maker = found[0]
+    applied, cause = APPLIES[op.name], maker.site.user
+    places = list(dict.fromkeys(other.site.user for _, other, _ in found))
+    given = code(trace, cause, f"the {maker.name}")
+    return Finding(
+        message=f"`{op.name}` applies a {applied}, and its input has been through `{maker.name}` already",
+        cause=cause,
+        cause_label=f"its result has been through `{maker.name}`",
+        effect=op.site.user,
+        effect_label=f"applies {applied} to it once more",
+        related=tuple((place, "and here") for place in places[1:]),
+        seen=tuple(_seen(trace, known, key, op)),
+        fix=f"take the `{maker.name}` out of {given} and give `{op.name}` the scores themselves",
+        count=len(found),
+    )
+
+
+def _seen(trace: Trace, known: Paths, key: Key, op: Op) -> Iterator[str]:
+    shape = shape_of(known, key)
+    values = loss_values(trace, known, (op.graph, op.outputs[0]))
+    finite = [value for value in values if math.isfinite(value)]
+    if op.name != "cross_entropy" or not finite or not shape:
+        return
+    classes = shape[1] if len(shape) > 1 else shape[0]
+    floor = math.log(1 + (classes - 1) / math.e)
+    yield (
+        f"the loss was {numbers(min(finite))} at best; of {classes} numbers between 0 and 1 "
+        f"it cannot be below {floor:.4g} (a mean over labels)"
+    )

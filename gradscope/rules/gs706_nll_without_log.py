@@ -1,0 +1,141 @@
+"""`nll_loss` is given something that is no log-probability.
+
+Why: `nll_loss` takes no logarithm: it returns minus the number in the place of the label. Of
+probabilities that is between -1 and 0, and its gradient does not grow where the model is wrong; of
+raw scores it has no lower bound at all.
+
+Fix: apply `log_softmax` before `nll_loss`, or use `cross_entropy` on the raw scores. `ctc_loss`
+wants log-probabilities in the same way.
+
+Silent on: `log_softmax`, the logarithm of a softmax, logarithms computed by hand.
+"""
+
+from collections.abc import Iterator
+
+from gradscope.model import Finding, Op
+from gradscope.rules import rule
+from gradscope.rules._common import numbers
+from gradscope.rules._losses import PROBABILITIES, loss_values, losses, makers
+from gradscope.rules._paths import Paths, paths
+from gradscope.store import Trace
+
+SCORES = {
+    "linear",
+    "conv1d",
+    "conv2d",
+    "conv3d",
+    "addmm",
+    "bilinear",
+    "relu",
+    "dropout",
+    "layer_norm",
+    "batch_norm",
+}
+LOSSES = {"nll_loss", "nll_loss_nd", "ctc_loss"}
+
+
+def bad() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 3)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        probabilities = torch.softmax(model(torch.randn(8, 4)), dim=1)  # cause: GS706
+        loss = nn.functional.nll_loss(probabilities, torch.randint(0, 3, (8,)))  # effect: GS706
+        loss.backward()
+        opt.step()
+
+
+def bad_scores() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 3)
+    criterion = nn.NLLLoss()
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        scores = model(torch.randn(8, 4))  # cause: GS706
+        loss = criterion(scores, torch.randint(0, 3, (8,)))  # effect: GS706
+        loss.backward()
+        opt.step()
+
+
+def good() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 3)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        logs = torch.log_softmax(model(torch.randn(8, 4)), dim=1)
+        nn.functional.nll_loss(logs, torch.randint(0, 3, (8,))).backward()
+        opt.step()
+
+
+def good_log_of_softmax() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 3)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        logs = torch.log(model(torch.randn(8, 4)).softmax(dim=1) + 1e-8)
+        nn.functional.nll_loss(logs.view(8, 3), torch.randint(0, 3, (8,))).backward()
+        opt.step()
+
+
+def good_normalised_by_hand() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 3)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        scores = model(torch.randn(8, 4))
+        logs = scores - scores.logsumexp(dim=1, keepdim=True)
+        nn.functional.nll_loss(logs, torch.randint(0, 3, (8,))).backward()
+        opt.step()
+
+
+@rule("GS706", name="nll-without-log", severity="warning")
+def nll_without_log(trace: Trace) -> Iterator[Finding]:
+    known = paths(trace)
+    groups: dict[tuple[tuple[str, int], tuple[str, int]], list[tuple[Op, Op]]] = {}
+    for key, op in losses(known, LOSSES):
+        for _, maker in makers(known, key):
+            if maker.name in PROBABILITIES | SCORES:
+                places = (maker.site.user.location(), op.site.user.location())
+                groups.setdefault(places, []).append((op, maker))
+    for found in groups.values():
+        yield _finding(trace, known, found)
+
+
+def _finding(trace: Trace, known: Paths, found: list[tuple[Op, Op]]) -> Finding:
+    op, maker = found[0]
+    kind = "probabilities" if maker.name in PROBABILITIES else "raw scores"
+    return Finding(
+        message=f"`{op.name}` wants log-probabilities and is given {kind}",
+        cause=maker.site.user,
+        cause_label=f"`{maker.name}` gives {kind}",
+        effect=op.site.user,
+        effect_label="takes no logarithm",
+        seen=tuple(_seen(trace, known, found)),
+        fix="use `log_softmax` in place of the softmax"
+        if maker.name == "softmax"
+        else "apply `log_softmax` first"
+        if op.name == "ctc_loss"
+        else "use `cross_entropy`, or apply `log_softmax` first",
+        count=len(found),
+    )
+
+
+def _seen(trace: Trace, known: Paths, found: list[tuple[Op, Op]]) -> Iterator[str]:
+    values = [v for op, _ in found for v in loss_values(trace, known, (op.graph, op.outputs[0]))]
+    if any(value < 0 for value in values):
+        yield f"the loss was {numbers(min(values))}; of log-probabilities it cannot be below 0"

@@ -23,7 +23,7 @@ class LeafRecord:
     """One leaf that requires grad (or did)."""
 
     __slots__ = (
-        "after", "changed", "first_version", "id", "module", "name", "optimizers", "passes",
+        "after", "based", "changed", "first_version", "id", "module", "name", "optimizers", "passes",
         "read_since", "reads", "ref", "registered", "root", "shape", "site", "stale_copy", "stale_site", "state",
         "steps", "updates", "used_site", "was_grad",
     )  # fmt: skip
@@ -41,6 +41,7 @@ class LeafRecord:
         self.passes = self.steps = self.updates = self.reads = 0
         self.read_since = False
         self.changed = False
+        self.based = False  # `first_version` is that of its first pass: initialisation is no change
         self.was_grad = bool(t.requires_grad)
         self.first_version = t._version if not t.is_inference() else 0
         self.shape = (sizes(t), str(t.dtype).removeprefix("torch."), str(t.device))
@@ -98,6 +99,7 @@ class Ledger:
             t = record.ref()
             if t is None:
                 continue
+            self._compare(record, t)
             grad = t.grad
             if grad is None:
                 record.state = "none"
@@ -111,6 +113,19 @@ class Ledger:
                 self._keep(record, grad)
             found.append((record, t, (id(grad), grad._version)))
         return found
+
+    @staticmethod
+    def _compare(record: LeafRecord, t: Any) -> None:
+        if record.changed:
+            return
+        try:
+            version = t._version
+        except RuntimeError:  # an inference tensor keeps none
+            return
+        if record.based:
+            record.changed = version != record.first_version
+        else:
+            record.based, record.first_version = True, version
 
     def _is_zero(self, record: LeafRecord, grad: Any) -> bool:
         """Whether it was zeroed by hand: measured, since there are many ways to do it."""

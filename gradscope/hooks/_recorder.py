@@ -7,6 +7,7 @@ must not reach the program: hooks call it in a try block.
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable
 from time import perf_counter
@@ -27,6 +28,7 @@ from gradscope.hooks._torch import is_leaf as leafness
 from gradscope.hooks._values import Live, LiveTable, Metas, find_tensors, is_tensor_type
 from gradscope.store import TraceWriter
 
+INITIALISERS = os.path.join("torch", "nn", "init.py")
 MAX_OPS = 50_000  # a segment longer than this is stored in parts
 
 CONVERSIONS = {
@@ -277,7 +279,7 @@ class Recorder:
 
     def ledger_update(self, record: LeafRecord, how: str, site: int) -> None:
         """The user's own code wrote to a leaf."""
-        if not self.passes:
+        if not self.passes or (not record.passes and self.sites.places[site][0].endswith(INITIALISERS)):
             return  # initialisation
         record.updates += 1
         self.emit("update", site, {"parameter": record.id, "how": how, "used": record.read_since})

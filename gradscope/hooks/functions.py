@@ -300,7 +300,7 @@ class Functions(Hook):
                     {
                         "value": entry.index,
                         "parameter": entry.leaf.id if entry.leaf and entry.leaf.registered else None,
-                        "to": bool(t.requires_grad),
+                        "leaf": entry.leaf.id if entry.leaf else None, "to": bool(t.requires_grad),
                     },
                 )  # fmt: skip
         except Exception as error:

@@ -130,7 +130,12 @@ def _events_of(trace: Trace, segment: tuple[int | None, int | None]) -> list[Eve
 
 
 def _written(graph: Graph, start: int) -> set[int]:
-    roots = {memory_root(graph, value) for op in graph.ops[start:] for value in op.writes}
+    roots = {
+        memory_root(graph, value)
+        for op in graph.ops[start:]
+        if not op.site.path.endswith("nn/init.py")  # of a layer that was added late
+        for value in op.writes
+    }
     return {p for root in roots if (p := graph.values[root].parameter) is not None}
 
 

@@ -158,7 +158,7 @@ def _made(trace: Trace, parameter: Parameter) -> Site | None:
     attribute = parameter.name.rpartition(".")[2]
     while module is not None:
         for path, text in trace.sources.items():
-            found = _assignments(text).get((module.cls, attribute))
+            found = assignments(text).get((module.cls, attribute))
             if found is not None:
                 line, column, end_line, end_column = found
                 return Site(-1, path, line, column, end_line, end_column, "__init__", "user")
@@ -168,7 +168,7 @@ def _made(trace: Trace, parameter: Parameter) -> Site | None:
 
 
 @lru_cache(maxsize=32)
-def _assignments(text: str) -> dict[tuple[str, str], tuple[int, int, int, int]]:
+def assignments(text: str) -> dict[tuple[str, str], tuple[int, int, int, int]]:
     """(class, attribute) → span of the first `self.attribute = …` in a file's text."""
     found: dict[tuple[str, str], tuple[int, int, int, int]] = {}
     try:

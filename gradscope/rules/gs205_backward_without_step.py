@@ -1,0 +1,222 @@
+"""Gradients are computed again and again, and no step of their optimizer ever uses them.
+
+Why: `backward()` only fills `.grad`. The parameters change in `optimizer.step()`, and this
+run never called it, so nothing was learned.
+
+Fix: call `optimizer.step()` after `backward()`, with the parentheses: `optimizer.step` alone
+does nothing.
+
+Silent on: gradients that the program reads (saliency, attribution, logging), a run that ends
+before an accumulation is full, a step that is there and waits for its turn.
+"""
+
+from collections.abc import Iterator
+
+from gradscope.model import Event, Finding, Optimizer, Parameter, Site
+from gradscope.rules import rule
+from gradscope.rules._common import code, parameter_subjects, plural
+from gradscope.rules._training import (
+    called_in_source,
+    idle,
+    method,
+    norm,
+    optimizer_name,
+    parameters_of,
+    settled,
+    where,
+)
+from gradscope.store import Trace
+
+
+def bad() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)  # cause: GS205
+    for _ in range(3):
+        opt.zero_grad()
+        loss = model(torch.randn(8, 3)).pow(2).mean()
+        loss.backward()  # effect: GS205
+
+
+def bad_parentheses_forgotten() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Sequential(nn.Linear(3, 3), nn.ReLU(), nn.Linear(3, 1))
+    opt = torch.optim.Adam(model.parameters())  # cause: GS205
+    for _ in range(3):
+        loss = model(torch.randn(8, 3)).pow(2).mean()
+        loss.backward()  # effect: GS205
+        opt.step
+        opt.zero_grad()
+
+
+def bad_one_of_two() -> None:
+    import torch
+    from torch import nn
+
+    generator, critic = nn.Linear(2, 2), nn.Linear(2, 1)
+    opt_g = torch.optim.Adam(generator.parameters())
+    opt_c = torch.optim.Adam(critic.parameters())  # cause: GS205
+    for _ in range(3):
+        fake = generator(torch.randn(4, 2))
+        opt_c.zero_grad()
+        (critic(fake.detach()).mean() - critic(torch.randn(4, 2)).mean()).backward()  # effect: GS205
+        opt_g.zero_grad()
+        critic(fake).mean().neg().backward()
+        opt_g.step()
+
+
+def good_gradients_logged() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    sizes = []
+    for _ in range(3):
+        opt.zero_grad()
+        model(torch.randn(8, 3)).pow(2).mean().backward()
+        sizes.append(sum(float(p.grad.norm()) for p in model.parameters() if p.grad is not None))
+
+
+def good_saliency() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(2):
+        opt.zero_grad()
+        model(torch.randn(8, 3)).pow(2).mean().backward()
+        opt.step()
+    frozen = nn.Linear(3, 1)
+    for _ in range(3):
+        x = torch.randn(1, 3, requires_grad=True)
+        frozen(x).sum().backward()
+        assert x.grad is not None
+        frozen.zero_grad()
+
+
+def good_accumulation_not_full() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for i in range(4):
+        (model(torch.randn(8, 3)).pow(2).mean() / 8).backward()
+        if i % 8 == 7:
+            opt.step()
+            opt.zero_grad()
+
+
+def good_second_stage() -> None:
+    import torch
+    from torch import nn
+
+    trunk, head = nn.Linear(3, 3), nn.Linear(3, 1)
+    opt_head = torch.optim.SGD(head.parameters(), lr=0.1)
+    opt_trunk = torch.optim.SGD(trunk.parameters(), lr=0.1)
+    for epoch in range(4):
+        opt_head.zero_grad()
+        opt_trunk.zero_grad()
+        head(trunk(torch.randn(8, 3))).pow(2).mean().backward()
+        opt_head.step()
+        if epoch > 10:
+            opt_trunk.step()
+
+
+def good_stepped_inside() -> None:
+    import torch
+    from torch import nn
+
+    class Ascent(torch.optim.SGD):
+        def climb(self) -> None:
+            for group in self.param_groups:
+                for p in group["params"]:
+                    p.data.add_(p.grad, alpha=group["lr"])
+
+    model = nn.Linear(3, 1)
+    opt = Ascent(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        model(torch.randn(8, 3)).pow(2).mean().backward()
+        opt.climb()
+
+
+@rule("GS205", name="backward-without-step", severity="warning", over=("GS201", "GS206", "GS605"))
+def backward_without_step(trace: Trace) -> Iterator[Finding]:
+    if not settled(trace):
+        return
+    any_step = bool(trace.of("step"))
+    for number, optimizer in trace.optimizers.items():
+        held = parameters_of(trace, optimizer.parameters)
+        trained = [p for p in held if p.passes]
+        if optimizer.steps or not trained or not all(idle(p) for p in held):
+            continue
+        if max(p.passes for p in trained) >= 2 and _forgotten(trace, number, optimizer, trained, any_step):
+            yield _finding(trace, number, optimizer, trained)
+
+
+def _forgotten(
+    trace: Trace, number: int, optimizer: Optimizer, trained: list[Parameter], any_step: bool
+) -> bool:
+    """Whether no step is to come: the text has none, or what was computed is thrown away unused."""
+    written = called_in_source(trace, optimizer.site, "step")
+    ids = {p.id for p in trained}
+    if written is False:
+        return (
+            any(ids & set(e.data.get("accumulated") or ()) for e in _own_passes(trace, ids)) or not any_step
+        )
+    drops = [e for e in trace.of("zero_grad") if ids & set(e.data.get("dropped") or ())]
+    thrown = sum(e.count for e in drops) >= 2 and not any(e.data.get("read") for e in drops)
+    if not any_step:
+        return thrown
+    return thrown and written is None and bool(_own_passes(trace, ids))
+
+
+def _own_passes(trace: Trace, ids: set[int]) -> list[Event]:
+    """Passes that fill nothing but these: they can have been made for them only."""
+    return [
+        e
+        for e in trace.of("backward")
+        if e.data.get("accumulated") and set(e.data["accumulated"]) <= ids and not e.data.get("leaves")
+    ]
+
+
+def _finding(trace: Trace, number: int, optimizer: Optimizer, trained: list[Parameter]) -> Finding:
+    ids = {p.id for p in trained}
+    passes = max(p.passes for p in trained)
+    effect = _pass(trace, ids)
+    last = norm(trace, trained[0].id)
+    step = method(trace, number, "step")
+    after = (
+        f"after {code(trace, effect, '`backward()`')} ({where(effect)})" if effect else "after `backward()`"
+    )
+    seen = [
+        f"{plural(passes, 'backward pass').replace('passs', 'passes')}, no step; the parameters never changed"
+    ]
+    if last:
+        seen.append(f"norm of the last gradient of `{trained[0].name}`: {last:.4g}")
+    return Finding(
+        message=f"gradients for {optimizer_name(trace, number)} are computed {passes} times and never used:"
+        " it never steps",
+        cause=optimizer.site.user if optimizer.site else None,
+        cause_label="no step of this optimizer in the whole run",
+        effect=effect,
+        effect_label="computes gradients that nothing uses",
+        seen=tuple(seen),
+        fix=f"call {step} {after}",
+        count=passes,
+        subjects=parameter_subjects(ids) | {("optimizer", number)},
+    )
+
+
+def _pass(trace: Trace, ids: set[int]) -> Site | None:
+    own = _own_passes(trace, ids) or [
+        e for e in trace.of("backward") if ids & set(e.data.get("accumulated") or ())
+    ]
+    return own[0].site.user if own else None

@@ -1,0 +1,214 @@
+"""The optimizer holds parameters of a model that does not train, and misses those that do.
+
+Why: an optimizer keeps the parameter objects that it was given. Where the model (or a layer
+of it) is replaced afterwards, by a new head, a copy, a loaded or a re-parametrised module, it
+goes on stepping the old ones and the new ones never change.
+
+Fix: make the optimizer after the model is complete, or give it the new parameters with
+`optimizer.add_param_group`.
+
+Silent on: parameters that simply were not used in this run, target networks, models whose
+gradients are only wanted for an input.
+"""
+
+from collections.abc import Iterator
+
+from gradscope.model import Finding, Optimizer, Parameter
+from gradscope.rules import rule
+from gradscope.rules._common import parameter_names, parameter_subjects, plural
+from gradscope.rules._training import (
+    backward_text,
+    idle,
+    nearest_backward,
+    optimizer_name,
+    parameters_of,
+    where,
+)
+from gradscope.rules.gs206_parameter_not_in_optimizer import left_out
+from gradscope.store import Trace
+
+
+def bad() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 10))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)  # cause: GS207
+    model[1] = nn.Linear(3, 2)
+    for _ in range(3):
+        opt.zero_grad()
+        model(torch.randn(8, 3)).pow(2).mean().backward()  # effect: GS207
+        opt.step()
+
+
+def bad_copy_trains() -> None:
+    import copy
+
+    import torch
+    from torch import nn
+
+    model = nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 1))
+    opt = torch.optim.Adam(model.parameters())  # cause: GS207
+    model = copy.deepcopy(model)
+    for _ in range(3):
+        opt.zero_grad()
+        model(torch.randn(8, 3)).pow(2).mean().backward()  # effect: GS207
+        opt.step()
+
+
+def bad_replaced_while_training() -> None:
+    import torch
+    from torch import nn
+
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.trunk, self.head = nn.Linear(3, 3), nn.Linear(3, 4)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            y: torch.Tensor = self.head(torch.relu(self.trunk(x)))
+            return y
+
+    model = Net()
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)  # cause: GS207
+    for step in range(6):
+        if step == 3:
+            model.head = nn.Linear(3, 2)
+        opt.zero_grad()
+        model(torch.randn(8, 3)).pow(2).mean().backward()  # effect: GS207
+        opt.step()
+
+
+def good_rebuilt_in_time() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 10))
+    model[1] = nn.Linear(3, 2)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        model(torch.randn(8, 3)).pow(2).mean().backward()
+        opt.step()
+
+
+def good_group_added() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Sequential(nn.Linear(3, 3))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    model.append(nn.Linear(3, 2))
+    opt.add_param_group({"params": model[1].parameters()})
+    for _ in range(3):
+        opt.zero_grad()
+        model(torch.randn(8, 3)).pow(2).mean().backward()
+        opt.step()
+
+
+def good_target_network() -> None:
+    import copy
+
+    import torch
+    from torch import nn
+
+    online = nn.Linear(3, 3)
+    target = copy.deepcopy(online)
+    opt = torch.optim.SGD([*online.parameters(), *target.parameters()], lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        x = torch.randn(8, 3)
+        with torch.no_grad():
+            aim = target(x)
+        (online(x) - aim - 1).pow(2).mean().backward()
+        opt.step()
+        with torch.no_grad():
+            for p, q in zip(online.parameters(), target.parameters(), strict=True):
+                q.lerp_(p, 0.01)
+
+
+def good_other_head_later() -> None:
+    import torch
+    from torch import nn
+
+    trunk, first, second = nn.Linear(3, 3), nn.Linear(3, 1), nn.Linear(3, 1)
+    opt = torch.optim.SGD([*trunk.parameters(), *first.parameters(), *second.parameters()], lr=0.1)
+    for head in (first, first, second, second):
+        opt.zero_grad()
+        head(trunk(torch.randn(8, 3))).pow(2).mean().backward()
+        opt.step()
+
+
+@rule("GS207", name="optimizer-holds-orphans", severity="error", over=("GS204", "GS206", "GS302", "GS605"))
+def optimizer_holds_orphans(trace: Trace) -> Iterator[Finding]:
+    for number, optimizer in trace.optimizers.items():
+        if not optimizer.steps:
+            continue
+        held = parameters_of(trace, optimizer.parameters)
+        if held and not any(p.passes for p in held):
+            left = _trained_elsewhere(trace, held)
+            if left:
+                yield _finding(trace, number, optimizer, held, left)
+                continue
+        for parameters, stepped, left in left_out(trace):
+            orphans = _replaced(trace, held, parameters, left)
+            if orphans and any(number in p.optimizers for p in stepped):
+                yield _finding(trace, number, optimizer, orphans, left)
+
+
+def _trained_elsewhere(trace: Trace, held: list[Parameter]) -> list[Parameter]:
+    """The parameters of a model that gets gradients in every pass and is in nobody's hands."""
+    if not any(p.requires_grad for p in held):
+        return []
+    roots: dict[int, list[Parameter]] = {}
+    for p in trace.parameters:
+        if p.registered and p.module in trace.modules and p.requires_grad:
+            roots.setdefault(trace.modules[p.module].root, []).append(p)
+    shapes = sorted(p.shape for p in held)
+    found: list[Parameter] = []
+    for parameters in roots.values():
+        if all(idle(p) and not p.optimizers and p.passes >= 2 for p in parameters):
+            if sorted(p.shape for p in parameters) == shapes:
+                return parameters
+            found = found or parameters
+    return found
+
+
+def _replaced(
+    trace: Trace, held: list[Parameter], parameters: list[Parameter], left: list[Parameter]
+) -> list[Parameter]:
+    """What the optimizer still holds of what the model no longer has: it was never part of the
+    model that runs, or goes by the name of a parameter that took its place."""
+    names = {p.name for p in left}
+    root = {p.module for p in parameters}
+    found = []
+    for p in held:
+        gone = not p.registered and not p.passes and not p.reads and p.requires_grad
+        if gone or (p.module in root and p.name in names and p.id not in {q.id for q in left}):
+            found.append(p)
+    return found
+
+
+def _finding(
+    trace: Trace, number: int, optimizer: Optimizer, orphans: list[Parameter], left: list[Parameter]
+) -> Finding:
+    ids = {p.id for p in left}
+    effect = nearest_backward(trace, ids)
+    names, passes = parameter_names(trace, [p.id for p in left]), max(p.passes for p in left)
+    holder = optimizer_name(trace, number)
+    return Finding(
+        message=f"{names} get gradients, but {holder} holds {plural(len(orphans), 'parameter')}"
+        " of what they replaced",
+        cause=optimizer.site.user if optimizer.site else None,
+        cause_label="was given parameters that the model no longer has",
+        effect=effect.site.user if effect else None,
+        effect_label="fills gradients that no optimizer knows",
+        seen=(
+            f"{plural(len(left), 'parameter')} got a gradient {passes} times and never changed;"
+            f" {plural(len(orphans), 'parameter')} in {holder} got none from them",
+        ),
+        fix=f"make {holder} ({where(optimizer.site)}) after the model is complete, before"
+        f" {backward_text(trace, effect)}; or `add_param_group` the new parameters",
+        count=passes,
+        subjects=parameter_subjects([*ids, *(p.id for p in orphans)]) | {("optimizer", number)},
+    )

@@ -1,0 +1,147 @@
+"""An optimizer holds parameters that never require a gradient.
+
+Why: a frozen parameter gets no gradient, so the optimizer skips it. Where a group with
+settings of its own is frozen as a whole, somebody meant it to train.
+
+Fix: unfreeze the group (`requires_grad_(True)`), or leave it out of the optimizer.
+
+A note; a warning only where a whole group among others never trains and nothing in the
+program's text unfreezes anything. Silent on: parameters that are unfrozen later in the run.
+"""
+
+from collections.abc import Iterator
+
+from gradscope.model import Finding, Optimizer, Parameter, Site
+from gradscope.rules import rule
+from gradscope.rules._common import code, parameter_names, parameter_subjects, plural
+from gradscope.rules._training import mentions, optimizer_name, parameters_of, where
+from gradscope.store import Trace
+
+UNFREEZES = (
+    "requires_grad = True",
+    "requires_grad_(True)",
+    "requires_grad_()",
+    "requires_grad=True",
+    "unfreeze",
+)
+
+
+def bad() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 1))
+    model[0].requires_grad_(False)  # effect: GS208
+    opt = torch.optim.SGD(  # cause: GS208
+        [
+            {"params": model[0].parameters(), "lr": 0.01},
+            {"params": model[1].parameters(), "lr": 0.1},
+        ]
+    )
+    for _ in range(3):
+        opt.zero_grad()
+        model(torch.randn(8, 3)).pow(2).mean().backward()
+        opt.step()
+
+
+def good_unfrozen_later() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 1))
+    model[0].requires_grad_(False)
+    opt = torch.optim.SGD(
+        [
+            {"params": model[0].parameters(), "lr": 0.01},
+            {"params": model[1].parameters(), "lr": 0.1},
+        ]
+    )
+    for epoch in range(4):
+        if epoch == 2:
+            model[0].requires_grad_(epoch > 0)
+        opt.zero_grad()
+        model(torch.randn(8, 3)).pow(2).mean().backward()
+        opt.step()
+
+
+def good_only_what_trains() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 1))
+    model[0].requires_grad_(False)
+    opt = torch.optim.SGD((p for p in model.parameters() if p.requires_grad), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        model(torch.randn(8, 3)).pow(2).mean().backward()
+        opt.step()
+
+
+def good_alternating() -> None:
+    import torch
+    from torch import nn
+
+    generator, critic = nn.Linear(2, 2), nn.Linear(2, 1)
+    opt_g = torch.optim.SGD(generator.parameters(), lr=0.1)
+    opt_c = torch.optim.SGD(critic.parameters(), lr=0.1)
+    for _ in range(3):
+        critic.requires_grad_(True)
+        opt_c.zero_grad()
+        critic(generator(torch.randn(4, 2)).detach()).mean().backward()
+        opt_c.step()
+        critic.requires_grad_(False)
+        opt_g.zero_grad()
+        critic(generator(torch.randn(4, 2))).mean().neg().backward()
+        opt_g.step()
+
+
+@rule("GS208", name="frozen-in-optimizer", severity="warning")
+def frozen_in_optimizer(trace: Trace) -> Iterator[Finding]:
+    for number, optimizer in trace.optimizers.items():
+        if optimizer.steps < 2:
+            continue
+        groups = [parameters_of(trace, group["parameters"]) for group in optimizer.groups]
+        frozen = [[p for p in group if _frozen(p)] for group in groups]
+        if all(len(some) == len(group) for some, group in zip(frozen, groups, strict=True)):
+            continue  # it trains nothing at all: GS204's matter
+        for place, (some, group) in enumerate(zip(frozen, groups, strict=True)):
+            if some:
+                whole = len(some) == len(group) and len(groups) > 1
+                yield _finding(trace, number, optimizer, place, some, whole)
+
+
+def _frozen(p: Parameter) -> bool:
+    return not (p.requires_grad or p.steps or p.passes)
+
+
+def _finding(
+    trace: Trace, number: int, optimizer: Optimizer, place: int, frozen: list[Parameter], whole: bool
+) -> Finding:
+    names, holder = parameter_names(trace, [p.id for p in frozen]), optimizer_name(trace, number)
+    froze = _froze(trace, {p.id for p in frozen})
+    group = f"group {place} of {holder}" if len(optimizer.groups) > 1 else holder
+    return Finding(
+        message=f"{names}: frozen all the time, though {group} is to train "
+        + ("them" if len(frozen) > 1 else "it"),
+        cause=optimizer.site.user if optimizer.site else None,
+        cause_label=f"holds {plural(len(frozen), 'parameter')} that never require a gradient",
+        effect=froze,
+        effect_label="frozen here",
+        seen=(f"no gradient and no change in {plural(optimizer.steps, 'step')} of {holder}",),
+        fix=(
+            f"take {code(trace, froze)} ({where(froze)}) out"
+            if froze
+            else "call `requires_grad_(True)` on them"
+        )
+        + f", or leave them out of {holder}",
+        severity="" if whole and not mentions(trace, *UNFREEZES) else "note",
+        count=1,
+        subjects=parameter_subjects(p.id for p in frozen) | {("optimizer", number)},
+    )
+
+
+def _froze(trace: Trace, ids: set[int]) -> Site | None:
+    for event in trace.of("requires_grad"):
+        if event.data.get("to") is False and event.data.get("leaf") in ids:
+            return event.site.user
+    return None

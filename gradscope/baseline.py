@@ -24,7 +24,7 @@ _KEY = "gradscope_baseline"
 def fingerprint(finding: Finding, lines: Sequence[str]) -> str:
     """Stays the same when lines move: code, file, function and the line's text without its
     blanks. `lines` are those of the file of the finding's first location."""
-    parts = [finding.code]
+    parts = [finding.code or finding.name]
     if finding.locations:
         place = finding.locations[0]
         parts += [place.path, place.function, "".join(_line(finding, lines).split())]

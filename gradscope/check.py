@@ -11,6 +11,7 @@ from pathlib import Path
 
 from gradscope.baseline import Baseline
 from gradscope.config import Config
+from gradscope.crashes import explain_crash
 from gradscope.model import SEVERITIES, Finding, GradscopeError, Location, Site
 from gradscope.rules import Rule, all_rules
 from gradscope.store import Trace
@@ -60,6 +61,7 @@ def examine(trace: Trace, config: Config | None = None) -> Report:
     found, faults = _run(rules, trace, cwd)
     faults = [*trace.meta.get("faults", ()), *faults]
     found = _fold_consequences(_fold_equal(found))
+    found += _explained(trace, found, cwd, faults)
     suppressions = Suppressions(trace.sources)
     kept = [
         finding
@@ -192,6 +194,20 @@ def _complete(finding: Finding, rule: Rule, cwd: str) -> Finding:
         fix=finding.fix or rule.fix,
         locations=finding.locations or tuple(_locations(finding, cwd)),
     )
+
+
+def _explained(trace: Trace, found: list[Finding], cwd: str, faults: list[str]) -> list[Finding]:
+    """An explanation of torch's own error. It has no code: nobody needs to silence it."""
+    try:
+        return [
+            replace(finding, severity="error", locations=tuple(_locations(finding, cwd)))
+            for finding in explain_crash(trace, found)
+        ]
+    except GradscopeError:
+        raise
+    except Exception as error:
+        faults.append(f"explaining the error failed: {type(error).__name__}: {error}")
+        return []
 
 
 def _locations(finding: Finding, cwd: str) -> Iterable[Location]:

@@ -14,6 +14,7 @@ from typing import Any
 import torch
 
 from gradscope.hooks import Hook, all_hooks
+from gradscope.hooks._crash import note_crash
 from gradscope.hooks._recorder import Recorder
 from gradscope.hooks._torch import aside
 from gradscope.model import GradscopeError
@@ -104,6 +105,8 @@ class Session:
         if not self.running:
             return
         self.running = False
+        if exception is not None:
+            note_crash(self.recorder, exception)
         for tell in self.recorder.before_end:
             try:
                 with aside():

@@ -8,7 +8,7 @@ import site as python_site
 import sys
 import sysconfig
 from pathlib import Path
-from types import CodeType, FrameType
+from types import CodeType, FrameType, TracebackType
 
 import torch
 
@@ -104,6 +104,16 @@ class SiteTree:
         child = node.children.get((id(code), -1))
         return (child if child is not None else self._add(node, code, -1)).id
 
+    def of_traceback(self, traceback: TracebackType) -> int:
+        """The id of the stack that an exception went up through, down to where it was raised."""
+        node = self.nodes[self.current(traceback.tb_frame.f_back)]
+        entry: TracebackType | None = traceback
+        while entry is not None:
+            code, lasti = entry.tb_frame.f_code, entry.tb_lasti
+            node = node.children.get((id(code), lasti)) or self._add(node, code, lasti)
+            entry = entry.tb_next
+        return node.id
+
     def _add(self, parent: SiteNode, code: CodeType, lasti: int) -> SiteNode:
         self._codes[id(code)] = code
         file, kind = self._file(code.co_filename)
@@ -122,12 +132,12 @@ class SiteTree:
         self.users.append(node.id if kind == "user" else self.users[parent.id])
         self.places.append((code.co_filename, line, name))
         parent.children[id(code), lasti] = node
-        start, end = self._columns(code.co_filename, line, end_line or line, column, end_column)
+        start, end = self.columns(code.co_filename, line, end_line or line, column, end_column)
         self.writer.add("site", node.id, parent.id or None, file, line, start, end_line or line, end, name)
         return node
 
     @staticmethod
-    def _columns(path: str, line: int, end_line: int, start: int | None, end: int | None) -> tuple[int, int]:
+    def columns(path: str, line: int, end_line: int, start: int | None, end: int | None) -> tuple[int, int]:
         """Byte offsets → characters, from 1, end exclusive; the whole line where unknown."""
         first = linecache.getline(path, line)
         last = linecache.getline(path, end_line)

@@ -24,7 +24,7 @@ def _command(finding: Finding) -> str:
         properties |= {"file": place.path, "line": place.line, "endLine": max(place.line, place.end_line)}
         if place.end_line == place.line:  # columns are refused across lines
             properties |= {"col": place.column, "endColumn": place.end_column}
-    properties["title"] = f"{finding.code} {finding.name}"
+    properties["title"] = f"{finding.code} {finding.name}".strip()
     given = ",".join(f"{key}={_property(str(value))}" for key, value in properties.items())
     return f"::{_COMMANDS[finding.severity]} {given}::{_data(_text(finding))}"
 

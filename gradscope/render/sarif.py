@@ -61,7 +61,7 @@ def _result(report: Report, finding: Finding, index: dict[str, int], seen: dict[
     key = fingerprint(finding, report.lines_of(finding))
     seen[key] = seen.get(key, 0) + 1
     result: dict[str, Any] = {
-        "ruleId": finding.code,
+        "ruleId": finding.code or finding.name,
         "level": finding.severity,
         "message": {"text": _message(finding)},
         "occurrenceCount": finding.count,

@@ -60,11 +60,11 @@ def _finding_rows(report: Report, finding: Finding, width: int, told: set[tuple[
         if (finding.code, text) not in told:  # the fifth finding of a code need not say it again
             told.add((finding.code, text))
             yield from field_rows(label, [text] if text else [], width)
-    yield from field_rows("more", [f"gradscope explain {finding.code}"], width)
+    yield from field_rows("more", [f"gradscope explain {finding.code}"] if finding.code else [], width)
 
 
 def _heading_rows(finding: Finding, width: int) -> Iterator[Text]:
-    lead = f"{finding.severity}[{finding.code}]: "
+    lead = _lead(finding)
     times = f"  ×{finding.count}" if finding.count > 1 else ""
     lines = balanced(one_line(finding.message), max(width - len(lead) - len(times), 30)) or [""]
     for number, line in enumerate(lines):
@@ -74,6 +74,10 @@ def _heading_rows(finding: Finding, width: int) -> Iterator[Text]:
         if number == len(lines) - 1:
             row.append(times, "bold magenta")
         yield row
+
+
+def _lead(finding: Finding) -> str:
+    return f"{finding.severity}[{finding.code}]: " if finding.code else f"{finding.severity}: "
 
 
 def frame_rows(report: Report, finding: Finding, width: int) -> Iterator[Text]:
@@ -114,7 +118,7 @@ def field_rows(label: str, texts: Sequence[str], width: int) -> Iterator[Text]:
 
 def _brief_rows(findings: list[Finding]) -> Iterator[Text]:
     for finding in findings[:_LINES]:
-        row = Text.assemble((f"{finding.severity}[{finding.code}]: ", STYLES[finding.severity]))
+        row = Text.assemble((_lead(finding), STYLES[finding.severity]))
         if finding.locations:
             row.append(f"{one_line(finding.locations[0].path)}:{finding.locations[0].line}: ")
         row.append(one_line(finding.message))
@@ -175,7 +179,8 @@ def _cost(report: Report) -> str:
 
 
 def _next(report: Report) -> list[str]:
-    commands = [f"gradscope explain {report.findings[0].code}"] if report.findings else []
+    codes = [finding.code for finding in report.findings if finding.code]
+    commands = [f"gradscope explain {codes[0]}"] if codes else []
     commands.append("gradscope graph")
     parameters = [p for p in report.trace.parameters if p.name]
     without = [p for p in parameters if p.requires_grad and p.grad == "none"]

@@ -1,0 +1,262 @@
+"""Explanations of torch's own errors that have no rule: one file per family, found by being here.
+
+An explanation is asked for only where the exception ended the run: what the program
+catches and handles is no mistake. Rules tell of the errors that the catalogue has a code for,
+and come first: `explain_crash` is silent where one of them points at the failing line.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import pkgutil
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache, cached_property
+from typing import Any
+
+from gradscope.model import Event, Finding, Op, Site
+from gradscope.names import names_of
+from gradscope.rules._common import MAX_CODE
+from gradscope.store import Trace
+
+Tensor = dict[str, Any]  # a tensor of the failing expression, see `crash` in docs/events.md
+
+
+@dataclass(frozen=True)
+class Crash:
+    """The exception that ended a run, with the match of the pattern that fits its text."""
+
+    trace: Trace
+    event: Event
+    match: re.Match[str]
+    explanation: Explanation
+
+    @property
+    def text(self) -> str:
+        return str(self.event.data.get("text", ""))
+
+    @property
+    def site(self) -> Site:
+        return self.event.site.user
+
+    @cached_property
+    def receiver(self) -> str:
+        """What the failing method or attribute is taken of, as the user wrote it; else ""."""
+        return names_of(self.trace).receiver(self.site) or ""
+
+    @cached_property
+    def tensors(self) -> list[Tensor]:
+        """The tensors that the failing expression names, for which the explanation holds."""
+        found: list[Tensor] = self.event.data.get("tensors") or []
+        return [t for t in found if self.explanation.fits(t)]
+
+    @cached_property
+    def subject(self) -> Tensor | None:
+        """The tensor that the error is about, where that is certain."""
+        by_name = {t["name"]: t for t in self.tensors}
+        if self.explanation.about is not None:
+            return by_name.get(self.explanation.about(self))
+        if self.receiver in by_name:
+            return by_name[self.receiver]
+        if self.explanation.of_receiver and self.receiver:
+            return None
+        certain = len(self.tensors) == 1 or (self.explanation.any_of and self.tensors)
+        return self.tensors[0] if certain else None
+
+    @property
+    def it(self) -> str:
+        """How a sentence names the subject."""
+        if self.subject is not None:
+            return quoted(self.subject["name"])
+        if self.explanation.about is not None and (text := self.explanation.about(self)):
+            return quoted(text)
+        named = self.explanation.of_receiver and self.receiver
+        return quoted(self.receiver) if named else "the tensor"
+
+    def element(self, position: int, index: int) -> str:
+        """The user's text of one tensor in the list (or the tensor) that a call got at `position`."""
+        call = self.trace.source_file(self.site.path).at(self.site)
+        if not isinstance(call, ast.Call) or len(call.args) <= position:
+            return ""
+        argument = call.args[position]
+        elements = argument.elts if isinstance(argument, (ast.List, ast.Tuple)) else [argument]
+        return ast.unparse(elements[index]) if index < len(elements) else ""
+
+    def made(self, t: Tensor | None) -> Site | None:
+        """The user's line that made a tensor."""
+        site = self.trace.site(t.get("site")) if t is not None else None
+        return site.user if site is not None else None
+
+    def last_op(self, name: str) -> Op | None:
+        """The last recorded call of this name."""
+        found = None
+        for graph in self.trace.graphs:
+            found = next((op for op in reversed(graph.ops) if op.name == name), found)
+        return found
+
+    def definition(self, cls: str, method: str) -> Site | None:
+        """Where the user's class defines a method."""
+        for path in self.trace.sources:
+            tree = self.trace.source_file(path).tree
+            for node in ast.walk(tree) if tree is not None else ():
+                if isinstance(node, ast.ClassDef) and node.name == cls:
+                    for part in node.body:
+                        if isinstance(part, ast.FunctionDef) and part.name == method:
+                            start, end = part.col_offset + 1, part.col_offset + len(f"def {method}") + 1
+                            return Site(-1, path, part.lineno, start, part.lineno, end, method, "user")
+        return None
+
+
+Place = tuple[Site, str]  # with its label
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """What is said of the errors whose text `pattern` fits. In `message`, `why` and `fix`,
+    `{it}` is the tensor that it is about and `{0}`, `{1}`, … are the groups of the match.
+    `fits` tells which tensors it can be about; `of_receiver`: only what a method or an attribute
+    was taken of; `any_of`: the first that fits; `about` finds its text. `cause` finds the other
+    place that is shown, `when` says whether the error is what its text sounds like."""
+
+    name: str
+    pattern: re.Pattern[str]
+    message: str
+    why: str
+    fix: str
+    made: str  # label of the line that made the tensor
+    fits: Callable[[Tensor], bool]
+    of_receiver: bool
+    any_of: bool
+    cause: Callable[[Crash], Place | None] | None
+    about: Callable[[Crash], str] | None
+    when: Callable[[Crash], bool]
+
+    def finding(self, crash: Crash) -> Finding:
+        words = {"it": crash.it}
+        groups = [group or "" for group in crash.match.groups()]
+        place = self.cause(crash) if self.cause is not None else None
+        made = crash.made(crash.subject)
+        if place is None and self.cause is None and made is not None:
+            place = made, self.made
+        if place is not None and place[0].location() == crash.site.location():
+            place = None
+        shown = [crash.subject] if crash.subject is not None else crash.tensors[:3]
+        return Finding(
+            message=self.message.format(*groups, **words),
+            name=self.name,
+            cause=place[0] if place is not None else None,
+            cause_label=place[1] if place is not None else "",
+            effect=crash.site,
+            effect_label=f"{crash.event.data.get('type', 'the error')} is raised here",
+            seen=tuple(facts(t) for t in shown),
+            why=self.why.format(*groups, **words),
+            fix=self.fix.format(*groups, **words),
+            subjects=frozenset({("crash", crash.event.segment)}),
+        )
+
+
+_explanations: list[Explanation] = []
+
+
+def _anything(t: Tensor) -> bool:
+    return True
+
+
+def explain(
+    name: str,
+    pattern: str,
+    message: str,
+    *,
+    why: str,
+    fix: str,
+    made: str = "made here",
+    fits: Callable[[Tensor], bool] = _anything,
+    of_receiver: bool = False,
+    any_of: bool = False,
+    cause: Callable[[Crash], Place | None] | None = None,
+    about: Callable[[Crash], str] | None = None,
+    when: Callable[[Crash], bool] = lambda crash: True,
+) -> None:
+    """Adds an explanation (see `Explanation`); called by the files of this package."""
+    _explanations.append(
+        Explanation(
+            name, re.compile(pattern), message, why, fix, made, fits, of_receiver, any_of, cause, about, when
+        )
+    )
+
+
+@cache
+def all_explanations() -> list[Explanation]:
+    """Every explanation, in the order in which they are tried."""
+    for info in pkgutil.iter_modules(__path__):
+        importlib.import_module(f"{__name__}.{info.name}")
+    return _explanations
+
+
+def explain_crash(trace: Trace, found: Iterable[Finding]) -> Iterator[Finding]:
+    """What is to be said of the exception that ended the run, unless `found` says it."""
+    crashes = trace.of("crash")
+    if not crashes:
+        return
+    event = crashes[-1]
+    here = event.site.user.location()
+    for finding in found:
+        sites = [finding.cause, finding.effect, *(site for site, _ in finding.related)]
+        if finding.severity == "error" and any(s is not None and s.location() == here for s in sites):
+            return
+    text = str(event.data.get("text", ""))
+    for explanation in all_explanations():
+        match = explanation.pattern.search(text)
+        crash = Crash(trace, event, match, explanation) if match is not None else None
+        if crash is not None and explanation.when(crash):
+            yield explanation.finding(crash)
+            return
+
+
+# -- words -----------------------------------------------------------------------
+
+
+def quoted(text: str) -> str:
+    return f"`{text if len(text) <= MAX_CODE else text[: MAX_CODE - 1] + '…'}`"
+
+
+def facts(t: Tensor) -> str:
+    """What was measured of a tensor, as a sentence."""
+    shape = "×".join(str(n) for n in t["shape"])
+    parts = [f"{t['dtype']}, {f'shape {shape}' if shape else 'a scalar'}"]
+    if t["device"] != "cpu":
+        parts.append(f"on {t['device']}")
+    if t["inference"]:
+        parts.append("made in inference mode")
+    elif t["requires_grad"]:
+        parts.append("requires a gradient")
+        parts.append("a leaf" if t["is_leaf"] else f"no leaf (`{t['node'] or 'a view'}`)")
+    else:
+        parts.append("requires no gradient")
+    return f"`{t['name']}`: {', '.join(parts)}"
+
+
+def nowhere(crash: Crash) -> Place | None:
+    """For errors in which no other line has a part."""
+    return None
+
+
+# -- what an explanation can be about ----------------------------------------------
+
+
+def with_gradient(t: Tensor) -> bool:
+    return bool(t["requires_grad"])
+
+
+def without_gradient(t: Tensor) -> bool:
+    return not t["requires_grad"]
+
+
+def computed(t: Tensor) -> bool:
+    return not t["is_leaf"]
+
+
+def of_integers(t: Tensor) -> bool:
+    return not str(t["dtype"]).startswith(("float", "bfloat", "complex"))

@@ -1,0 +1,208 @@
+"""Errors of `backward()` and `autograd.grad()` themselves."""
+
+from __future__ import annotations
+
+from gradscope.crashes import Crash, Place, computed, explain, nowhere, with_gradient, without_gradient
+from gradscope.rules._common import owner, source
+
+
+def _first_line(crash: Crash) -> Place | None:
+    """Where the op whose backward failed was called, from the node's name in the text."""
+    name = crash.match[1]
+    for graph in reversed(crash.trace.graphs):
+        for node in graph.nodes:
+            if node.name == name and node.site is not None:
+                return node.site.user, f"its forward ran here (`{name}`)"
+    return None
+
+
+def _derivative(crash: Crash) -> Place | None:
+    """Where the op was called that has no (second) derivative."""
+    name = crash.match[1].split("::")[-1].split(":")[0].strip("_").removesuffix("_backward")
+    for graph in reversed(crash.trace.graphs):
+        for op in reversed(graph.ops):
+            if name in (op.name, op.name.strip("_")):
+                return op.site.user, "called here"
+    return None
+
+
+def _reads_grad(crash: Crash) -> bool:
+    return ".grad" in source(crash.trace, crash.site)
+
+
+def _holder(crash: Crash) -> str:
+    """What `.grad` is taken of in the failing expression."""
+    return owner(source(crash.trace, crash.site), "grad")
+
+
+def _asked(crash: Crash) -> str:
+    return crash.element(1, int(crash.match[1] or 0))
+
+
+explain(
+    "backward-of-non-scalar",
+    "grad can be implicitly created only for scalar outputs",
+    "{it} has more than one element: a gradient of it needs weights for each",
+    why="backward starts from one number, the loss; with several numbers torch cannot know how much each"
+    " counts",
+    fix="make one number of it first (`.sum()` or `.mean()` of {it}), or pass the weights:"
+    " `backward(gradient=…)`",
+    made="this has several elements",
+    fits=computed,
+    of_receiver=True,
+)
+explain(
+    "backward-of-complex",
+    "grad can be implicitly created only for real scalar outputs",
+    "{it} is complex: a loss has to be real",
+    why="a gradient says how to make a number smaller, and complex numbers have no order",
+    fix="take a real number of it (`.abs()`, `.real`), or pass `gradient=…`",
+    made="this is complex",
+    of_receiver=True,
+)
+explain(
+    "backward-without-inputs",
+    r"`inputs` argument to `backward\(\)` cannot be empty",
+    "`backward(inputs=…)` was given an empty list",
+    why="`inputs` names the tensors that get a gradient; often the list is a generator that was used up"
+    " before",
+    fix="pass the tensors, or leave `inputs` out to reach every leaf",
+    cause=nowhere,
+)
+explain(
+    "gradient-of-other-shape",
+    r"Mismatch in shape: grad_output\[\d+\] has a shape of torch.Size\(\[(.*?)\]\) and output\[\d+\] has a"
+    r" shape of torch.Size\(\[(.*?)\]\)",
+    "the gradient passed to backward has shape [{0}], what it belongs to has shape [{1}]",
+    why="`gradient` (`grad_outputs`) gives each element of the output its weight, so both have one shape",
+    fix="pass a gradient of shape [{1}], as in `torch.ones_like(output)`",
+)
+explain(
+    "gradient-of-other-batch",
+    "If `is_grads_batched=True`, we interpret the first dimension",
+    "the batched gradient does not have the output's shape behind its first dimension",
+    why="with `is_grads_batched=True` the first dimension counts the gradients, the others are the output's",
+    fix="stack gradients of the output's shape: `torch.stack([g1, g2])`",
+)
+explain(
+    "gradient-of-other-dtype",
+    "Mismatch in dtype: grad_output",
+    "the gradient passed to backward is complex where the output is real, or the reverse",
+    why="the gradient of a real output is real",
+    fix="pass a gradient of the output's dtype",
+)
+explain(
+    "gradients-miscounted",
+    r"got (\d+) tensors and (\d+) gradients",
+    "backward was given {0} outputs and {1} gradients",
+    why="each output needs its own gradient; `None` stands for 1 where the output is a scalar",
+    fix="pass as many gradients as outputs (`None` for scalars)",
+    cause=nowhere,
+)
+explain(
+    "input-not-in-graph",
+    r"[Tt]he differentiated Tensor(?: at index (\d+)|s) appears? to not have been used in the graph",
+    "the output was not computed from {it}, whose gradient is asked for",
+    why="the tensor is in the list, but the graph of the output does not hold it: another tensor was used, or"
+    " a copy (`.to()`, `.clone()`, a view) made after the output, or the path to it is cut",
+    fix="compute the output from this very tensor; where it is right that it has no part in it, pass"
+    " `allow_unused=True` (its gradient is then None)",
+    about=_asked,
+)
+explain(
+    "input-without-gradient",
+    "One of the differentiated Tensors does not require grad",
+    "a gradient is asked for {it}, which requires none",
+    why="only tensors that required a gradient before the output was computed are part of its graph",
+    fix="call `requires_grad_()` on it before the output is computed from it",
+    fits=without_gradient,
+    any_of=True,
+)
+explain(
+    "backward-without-graph",
+    "does not require grad and does not have a grad_fn",
+    "{it} has no graph to go back through",
+    why="nothing it was computed from requires a gradient, or the graph was cut on the way (`detach()`,"
+    " `no_grad()`, a new tensor made of numbers)",
+    fix="compute it from parameters that require a gradient, with gradients on",
+    fits=without_gradient,
+    of_receiver=True,
+)
+explain(
+    "backward-of-number",
+    r"'(float|int)' object has no attribute 'backward'",
+    "`backward()` was called on a Python {0}: the graph stayed behind when it was made a number",
+    why="`.item()`, `float()` and sums of them give numbers without a graph",
+    fix="keep the tensor for `backward()`, and take `.item()` of it only for showing",
+)
+explain(
+    "gradient-is-none",
+    r"(?:'NoneType' object has no attribute '(?:zero_|data|norm|detach\w*|clone|mul_|add_|div_|clamp_|abs|mean|sum"
+    r"|copy_|fill_|view|flatten|shape|dtype|device|item|cpu|is_sparse)'"
+    r"|unsupported operand type\(s\) for [^:]+: .*'NoneType')",
+    "the gradient of {it} is None where it is used: no backward has put one there",
+    why="`.grad` is None until a backward pass reaches the tensor, it is None again after"
+    " `zero_grad()`, and it stays None for tensors that are no leaves or are not part of the loss",
+    fix="call `backward()` before; `gradscope why NAME` says why a tensor gets none",
+    when=_reads_grad,
+    about=_holder,
+)
+explain(
+    "no-derivative",
+    r"[Tt]he derivative for '([^']+)' is not implemented|derivative for (?:aten::)?(\w+) is not implemented",
+    "an operation on the way has no derivative in torch: `{0}{1}`",
+    why="torch can compute this operation but not go back through it; for a name that ends in `_backward`"
+    " it is the second derivative that is missing (`create_graph=True`)",
+    fix="write it with operations that have one, or `detach()` its input where no gradient is needed",
+    cause=lambda crash: _derivative(crash) if crash.match[1] else None,
+)
+explain(
+    "backward-made-nan",
+    r"Function '(\w+)' returned nan values in its (\d+)",
+    "the gradient of `{0}` is NaN: anomaly mode stops at the first",
+    why="its derivative is not finite at these inputs, as sqrt and norm at 0, log of 0, 0/0; a mask"
+    " (`torch.where`) after it does not help, since 0 times infinity is NaN",
+    fix="keep its input away from that point (`clamp(min=eps)`, `+ eps` inside), or mask before it",
+    cause=_first_line,
+)
+explain(
+    "gradcheck-differs",
+    "Jacobian mismatch for output (\\d+) with respect to input (\\d+)",
+    "the gradient of output {0} for input {1} is not the one that small steps measure",
+    why="the backward is wrong, or the function is not deterministic, or its inputs are not float64, or lie at"
+    " a kink",
+    fix="compare the two Jacobians in the message; where the numerical one is right, the backward is wrong",
+)
+explain(
+    "gradcheck-without-inputs",
+    "gradcheck expects at least one input tensor to require gradient",
+    "`gradcheck` was given no input that requires a gradient",
+    why="it compares gradients, and there is none to compare",
+    fix="make the inputs with `requires_grad=True`, in float64",
+    fits=without_gradient,
+)
+explain(
+    "output-without-gradient",
+    "Output (\\d+) of the user-provided function does not require gradients",
+    "output {0} of the function does not depend on its input: strict mode refuses a gradient of zeros",
+    why="the graph from input to output is cut, or the output is a constant",
+    fix="compute the output from the argument that the function is given, without `detach()` or numbers",
+)
+explain(
+    "clip-of-non-finite",
+    "The total norm of order .* for gradients from `parameters` is non-finite",
+    "the gradients hold NaN or infinity: their norm cannot be clipped",
+    why="one non-finite element makes the norm of all non-finite",
+    fix="find what made it (GS701 names the line), or skip the step",
+)
+explain(
+    "numpy-of-graph",
+    r"Can't call numpy\(\) on Tensor that requires grad",
+    "{it} carries a graph, which numpy would lose silently",
+    why="numpy works on the same memory without autograd's knowledge, so torch asks that the cut be written"
+    " out",
+    fix="take `.detach().numpy()` of {it} where no gradient is to flow through it",
+    made="its graph comes from here",
+    fits=with_gradient,
+    any_of=True,
+)

@@ -1,0 +1,139 @@
+"""Errors of the user's own `torch.autograd.Function`."""
+
+from __future__ import annotations
+
+from gradscope.crashes import Crash, Place, explain, nowhere
+
+
+def _class(crash: Crash) -> str:
+    return crash.match[1] or ""
+
+
+def _backward(crash: Crash) -> Place | None:
+    """The `backward` of the class that torch's text names; else the call of its `apply`."""
+    name = _class(crash)
+    place = crash.definition(name, "backward") or crash.definition(name, "vjp")
+    return (place, "this backward") if place is not None else _applied(crash)
+
+
+def _applied(crash: Crash) -> Place | None:
+    op = crash.last_op(_class(crash))
+    return (op.site.user, "applied here") if op is not None else None
+
+
+def _custom(crash: Crash) -> Place | None:
+    """The last call of any Function of the user's: the text names none."""
+    found = [op for graph in crash.trace.graphs for op in graph.ops if op.extra.get("custom")]
+    if not found:
+        return None
+    place = crash.definition(found[-1].name, "backward")
+    return (place, f"backward of `{found[-1].name}`") if place else (found[-1].site.user, "applied here")
+
+
+explain(
+    "backward-returns-too-few",
+    r"function (\w+?)(?:Backward)? returned an incorrect number of gradients \(expected (\d+), got (\d+)\)",
+    "the backward of `{0}` returned {2} gradients where forward takes {1} arguments",
+    why="backward returns one gradient for each argument of forward behind `ctx`, in their order",
+    fix="return {1} values; `None` for arguments that need no gradient",
+    cause=_backward,
+)
+explain(
+    "backward-returns-other-shape",
+    r"Function (\w+?)(?:Backward)? returned an invalid gradient at index (\d+) - got \[(.*?)\] but expected"
+    r" shape compatible with \[(.*?)\]",
+    "the backward of `{0}` returned a gradient of shape [{2}] for argument {1}, which has shape [{3}]",
+    why="a gradient has the shape of what it belongs to; where forward broadcast an argument, backward sums over"
+    " the dimensions that were added",
+    fix="return a gradient of shape [{3}] for argument {1} (sum over broadcast dimensions, transpose matrices)",
+    cause=_backward,
+)
+explain(
+    "backward-returns-other-place",
+    r"Function (\w+?)(?:Backward)? returned an invalid gradient at index (\d+) - (expected .*)",
+    "the backward of `{0}` returned a gradient for argument {1} of another kind: {2}",
+    why="a gradient lives on the device and has the layout of what it belongs to",
+    fix="make it with `torch.zeros_like(argument)`, `grad_output.new_zeros(…)` or `.to(argument.device)`",
+    cause=_backward,
+)
+explain(
+    "backward-returns-no-tensor",
+    r"expected Variable or None \(got (\w+)\)",
+    "a custom backward returned a {0}, where a tensor or None is expected",
+    why="backward returns a gradient for each argument of forward: a tensor of its shape, or None",
+    fix="return a tensor: `grad_output * value`",
+    cause=_custom,
+)
+explain(
+    "hook-returns-no-tensor",
+    r"expected Variable, but hook returned '(\w+)'",
+    "a gradient hook returned a {0}, where a tensor or None is expected",
+    why="what a hook returns takes the gradient's place",
+    fix="return a tensor, or nothing to leave the gradient as it is",
+    cause=nowhere,
+)
+explain(
+    "hook-changes-shape",
+    "hook '(.*?)' has changed the size of value",
+    "the gradient hook `{0}` returned a gradient of another shape",
+    why="what a hook returns takes the gradient's place, so it has its shape",
+    fix="return a tensor of the shape that the hook is given",
+    cause=nowhere,
+)
+explain(
+    "function-without-backward",
+    "You must implement either the backward or vjp method for your custom autograd.Function",
+    "a custom Function has no `backward`, and a gradient has to go through it",
+    why="torch cannot derive a custom forward",
+    fix="add `@staticmethod def backward(ctx, grad_output)` to the class",
+    cause=_custom,
+)
+explain(
+    "function-not-static",
+    "Legacy autograd function with non-static forward method",
+    "a custom Function was called as an object: `forward` and `backward` are static methods now",
+    why="the old way kept its state in `self`; it went away in torch 1.5",
+    fix="make both `@staticmethod` with `ctx` as first argument, and call `MyFunction.apply(x)`",
+    cause=nowhere,
+)
+explain(
+    "function-saves-no-tensor",
+    r"save_for_backward can only save variables, but argument (\d+) is of type (\w+)",
+    "`save_for_backward` was given a {1} (argument {0})",
+    why="it keeps tensors only, and checks them",
+    fix="keep other values as attributes: `ctx.shape = …`",
+    cause=nowhere,
+)
+explain(
+    "function-dirty-not-returned",
+    "Some elements marked as dirty during the forward method were not returned as output",
+    "a custom Function marked an input as written in place, and did not return it",
+    why="the result of an in-place forward is that input itself",
+    fix="return the tensor that `mark_dirty` was called with, or leave `mark_dirty` out if nothing is written",
+    cause=nowhere,
+)
+explain(
+    "function-differentiated-twice",
+    "trying to differentiate twice a function that was marked with @once_differentiable",
+    "a second derivative is asked for through a custom Function that has only a first",
+    why="`@once_differentiable` says that its backward is no differentiable code",
+    fix="write the backward with torch operations and take the decorator away, or leave `create_graph=True` out",
+    cause=_custom,
+)
+explain(
+    "function-without-setup-context",
+    "In order to use an autograd.Function with functorch transforms",
+    "a custom Function whose `forward` takes `ctx` was used inside `torch.func`",
+    why="transforms run forward without a context, and fill it afterwards",
+    fix="take `ctx` out of `forward`, and keep what backward needs in"
+    " `@staticmethod def setup_context(ctx, inputs, output)`",
+    cause=_custom,
+)
+explain(
+    "function-without-vmap",
+    r"You tried to vmap over (\w+), but it does not have vmap support",
+    "`{0}` was used under `vmap`, and does not say how it is batched",
+    why="torch cannot see into a custom Function",
+    fix="set `generate_vmap_rule = True` in the class, or write `@staticmethod def vmap(info, in_dims, *args)`",
+    cause=_applied,
+)

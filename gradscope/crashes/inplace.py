@@ -1,0 +1,53 @@
+"""Errors of in-place writes that have no rule: no place for the result, or shared memory."""
+
+from __future__ import annotations
+
+from gradscope.crashes import explain
+
+explain(
+    "write-of-other-shape",
+    r"output with shape \[(.*?)\] doesn't match the broadcast shape \[(.*?)\]",
+    "an in-place operation has a result of shape [{1}], but writes to a tensor of shape [{0}]",
+    why="in place, the result has to fit into the tensor that is written; only the other operand is broadcast",
+    fix="write `x = x + y` instead of `x += y` (a new tensor of the larger shape), or bring the other operand to"
+    " shape [{0}]",
+    of_receiver=True,
+)
+explain(
+    "write-of-other-dtype",
+    r"result type (\w+) can't be cast to the desired output type (\w+)",
+    "an in-place operation has a result of type {0}, but writes to a tensor of type {1}",
+    why="in place, the result has to fit into the tensor that is written",
+    fix="write `x = x + y` instead of `x += y`, or make the tensor of floats from the start",
+    of_receiver=True,
+)
+explain(
+    "write-overlaps-input",
+    "some elements of the input tensor and the written-to tensor refer to a single memory location",
+    "an in-place operation reads and writes the same memory at shifted places",
+    why="its result would depend on the order in which elements are written",
+    fix="read from a copy: `x[1:] = x[:-1].clone()`",
+)
+explain(
+    "out-with-gradient",
+    r"(\w+)\(\): functions with out=\.\.\. arguments don't support automatic differentiation",
+    "`{0}(…, out=…)` was called with a tensor that requires a gradient",
+    why="`out=` writes to memory that has no place in the graph",
+    fix="leave `out=` out and use the result, or call it inside `with torch.no_grad():`",
+)
+explain(
+    "saved-hook-writes",
+    "A saved tensor pack hook is modifying its input in place",
+    "a hook of `saved_tensors_hooks` writes to the tensor that it is given to keep",
+    why="the tensor is the forward's own: the write would change the result",
+    fix="return a new tensor from the pack hook",
+)
+explain(
+    "item-of-several",
+    r"a Tensor with (\d+) elements cannot be converted to Scalar",
+    "a number was taken of {it}, which has {0} elements",
+    why="`.item()`, `float()` and `int()` need exactly one element; a loss made with `reduction='none'` has one"
+    " for each sample",
+    fix="take `.mean()` or `.sum()` first, or `.tolist()` for all of them",
+    of_receiver=True,
+)

@@ -1,0 +1,124 @@
+"""Errors of `torch.func`, `vmap` and forward-mode differentiation."""
+
+from __future__ import annotations
+
+from gradscope.crashes import Crash, Place, explain
+
+
+def _here(crash: Crash) -> Place | None:
+    """Where the user called the transform that the failing line runs in."""
+    for frame in crash.event.site.stack:
+        if frame.kind == "user" and frame.location() != crash.site.location():
+            inner = [s for s in crash.event.site.stack if s.parent is frame]
+            if any("functorch" in s.path or "_functorch" in s.path for s in inner):
+                return frame, "transformed here"
+    return None
+
+
+explain(
+    "vmap-takes-number",
+    r"vmap: It looks like you're calling \.item\(\) on a Tensor",
+    "a number was taken of {it} under `vmap`, where it stands for many",
+    why="under `vmap` one tensor stands for the whole batch, so it has no single value",
+    fix="keep it a tensor, and use tensor operations in place of Python's",
+    cause=_here,
+)
+explain(
+    "vmap-branches-on-tensor",
+    "vmap: It looks like you're attempting to use a Tensor in some data-dependent control flow",
+    "`if` or `while` depends on a tensor under `vmap`, where it stands for many",
+    why="each sample could need another branch",
+    fix="compute both sides and choose with `torch.where`",
+    cause=_here,
+)
+explain(
+    "vmap-random",
+    "vmap: called random operation while in randomness error mode",
+    "random numbers are drawn under `vmap`, which does not say whether samples share them",
+    why="dropout or `torch.rand` could draw once for all samples or anew for each: both are sensible",
+    fix='pass `randomness="different"` (or `"same"`) to `vmap`',
+    cause=_here,
+)
+explain(
+    "vmap-sizes-differ",
+    r"vmap: Expected all tensors to have the same size in the mapped dimension, got sizes (\[.*?\])",
+    "`vmap` was given batches of different sizes: {0}",
+    why="it goes through the mapped dimension of all arguments together",
+    fix="pass `in_dims` with None for arguments that all samples share, as in `in_dims=(0, None)`",
+)
+explain(
+    "vmap-returns-no-tensor",
+    r"vmap\(.*\): `(.*?)` must only return Tensors, got type <class '(\w+)'>",
+    "the function under `vmap` returned a {1}, not a tensor",
+    why="results are stacked along the batch",
+    fix="return tensors",
+)
+explain(
+    "vmap-dynamic-shape",
+    r"vmap: We do not support batching operators that can output dynamic shape.* over aten::(\w+)",
+    "`{0}` was called under `vmap`: how large its result is depends on the values",
+    why="the samples' results could not be stacked",
+    fix="use an operation of fixed size (a mask and `torch.where` in place of `nonzero` and boolean indexing)",
+    cause=_here,
+)
+explain(
+    "vmap-batch-norm",
+    "Batch norm got a batched tensor as input while the running_mean or running_var",
+    "batch norm in training mode was called under `vmap`: all samples would write the same running statistics",
+    why="the running statistics are one buffer, and each sample would update it",
+    fix="call `model.eval()`, set `track_running_stats=False`, or use another norm"
+    " (`torch.func.replace_all_batch_norm_modules_`)",
+    cause=_here,
+)
+explain(
+    "transform-of-non-scalar",
+    r"Expected f\(\*args\) to return a scalar Tensor, got tensor with (\d+) dims",
+    "the function given to `torch.func.grad` returned a tensor with {0} dimensions, not one number",
+    why="a gradient starts from one number",
+    fix="return `.sum()` or `.mean()` of it, or use `jacrev` or `vjp`",
+)
+explain(
+    "transform-of-no-tensor",
+    r"Expected f\(\*args\) to return a Tensor, got <class '(\w+)'>",
+    "the function given to `torch.func.grad` returned a {0}, not a tensor",
+    why="`.item()` or `float()` inside the function loses the graph",
+    fix="return the tensor itself",
+)
+explain(
+    "transform-writes-captured",
+    r"attempted to call in-place operation \(aten::(\w+?)_?\.?\w*\) that would mutate a captured Tensor",
+    "a function under a transform writes in place to a tensor from outside (`{0}_`)",
+    why="the write could not be undone or differentiated",
+    fix="pass the tensor as an argument and return its new value",
+    cause=_here,
+)
+explain(
+    "backward-inside-transform",
+    r"backward\(\) called inside a functorch transform",
+    "`backward()` was called inside a function that is being transformed",
+    why="transforms keep their own graph: `.grad` of leaves is not part of it",
+    fix="use `torch.func.grad` or `vjp` inside",
+    cause=_here,
+)
+explain(
+    "requires-grad-inside-transform",
+    r"You are attempting to call Tensor\.requires_grad_\(\)",
+    "`requires_grad_()` was called inside a function that is being transformed",
+    why="transforms track their arguments by themselves",
+    fix="leave it out: `torch.func.grad(f, argnums=…)` says what to differentiate by",
+    cause=_here,
+)
+explain(
+    "dual-without-level",
+    "Trying to create a dual Tensor for forward AD but no level exists",
+    "`make_dual` was called outside of a dual level",
+    why="forward-mode tangents belong to a level, and go with it",
+    fix="put it inside `with torch.autograd.forward_ad.dual_level():`",
+)
+explain(
+    "tangent-of-other-shape",
+    r"Tensor is of size \[(.*?)\] while the given forward gradient is of size \[(.*?)\]",
+    "the tangent has shape [{1}], its tensor [{0}]",
+    why="a tangent has one number for each element of its tensor",
+    fix="pass a tangent of shape [{0}]",
+)

@@ -1,0 +1,296 @@
+"""Programs that torch stops, with the lines that their explanation shows.
+
+`# effect: NAME` marks the failing line, `# cause: NAME` the other one, NAME is the explanation's.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import nn
+from torch.utils.checkpoint import checkpoint
+
+# -- backward and grad -----------------------------------------------------------------
+
+
+def loss_of_several() -> None:
+    model = nn.Linear(3, 1)
+    loss = model(torch.ones(4, 3)).squeeze(1)  # cause: backward-of-non-scalar
+    loss.backward()  # effect: backward-of-non-scalar
+
+
+def loss_complex() -> None:
+    z = torch.ones(2, dtype=torch.complex64, requires_grad=True)
+    loss = (z * z).sum()  # cause: backward-of-complex
+    loss.backward()  # effect: backward-of-complex
+
+
+def inputs_used_up() -> None:
+    model = nn.Linear(2, 1)
+    parameters = model.parameters()
+    for p in parameters:
+        assert p.requires_grad
+    model(torch.ones(1, 2)).sum().backward(inputs=list(parameters))  # effect: backward-without-inputs
+
+
+def weights_of_other_shape() -> None:
+    y = torch.ones(3, requires_grad=True) * 2  # cause: gradient-of-other-shape
+    y.backward(torch.ones(2))  # effect: gradient-of-other-shape
+
+
+def weights_missing() -> None:
+    x = torch.ones(3, requires_grad=True)
+    torch.autograd.backward([x.sum(), x.prod()], [torch.ones(())])  # effect: gradients-miscounted
+
+
+def input_copied() -> None:
+    x = torch.ones(3, requires_grad=True)
+    copy = x.clone()  # cause: input-not-in-graph
+    y = (x * 2).sum()
+    torch.autograd.grad(y, [x, copy])  # effect: input-not-in-graph
+
+
+def input_frozen() -> None:
+    w, x = torch.ones(3, requires_grad=True), torch.ones(3)  # cause: input-without-gradient
+    y = (w * x).sum()
+    torch.autograd.grad(y, x)  # effect: input-without-gradient
+
+
+def number_backwarded() -> None:
+    model = nn.Linear(2, 1)
+    total = 0.0
+    for _ in range(2):
+        total += model(torch.ones(1, 2)).sum().item()
+    total.backward()  # type: ignore[attr-defined]  # effect: backward-of-number
+
+
+def gradient_missing() -> None:
+    w = torch.ones(3, requires_grad=True)  # cause: gradient-is-none
+    with torch.no_grad():
+        w -= 0.1 * w.grad  # type: ignore[operator]  # effect: gradient-is-none
+
+
+def second_derivative_missing() -> None:
+    x = torch.randn(4, 2, requires_grad=True)
+    far = nn.functional.pdist(x)  # cause: no-derivative
+    (first,) = torch.autograd.grad(far.sum(), x, create_graph=True)
+    first.sum().backward()  # effect: no-derivative
+
+
+def anomaly_found() -> None:
+    x = torch.zeros(3, requires_grad=True)
+    with torch.autograd.detect_anomaly(check_nan=True):
+        y = x.sqrt()  # cause: backward-made-nan
+        (y * 0).sum().backward()  # effect: backward-made-nan
+
+
+# -- leaves --------------------------------------------------------------------------------
+
+
+def integers_trained() -> None:
+    x = torch.tensor([1, 2, 3])  # cause: gradient-of-integers
+    x.requires_grad_()  # effect: gradient-of-integers
+
+
+def numpy_taken() -> None:
+    model = nn.Linear(3, 1)
+    shown = model(torch.ones(4, 3))  # cause: numpy-of-graph
+    shown.numpy()  # effect: numpy-of-graph
+
+
+def computed_frozen() -> None:
+    x = torch.ones(3, requires_grad=True)
+    y = x * 2  # cause: requires-grad-of-computed
+    y.requires_grad = False  # effect: requires-grad-of-computed
+
+
+def hook_on_constant() -> None:
+    x = torch.ones(3)  # cause: hook-without-gradient
+    x.register_hook(lambda g: g * 2)  # effect: hook-without-gradient
+
+
+def hook_after_accumulation() -> None:
+    y = torch.ones(3, requires_grad=True) * 2  # cause: post-accumulate-hook-on-computed
+    y.register_post_accumulate_grad_hook(print)  # effect: post-accumulate-hook-on-computed
+
+
+def constant_retained() -> None:
+    with torch.no_grad():
+        y = torch.ones(3, requires_grad=True) * 2  # cause: retain-grad-without-gradient
+    y.retain_grad()  # effect: retain-grad-without-gradient
+
+
+def computed_copied() -> None:
+    import copy
+
+    y = torch.ones(3, requires_grad=True) * 2  # cause: copy-of-computed
+    copy.deepcopy(y)  # effect: copy-of-computed
+
+
+def gradient_assigned() -> None:
+    w = torch.ones(3, requires_grad=True)  # cause: gradient-assigned-of-other-shape
+    w.grad = torch.ones(2)  # effect: gradient-assigned-of-other-shape
+
+
+def view_detached() -> None:
+    x = torch.ones(3, requires_grad=True) * 1
+    head = x[:2]  # cause: detach-in-place-of-view
+    head.detach_()  # effect: detach-in-place-of-view
+
+
+# -- in place ------------------------------------------------------------------------------
+
+
+def sum_broadcast() -> None:
+    total = torch.zeros(3)  # cause: write-of-other-shape
+    total += torch.ones(2, 3)  # effect: write-of-other-shape
+
+
+def integers_filled() -> None:
+    count = torch.zeros(3, dtype=torch.int64)  # cause: write-of-other-dtype
+    count += torch.ones(3)  # effect: write-of-other-dtype
+
+
+def shifted() -> None:
+    x = torch.ones(4)  # cause: write-overlaps-input
+    x[1:].mul_(x[:-1])  # effect: write-overlaps-input
+
+
+def out_given() -> None:
+    x, result = torch.ones(3, requires_grad=True), torch.empty(3)
+    torch.mul(x, 2, out=result)  # effect: out-with-gradient
+
+
+# -- custom functions ------------------------------------------------------------------------
+
+
+class TooFew(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, a: Any, b: Any) -> Any:
+        return a * b
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:  # cause: backward-returns-too-few
+        return g
+
+
+def too_few() -> None:
+    x = torch.ones(3, requires_grad=True)
+    TooFew.apply(x, x).sum().backward()  # effect: backward-returns-too-few
+
+
+class OtherShape(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, a: Any) -> Any:
+        return a * 2
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:  # cause: backward-returns-other-shape
+        return g[:1]
+
+
+def other_shape() -> None:
+    OtherShape.apply(
+        torch.ones(3, requires_grad=True)
+    ).sum().backward()  # effect: backward-returns-other-shape
+
+
+class Once(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, a: Any) -> Any:
+        return a * 2
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, g: Any) -> Any:  # cause: function-differentiated-twice
+        return g * 2
+
+
+def differentiated_twice() -> None:
+    x = torch.ones(3, requires_grad=True)
+    (g,) = torch.autograd.grad(Once.apply(x).pow(2).sum(), x, create_graph=True)
+    g.sum().backward()  # effect: function-differentiated-twice
+
+
+def transformed() -> None:
+    torch.func.grad(lambda x: Once.apply(x).sum())(torch.ones(3))  # effect: function-without-setup-context
+
+
+# -- optimizers --------------------------------------------------------------------------------
+
+
+def computed_optimized() -> None:
+    w = torch.randn(3, requires_grad=True).to(torch.float64)  # cause: optimizer-of-computed
+    torch.optim.SGD([w], lr=0.1)  # effect: optimizer-of-computed
+
+
+def nothing_optimized() -> None:
+    layers = [nn.Linear(2, 2)]
+
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layers = layers
+
+    torch.optim.SGD(Net().parameters(), lr=0.1)  # effect: optimizer-without-parameters
+
+
+def state_of_another() -> None:
+    small, large = nn.Linear(2, 2), nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2))
+    saved = torch.optim.Adam(small.parameters()).state_dict()
+    opt = torch.optim.Adam(large.parameters())
+    opt.load_state_dict(saved)  # effect: optimizer-state-of-other-model
+
+
+def closure_forgotten() -> None:
+    model = nn.Linear(2, 2)
+    opt = torch.optim.LBFGS(model.parameters())  # cause: step-without-closure
+    opt.step()  # effect: step-without-closure
+
+
+def unscaled_twice() -> None:
+    model = nn.Linear(2, 2)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    scaler = torch.amp.GradScaler("cpu")
+    scaler.scale(model(torch.ones(2)).sum()).backward()
+    scaler.unscale_(opt)
+    scaler.unscale_(opt)  # effect: scaler-unscaled-twice
+
+
+# -- transforms and checkpoints ----------------------------------------------------------------
+
+
+def branch_under_vmap() -> None:
+    def pick(x: torch.Tensor) -> torch.Tensor:
+        return x if x > 0 else -x  # effect: vmap-branches-on-tensor
+
+    torch.func.vmap(pick)(torch.ones(3))  # cause: vmap-branches-on-tensor
+
+
+def dropout_under_vmap() -> None:
+    drop = nn.Dropout(0.5)
+    torch.func.vmap(drop)(torch.ones(3, 2))  # effect: vmap-random
+
+
+def transform_of_several() -> None:
+    torch.func.grad(lambda x: x * 2)(torch.ones(3))  # effect: transform-of-non-scalar
+
+
+def recomputed_differently() -> None:
+    calls: list[int] = []
+
+    def block(x: torch.Tensor) -> torch.Tensor:
+        calls.append(1)
+        y = x.sin()
+        return y.cos() if len(calls) == 1 else y
+
+    x = torch.ones(3, requires_grad=True)
+    y = checkpoint(block, x, use_reentrant=False)  # cause: checkpoint-recomputes-other-tensors
+    y.sum().backward()  # effect: checkpoint-recomputes-other-tensors
+
+
+def checkpoint_asked_for_one() -> None:
+    x = torch.ones(3, requires_grad=True)
+    y = checkpoint(torch.sin, x, use_reentrant=True)  # cause: checkpoint-with-grad
+    torch.autograd.grad(y.sum(), x)  # effect: checkpoint-with-grad

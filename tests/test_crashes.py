@@ -1,0 +1,94 @@
+"""Errors that torch stops a program with are explained, and stay the program's own."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+
+import gradscope
+from gradscope.model import Finding
+from tests import crashing
+
+Program = Callable[[], None]
+_MARK = re.compile(r"\b(cause|effect): ([a-z][\w-]+)$")
+PROGRAMS = [
+    f for name, f in vars(crashing).items() if inspect.isfunction(f) and f.__module__ == crashing.__name__
+]
+
+
+def explained(program: Program) -> list[Finding]:
+    """What is said of the exception that leaves a watched block."""
+    with pytest.raises(Exception), gradscope.watch() as scope:  # noqa: B017
+        program()
+    assert not scope.faults
+    return [finding for finding in scope.findings if not finding.code]
+
+
+def marks(name: str) -> set[tuple[str, int]]:
+    lines = inspect.getsource(crashing).splitlines()
+    found = [(m, number) for number, line in enumerate(lines, 1) if (m := _MARK.search(line))]
+    return {(m[1], number) for m, number in found if m[2] == name}
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda f: f.__name__)
+@pytest.mark.filterwarnings("ignore")
+def test_error_is_explained_at_its_lines(program: Program) -> None:
+    torch.manual_seed(0)
+    name = re.findall(r"effect: ([a-z][\w-]+)", inspect.getsource(program))[0]
+    (finding,) = explained(program)
+    assert finding.name == name and finding.severity == "error"
+    assert {(place.role, place.line) for place in finding.locations} == marks(name)
+    assert finding.why and finding.fix and "{" not in finding.message + finding.why + finding.fix
+
+
+def test_facts_are_those_of_the_failing_tensor() -> None:
+    (finding,) = explained(crashing.numpy_taken)
+    assert finding.seen == ("`shown`: float32, shape 4×1, requires a gradient, no leaf (`AddmmBackward0`)",)
+
+
+def test_handled_error_is_not_explained() -> None:
+    x = torch.ones(3, requires_grad=True)
+    with gradscope.watch() as scope:
+        try:
+            x.numpy()
+        except RuntimeError:
+            x.detach().numpy()
+    assert not scope.findings
+
+
+def test_error_of_the_programs_own_is_not_explained() -> None:
+    def program() -> None:
+        settings: dict[str, str] | None = None
+        settings.copy()  # type: ignore[union-attr]
+
+    assert not explained(program)
+
+
+def test_traceback_is_the_programs_own_and_the_explanation_stands_below(tmp_path: Path) -> None:
+    script = tmp_path / "train.py"
+    script.write_text(
+        "import torch\n"
+        "w = torch.ones(3, requires_grad=True)\n"
+        "loss = w * 2\n"
+        "loss.backward()\n"
+    )  # fmt: skip
+    plain = _run([str(script)], tmp_path)
+    watched = _run(["-m", "gradscope", "run", str(script)], tmp_path)
+    assert (watched.returncode, watched.stdout) == (plain.returncode, plain.stdout)
+    assert plain.returncode == 1 and watched.stderr.startswith(plain.stderr)
+    below = watched.stderr.removeprefix(plain.stderr)
+    assert "error: `loss` has more than one element" in below
+    assert "train.py:3" in below and "`loss`: float32, shape 3" in below
+
+
+def _run(arguments: list[str], cwd: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, *arguments], cwd=cwd, capture_output=True, text=True, encoding="utf-8", timeout=120
+    )

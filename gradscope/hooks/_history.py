@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections import deque
+from collections.abc import Set
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gradscope.hooks._segments import Segment
@@ -18,7 +19,7 @@ class Write(NamedTuple):
     number: int
     site: int
     name: str
-    roots: set[int]
+    roots: Set[int]
     version: int | None
 
 

@@ -39,6 +39,7 @@ class Optimizers(Hook):
         self.ids: dict[int, tuple[int, Any]] = {}
         self.count = 0
         self.sizes: dict[int, int] = {}  # parameters of each
+        self.roots: dict[int, frozenset[int]] = {}  # what memory each has last written to
         self.inside: list[Inside] = []
         self.recorder.optimizer_number = self._register
         cls = torch.optim.Optimizer
@@ -224,7 +225,10 @@ class Optimizers(Hook):
                 recorder.ledger.used(records, site)
                 recorder.optimizers[number]["steps"] += 1
                 recorder.steps += 1
-                roots = {r.root for r in records}
+                roots = frozenset(r.root for r in records)
+                if roots == self.roots.get(number):
+                    roots = self.roots[number]  # one set for all steps of the history
+                self.roots[number] = roots
                 recorder.history.writes.append(Write(private.sequence_number(), site, "step", roots, None))
                 recorder.end_segment(True)
         except Exception as error:

@@ -276,6 +276,11 @@ class Functions(Hook):
             if record is not None and record.ref() is args[0]:
                 with private.DisableTorchFunction():
                     recorder.ledger_update(record, "data", recorder.sites.current(frame))
+            entry = recorder.live.find(args[0])
+            if entry is not None and entry.serial == recorder.segment.serial:
+                # `model.half()` and `model.to(device)` give a parameter other memory.
+                entry.meta = recorder.metas.of(args[0], private.is_leaf(args[0]))
+                recorder.segment.metas[entry.index] = entry.meta
         except Exception as error:
             recorder.fault("recording data", error)
         return result

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -50,11 +51,11 @@ def cuts(trace: Trace) -> list[Cut]:
                 cut.parameters.append(parameter)
             break
         else:
-            _left_torch(known, parameter, groups)
+            _left_torch(trace, known, parameter, groups)
     return list(groups.values())
 
 
-def _left_torch(known: Paths, parameter: Parameter, groups: dict[object, Cut]) -> None:
+def _left_torch(trace: Trace, known: Paths, parameter: Parameter, groups: dict[object, Cut]) -> None:
     """Finds a parameter's values that went out as numbers and came back as another tensor."""
     if parameter.id in known.feeding:
         return
@@ -62,9 +63,11 @@ def _left_torch(known: Paths, parameter: Parameter, groups: dict[object, Cut]) -
         graph = known.graph(number)
         for op, first in _exits(graph, parameter.id):
             back = _came_back(known, graph, op)
+            kind = "numpy" if op.name in ("numpy", "__array__") else "item"
+            if back is None:
+                back, kind = _as_number(trace, known, graph, op), "number"
             if back is None:
                 continue
-            kind = "numpy" if op.name in ("numpy", "__array__") else "item"
             group = (kind, first.site.user.location())
             if group in groups:
                 groups[group].parameters.append(parameter)
@@ -104,6 +107,32 @@ def _came_back(known: Paths, graph: Graph, exit: Op) -> Key | None:
             if readers[0].index > exit.index and (graph.id, value.index) in known.used.order:
                 return graph.id, value.index
     return None
+
+
+def _as_number(trace: Trace, known: Paths, graph: Graph, exit: Op) -> Key | None:
+    """What a loss was computed from with the plain number that `exit` gave, by the user's words:
+    the call stands inside the expression, or its result has a name that the expression reads."""
+    place = exit.site.user
+    file = trace.source_file(place.path)
+    name = file.variable(place)
+    for op in graph.ops[exit.index + 1 :]:
+        site = op.site.user
+        if (site.path, site.function) != (place.path, place.function) or not op.outputs:
+            continue
+        if (graph.id, op.outputs[0]) not in known.used.order:
+            continue
+        node = file.at(site)
+        if _inside(place, site) or (
+            name and node and any(isinstance(n, ast.Name) and n.id == name for n in ast.walk(node))
+        ):
+            return graph.id, op.outputs[0]
+    return None
+
+
+def _inside(inner: Site, outer: Site) -> bool:
+    start, end = (inner.line, inner.column), (inner.end_line, inner.end_column)
+    first, last = (outer.line, outer.column), (outer.end_line, outer.end_column)
+    return first <= start and end <= last and (start, end) != (first, last)
 
 
 def _cut_site(trace: Trace, op: Op, region: int | None) -> Site:
@@ -157,6 +186,7 @@ WORDS = {
     "set_grad_enabled": "`torch.set_grad_enabled(False)`",
     "numpy": "`numpy()`",
     "item": "`item()`",
+    "number": "the plain number that `item()` gives",
     "tolist": "`tolist()`",
     "rewrap": "a new tensor made of its numbers",
     "leaf": "a new leaf",

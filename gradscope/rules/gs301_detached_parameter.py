@@ -61,6 +61,35 @@ def bad_no_grad_around_trained_layers() -> None:
         opt.step()
 
 
+def bad_number_as_factor() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 1)
+    scale = torch.ones((), requires_grad=True)
+    opt = torch.optim.SGD([*model.parameters(), scale], lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        loss = model(torch.randn(8, 4)).pow(2).mean() * scale.item()  # cause: GS301
+        loss.backward()  # effect: GS301
+        opt.step()
+
+
+def bad_number_with_a_name() -> None:
+    import torch
+    from torch import nn
+
+    model, weigher = nn.Linear(4, 1), nn.Linear(4, 1)
+    opt = torch.optim.SGD([*model.parameters(), *weigher.parameters()], lr=0.1)
+    for _ in range(3):
+        x = torch.randn(8, 4)
+        opt.zero_grad()
+        weight = weigher(x).mean().item()  # cause: GS301
+        loss = weight * model(x).pow(2).mean()
+        loss.backward()  # effect: GS301
+        opt.step()
+
+
 def good_frozen_trunk() -> None:
     import torch
     from torch import nn
@@ -154,7 +183,9 @@ def detached_parameter(trace: Trace) -> Iterator[Finding]:
             else (),
             seen=(f"`.grad` of {names} is None after {passes(known.passes)}",),
             why=f"the value goes on after {cut_words(cut.op, cut.kind)}, the graph does not: {loss} stops there",
-            fix="take the cut away; if these parameters are frozen on purpose, call `requires_grad_(False)` on them "
+            fix="use the tensor itself: leave `.item()` out"
+            if cut.kind == "number"
+            else "take the cut away; if these parameters are frozen on purpose, call `requires_grad_(False)` on them "
             "and leave them out of the optimizer",
             count=cut.loss.count,
             severity=severity,

@@ -16,7 +16,8 @@ from collections.abc import Iterator
 
 from gradscope.model import Event, Finding, Site, Value
 from gradscope.rules import rule
-from gradscope.rules._common import code, listed, parameter_names, source, user
+from gradscope.rules._common import code, listed, source, user
+from gradscope.rules._origins import assigned_variable, shape_words, value_name
 from gradscope.rules._paths import Key, Paths, paths
 from gradscope.store import Trace
 
@@ -78,7 +79,10 @@ def _explain(trace: Trace, known: Paths, event: Event) -> Finding | None:
     effect = event.site.user
     origin, came = _came_from(trace, known, (event.graph, wrong.index))
     owned = _parameter(wrong)
-    subject, against = _named(trace, known, wrong), _named(trace, known, other)
+    subject, against = (
+        value_name(trace, known, (event.graph, wrong.index)),
+        value_name(trace, known, (event.graph, other.index)),
+    )
     missing = _fix(trace, known, wrong, other, owned, origin)
     met, met_how = _came_from(trace, known, (event.graph, other.index))
     related = ((met, f"{against} is on {other.device} since here ({met_how})"),) if met is not None else ()
@@ -94,7 +98,11 @@ def _explain(trace: Trace, known: Paths, event: Event) -> Finding | None:
         ),
         seen=(
             listed(
-                [f"{_named(trace, known, value)} {_shape(value)} on {value.device}" for value in sized], 4
+                [
+                    f"{value_name(trace, known, (event.graph, value.index))} {shape_words(value)} on {value.device}"
+                    for value in sized
+                ],
+                4,
             ),
         ),
         fix=missing,
@@ -163,45 +171,15 @@ def _built(trace: Trace, known: Paths, key: Key) -> Site | None:
     return value.site.user
 
 
-def _named(trace: Trace, known: Paths, value: Value) -> str:
-    if (
-        value.parameter is not None
-        and (parameter := known.parameters.get(value.parameter))
-        and parameter.name
-    ):
-        return parameter_names(trace, [parameter.id])
-    module = trace.modules.get(value.module) if value.module is not None else None
-    if module is not None:
-        return f"a buffer of `{module.path or module.cls}`"
-    name = _variable(trace, user(value.site))
-    return f"`{name}`" if name else "a tensor"
-
-
-def _variable(trace: Trace, site: Site | None) -> str:
-    """The variable that a statement assigns, read from its source line."""
-    if site is None:
-        return ""
-    lines = trace.lines(site.path)
-    if not 0 < site.line <= len(lines):
-        return ""
-    statement = lines[site.line - 1][: site.column - 1].rpartition(";")[2]
-    found = re.match(r"\s*((?:self\.)?[A-Za-z_]\w*)\s*(?::[^=]+)?=(?!=)", statement)
-    return found.group(1) if found else ""
-
-
 def _fix(trace: Trace, known: Paths, wrong: Value, other: Value, owned: bool, origin: Site | None) -> str:
     if owned:
         return (
             f"move the model before it is used: `model.to({other.device!r})`; layers and tensors in plain lists or "
             f"attributes must be registered to move with it"
         )
-    name = _variable(trace, user(wrong.site)) or "x"
+    name = assigned_variable(trace, user(wrong.site)) or "x"
     move = f"`{name} = {name}.to({other.device!r})`"
     text = source(trace, origin)
     if re.match(r"torch\.(zeros|ones|randn|rand|arange|full|empty|tensor|eye|randint)\b", text):
         return f"make it on the device: `{text[:-1]}, device={other.device!r})`, or {move}"
     return f"{move} before the call"
-
-
-def _shape(value: Value) -> str:
-    return f"({'×'.join(map(str, value.shape))})" if value.shape else "(a number)"

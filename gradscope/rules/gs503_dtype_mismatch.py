@@ -1,0 +1,163 @@
+"""An operation got tensors of dtypes that it does not mix.
+
+Why: layers and matrix products want all their inputs in one dtype, losses on classes and
+embeddings want integer indices, other losses want floating point targets. NumPy's default is
+float64 and torch's is float32, so data that comes from NumPy meets a model in the other dtype.
+
+Fix: convert where the data enters (`x = x.float()`, `y = y.long()`), or create it in the right
+dtype; move the whole model with `.double()` or `.half()` only where that is wanted.
+
+Silent on: errors of any other kind; operations that promote their inputs.
+"""
+
+import re
+from collections.abc import Iterator
+
+from gradscope.model import Event, Finding, Site, Value
+from gradscope.rules import rule
+from gradscope.rules._common import code, listed
+from gradscope.rules._origins import assigned_variable, became, belongs, shape_words, value_name
+from gradscope.rules._paths import Paths, paths
+from gradscope.store import Trace
+
+TOLD = re.compile(r"dtype|data ?type|scalar types?|bias type|weight type|result type")
+INDICES = re.compile(r"Long or Byte|scalar types: Long|scalar type Long|expected Long")
+METHODS = {
+    "float32": "float()", "float64": "double()", "float16": "half()", "bfloat16": "bfloat16()", "int64": "long()",
+    "int32": "int()",
+}  # fmt: skip
+
+
+def bad_numpy_input() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 1)
+    rows = [[0.0, 1.0, 2.0, 3.0]] * 8
+    x = torch.tensor(rows, dtype=torch.float64)  # cause: GS503
+    model(x)  # effect: GS503
+
+
+def bad_class_target() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 3)
+    y = torch.zeros(8)  # cause: GS503
+    scores = model(torch.randn(8, 4))
+    nn.functional.cross_entropy(scores, y)  # effect: GS503
+
+
+def bad_integer_labels() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 1)
+    y = torch.zeros(8, dtype=torch.long)  # cause: GS503
+    scores = model(torch.randn(8, 4)).squeeze(1)
+    nn.functional.binary_cross_entropy_with_logits(scores, y)  # effect: GS503
+
+
+def bad_half_model() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 1).half()
+    x = torch.randn(8, 4)  # cause: GS503
+    model(x)  # effect: GS503
+
+
+def good_converted() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 3)
+    x = torch.tensor([[0.0, 1.0, 2.0, 3.0]] * 8, dtype=torch.float64).float()
+    y = torch.zeros(8).long()
+    nn.functional.cross_entropy(model(x), y)
+
+
+def good_double_model() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 1).double()
+    model(torch.randn(8, 4, dtype=torch.float64)) * torch.ones(8, 1)
+
+
+@rule("GS503", name="dtype-mismatch", severity="error")
+def dtype_mismatch(trace: Trace) -> Iterator[Finding]:
+    known = paths(trace)
+    for event in trace.of("error"):
+        text = str(event.data.get("text", ""))
+        if event.graph >= 0 and event.data.get("where") == "op" and TOLD.search(text):
+            finding = _explain(trace, known, event, text)
+            if finding is not None:
+                yield finding
+
+
+def _explain(trace: Trace, known: Paths, event: Event, text: str) -> Finding | None:
+    values = known.graph(event.graph).values
+    inputs = [values[i] for i in dict.fromkeys(event.data.get("inputs", ())) if i < len(values)]
+    owned = {v.index for v in inputs if belongs(known, (event.graph, v.index))}
+    wrong, wanted = _wrong(inputs, owned, text)
+    if wrong is None:
+        return None
+    effect = event.site.user
+    origin, how = became(trace, known, (event.graph, wrong.index))
+    subject = value_name(trace, known, (event.graph, wrong.index))
+    needs = f"`{event.data.get('op', 'the operation')}` needs {wanted}"
+    other = next((v for v in inputs if v is not wrong and v.dtype == wanted), None)
+    if other is not None:
+        needs += f" as {value_name(trace, known, (event.graph, other.index))} is"
+    return Finding(
+        message=f"{subject} is {wrong.dtype}: {needs}",
+        cause=origin or effect,
+        cause_label=f"{wrong.dtype} since here ({how})" if origin else f"{wrong.dtype}: {how}",
+        effect=effect,
+        effect_label="both meet here" if other is not None else "used here",
+        seen=(
+            listed(
+                [
+                    f"{value_name(trace, known, (event.graph, v.index))} {shape_words(v)} is {v.dtype}"
+                    for v in inputs
+                ],
+                4,
+            ),
+        ),
+        fix=_fix(trace, wrong, wanted, origin),
+        count=event.count,
+        subjects=frozenset({("dtype", event.graph, wrong.index)}),
+    )
+
+
+def _wrong(inputs: list[Value], owned: set[int], text: str) -> tuple[Value | None, str]:
+    """The input whose dtype should change, and to what."""
+    data = [v for v in inputs if v.index not in owned]
+    if INDICES.search(text):
+        found = [v for v in data if v.dtype != "int64" and not v.requires_grad]
+        return (found[-1] if found else None), "int64"
+    floats = [v for v in inputs if v.dtype.startswith(("float", "bfloat"))]
+    integers = [v for v in data if v.dtype.startswith(("int", "uint", "bool"))]
+    if integers and floats and re.search(r"Long|Int|Bool|Byte|long", text):
+        return integers[0], floats[0].dtype
+    wanted = next((v.dtype for v in reversed(floats) if v.index in owned), "")
+    wrong = [v for v in data if v in floats and v.dtype != wanted]
+    if wanted and wrong:
+        return wrong[0], wanted
+    kinds = list(dict.fromkeys(v.dtype for v in floats))
+    if len(kinds) < 2:
+        return None, ""
+    odd = "float64" if "float64" in kinds else kinds[-1]
+    wrong = [v for v in data if v.dtype == odd] or [v for v in floats if v.dtype == odd]
+    return wrong[0], next(kind for kind in kinds if kind != odd)
+
+
+def _fix(trace: Trace, wrong: Value, wanted: str, origin: Site | None) -> str:
+    name = assigned_variable(trace, wrong.site.user if wrong.site is not None else None) or "x"
+    method = METHODS.get(wanted, f"to(torch.{wanted})")
+    move = f"`{name} = {name}.{method}` before the call"
+    if wanted in ("float16", "bfloat16"):
+        return f"{move}, or leave the model in {wrong.dtype} and use `torch.autocast`"
+    text = code(trace, origin)
+    return f"{move}, or where {text} makes it" if text else move

@@ -1,0 +1,169 @@
+"""One float64 tensor turns the rest of the graph into float64.
+
+Why: NumPy computes in float64, torch in float32. Where a float64 tensor meets float32
+activations, torch promotes: from there on the forward, the saved activations and the backward
+take twice the memory, and on a GPU many times the time. Nothing says so.
+
+Fix: convert where the data enters: `x = x.float()`, `torch.from_numpy(a).float()` or
+`torch.tensor(a, dtype=torch.float32)`.
+
+Silent on: programs whose parameters are float64; results that are converted on purpose
+(`loss.double()`); numbers without dimensions, which do not promote; metrics.
+"""
+
+from collections.abc import Iterator
+from math import prod
+
+from gradscope.model import Finding, Graph, Op, Site
+from gradscope.rules import rule
+from gradscope.rules._common import code, numbers, plural
+from gradscope.rules._origins import assigned_variable, became
+from gradscope.rules._paths import Key, Paths, paths
+from gradscope.store import Trace
+
+SINGLE = ("float32", "float16", "bfloat16")
+
+
+def bad_numpy_target() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    rows = torch.randn(8, 1).tolist()
+    for _ in range(3):
+        target = torch.tensor(rows, dtype=torch.float64)  # cause: GS504
+        opt.zero_grad()
+        loss = nn.functional.mse_loss(model(torch.randn(8, 4)), target)  # effect: GS504
+        loss.backward()
+        opt.step()
+
+
+def bad_mask_inside_the_model() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Sequential(nn.Linear(4, 8), nn.ReLU())
+    scale = torch.ones(8, dtype=torch.float64)  # cause: GS504
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        hidden = model(torch.randn(8, 4)) * scale  # effect: GS504
+        hidden.pow(2).mean().backward()
+        opt.step()
+
+
+def good_converted_target() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    target = torch.zeros(8, 1, dtype=torch.float64).float()
+    for _ in range(3):
+        opt.zero_grad()
+        nn.functional.mse_loss(model(torch.randn(8, 4)), target).backward()
+        opt.step()
+
+
+def good_double_program() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 1).double()
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        x = torch.randn(8, 4, dtype=torch.float64)
+        nn.functional.mse_loss(model(x), torch.zeros(8, 1, dtype=torch.float64)).backward()
+        opt.step()
+
+
+def good_summed_in_double_on_purpose() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    weight = torch.ones(8, 1, dtype=torch.float64)
+    for _ in range(3):
+        opt.zero_grad()
+        (model(torch.randn(8, 4)).double() * weight).pow(2).mean().backward()
+        opt.step()
+
+
+def good_double_number() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    weight = torch.tensor(0.5, dtype=torch.float64)
+    for _ in range(3):
+        opt.zero_grad()
+        (model(torch.randn(8, 4)) * weight).pow(2).mean().backward()
+        opt.step()
+
+
+@rule("GS504", name="float64-leak", severity="warning")
+def float64_leak(trace: Trace) -> Iterator[Finding]:
+    known = paths(trace)
+    if not known.roots or any(p.dtype == "float64" for p in trace.parameters if p.passes):
+        return
+    found: dict[tuple[str, int], tuple[Op, Key]] = {}
+    for number in known.graph_ids:
+        graph = known.graph(number)
+        for op in graph.ops:
+            leak = _promotes(graph, op)
+            if leak is not None and (number, op.outputs[0]) in known.used.order:
+                found.setdefault(op.site.user.location(), (op, (number, leak)))
+    told: set[tuple[str, int]] = set()
+    for op, key in found.values():
+        origin, how = became(trace, known, key)
+        place = (origin or op.site.user).location()
+        if place not in told:
+            told.add(place)
+            yield _finding(trace, known, op, origin, how)
+
+
+def _promotes(graph: Graph, op: Op) -> int | None:
+    """The float64 data that turned float32 activations into float64 in this op."""
+    if not op.outputs or not op.inputs:
+        return None
+    result = graph.values[op.outputs[0]]
+    if result.dtype != "float64" or not result.requires_grad:
+        return None
+    inputs = graph.inputs(op)
+    if not any(v.dtype in SINGLE and v.requires_grad for v in inputs):
+        return None
+    data = [v for v in inputs if v.dtype == "float64"]
+    if not data or any(v.requires_grad for v in data):
+        return None
+    return data[0].index
+
+
+def _finding(trace: Trace, known: Paths, op: Op, origin: Site | None, how: str) -> Finding:
+    graph = known.graph(op.graph)
+    effect = op.site.user
+    after = [
+        v for o in graph.ops[op.index :] for v in graph.outputs(o) if v.dtype == "float64" and v.requires_grad
+    ]
+    size = sum(8 * prod(v.shape) for v in after)
+    name = assigned_variable(trace, origin)
+    subject = f"`{name}`" if name else code(trace, origin, "a float64 tensor")
+    convert = f"`{name} = {name}.float()`" if name else "call `.float()` on it"
+    return Finding(
+        message=f"{subject} is float64 and turns the graph behind it into float64",
+        cause=origin or effect,
+        cause_label=f"float64 since here ({how})" if origin is not None else "float64",
+        effect=effect,
+        effect_label="float32 activations become float64 here",
+        seen=(
+            f"{plural(len(after), 'result')} of float32 parameters "
+            f"{'is' if len(after) == 1 else 'are'} float64 from here on: {numbers(size)} bytes in each pass "
+            f"instead of {numbers(size // 2)}",
+        ),
+        fix=f"{convert} before it meets the model's output",
+        count=graph.count or 1,
+        subjects=frozenset({("dtype", effect.location())}),
+    )

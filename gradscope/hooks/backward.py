@@ -17,12 +17,16 @@ from gradscope.hooks import Hook
 from gradscope.hooks import _torch as private
 from gradscope.hooks._errors import examine, note_error
 from gradscope.hooks._history import Pass
+from gradscope.hooks.growth import held
 
 
 class Backward(Hook):
     order = 40
 
     def install(self) -> None:
+        self.weighed: set[int] = set()  # sites whose kept graph was weighed
+        self.times: dict[int, list[float]] = {}  # site → [passes, seconds]
+        self.recorder.before_end.append(self._tell_times)
         for door in private.backward_doors():
             self.patch(door, "_engine_run_backward", self._door(door._engine_run_backward))
 
@@ -43,6 +47,7 @@ class Backward(Hook):
                 recorder.fault("recording a backward", error)
             recorder.own_time += perf_counter() - began
             failed: BaseException | None = None
+            started = perf_counter()
             try:
                 return engine(t_outputs, *args, **kwargs)
             except BaseException as error:
@@ -51,6 +56,9 @@ class Backward(Hook):
             finally:
                 began = perf_counter()
                 if note is not None:
+                    spent = self.times.setdefault(note["site"], [0, 0.0])
+                    spent[0] += 1
+                    spent[1] += began - started
                     try:
                         with private.aside():
                             self._after(note, t_outputs, failed, sys._getframe(1))
@@ -61,6 +69,11 @@ class Backward(Hook):
                 recorder.own_time += perf_counter() - began
 
         return _engine_run_backward
+
+    def _tell_times(self) -> None:
+        """At the end: how long the passes of each line took (on a GPU, to be queued)."""
+        for site, (passes, seconds) in self.times.items():
+            self.recorder.emit("pass_time", site, {"passes": int(passes), "seconds": round(seconds, 6)})
 
     def _before(self, t_outputs: Any, args: Any, kwargs: Any, frame: Any) -> dict[str, Any]:
         recorder = self.recorder
@@ -116,7 +129,13 @@ class Backward(Hook):
                 "retain_graph": note["retain"], "create_graph": note["create"], "inputs": note["inputs"],
                 "accumulated": accumulated, "leaves": leaves, "stale": stale, "unlooked": not segment.looked,
             }  # fmt: skip
-            recorder.emit("backward", site, data, **{"pass": recorder.passes})
+            first: dict[str, Any] = {"pass": recorder.passes}
+            if note["retain"] and site not in self.weighed:
+                self.weighed.add(site)
+                first["held_nodes"], first["held_bytes"] = held(
+                    [t for t in t_outputs if isinstance(t, torch.Tensor)]
+                )
+            recorder.emit("backward", site, data, **first)
             recorder.history.passes.append(Pass(note["number"], site, note["retain"]))
         for follow in recorder.after_pass:
             follow(site, failed)

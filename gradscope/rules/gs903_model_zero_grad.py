@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from gradscope.model import Event, Finding, Optimizer
 from gradscope.names import names_of
 from gradscope.rules import rule
-from gradscope.rules._common import code, owner, plural, source
+from gradscope.rules._common import code, plural
 from gradscope.store import Trace
 
 
@@ -77,6 +77,6 @@ def model_zero_grad(trace: Trace) -> Iterator[Finding]:
             cause=site,
             cause_label=f"covers the same {plural(len(optimizer.parameters), 'parameter')} as `{name}.zero_grad()`",
             related=((made, "the optimizer that owns them"),) if made is not None else (),
-            fix=f"call `{name}.zero_grad()` instead of `{owner(source(trace, site), 'zero_grad') or 'model'}.zero_grad()`",
+            fix=f"call `{name}.zero_grad()` there",
             count=sum(event.count for event, _ in found),
         )

@@ -86,6 +86,10 @@ class Calls:
                 found[module.id] |= {m.id for m in self.trace.modules.values() if m.root == module.id}
         return found
 
+    def members(self, module: int) -> set[int]:
+        """The ids of a module and of everything below it."""
+        return self._members.get(module, set())
+
     def called(self, event: Event) -> int:
         number: int = event.data.get("called", event.data["module"])
         return number

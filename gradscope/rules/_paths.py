@@ -243,10 +243,10 @@ class Paths:
     def has_gradient(self, parameter: Parameter) -> bool:
         """Whether a gradient was ever computed for it."""
         held = parameter.passes or parameter.steps or parameter.grad != "none"
-        return bool(held) or parameter.id in self._asked
+        return bool(held) or parameter.id in self.asked
 
     @cached_property
-    def _asked(self) -> set[int]:
+    def asked(self) -> set[int]:
         """Parameters whose gradient was asked for by `autograd.grad`."""
         found = set()
         for event in self.backwards:

@@ -1,0 +1,140 @@
+"""Gradients that are computed and never used, and what they cost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import prod
+
+from gradscope.model import Event, Module, Parameter, Site
+from gradscope.rules._calls import Calls
+from gradscope.rules._paths import Key
+from gradscope.store import Trace
+
+BYTES = {"float64": 8, "complex64": 8, "complex128": 16, "float16": 2, "bfloat16": 2}
+FEW = 2  # passes before "never" means something
+
+
+@dataclass
+class Unread:
+    """Parameters of one network with the passes that gave them gradients."""
+
+    name: str  # as a sentence names it; "" for a whole root
+    members: set[int]  # ids of its modules
+    parameters: list[Parameter]
+    passes: list[Event]
+
+
+def unread(trace: Trace, known: Calls) -> Iterator[Unread]:
+    """The largest modules all of whose gradients were computed for nothing."""
+    trained = [p for p in trace.parameters if p.steps and p.optimizers]
+    reads = max((p.reads for p in trained), default=0)
+    used = {e.data["parameter"] for e in trace.of("update") if e.data.get("used")}
+    mine = {
+        p.id
+        for p in trace.parameters
+        if p.registered
+        and p.passes >= FEW
+        and not (p.steps or p.optimizers or p.id in used)
+        and p.reads <= reads
+        and p.id not in known.paths.asked
+    }
+    events = [e for e in known.paths.backwards if e.data.get("call") == "backward"]
+    yield from _modules(trace, known, mine, events)
+
+
+def dropped(trace: Trace, known: Calls) -> Iterator[Unread]:
+    """Modules of an optimizer whose gradients of some line's passes were all cleared unused."""
+    cleared: dict[tuple[str, int], set[int]] = {}
+    kept: dict[tuple[str, int], set[int]] = {}
+    first: dict[tuple[str, int], list[Event]] = {}
+    holder: dict[int, list[Event]] = {}  # parameter → passes whose gradient it holds
+    for event in trace.of("backward", "zero_grad", "step"):
+        if event.kind == "backward" and event.data.get("call") == "backward" and event.graph >= 0:
+            first.setdefault(event.site.user.location(), []).append(event)
+            for number in event.data.get("accumulated", ()):
+                holder.setdefault(number, []).append(event)
+        elif event.kind == "zero_grad":
+            gone = set(event.data.get("dropped", ()))
+            for number in event.data.get("parameters", ()):
+                for held in holder.pop(number, ()):
+                    side = cleared if number in gone else kept
+                    side.setdefault(held.site.user.location(), set()).add(number)
+        elif event.kind == "step":
+            for number in [n for ids in event.data.get("states", {}).values() for n in ids]:
+                for held in holder.pop(number, ()):
+                    kept.setdefault(held.site.user.location(), set()).add(number)
+    trainable = {p.id for p in trace.parameters if p.registered and p.steps and p.optimizers and not p.reads}
+    for place, numbers in cleared.items():
+        mine = (numbers & trainable) - kept.get(place, set())
+        yield from _modules(trace, known, mine, first[place])
+
+
+def _modules(trace: Trace, known: Calls, mine: set[int], events: list[Event]) -> Iterator[Unread]:
+    """The largest modules whose parameters with a gradient are all among `mine`."""
+    left = set(mine)
+    for module in sorted(trace.modules.values(), key=lambda m: (m.path.count("."), bool(m.path), m.id)):
+        members = known.members(module.id)
+        parameters = [p for p in trace.parameters if p.module in members and p.registered]
+        wanted = [p for p in parameters if p.requires_grad and p.passes]
+        if (
+            wanted
+            and all(p.id in left for p in wanted)
+            and not any(p.steps for p in parameters if p.id not in mine)
+        ):
+            left -= {p.id for p in wanted}
+            yield Unread(_name(trace, module), members, wanted, events)
+
+
+def _name(trace: Trace, module: Module) -> str:
+    root = trace.modules.get(module.root)
+    above = root.name if root is not None else ""
+    if not module.path:
+        return f"`{above or module.cls}`"
+    return f"`{above}.{module.path}`" if above else f"`{module.path}`"
+
+
+def beyond(known: Calls, event: Event, members: set[int]) -> bool:
+    """Whether the pass goes on, behind the network's own operations, to something that is used."""
+    paths = known.paths
+    reach = paths.reach((event.graph, root) for root in event.data.get("roots", ()))
+    inner: set[Key] = set()
+    for number, index in reach.nodes:
+        node = paths.graph(number).nodes[index]
+        op = paths.graph(number).ops[node.op] if node.op is not None else None
+        if op is not None and op.module in members:
+            inner.add((number, index))
+    seen: set[Key] = set()
+    todo = [
+        (number, edge.target)
+        for number, index in inner
+        for edge in paths.graph(number).nodes[index].edges
+        if (number, edge.target) not in inner
+    ]
+    while todo:
+        key = todo.pop()
+        if key in seen:
+            continue
+        seen.add(key)
+        node = paths.graph(key[0]).nodes[key[1]]
+        if node.name == "AccumulateGrad":
+            parameter = paths.parameters.get(node.parameter) if node.parameter is not None else None
+            if parameter is None or parameter.module not in members:
+                return True
+        elif not node.edges:
+            return True  # goes on in another stretch
+        todo += [(key[0], edge.target) for edge in node.edges]
+    return False
+
+
+def size_of(parameters: list[Parameter]) -> int:
+    """Bytes of one gradient of each."""
+    return sum(prod(p.shape) * BYTES.get(p.dtype, 4) for p in parameters)
+
+
+def time_of(trace: Trace, site: Site) -> str:
+    """How long the passes of a line took, as a sentence says it; "" where that was not measured."""
+    seconds = sum(e.data.get("seconds", 0.0) for e in trace.of("pass_time") if e.site.id == site.id)
+    if not seconds:
+        return ""
+    return f"{seconds:.2g} s" if seconds >= 1 else f"{seconds * 1000:.2g} ms"

@@ -1,0 +1,268 @@
+"""Backward computes gradients of a network that nobody ever uses.
+
+Why: a target network, a teacher or a fixed feature extractor is there to be asked, not to be
+trained. Called with gradients on and with parameters that require them, it saves its activations
+and backward goes all the way through it, in every pass, for gradients that no step uses.
+
+Fix: call it under `with torch.no_grad():`, or `detach()` its result; where the gradient has to go
+through it to what is trained, freeze it with `requires_grad_(False)`.
+
+Silent on: networks that are stepped, updated with their gradients or have them read; the critic
+that a generator trains against; programs that step nothing.
+At note: a network that the trained part needs the gradient through (only its own parameters'
+gradients are for nothing); an optimizer's gradients that it clears before its own backward.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from gradscope.model import Event, Finding, Parameter
+from gradscope.rules import rule
+from gradscope.rules._calls import Call, Calls, calls
+from gradscope.rules._common import code, parameter_subjects, plural
+from gradscope.rules._paths import passes
+from gradscope.rules._unread import Unread, beyond, dropped, size_of, time_of, unread
+from gradscope.store import Trace
+
+
+def bad_target_network_with_gradients() -> None:
+    import copy
+
+    import torch
+    from torch import nn
+
+    net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2))
+    target_net = copy.deepcopy(net)
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    for step in range(4):
+        state, after, reward = torch.randn(8, 4), torch.randn(8, 4), torch.randn(8)
+        goal = reward + 0.9 * target_net(after).max(dim=1).values  # cause: GS605
+        loss = nn.functional.mse_loss(net(state)[:, 0], goal)
+        opt.zero_grad()
+        loss.backward()  # effect: GS605
+        opt.step()
+        if step % 2:
+            target_net.load_state_dict(net.state_dict())
+
+
+def bad_teacher_with_gradients() -> None:
+    import torch
+    from torch import nn
+
+    teacher, student = nn.Linear(4, 3), nn.Linear(4, 3)
+    teacher.eval()
+    opt = torch.optim.SGD(student.parameters(), lr=0.1)
+    for _ in range(3):
+        x = torch.randn(8, 4)
+        soft = teacher(x).softmax(dim=1)  # cause: GS605
+        loss = nn.functional.kl_div(student(x).log_softmax(dim=1), soft, reduction="batchmean")
+        opt.zero_grad()
+        loss.backward()  # effect: GS605
+        opt.step()
+
+
+def bad_averaged_teacher_with_gradients() -> None:
+    import copy
+
+    import torch
+    from torch import nn
+
+    student = nn.Linear(4, 3)
+    teacher = copy.deepcopy(student)
+    opt = torch.optim.SGD(student.parameters(), lr=0.1)
+    for _ in range(3):
+        x = torch.randn(8, 4)
+        goal = teacher(x + 0.1)  # cause: GS605
+        opt.zero_grad()
+        nn.functional.mse_loss(student(x), goal).backward()  # effect: GS605
+        opt.step()
+        with torch.no_grad():
+            for slow, fast in zip(teacher.parameters(), student.parameters(), strict=True):
+                slow.lerp_(fast, 0.1)
+
+
+def good_target_network() -> None:
+    import copy
+
+    import torch
+    from torch import nn
+
+    net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2))
+    target_net = copy.deepcopy(net)
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    for step in range(4):
+        state, after, reward = torch.randn(8, 4), torch.randn(8, 4), torch.randn(8)
+        with torch.no_grad():
+            goal = reward + 0.9 * target_net(after).max(dim=1).values
+        opt.zero_grad()
+        nn.functional.mse_loss(net(state)[:, 0], goal).backward()
+        opt.step()
+        if step % 2:
+            target_net.load_state_dict(net.state_dict())
+
+
+def good_frozen_teacher() -> None:
+    import torch
+    from torch import nn
+
+    teacher, student = nn.Linear(4, 3).requires_grad_(False), nn.Linear(4, 3)
+    opt = torch.optim.SGD(student.parameters(), lr=0.1)
+    for _ in range(3):
+        x = torch.randn(8, 4)
+        opt.zero_grad()
+        nn.functional.mse_loss(student(x), teacher(x)).backward()
+        opt.step()
+
+
+def good_mutual_learning() -> None:
+    import torch
+    from torch import nn
+
+    first, second = nn.Linear(4, 3), nn.Linear(4, 3)
+    opt = torch.optim.SGD([*first.parameters(), *second.parameters()], lr=0.1)
+    for _ in range(3):
+        x = torch.randn(8, 4)
+        opt.zero_grad()
+        a, b = first(x), second(x)
+        nn.functional.kl_div(a.log_softmax(dim=1), b.softmax(dim=1), reduction="batchmean").backward()
+        opt.step()
+
+
+def good_siamese() -> None:
+    import torch
+    from torch import nn
+
+    net = nn.Linear(4, 3)
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        a, b = net(torch.randn(8, 4)), net(torch.randn(8, 4))
+        (a - b).pow(2).sum(dim=1).mean().backward()
+        opt.step()
+
+
+def good_adversarial_training() -> None:
+    import torch
+    from torch import nn
+
+    generator = nn.Sequential(nn.Linear(2, 4), nn.Tanh())
+    critic = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1))
+    opt_g = torch.optim.SGD(generator.parameters(), lr=0.1)
+    opt_c = torch.optim.SGD(critic.parameters(), lr=0.1)
+    for _ in range(3):
+        fake = generator(torch.randn(8, 2))
+        opt_c.zero_grad()
+        (critic(fake.detach()).mean() - critic(torch.randn(8, 4)).mean()).backward()
+        opt_c.step()
+        opt_g.zero_grad()
+        (-critic(fake).mean()).backward()
+        opt_g.step()
+
+
+def good_gradients_read() -> None:
+    import torch
+    from torch import nn
+
+    probe, model = nn.Linear(4, 3), nn.Linear(4, 3)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        x = torch.randn(8, 4)
+        opt.zero_grad()
+        probe.zero_grad()
+        (model(x) - probe(x)).pow(2).mean().backward()
+        assert probe.weight.grad is not None
+        probe.weight.grad.norm().item()
+        opt.step()
+
+
+@dataclass
+class Waste:
+    """A network whose gradients are computed for nothing."""
+
+    name: str
+    parameters: list[Parameter]
+    call: Call
+    event: Event
+    times: int
+    through: bool  # what is trained needs the gradient through it
+
+
+@rule("GS605", name="gradient-never-used", severity="warning", over=("GS206", "GS314"))
+def gradient_never_used(trace: Trace) -> Iterator[Finding]:
+    known = calls(trace)
+    if not known.paths.stepping or not known.paths.reached.complete:
+        return
+    for group in unread(trace, known):
+        waste = _waste(known, group)
+        if waste is not None:
+            yield _finding(trace, waste)
+    for group in dropped(trace, known):
+        waste = _waste(known, group)
+        if waste is not None and not waste.through:
+            yield _cleared(trace, waste)
+
+
+def _waste(known: Calls, group: Unread) -> Waste | None:
+    """The call that brings the network into a loss, and the pass that goes through it."""
+    ids = {p.id for p in group.parameters}
+    events = [e for e in group.passes if ids & set(e.data.get("accumulated", ()))]
+    for event in events:
+        for call in known.all:
+            if not call.trains or not ids & {p.id for p in known.parameters(call.event)}:
+                continue
+            if call.event.graph != event.graph or call.event.position > event.position:
+                continue
+            times = sum(e.count for e in events)
+            through = beyond(known, event, group.members)
+            return Waste(group.name or known.name(call.event), group.parameters, call, event, times, through)
+    return None
+
+
+def _cost(trace: Trace, waste: Waste) -> str:
+    site = waste.event.site
+    took = time_of(trace, site)
+    size = size_of(waste.parameters)
+    text = (
+        f"{passes(waste.times)} computed gradients of {plural(len(waste.parameters), 'parameter')}, "
+        f"{size:,} bytes in each"
+    )
+    return f"{text}; the passes of this line took {took} in all" if took else text
+
+
+def _finding(trace: Trace, waste: Waste) -> Finding:
+    effect = waste.event.site.user
+    entry = waste.call.entry
+    if waste.through:
+        fix = (
+            f"freeze it: `{waste.name.strip('`')}.requires_grad_(False)`; the gradient still goes through it"
+        )
+    else:
+        fix = f"put {code(trace, entry, 'this call')} under `with torch.no_grad():`, or detach its result"
+    return Finding(
+        message=f"backward computes gradients of {waste.name} that nothing uses",
+        cause=entry,
+        cause_label="its own parameters get gradients too" if waste.through else "called with gradients on",
+        effect=effect,
+        effect_label="goes through it in every pass",
+        seen=(_cost(trace, waste), "no step, update or read ever used them"),
+        fix=fix,
+        count=waste.times,
+        severity="note" if waste.through else "",
+        subjects=parameter_subjects(p.id for p in waste.parameters),
+    )
+
+
+def _cleared(trace: Trace, waste: Waste) -> Finding:
+    entry = waste.call.entry
+    return Finding(
+        message=f"this pass goes through {waste.name}, and its gradients are cleared unused",
+        cause=entry,
+        cause_label="its result goes into this loss with its graph",
+        effect=waste.event.site.user,
+        effect_label="computes gradients that the next `zero_grad()` drops",
+        seen=(_cost(trace, waste),),
+        fix="detach its result where it goes into this loss",
+        count=waste.times,
+        severity="note",
+        subjects=parameter_subjects(p.id for p in waste.parameters),
+    )

@@ -19,14 +19,15 @@ FEW = 2  # passes before "never" means something
 class Unread:
     """Parameters of one network with the passes that gave them gradients."""
 
-    name: str  # as a sentence names it; "" for a whole root
+    name: str  # as a sentence names it
     members: set[int]  # ids of its modules
     parameters: list[Parameter]
     passes: list[Event]
 
 
-def unread(trace: Trace, known: Calls) -> Iterator[Unread]:
-    """The largest modules all of whose gradients were computed for nothing."""
+def unread(trace: Trace, known: Calls, forgotten: set[int]) -> Iterator[Unread]:
+    """The largest modules all of whose gradients were computed for nothing; without the parameters
+    that an optimizer was meant to have and was not given (`forgotten`)."""
     trained = [p for p in trace.parameters if p.steps and p.optimizers]
     reads = max((p.reads for p in trained), default=0)
     used = {e.data["parameter"] for e in trace.of("update") if e.data.get("used")}
@@ -35,6 +36,7 @@ def unread(trace: Trace, known: Calls) -> Iterator[Unread]:
         for p in trace.parameters
         if p.registered
         and p.passes >= FEW
+        and p.id not in forgotten
         and not (p.steps or p.optimizers or p.id in used)
         and p.reads <= reads
         and p.id not in known.paths.asked

@@ -10,7 +10,7 @@ through it to what is trained, freeze it with `requires_grad_(False)`.
 Silent on: networks that are stepped, updated with their gradients or have them read; the critic
 that a generator trains against; programs that step nothing.
 At note: a network that the trained part needs the gradient through (only its own parameters'
-gradients are for nothing); an optimizer's gradients that it clears before its own backward.
+gradients are for nothing); features for a trained network; an optimizer's gradients that it clears before its own backward.
 """
 
 from collections.abc import Iterator
@@ -22,6 +22,7 @@ from gradscope.rules._calls import Call, Calls, calls
 from gradscope.rules._common import code, parameter_subjects, plural
 from gradscope.rules._paths import passes
 from gradscope.rules._unread import Unread, beyond, dropped, size_of, time_of, unread
+from gradscope.rules.gs206_parameter_not_in_optimizer import left_out
 from gradscope.store import Trace
 
 
@@ -185,6 +186,7 @@ class Waste:
     event: Event
     times: int
     through: bool  # what is trained needs the gradient through it
+    mild: bool  # or it gives a trained network its features
 
 
 @rule("GS605", name="gradient-never-used", severity="warning", over=("GS206", "GS314"))
@@ -192,7 +194,8 @@ def gradient_never_used(trace: Trace) -> Iterator[Finding]:
     known = calls(trace)
     if not known.paths.stepping or not known.paths.reached.complete:
         return
-    for group in unread(trace, known):
+    forgotten = {p.id for _, _, left in left_out(trace) for p in left}  # GS206's
+    for group in unread(trace, known, forgotten):
         waste = _waste(known, group)
         if waste is not None:
             yield _finding(trace, waste)
@@ -214,7 +217,8 @@ def _waste(known: Calls, group: Unread) -> Waste | None:
                 continue
             times = sum(e.count for e in events)
             through = beyond(known, event, group.members)
-            return Waste(group.name or known.name(call.event), group.parameters, call, event, times, through)
+            mild = through or known.feeds_another(call.event)
+            return Waste(group.name, group.parameters, call, event, times, through, mild)
     return None
 
 
@@ -247,7 +251,7 @@ def _finding(trace: Trace, waste: Waste) -> Finding:
         seen=(_cost(trace, waste), "no step, update or read ever used them"),
         fix=fix,
         count=waste.times,
-        severity="note" if waste.through else "",
+        severity="note" if waste.mild else "",
         subjects=parameter_subjects(p.id for p in waste.parameters),
     )
 

@@ -10,7 +10,8 @@ through it to what is trained, freeze it with `requires_grad_(False)`.
 Silent on: networks that are stepped, updated with their gradients or have them read; the critic
 that a generator trains against; programs that step nothing.
 At note: a network that the trained part needs the gradient through (only its own parameters'
-gradients are for nothing); features for a trained network; an optimizer's gradients that it clears before its own backward.
+gradients are for nothing); features for a trained network; an optimizer's gradients that it
+clears before its own backward.
 """
 
 from collections.abc import Iterator

@@ -27,7 +27,7 @@ class Clipping(Hook):
         def _clip_grads_with_norm_(parameters: Any, max_norm: Any, *args: Any, **kwargs: Any) -> Any:
             if self.recorder.mine():
                 tensors = parameters if isinstance(parameters, list) else [parameters]
-                self._note("norm", lambda: self._of(tensors), max_norm, sys._getframe(1))
+                self._note("norm", lambda: self._of(tensors), len(tensors), max_norm, sys._getframe(1))
             return real(parameters, max_norm, *args, **kwargs)
 
         return _clip_grads_with_norm_
@@ -38,12 +38,14 @@ class Clipping(Hook):
         def _group_tensors_by_device_and_dtype(tensors: Any, *args: Any, **kwargs: Any) -> Any:
             frame = sys._getframe(1)
             if frame.f_code.co_name == "clip_grad_value_" and self.recorder.mine():
-                self._note("value", lambda: self._by_gradient(tensors[0]), None, frame)
+                self._note("value", lambda: self._by_gradient(tensors[0]), len(tensors[0]), None, frame)
             return real(tensors, *args, **kwargs)
 
         return _group_tensors_by_device_and_dtype
 
-    def _note(self, call: str, find: Callable[[], list[LeafRecord]], limit: Any, frame: Any) -> None:
+    def _note(
+        self, call: str, find: Callable[[], list[LeafRecord]], given: int, limit: Any, frame: Any
+    ) -> None:
         recorder = self.recorder
         try:
             with private.aside():
@@ -51,8 +53,8 @@ class Clipping(Hook):
                 recorder.emit(
                     "clip", recorder.sites.current(frame),
                     {
-                        "call": call, "limit": float(limit) if isinstance(limit, (int, float)) else None,
-                        "states": recorder.ledger.states(records),
+                        "call": call, "given": given, "states": recorder.ledger.states(records),
+                        "limit": float(limit) if isinstance(limit, (int, float)) else None,
                     },
                 )  # fmt: skip
         except Exception as error:

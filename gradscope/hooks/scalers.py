@@ -14,6 +14,8 @@ from gradscope.hooks import Hook
 from gradscope.hooks import _torch as private
 from gradscope.hooks._values import find_tensors
 
+MAX_WALK = 64  # nodes between a scaled loss and what is made of it
+
 
 class Scalers(Hook):
     order = 33
@@ -84,13 +86,26 @@ class Scalers(Hook):
     def _scaled(self, roots: Any) -> bool:
         """Whether a pass starts at a scaled loss, or at something made after one was scaled."""
         known = {id(t) for w, _ in self.scaled if (t := w()) is not None}
-        first = min((n for _, n in self.scaled), default=None)
+        numbers = {n for _, n in self.scaled}
         scaled = any(id(t) in known for t in roots)
-        if not scaled and first is not None:
-            nodes = [node for t in roots if (node := private.grad_fn_of(t)) is not None]
-            scaled = any(private.sequence_of(node) > first for node in nodes)
+        if not scaled and numbers:
+            scaled = _above(numbers, [node for t in roots if (node := private.grad_fn_of(t)) is not None])
         self.scaled.clear()
         return scaled
+
+
+def _above(numbers: set[int], nodes: list[Any]) -> bool:
+    """Whether one of the nodes with these numbers is among `nodes` or shortly below them."""
+    first, looked = min(numbers), 0
+    while nodes and looked < MAX_WALK:
+        node = nodes.pop(0)
+        looked += 1
+        number = private.sequence_of(node)
+        if number in numbers:
+            return True
+        if number > first:
+            nodes += [target for target, _ in node.next_functions if target is not None]
+    return False
 
 
 def _scale(scaler: Any) -> float | None:

@@ -1,0 +1,223 @@
+"""A learning-rate schedule runs ahead of its optimizer, or never runs.
+
+Why: a scheduler sets the first learning rate when it is made, and the next one at each
+`step()`. Called before the optimizer's step it skips the first value of the schedule; never
+called, the learning rate stays what it was at the start.
+
+Fix: call `scheduler.step()` after `optimizer.step()`: once per epoch, or once per batch where
+the schedule counts batches.
+
+Silent on: schedules that are tried out without training, fast-forwarding after a restart, a
+first step that a gradient scaler skipped, warm-up whose first rate is 0 and skipped on
+purpose, a program that ends before the first epoch does.
+"""
+
+from collections.abc import Iterator
+
+from gradscope.model import Event, Finding, Site
+from gradscope.rules import rule
+from gradscope.rules._common import code, plural, timeline
+from gradscope.rules._training import (
+    called_in_source,
+    calls_in_source,
+    optimizer_name,
+    settled,
+    variable,
+    where,
+)
+from gradscope.store import Trace
+
+
+def bad() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    scheduler = torch.optim.lr_scheduler.StepLR(opt, 1)
+    for _ in range(3):
+        scheduler.step()  # cause: GS210
+        opt.zero_grad()
+        model(torch.randn(8, 3)).pow(2).mean().backward()
+        opt.step()  # effect: GS210
+
+
+def bad_never_stepped() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    scheduler = torch.optim.lr_scheduler.ExponentialLR(opt, 0.9)  # cause: GS210
+    for _ in range(3):
+        opt.zero_grad()
+        model(torch.randn(8, 3)).pow(2).mean().backward()
+        opt.step()  # effect: GS210
+    assert scheduler.get_last_lr()
+
+
+def good_each_kind() -> None:
+    import torch
+    from torch import nn
+    from torch.optim import lr_scheduler as schedules
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    warm_up = schedules.LinearLR(opt, 0.1, total_iters=2)
+    both = schedules.SequentialLR(opt, [warm_up, schedules.CosineAnnealingLR(opt, 4)], milestones=[2])
+    plateau = schedules.ReduceLROnPlateau(opt)
+    cycle = schedules.OneCycleLR(torch.optim.SGD(model.parameters(), lr=0.1), 0.1, total_steps=9)
+    for _ in range(4):
+        opt.zero_grad()
+        loss = model(torch.randn(8, 3)).pow(2).mean()
+        loss.backward()
+        opt.step()
+        cycle.optimizer.step()
+        cycle.step()
+        both.step()
+        plateau.step(loss.item())
+
+
+def good_restarted() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    scheduler = torch.optim.lr_scheduler.LambdaLR(opt, lambda epoch: 0.9**epoch)
+    for _ in range(3):
+        scheduler.step()  # to where the checkpoint was
+    for _ in range(3):
+        opt.zero_grad()
+        model(torch.randn(8, 3)).pow(2).mean().backward()
+        opt.step()
+        scheduler.step()
+
+
+def good_tried_out() -> None:
+    import torch
+
+    opt = torch.optim.SGD(torch.nn.Linear(3, 1).parameters(), lr=0.1)
+    scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(opt, 10)
+    rates = []
+    for _ in range(10):
+        rates.append(scheduler.get_last_lr()[0])
+        scheduler.step()
+
+
+def good_first_step_skipped() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    scheduler = torch.optim.lr_scheduler.StepLR(opt, 5)
+    scaler = torch.amp.GradScaler("cpu", init_scale=1e30)
+    for i in range(4):
+        opt.zero_grad()
+        x = torch.full((8, 3), 1e12 if i == 0 else 1e-3)
+        scaler.scale(model(x).pow(2).mean()).backward()
+        scaler.step(opt)
+        scaler.update(1.0)
+        scheduler.step()
+
+
+def good_after_each_epoch() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    scheduler = torch.optim.lr_scheduler.StepLR(opt, 5)
+    for i in range(3):
+        opt.zero_grad()
+        model(torch.randn(8, 3)).pow(2).mean().backward()
+        opt.step()
+        if i % 100 == 99:
+            scheduler.step()
+
+
+@rule("GS210", name="scheduler-misplaced", severity="warning")
+def scheduler_misplaced(trace: Trace) -> Iterator[Finding]:
+    for event in trace.of("scheduler"):
+        optimizer = trace.optimizers.get(event.data["optimizer"])
+        if optimizer is not None and optimizer.steps:
+            yield from _early(trace, event)
+            if optimizer.steps >= 2 and _never(trace, event):
+                yield _forgotten(trace, event)
+
+
+def _early(trace: Trace, made: Event) -> Iterator[Finding]:
+    """A line that steps the schedule both before and after the optimizer's first step."""
+    number, optimizer = made.data["scheduler"], made.data["optimizer"]
+    before: dict[Site, tuple[Event, int]] = {}
+    first: Event | None = None
+    for repeat, events in timeline(trace):
+        for event in events:
+            if event.kind == "scaler" and event.data.get("optimizer") == optimizer and first is None:
+                return  # the step that comes first may have been skipped
+            if event.kind == "step" and event.data.get("optimizer") == optimizer and first is None:
+                first = event
+            if event.kind == "schedule" and event.data.get("scheduler") == number:
+                site = event.site.user
+                if first is None:
+                    before[site] = (event, before.get(site, (event, 0))[1] + repeat)
+                elif site in before:
+                    yield from _ahead(trace, made, *before[site], first)
+                    return
+
+
+def _ahead(trace: Trace, made: Event, early: Event, times: int, first: Event) -> Iterator[Finding]:
+    old, new = early.data.get("before"), early.data.get("after")
+    if times > 1 or (old is not None and not any(old)):
+        return
+    calling, stepping = code(trace, early.site.user, "the schedule"), code(trace, first.site.user, "the step")
+    seen = [f"the first {calling} came before the first {stepping}"]
+    if old and new and old != new:
+        seen.append(f"learning rate {old[0]:g} was never used: the first step ran with {new[0]:g}")
+    yield Finding(
+        message=f"{calling} runs before {stepping}: the schedule is one step ahead",
+        cause=early.site.user,
+        cause_label="sets the next learning rate before the first was used",
+        effect=first.site.user,
+        effect_label="the optimizer's first step comes after it",
+        seen=tuple(seen),
+        fix=f"move {calling} after {stepping} ({where(first.site)})",
+        subjects=frozenset({("scheduler", made.data["scheduler"])}),
+    )
+
+
+def _never(trace: Trace, made: Event) -> bool:
+    """Whether nothing steps this optimizer's schedules, and the program's text does not either."""
+    optimizer = made.data["optimizer"]
+    if not settled(trace) or any(e.data["optimizer"] == optimizer for e in trace.of("schedule")):
+        return False
+    if any(made.data["scheduler"] in e.data.get("drives", ()) for e in trace.of("scheduler")):
+        return False
+    written = called_in_source(trace, made.site, "step")
+    if written is None:  # handed on: is there any call that could be the schedule's?
+        known = {e.site.user.location() for e in trace.of("step", "scaler")}
+        return bool(trace.sources) and not set(calls_in_source(trace, "step")) - known
+    return not written
+
+
+def _forgotten(trace: Trace, made: Event) -> Finding:
+    number = made.data["optimizer"]
+    steps = trace.optimizers[number].steps
+    step = next((e for e in trace.of("step") if e.data.get("optimizer") == number), None)
+    name = variable(trace, made.site)
+    subject = f"`{name}`" if name else f"the `{made.data['cls']}`"
+    rates = [group.get("lr") for group in trace.optimizers[number].groups]
+    rate = f" (lr {rates[0]:g})" if rates and isinstance(rates[0], (int, float)) else ""
+    after = f"{code(trace, step.site.user, 'the step')} ({where(step.site)})" if step else "the step"
+    return Finding(
+        message=f"{subject} is never stepped: the learning rate stays what it was",
+        cause=made.site.user,
+        cause_label="made here, and `step()` is never called",
+        effect=step.site.user if step else None,
+        effect_label="runs with the same learning rate all the time",
+        seen=(f"{plural(steps, 'step')} of {optimizer_name(trace, number)}{rate}, no step of the schedule",),
+        fix=f"call `{name or 'scheduler'}.step()` once per epoch (or per batch) after {after}",
+        count=1,
+        subjects=frozenset({("scheduler", made.data["scheduler"])}),
+    )

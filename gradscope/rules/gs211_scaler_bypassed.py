@@ -1,0 +1,298 @@
+"""A gradient scaler is used for one half of a step only.
+
+Why: `scaler.scale(loss)` multiplies every gradient by the scale (65536 at first);
+`scaler.step(optimizer)` divides by it again and skips the step where a gradient is not finite;
+`scaler.update()` makes the scaler ready for the next step. Each needs the other two.
+
+Fix: `scaler.scale(loss).backward()`, then `scaler.step(optimizer)`, then `scaler.update()`.
+
+Silent on: disabled scalers, gradients that `scaler.unscale_(optimizer)` has divided, steps of
+optimizers whose gradients were never scaled.
+"""
+
+from collections.abc import Iterator
+
+from gradscope.model import Event, Finding, Site
+from gradscope.rules import rule
+from gradscope.rules._common import code, parameter_subjects, timeline
+from gradscope.rules._training import by_scaler, fresh, norm, optimizer_name, variable, where
+from gradscope.store import Trace
+
+
+def bad() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=1e-6)
+    scaler = torch.amp.GradScaler("cpu")
+    for _ in range(3):
+        opt.zero_grad()
+        loss = model(torch.randn(8, 3)).pow(2).mean()
+        scaler.scale(loss).backward()  # cause: GS211
+        opt.step()  # effect: GS211
+
+
+def bad_loss_not_scaled() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    scaler = torch.amp.GradScaler("cpu")
+    for _ in range(3):
+        opt.zero_grad()
+        loss = model(torch.randn(8, 3)).pow(2).mean()
+        loss.backward()  # cause: GS211
+        scaler.scale(loss)
+        scaler.step(opt)  # effect: GS211
+        scaler.update()
+
+
+def bad_no_update() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    scaler = torch.amp.GradScaler("cpu")
+    for _ in range(3):
+        opt.zero_grad()
+        loss = model(torch.randn(8, 3)).pow(2).mean()
+        scaler.scale(loss).backward()
+        scaler.step(opt)  # cause: GS211  # effect: GS211
+
+
+def good() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    scaler = torch.amp.GradScaler("cpu")
+    for _ in range(3):
+        opt.zero_grad()
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            loss = model(torch.randn(8, 3)).pow(2).mean()
+        scaler.scale(loss).backward()
+        scaler.step(opt)
+        scaler.update()
+
+
+def good_accumulation() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.Adam(model.parameters())
+    scaler = torch.amp.GradScaler("cpu")
+    for i in range(6):
+        loss = model(torch.randn(8, 3)).pow(2).mean()
+        scaled = scaler.scale(loss) / 2
+        scaled.backward()
+        if i % 2:
+            scaler.step(opt)
+            scaler.update()
+            opt.zero_grad()
+
+
+def good_unscaled_by_hand() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    scaler = torch.amp.GradScaler("cpu")
+    for _ in range(3):
+        opt.zero_grad()
+        scaler.scale(model(torch.randn(8, 3)).pow(2).mean()).backward()
+        scaler.unscale_(opt)
+        opt.step()
+        scaler.update()
+
+
+def good_disabled() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    scaler = torch.amp.GradScaler("cpu", enabled=False)
+    for _ in range(3):
+        opt.zero_grad()
+        scaler.scale(model(torch.randn(8, 3)).pow(2).mean()).backward()
+        opt.step()
+
+
+def good_two_optimizers() -> None:
+    import torch
+    from torch import nn
+
+    model, plain = nn.Linear(3, 1), nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    other = torch.optim.SGD(plain.parameters(), lr=0.1)
+    scaler = torch.amp.GradScaler("cpu")
+    for _ in range(3):
+        opt.zero_grad()
+        other.zero_grad()
+        scaler.scale(model(torch.randn(8, 3)).pow(2).mean()).backward()
+        plain(torch.randn(8, 3)).pow(2).mean().backward()
+        scaler.step(opt)
+        scaler.update()
+        other.step()
+
+
+class _Run:
+    """Which gradients carry a scale, pass by pass."""
+
+    def __init__(self, trace: Trace):
+        self.trace = trace
+        self.scaled: dict[int, Event] = {}  # parameter → the pass whose scale its gradient carries
+        self.plain: dict[int, Event] = {}
+        self.next_scaled: bool | None = None  # whether the next pass is; None without a scaler
+        self.scale: float | None = None
+        self.dividing = {e.site.user for e in trace.of("scaler") if e.data["call"] == "step"}
+        self.found: dict[tuple[str, Site, Site], tuple[Event, Event, set[int], int]] = {}
+        for repeat, events in timeline(trace):
+            for event in events:
+                handle = getattr(self, f"_{event.kind}", None)
+                if handle is not None:
+                    handle(event, repeat)
+
+    def _scaler(self, event: Event, repeat: int) -> None:
+        self.scale = self.scale or event.data.get("scale")
+        if event.data["call"] == "backward":
+            self.next_scaled = bool(event.data["scaled"])
+        elif event.data["call"] == "unscale_" and not event.data.get("error"):
+            optimizer = self.trace.optimizers.get(event.data["optimizer"])
+            ids = optimizer.parameters if optimizer is not None else []
+            self._report("plain", event, {p for p in ids if p in self.plain}, repeat)
+            self._forget(ids)
+
+    def _backward(self, event: Event, repeat: int) -> None:
+        for parameter in event.data.get("accumulated") or ():
+            if self.next_scaled:
+                self.scaled[parameter] = event
+                self.plain.pop(parameter, None)
+            elif self.next_scaled is False and parameter not in self.scaled:
+                self.plain[parameter] = event
+        self.next_scaled = None
+
+    def _step(self, event: Event, repeat: int) -> None:
+        new = fresh(event)
+        if by_scaler(event) and event.site.user in self.dividing:
+            if not new & self.scaled.keys():
+                self._report("plain", event, new & self.plain.keys(), repeat)
+        else:
+            self._report("scaled", event, new & self.scaled.keys(), repeat)
+        self._forget(new)
+
+    def _zero_grad(self, event: Event, repeat: int) -> None:
+        self._forget(event.data.get("parameters") or ())
+
+    def _report(self, kind: str, event: Event, ids: set[int], repeat: int) -> None:
+        if not ids:
+            return
+        passed = (self.scaled if kind == "scaled" else self.plain)[min(ids)]
+        key = (kind, passed.site.user, event.site.user)
+        _, _, known, count = self.found.get(key, (passed, event, set(), 0))
+        self.found[key] = (passed, event, known | ids, count + repeat)
+
+    def _forget(self, ids: object) -> None:
+        for parameter in list(ids):  # type: ignore[call-overload]
+            self.scaled.pop(parameter, None)
+            self.plain.pop(parameter, None)
+
+
+@rule("GS211", name="scaler-bypassed", severity="error")
+def scaler_bypassed(trace: Trace) -> Iterator[Finding]:
+    if not trace.of("scaler"):
+        return
+    run = _Run(trace)
+    for (kind, cause, effect), (_, event, ids, count) in run.found.items():
+        yield (_scaled if kind == "scaled" else _plain)(trace, run, cause, effect, event, ids, count)
+    yield from _stopped(trace)
+
+
+def _scaled(
+    trace: Trace, run: _Run, cause: Site, effect: Site, event: Event, ids: set[int], count: int
+) -> Finding:
+    number = event.data["optimizer"]
+    by = f" by {run.scale:g}" if run.scale is not None else ""
+    name = optimizer_name(trace, number).strip("`")
+    arguments = name if " " not in name else "optimizer"
+    return Finding(
+        message=f"{code(trace, effect, 'the step')} uses gradients that are multiplied{by}:"
+        " the scaler is passed by",
+        cause=cause,
+        cause_label="computes scaled gradients",
+        effect=effect,
+        effect_label="steps with them as they are",
+        seen=tuple(_measured(trace, run, ids)),
+        fix=f"call `scaler.step({arguments})` and `scaler.update()` in place of"
+        f" {code(trace, effect, 'the step')} ({where(effect)})",
+        count=count,
+        subjects=parameter_subjects(ids),
+    )
+
+
+def _measured(trace: Trace, run: _Run, ids: set[int]) -> Iterator[str]:
+    first = min(ids)
+    last = norm(trace, first)
+    if run.scale is not None and last is not None:
+        name = trace.parameter(first).name
+        yield (
+            f"norm of the gradient of `{name}`: {last:.4g} with the scale {run.scale:g},"
+            f" {last / run.scale:.4g} without"
+        )
+
+
+def _plain(
+    trace: Trace, run: _Run, cause: Site, effect: Site, event: Event, ids: set[int], count: int
+) -> Finding:
+    by = f" by {run.scale:g}" if run.scale is not None else ""
+    root = code(trace, cause, "`backward()`").strip("`").removesuffix(".backward()")
+    return Finding(
+        message=f"{code(trace, effect, 'the step')} divides gradients{by} that were never multiplied",
+        cause=cause,
+        cause_label="the loss is not scaled here",
+        effect=effect,
+        effect_label="takes out a scale that is not there",
+        seen=(f"no pass into these gradients started at a scaled loss; scale {run.scale:g}",)
+        if run.scale is not None
+        else (),
+        fix=f"write `scaler.scale({root}).backward()` ({where(cause)})",
+        count=count,
+        subjects=parameter_subjects(ids),
+    )
+
+
+def _stopped(trace: Trace) -> Iterator[Finding]:
+    """Explains what the scaler itself stopped on."""
+    last: dict[tuple[str, int | None], Event] = {}
+    for _, events in timeline(trace):
+        for event in events:
+            if event.kind != "scaler" or event.data["call"] == "backward":
+                continue
+            call, text = event.data["call"], event.data.get("error")
+            key = (call, event.data.get("optimizer"))
+            if text and "since the last update" in text:
+                yield _twice(trace, event, last.get(key) or event)
+            last[key] = event
+
+
+def _twice(trace: Trace, event: Event, before: Event) -> Finding:
+    calling = code(trace, event.site.user, f"`{event.data['call']}`")
+    scaler = variable(trace, None) or calling.strip("`").partition(".")[0] or "scaler"
+    number = event.data.get("optimizer")
+    return Finding(
+        message=f"{calling} is called twice without `{scaler}.update()` in between",
+        cause=before.site.user,
+        cause_label="called here, and no `update()` follows",
+        effect=event.site.user,
+        effect_label="called again: torch stops here",
+        seen=(f"torch says: {event.data['error']}",),
+        fix=f"call `{scaler}.update()` after `{scaler}.step(…)`, once per iteration"
+        + (" and `unscale_` once before it" if event.data["call"] == "unscale_" else ""),
+        subjects=frozenset({("optimizer", number)}),
+    )

@@ -1,0 +1,200 @@
+"""The step runs with non-zero gradients, and the parameters are bit-equal afterwards.
+
+Why: with a learning rate of 0 nothing moves. Nor does it where the update is smaller than the
+parameter's number format can tell apart (half-precision weights with a small learning rate).
+
+Fix: give the optimizer a learning rate above 0; keep the weights in float32 and let autocast
+compute in half precision.
+
+A note for a warm-up that starts at 0, and for single parameters among others that move.
+Silent where a schedule ends at 0.
+"""
+
+from collections.abc import Iterator
+
+from gradscope.model import Event, Finding, Optimizer
+from gradscope.rules import rule
+from gradscope.rules._common import code, parameter_names, parameter_subjects, plural
+from gradscope.rules._training import norm, optimizer_name, where
+from gradscope.store import Trace
+
+COMPARED = 24  # steps that are compared at most while nothing changes (hooks/effects.py)
+WARM_UP = 3  # steps of a schedule that may pass at rate 0
+
+
+def bad() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0)  # cause: GS212
+    for _ in range(3):
+        opt.zero_grad()
+        model(torch.randn(8, 3)).pow(2).mean().backward()
+        opt.step()  # effect: GS212
+
+
+def bad_lost_in_rounding() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1).to(torch.bfloat16)
+    nn.init.constant_(model.weight, 1.0)
+    nn.init.constant_(model.bias, 1.0)
+    opt = torch.optim.SGD(model.parameters(), lr=1e-5)  # cause: GS212
+    for _ in range(3):
+        opt.zero_grad()
+        model(torch.ones(8, 3, dtype=torch.bfloat16)).mean().backward()
+        opt.step()  # effect: GS212
+
+
+def good() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        model(torch.randn(8, 3)).pow(2).mean().backward()
+        opt.step()
+
+
+def good_warm_up() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    schedule = torch.optim.lr_scheduler.LambdaLR(opt, lambda step: min(1.0, step / 4))
+    for _ in range(6):
+        opt.zero_grad()
+        model(torch.randn(8, 3)).pow(2).mean().backward()
+        opt.step()
+        schedule.step()
+
+
+def good_first_epoch_of_a_warm_up() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    schedule = torch.optim.lr_scheduler.LambdaLR(opt, lambda epoch: min(1.0, epoch / 4))
+    for _ in range(5):
+        opt.zero_grad()
+        model(torch.randn(8, 3)).pow(2).mean().backward()
+        opt.step()
+    schedule.step()
+
+
+def good_ends_at_zero() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    schedule = torch.optim.lr_scheduler.LinearLR(opt, 1.0, 0.0, total_iters=4)
+    for _ in range(8):
+        opt.zero_grad()
+        model(torch.randn(8, 3)).pow(2).mean().backward()
+        opt.step()
+        schedule.step()
+
+
+def good_one_group_at_rest() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 1))
+    opt = torch.optim.SGD(
+        [{"params": model[0].parameters(), "lr": 0.0}, {"params": model[1].parameters()}], lr=0.1
+    )
+    for _ in range(4):
+        opt.zero_grad()
+        model(torch.randn(8, 3)).pow(2).mean().backward()
+        opt.step()
+
+
+@rule("GS212", name="step-has-no-effect", severity="error")
+def step_has_no_effect(trace: Trace) -> Iterator[Finding]:
+    for number, optimizer in trace.optimizers.items():
+        events = [e for e in trace.of("no_effect") if e.data["optimizer"] == number]
+        still = [e for e in events if not e.data["moved"]]
+        lost = sum(e.count for e in still)
+        if still and lost >= 2 and lost >= min(optimizer.steps, COMPARED):
+            yield _finding(trace, number, optimizer, still, lost, _severity(trace, number, still[0]))
+        elif still and _at_the_start(trace, number, still[0]) and lost * 2 < optimizer.steps:
+            yield _finding(trace, number, optimizer, still, lost, "note")
+        elif partly := [e for e in events if e.data["moved"]]:
+            yield from _partly(trace, number, optimizer, partly)
+
+
+def _severity(trace: Trace, number: int, event: Event) -> str:
+    if not event.data["zero_rate"]:
+        return "warning"
+    made = [e for e in trace.of("scheduler") if e.data["optimizer"] == number]
+    turns = sum(e.count for e in trace.of("schedule") if e.data["optimizer"] == number)
+    return "note" if made and turns < WARM_UP else ""
+
+
+def _at_the_start(trace: Trace, number: int, event: Event) -> bool:
+    first = next((e for e in trace.of("step") if e.data.get("optimizer") == number), None)
+    return first is not None and first.segment == event.segment
+
+
+def _finding(
+    trace: Trace, number: int, optimizer: Optimizer, events: list[Event], lost: int, severity: str
+) -> Finding:
+    ids = list(dict.fromkeys(p for e in events for p in e.data["parameters"]))
+    event = events[0]
+    step, holder = code(trace, event.site.user, "the step"), optimizer_name(trace, number)
+    zero = event.data["zero_rate"]
+    rates = event.data.get("rates")
+    kinds = ", ".join(sorted({f"`{trace.parameter(p).dtype}`" for p in ids}))
+    reason = "the learning rate is 0" if zero else f"the update is too small for {kinds}"
+    return Finding(
+        message=f"{step} changes nothing: {reason}",
+        cause=optimizer.site.user if optimizer.site else None,
+        cause_label="made with this learning rate" if not zero else "the learning rate is 0",
+        effect=event.site.user,
+        effect_label="leaves every parameter bit-equal",
+        seen=tuple(_measured(trace, ids, lost, optimizer, rates)),
+        fix=(
+            f"give {holder} a learning rate above 0 ({where(optimizer.site)})"
+            if zero
+            else f"keep the parameters of {holder} in float32 and compute under `torch.autocast`,"
+            " or raise the learning rate"
+        ),
+        count=lost,
+        severity=severity,
+        subjects=parameter_subjects(ids) | {("optimizer", number)},
+    )
+
+
+def _measured(
+    trace: Trace, ids: list[int], lost: int, optimizer: Optimizer, rates: list[float] | None
+) -> Iterator[str]:
+    yield (
+        f"{plural(len(ids), 'parameter')} with a non-zero gradient bit-equal after"
+        f" {lost} of {plural(min(optimizer.steps, max(lost, COMPARED)), 'step')} compared"
+    )
+    last = norm(trace, ids[0])
+    if last and rates:
+        name = parameter_names(trace, ids[:1])
+        yield f"norm of {name}'s gradient {last:.4g}, times the learning rate {rates[0]:g}: {last * rates[0]:.4g}"
+
+
+def _partly(trace: Trace, number: int, optimizer: Optimizer, events: list[Event]) -> Iterator[Finding]:
+    """Single parameters that never moved where others did: lost in rounding (rate 0 is a choice)."""
+    at_rest = {p for group in optimizer.groups if group.get("lr") == 0 for p in group["parameters"]}
+    ids = [p for p in events[0].data["parameters"] if p not in at_rest]
+    times = sum(e.count for e in events if set(ids) <= set(e.data["parameters"]))
+    coarse = [p for p in ids if trace.parameter(p).dtype in ("float16", "bfloat16")]
+    if coarse and times >= min(3, optimizer.steps) and times >= 2:
+        yield _finding(trace, number, optimizer, [event_of(events, coarse)], times, "note")
+
+
+def event_of(events: list[Event], ids: list[int]) -> Event:
+    """The first of these events that names the parameters."""
+    return next(e for e in events if set(ids) <= set(e.data["parameters"]))

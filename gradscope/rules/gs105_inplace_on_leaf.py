@@ -1,0 +1,150 @@
+"""A leaf that requires a gradient is written to in place: torch stops the write.
+
+Why: a leaf (a parameter, a tensor made with `requires_grad=True`) is where the gradient
+ends up. A recorded write would make it a computed tensor, and its gradient would belong to
+the old values. Updates and initialisation are no part of the graph, and have to say so.
+
+Fix: update or initialise it inside `with torch.no_grad():`; where the new values should carry a
+gradient, write to a copy (`y = x.clone()`) or make a new tensor (`x = x + 1`).
+
+Silent on: writes inside `torch.no_grad()`, to detached tensors and to computed ones.
+"""
+
+import ast
+from collections.abc import Iterator
+
+from gradscope.model import Finding
+from gradscope.names import names_of
+from gradscope.rules import rule
+from gradscope.rules._common import MAX_CODE, code, parameter_subjects, source
+from gradscope.rules._failures import Failure, Operand, failures
+from gradscope.store import Trace
+
+_LEAF = "leaf Variable that requires grad is being used in an in-place operation"
+
+
+def bad_update() -> None:
+    import torch
+
+    w = torch.ones(3, requires_grad=True)
+    (w * torch.tensor([1.0, 2.0, 3.0])).sum().backward()
+    w -= 0.1 * w.grad  # cause: GS105
+
+
+def bad_initialisation() -> None:
+    from torch import nn
+
+    model = nn.Linear(3, 2)
+    model.weight.fill_(0.5)  # cause: GS105
+
+
+def bad_element() -> None:
+    import torch
+
+    x = torch.zeros(3, requires_grad=True)
+    x[0] = 1.0  # cause: GS105
+
+
+def good_no_grad() -> None:
+    import torch
+
+    w = torch.ones(3, requires_grad=True)
+    (w * 2).sum().backward()
+    with torch.no_grad():
+        assert w.grad is not None
+        w -= 0.1 * w.grad
+
+
+def good_initialisation() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 2)
+    nn.init.xavier_uniform_(model.weight)
+    nn.init.zeros_(model.bias)
+    model(torch.ones(1, 3)).sum().backward()
+
+
+def good_copy() -> None:
+    import torch
+
+    x = torch.zeros(3, requires_grad=True)
+    y = x.clone()
+    y[0] = 1.0
+    (y * y).sum().backward()
+
+
+def good_computed() -> None:
+    import torch
+
+    w = torch.ones(3, requires_grad=True)
+    h = w * 2
+    h += 1
+    h.sum().backward()
+
+
+@rule("GS105", name="inplace-on-leaf", severity="error")
+def inplace_on_leaf(trace: Trace) -> Iterator[Finding]:
+    for failure in failures(trace, _LEAF):
+        yield _explained(trace, failure)
+
+
+def _explained(trace: Trace, failure: Failure) -> Finding:
+    view = "a view of a leaf" in failure.text
+    leaf = next((o for o in failure.operands if o.name), None) or Operand("", None, "")
+    written = _statement(trace, failure)
+    target = _target(source(trace, failure.site)) or leaf.name
+    part = "part of " if view else ""
+    made = leaf.made if leaf.made is not None and leaf.made.location() != failure.site.location() else None
+    return Finding(
+        message=f"{written} writes in place to {part}`{target}`, a leaf that requires a gradient"
+        if target
+        else f"{written} writes in place to {part}a leaf that requires a gradient",
+        cause=failure.site,
+        cause_label="torch stops: a leaf cannot be overwritten in its own graph",
+        related=((made, "the leaf is made here"),) if made is not None else (),
+        seen=(f"{f'`{target}`' if target else leaf.shown}: {leaf.facts}, a leaf",)
+        if leaf.facts
+        else (failure.said,),
+        fix=_fix(source(trace, failure.site), target),
+        count=failure.event.count,
+        subjects=parameter_subjects([] if leaf.parameter is None else [leaf.parameter]),
+    )
+
+
+def _statement(trace: Trace, failure: Failure) -> str:
+    text = source(trace, failure.site)
+    line = names_of(trace).line(failure.site) or ""
+    if (
+        text.endswith("]") and line.startswith(text) and len(line) <= MAX_CODE
+    ):  # only the target of `x[0] = 1`
+        return f"`{line.partition('#')[0].strip()}`"
+    return code(trace, failure.site, "an in-place operation")
+
+
+def _target(text: str) -> str:
+    """What the statement at the failing place writes to."""
+    try:
+        parsed = ast.parse(text).body[0]
+    except (SyntaxError, ValueError, IndexError):
+        return ""
+    node: ast.expr | None = None
+    if isinstance(parsed, ast.AugAssign):
+        node = parsed.target
+    elif isinstance(parsed, ast.Expr):
+        node = parsed.value
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            node = node.func.value
+    while isinstance(node, ast.Subscript):
+        node = node.value
+    return ast.unparse(node) if isinstance(node, (ast.Name, ast.Attribute)) else ""
+
+
+def _fix(text: str, target: str) -> str:
+    name = target or "the leaf"
+    if ".grad" in text:
+        return f"put the update of `{name}` inside `with torch.no_grad():`"
+    return (
+        f"for an update or initialisation write to `{name}` inside `with torch.no_grad():`; where a gradient"
+        f" should flow, write to a copy (`{name.rpartition('.')[2]} = {name}.clone()`)"
+    )

@@ -1,0 +1,118 @@
+"""An optimizer stepped between a forward and its backward: the graph needs the old weights.
+
+Why: the forward saved the weights, since the gradient of its inputs is computed with them. The
+step wrote new values into the same memory, and a backward through the old graph would mix the
+two. torch sees the version move and stops.
+
+Fix: run all backward passes of a graph before the step, or compute the loss after it. In a GAN
+compute the generator's loss anew after the discriminator's step.
+
+Silent on: graphs that are computed after the step; steps of other parameters.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from gradscope.model import Event, Finding
+from gradscope.rules import rule
+from gradscope.rules._common import code, user
+from gradscope.store import Trace
+
+_TEXT = "modified by an inplace operation"
+
+
+def bad_gan_in_the_wrong_order() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    generator, critic = nn.Linear(2, 2), nn.Sequential(nn.Linear(2, 4), nn.Tanh(), nn.Linear(4, 1))
+    opt_g = torch.optim.Adam(generator.parameters())
+    opt_c = torch.optim.Adam(critic.parameters())
+    fake = generator(torch.randn(4, 2))
+    loss_g = -critic(fake).mean()
+    loss_c = critic(fake.detach()).mean() - critic(torch.randn(4, 2)).mean()
+    loss_c.backward()
+    opt_c.step()  # cause: GS108
+    opt_g.zero_grad()
+    loss_g.backward()  # effect: GS108
+    opt_g.step()
+
+
+def bad_two_losses() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 1))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    out = model(torch.ones(2, 3))
+    out.mean().backward(retain_graph=True)
+    opt.step()  # cause: GS108
+    opt.zero_grad()
+    out.pow(2).mean().backward()  # effect: GS108
+    opt.step()
+
+
+def good_gan() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    generator, critic = nn.Linear(2, 2), nn.Sequential(nn.Linear(2, 4), nn.Tanh(), nn.Linear(4, 1))
+    opt_g = torch.optim.Adam(generator.parameters())
+    opt_c = torch.optim.Adam(critic.parameters())
+    for _ in range(2):
+        fake = generator(torch.randn(4, 2))
+        opt_c.zero_grad()
+        (critic(fake.detach()).mean() - critic(torch.randn(4, 2)).mean()).backward()
+        opt_c.step()
+        opt_g.zero_grad()
+        (-critic(fake).mean()).backward()
+        opt_g.step()
+
+
+def good_both_before_the_step() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 1))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(2):
+        opt.zero_grad()
+        out = model(torch.randn(2, 3))
+        out.mean().backward(retain_graph=True)
+        out.pow(2).mean().backward()
+        opt.step()
+
+
+@rule("GS108", name="step-between-forward-and-backward", severity="error", over=("GS104",))
+def step_between_forward_and_backward(trace: Trace) -> Iterator[Finding]:
+    for event in trace.of("error"):
+        if event.data.get("where") == "backward" and _TEXT in str(event.data.get("text", "")):
+            step = stepped(event)
+            if step is not None:
+                yield _explained(trace, event, step)
+
+
+def stepped(event: Event) -> dict[str, Any] | None:
+    """The optimizer's step that moved the version, unless a write of the program's own did."""
+    writes: list[dict[str, Any]] = event.data.get("writes") or []
+    steps = [write for write in writes if write.get("op") == "step"]
+    return steps[0] if steps and len(steps) == len(writes) else None
+
+
+def _explained(trace: Trace, event: Event, step: dict[str, Any]) -> Finding:
+    cause, saved = user(trace.site(step.get("site"))), user(trace.site(event.data.get("saved_site")))
+    shown = code(trace, cause, "an optimizer's step")
+    by = f" that {code(trace, saved)} had saved" if saved is not None and code(trace, saved) else ""
+    return Finding(
+        message=f"{shown} changed weights{by}, before their backward ran",
+        cause=cause,
+        cause_label="writes new values into the weights",
+        effect=event.site.user,
+        effect_label="torch stops: this graph was computed with the old weights",
+        related=((saved, "the old weights are saved here"),) if saved is not None else (),
+        seen=(str(event.data.get("text", "")).split(";")[0],),
+        fix=f"move {code(trace, event.site.user, 'the backward')} before {shown}, or compute its loss after the step",
+        count=event.count,
+    )

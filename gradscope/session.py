@@ -138,6 +138,7 @@ class Session:
         except Exception as error:
             self.recorder.fault("closing the trace", error)
         self.faults += self.recorder.faults
+        self.recorder.paused += 1_000_000  # what the program keeps of ours (a compiled function) is inert
 
     def checkpoint(self) -> None:
         """Writes what is only known at the end (so far): parameters, optimizers, summary."""

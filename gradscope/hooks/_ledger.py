@@ -9,7 +9,7 @@ from __future__ import annotations
 import weakref
 from typing import TYPE_CHECKING, Any
 
-from gradscope.hooks._values import sizes
+from gradscope.hooks._values import measurable, sizes
 
 if TYPE_CHECKING:
     from gradscope.hooks._recorder import Recorder
@@ -134,12 +134,16 @@ class Ledger:
 
     @staticmethod
     def _all_zero(grad: Any) -> bool:
+        if not measurable(grad):
+            return True
         try:
             return not bool(grad.detach().any())
         except (RuntimeError, NotImplementedError):
             return True
 
     def _keep(self, record: LeafRecord, grad: Any) -> None:
+        if not measurable(grad):
+            return
         if self.proofs < MAX_PROOFS and grad.numel() <= MAX_PROOF_ELEMENTS and record.stale_copy is None:
             self.proofs += 1
             record.stale_copy = grad.detach().clone()
@@ -264,7 +268,7 @@ class Ledger:
             t = record.ref()
             grad = t.grad if t is not None else None
             norm = None
-            if grad is not None and not grad.is_sparse and grad.device.type not in ("meta",):
+            if grad is not None and measurable(grad) and not grad.is_sparse:
                 try:
                     norm = float(grad.detach().norm())
                 except RuntimeError:

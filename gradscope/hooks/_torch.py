@@ -5,6 +5,7 @@ Tested with torch 2.13. If a release moves one, this file says which.
 
 from __future__ import annotations
 
+import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -29,8 +30,10 @@ try:
     run_backward = autograd_graph._engine_run_backward
     set_grad_enabled = _C._set_grad_enabled
     DisableTorchFunction = _C.DisableTorchFunction
+    thread_number = threading.get_ident
     _kernel_modes = _C._len_torch_dispatch_stack
     _without_kernel_modes = python_dispatch._disable_current_modes
+    script_module: Any = torch.jit._script.RecursiveScriptModule
     clip_grad: Any = clip_grad_module
     _ = clip_grad._clip_grads_with_norm_, clip_grad._group_tensors_by_device_and_dtype
 except AttributeError as missing:
@@ -49,6 +52,18 @@ def aside() -> AbstractContextManager[Any]:
 def _aside() -> Iterator[None]:
     with DisableTorchFunction(), _without_kernel_modes():
         yield
+
+
+# In torch's compiler, called as (callback) around everything it runs; absent until it is loaded.
+FRAME_DOOR = "_maybe_set_eval_frame"
+
+
+def tracing_doors() -> list[tuple[Any, str]]:
+    """(owner, name) of the functions that run a program only to write it down."""
+    trace: Any = torch.jit._trace
+    found = [(trace, name) for name in ("_trace_impl", "trace_module", "_get_trace_graph")]
+    found += [(torch.jit, "trace_module"), (torch.export, "export")]
+    return [(owner, name) for owner, name in found if hasattr(owner, name)]
 
 
 def backward_doors() -> list[Any]:

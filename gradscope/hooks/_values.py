@@ -37,11 +37,25 @@ def find_tensors(arguments: Any, found: list[Any], depth: int = 0) -> None:
 
 
 def sizes(t: Any) -> tuple[int, ...]:
-    """The tensor's shape; empty where it has none yet (a lazy module's parameter)."""
+    """The tensor's shape, -1 for a size that is no number (nested or symbolic: asking would
+    bind it); empty where there is none yet (a lazy module's parameter)."""
     try:
-        return tuple(t.shape)
+        return tuple([n if type(n) is int else _number(n) for n in t.shape])
     except RuntimeError:
         return ()
+
+
+def _number(size: Any) -> int:
+    try:
+        known = size.node.maybe_as_int()
+    except (AttributeError, NotImplementedError):
+        known = None
+    return -1 if known is None else int(known)
+
+
+def measurable(t: Any) -> bool:
+    """Whether kernels of ours may run on it: a subclass would see them, and may refuse."""
+    return type(t) in (Tensor, torch.nn.Parameter) and t.device.type != "meta"
 
 
 class Meta(NamedTuple):
@@ -65,20 +79,13 @@ class Metas:
         try:
             key = (t.dtype, t.shape, t.requires_grad, t.device, is_leaf)
             found = self._ids.get(key)
-        except RuntimeError:
-            key = (t.dtype, sizes(t), t.requires_grad, t.device, is_leaf)
-            found = self._ids.get(key)
-        except TypeError:  # nested or symbolic sizes
-            key = (
-                t.dtype,
-                str(t.size() if not t.is_nested else "nested"),
-                t.requires_grad,
-                t.device,
-                is_leaf,
-            )
+        except (RuntimeError, TypeError):  # no sizes, or symbols
+            found = None
+        if found is None:
+            shape = sizes(t)
+            key = (t.dtype, shape, t.requires_grad, t.device, is_leaf)
             found = self._ids.get(key)
         if found is None:
-            shape: tuple[int, ...] = tuple(int(n) for n in key[1]) if not isinstance(key[1], str) else ()
             struct = (key[0], len(shape), key[2], key[3], is_leaf)
             self.structs.append(self._struct_ids.setdefault(struct, len(self._struct_ids)))
             found = self._ids[key] = len(self.table)

@@ -10,6 +10,7 @@ import torch
 
 from gradscope.hooks import Hook
 from gradscope.hooks._ledger import LeafRecord
+from gradscope.hooks._values import measurable
 
 ENOUGH = 3  # steps compared where each changes something
 MOST = 24  # steps compared where none does
@@ -75,8 +76,8 @@ class Effects(Hook):
 
 def _comparable(t: Any) -> bool:
     return (
-        t.device.type == "cpu" and t.layout is torch.strided and t.grad is not None
-        and t.grad.layout is torch.strided and t.is_floating_point() and type(t.data) is torch.Tensor
+        measurable(t) and t.device.type == "cpu" and t.layout is torch.strided and t.grad is not None
+        and measurable(t.grad) and t.grad.layout is torch.strided and t.is_floating_point()
     )  # fmt: skip
 
 

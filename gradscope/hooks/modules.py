@@ -15,7 +15,7 @@ from torch import nn
 from gradscope.hooks import Hook
 from gradscope.hooks import _torch as private
 from gradscope.hooks._modules import ModuleRecord
-from gradscope.hooks._values import find_tensors
+from gradscope.hooks._values import find_tensors, measurable
 from gradscope.hooks.growth import held
 
 ENOUGH_CALLS = 8  # of one line in one segment: an unrolled cell says the same 500 times
@@ -64,7 +64,7 @@ class Modules(Hook):
                 if root:
                     self._begin(record, site)
                 elif record.mode is not None and self.layers is not None:
-                    self.layers[record.id] = module.training
+                    self.layers[record.id] = _training(module)
                 anchors[own] = sites.nodes[site]
                 table.current = record.id
             except Exception as error:
@@ -94,7 +94,7 @@ class Modules(Hook):
         recorder = self.recorder
         self.layers = {}
         if record.mode is not None:
-            self.layers[record.id] = bool(getattr(record.ref(), "training", False))
+            self.layers[record.id] = _training(record.ref())
         segment = recorder.segment
         if site in segment.calls and not (torch.is_grad_enabled() and segment.nodes):
             recorder.end_segment(False)
@@ -103,7 +103,7 @@ class Modules(Hook):
 
     def _stats(self, module: Any, record: ModuleRecord) -> list[tuple[int, str, Any, list[float]]] | None:
         """Running statistics before an evaluation-like call, once per root."""
-        if record.id in self.measured or torch.is_grad_enabled() or not module.training:
+        if record.id in self.measured or torch.is_grad_enabled() or not _training(module):
             return None
         self.measured.add(record.id)
         found: list[tuple[int, str, Any, list[float]]] = []
@@ -111,7 +111,13 @@ class Modules(Hook):
             with private.aside():
                 for m in module.modules():
                     known = self.recorder.modules.find(m)
-                    if known is not None and known.mode == "norm" and m.training and len(found) < 3:
+                    if (
+                        known is not None
+                        and known.mode == "norm"
+                        and _training(m)
+                        and len(found) < 3
+                        and measurable(m.running_mean)
+                    ):
                         found.append((known.id, "running_mean", m, _head(m.running_mean)))
         except Exception as error:
             self.recorder.fault("measuring statistics", error)
@@ -145,13 +151,13 @@ class Modules(Hook):
             first["stats"] = moved
         grad = torch.is_grad_enabled() and not torch.is_inference_mode_enabled()
         builds = any(t.requires_grad for t in tensors)
-        if builds and not module.training and record.id not in self.weighed:
+        if builds and not _training(module) and record.id not in self.weighed:
             self.weighed.add(record.id)
             first["graph_nodes"], first["graph_bytes"] = held(tensors)
         recorder.emit(
             "call", site,
             {
-                "module": record.root, "called": record.id, "training": bool(module.training), "grad": grad,
+                "module": record.root, "called": record.id, "training": _training(module), "grad": grad,
                 "builds_graph": builds, "train_layers": [k for k, training in layers.items() if training],
                 "eval_layers": eval_layers, "frozen_eval": frozen,
                 "outputs": [recorder.value(t, site).index for t in tensors],
@@ -191,6 +197,14 @@ class Modules(Hook):
         recorder.emit(
             "mode", site, {"module": record.id, "training": mode, "call": "train" if mode else "eval"}
         )
+
+
+def _training(module: Any) -> bool:
+    """Its mode; False where it has none (a frozen script) or refuses to say."""
+    try:
+        return bool(module.training)
+    except Exception:
+        return False
 
 
 def _head(t: Any) -> list[float]:

@@ -14,6 +14,7 @@ import torch
 
 from gradscope.hooks import Hook
 from gradscope.hooks._ledger import LeafRecord
+from gradscope.hooks._values import measurable
 from gradscope.store import pack
 
 SHARE = 0.01  # of the run's time, while sampling sleeps
@@ -74,7 +75,7 @@ class Numbers(Hook):
         self.wanted = accumulate and self._affordable()
         if self.wanted and len(t_outputs) == 1:
             loss = t_outputs[0]
-            if loss.numel() == 1 and loss.is_floating_point() and loss.device.type != "meta":
+            if measurable(loss) and loss.numel() == 1 and loss.is_floating_point():
                 self.loss = loss.detach().clone().reshape(1)
 
     def _after(self, site: int, failed: BaseException | None) -> None:
@@ -98,7 +99,7 @@ class Numbers(Hook):
         for record in filled[:MAX_PARAMETERS]:
             t = record.ref()
             grad = t.grad if t is not None else None
-            if grad is None or grad.device.type == "meta" or type(grad) is not torch.Tensor:
+            if grad is None or not measurable(grad):
                 continue
             ids, grads = by_device.setdefault(grad.device, ([], []))
             ids.append(record.id)

@@ -40,6 +40,7 @@ class Sources:
 
     def __init__(self) -> None:
         self.by_number: dict[int, int] = {}
+        self.by_output: dict[tuple[int, int], int] = {}  # the same for each output of a node
         self.leaves: dict[int, int] = {}  # id of the leaf tensor → position
 
 
@@ -95,7 +96,8 @@ def walk(
                     reusable = False
                     edges.append((LEAF, leaf_value(target), 0, input_nr))
             elif number in sources.by_number:
-                edges.append((INPUT, sources.by_number[number], 0, input_nr))
+                position = sources.by_output.get((number, input_nr), sources.by_number[number])
+                edges.append((INPUT, position, 0, input_nr))
             elif number >= first:
                 index[target] = len(order)
                 order.append(target)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -13,6 +14,10 @@ from gradscope.hooks._values import Live, find_tensors
 
 if TYPE_CHECKING:
     from gradscope.hooks._recorder import Recorder
+
+ENOUGH = 8  # calls that differ in details and build the same, before details count no more
+RECHECK = 16  # one of so many is looked at all the same
+MAX_DETAILS = 1_000
 
 # Results that tell the shape or kind of an input, not its data.
 FACTORIES = {
@@ -37,17 +42,57 @@ def writes_by_name(name: str, kwargs: Any) -> bool:
     )
 
 
+@dataclass(slots=True)
+class Kind:
+    """Calls at one site with the same kinds of inputs and outputs. They may still differ in
+    sizes and in other arguments, and so in what they build: `sort(stable=True)` makes another
+    node than `sort()`. Where that was never seen to matter, it is taken not to, but for a look
+    now and then: sizes and numbers may be new at every call, and each look has its price."""
+
+    exact: dict[tuple[Any, ...], int] = field(default_factory=dict)  # details → template
+    settled: int | None = None  # the template whatever the details
+    differs: bool = False
+    trusted: int = 0
+
+    def add(self, details: tuple[Any, ...], number: int | None) -> None:
+        """Notes what was learned; None if it holds for that one call only."""
+        self.differs = self.differs or (bool(self.exact) and number != next(iter(self.exact.values())))
+        if len(self.exact) >= MAX_DETAILS:
+            self.exact.clear()
+        if number is None:
+            self.differs = True
+        else:
+            self.exact[details] = number
+        if self.differs:
+            self.settled = None
+        elif len(self.exact) >= ENOUGH:
+            self.settled = number
+
+
 class Learner:
-    """Templates by content; `cache` finds one by call site and kinds of inputs and outputs."""
+    """Templates by content, and by what is known of a call before its nodes are looked at."""
 
     def __init__(self, recorder: Recorder):
         self.recorder = recorder
-        self.cache: dict[tuple[Any, ...], int] = {}
+        self._kinds: dict[tuple[Any, ...], Kind] = {}
         self._ids: dict[Template, int] = {}
+
+    def find(self, key: tuple[Any, ...], details: tuple[Any, ...]) -> int | None:
+        """The template of such a call, or None if it has to be learned."""
+        kind = self._kinds.get(key)
+        if kind is None:
+            return None
+        number = kind.exact.get(details)
+        if number is None and kind.settled is not None:
+            kind.trusted += 1
+            if kind.trusted % RECHECK:
+                return kind.settled
+        return number
 
     def learn(
         self,
         key: tuple[Any, ...],
+        details: tuple[Any, ...],
         name: str,
         kwargs: Any,
         tensors: list[Any],
@@ -96,8 +141,10 @@ class Learner:
         if number is None:
             number = self._ids[template] = len(self.recorder.templates)
             self.recorder.templates.append(template)
-        if reusable and name != "data":
-            self.cache[key] = number
+        kind = self._kinds.get(key)
+        if kind is None:
+            kind = self._kinds[key] = Kind()
+        kind.add(details, number if reusable and name != "data" else None)
         return number
 
     def _find_writes(
@@ -152,12 +199,15 @@ class Learner:
             number = self._number_of(entry.index)
             if number is not None:
                 sources.by_number.setdefault(number, i)
+                sources.by_output.setdefault((number, entry.output_nr), i)
             elif i in writes:
                 continue
             elif leafness(t):
                 sources.leaves.setdefault(id(t), i)
             elif (grad_fn := grad_fn_of(t)) is not None:
-                sources.by_number.setdefault(sequence_of(grad_fn), i)
+                number = sequence_of(grad_fn)
+                sources.by_number.setdefault(number, i)
+                sources.by_output.setdefault((number, entry.output_nr), i)
         return sources
 
     def _number_of(self, value: int) -> int | None:

@@ -25,7 +25,7 @@ from gradscope.hooks._segments import External, Row, Segment, SegmentStore, free
 from gradscope.hooks._sites import SiteTree
 from gradscope.hooks._torch import grad_fn_of, name_of, sequence_number
 from gradscope.hooks._torch import is_leaf as leafness
-from gradscope.hooks._values import Live, LiveTable, Metas, find_tensors, is_tensor_type
+from gradscope.hooks._values import Live, LiveTable, Metas, find_tensors, is_tensor_type, plain, repeats
 from gradscope.store import TraceWriter
 
 INITIALISERS = os.path.join("torch", "nn", "init.py")
@@ -156,14 +156,17 @@ class Recorder:
         """Notes one finished call. first: the thread's node number before it."""
         made = sequence_number() - first
         tensors: list[Any] = []
+        others: list[Any] = []
         for a in args:
             cls = type(a)
             if is_tensor_type(cls):
                 tensors.append(a)
             elif cls is list or cls is tuple or cls is dict:
-                find_tensors(a, tensors)
+                find_tensors(a, tensors, 0, others)
+            else:
+                others.append(plain(a))
         if kwargs:
-            find_tensors(kwargs, tensors)
+            find_tensors(kwargs, tensors, 0, others)
         outs: list[Any]
         cls = type(result)
         if is_tensor_type(cls):
@@ -205,12 +208,16 @@ class Recorder:
         key = (
             site, name, self.region, made,
             tuple([structs[e.meta] for e in entries]), tuple([structs[m] for m in metas]),
-            tuple([e is not None for e in known]), extra,
+            tuple([e is not None for e in known]), extra, tuple([e.output_nr for e in entries]),
+            repeats(entries) if len(entries) > 1 else None,
         )  # fmt: skip
-        template_id = self.learner.cache.get(key)
+        details: tuple[Any, ...] = tuple([t._is_view() for t in outs])
+        if made:
+            details = (*details, *others, *[e.meta for e in entries])
+        template_id = self.learner.find(key, details)
         if template_id is None:
             template_id = self.learner.learn(
-                key, name, kwargs, tensors, entries, outs, known, first, made, extra
+                key, details, name, kwargs, tensors, entries, outs, known, first, made, extra
             )
         template = self.templates[template_id]
         if made:
@@ -239,6 +246,7 @@ class Recorder:
             entry.meta = self.metas.of(tensors[position], leafness(tensors[position]))
             entry.index = segment.new_value(entry.meta, index, entry.root)
             entry.serial = segment.serial
+            entry.output_nr = tensors[position].output_nr
             written.append(entry.index)
             self._log_write(entry, tensors[position], site, template.name)
         indices = []

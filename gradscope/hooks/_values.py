@@ -24,25 +24,58 @@ def is_tensor_type(cls: type) -> bool:
     return known
 
 
-def find_tensors(arguments: Any, found: list[Any], depth: int = 0) -> None:
-    """Appends every tensor in nested lists, tuples and dicts."""
+# Types whose values are remembered as they are: no code of the user's compares them.
+_PLAIN_TYPES = {
+    int, float, bool, str, complex, type(None), type(...), torch.dtype, torch.device, torch.layout, torch.memory_format,
+}  # fmt: skip
+
+
+def plain(argument: Any) -> Any:
+    """An argument that is no tensor, as something to compare: its value, or only its type."""
+    cls = type(argument)
+    if cls in _PLAIN_TYPES:
+        return argument
+    if cls is slice:
+        return plain(argument.start), plain(argument.stop), plain(argument.step)
+    return cls.__name__
+
+
+def find_tensors(arguments: Any, found: list[Any], depth: int = 0, others: list[Any] | None = None) -> None:
+    """Appends every tensor in nested lists, tuples and dicts; to `others` what is none."""
     if isinstance(arguments, dict):
+        if others is not None:
+            others += [plain(key) for key in arguments]
         arguments = arguments.values()
     for item in arguments:
         cls = type(item)
         if is_tensor_type(cls):
             found.append(item)
         elif (cls is tuple or cls is list or isinstance(item, (tuple, list, dict))) and depth < 4 and item:
-            find_tensors(item, found, depth + 1)
+            find_tensors(item, found, depth + 1, others)
+        elif others is not None:
+            others.append(item if cls in _PLAIN_TYPES else plain(item))
 
 
 def sizes(t: Any) -> tuple[int, ...]:
-    """The tensor's shape, -1 for a size that is no number (nested or symbolic: asking would
-    bind it); empty where there is none yet (a lazy module's parameter)."""
+    """The tensor's shape, -1 for a size that is no number (symbolic: asking would bind it; or
+    it differs from row to row); empty where there is none yet (a lazy module's parameter)."""
     try:
         return tuple([n if type(n) is int else _number(n) for n in t.shape])
+    except RuntimeError:  # a nested tensor has a size only where its rows agree
+        return tuple([_size_at(t, i) for i in range(t.dim())]) if t.is_nested else ()
+
+
+def _size_at(t: Any, dim: int) -> int:
+    try:
+        return int(t.size(dim))
     except RuntimeError:
-        return ()
+        return -1
+
+
+def bytes_of(t: Any) -> int:
+    """Bytes of the elements; 0 where their number is a symbol."""
+    number = t.numel()
+    return number * int(t.element_size()) if type(number) is int else 0
 
 
 def _number(size: Any) -> int:
@@ -100,13 +133,14 @@ class Metas:
 class Live:
     """One live tensor as the current segment knows it."""
 
-    __slots__ = ("hidden", "index", "leaf", "meta", "ref", "root", "serial", "site")
+    __slots__ = ("hidden", "index", "leaf", "meta", "output_nr", "ref", "root", "serial", "site")
 
     def __init__(self, t: Any, serial: int = -1, meta: int = -1, site: int = 0):
         self.ref = weakref.ref(t)
         self.index = -1  # value index in segment `serial`
         self.serial = serial
         self.meta = meta
+        self.output_nr = t.output_nr  # which output of its node it is
         self.site = site  # where it was made or first seen
         self.leaf: Any = None  # LeafRecord of a leaf that requires grad
         self.root = id(self)  # names the memory: views and aliases share it
@@ -131,3 +165,10 @@ class LiveTable(dict[int, Live]):
             for key in [key for key, entry in self.items() if entry.ref() is None]:
                 del self[key]
             self._limit = max(4096, 2 * len(self))
+
+
+def repeats(entries: list[Live]) -> tuple[int, ...] | None:
+    """Which of a call's inputs are the same tensor, None if all differ."""
+    places: dict[int, int] = {}
+    found = tuple([places.setdefault(id(entry), i) for i, entry in enumerate(entries)])
+    return found if len(places) < len(found) else None

@@ -17,7 +17,7 @@ from gradscope.hooks import Hook
 from gradscope.hooks import _torch as private
 from gradscope.hooks._errors import examine, note_error
 from gradscope.hooks._history import Pass
-from gradscope.hooks._values import sizes
+from gradscope.hooks._values import bytes_of, sizes
 from gradscope.hooks.growth import held
 
 
@@ -112,7 +112,7 @@ class Backward(Hook):
                 grad = t.grad
                 leaves.append(
                     {
-                        "value": recorder.value(t, site).index, "bytes": grad.numel() * grad.element_size(),
+                        "value": recorder.value(t, site).index, "bytes": bytes_of(grad),
                         "shape": list(sizes(t)), "record": record.id if record.passes > 1 else None,
                     }
                 )  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -136,6 +137,8 @@ class Learner:
         cut = cut_of(name, any_grad, out_grad, bool(outs) or bool(written), region)
         if name in FACTORIES or (writes and not outs and name == "__setitem__" and not any_grad):
             cut = None
+        if not extra and kwargs and isinstance(kwargs.get("reduction"), str):
+            extra = json.dumps({"reduction": kwargs["reduction"]})
         template = Template(name, cut, nodes, outputs, tuple(alias), tuple(writes), reusable, extra)
         number = self._ids.get(template)
         if number is None:

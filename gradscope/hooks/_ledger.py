@@ -44,11 +44,16 @@ class LeafRecord:
         self.based = False  # `first_version` is that of its first pass: initialisation is no change
         self.was_grad = bool(t.requires_grad)
         self.first_version = t._version if not t.is_inference() else 0
-        self.shape = (sizes(t), str(t.dtype).removeprefix("torch."), str(t.device))
+        self.shape = described(t)
         self.used_site = 0  # where its gradient was used last
         self.stale_site = 0  # the pass that added to a used gradient
         self.stale_copy: Any = None
         self.after: tuple[int, int] | None = None  # (id, version) of .grad after the last event
+
+
+def described(t: Any) -> tuple[tuple[int, ...], str, str]:
+    """Its sizes, dtype and device."""
+    return sizes(t), str(t.dtype).removeprefix("torch."), str(t.device)
 
 
 class Ledger:
@@ -126,6 +131,7 @@ class Ledger:
             record.changed = version != record.first_version
         else:
             record.based, record.first_version = True, version
+            record.shape = described(t)  # a model is moved and converted before it trains
 
     def _is_zero(self, record: LeafRecord, grad: Any) -> bool:
         """Whether it was zeroed by hand: measured, since there are many ways to do it."""

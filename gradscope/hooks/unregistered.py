@@ -11,7 +11,9 @@ import torch
 from torch import nn
 
 from gradscope.hooks import Hook
+from gradscope.hooks import _torch as private
 from gradscope.hooks._modules import ModuleRecord
+from gradscope.hooks._torch import is_leaf as leafness
 
 MAX_ITEMS = 200  # of one list or dict
 
@@ -49,8 +51,11 @@ class Unregistered(Hook):
                 owned[record.root] = self._parameters(record.root)
             ids = [self.recorder.ledger.of(t).id for t in found if id(t) not in owned[record.root]]
             if ids:
+                kind = "tensor" if isinstance(value, torch.Tensor) else type(value).__name__
+                if kind == "tensor" and not leafness(value):
+                    kind = "computed"
                 data = {
-                    "module": record.id, "name": name, "kind": _kind(value), "parameters": list(dict.fromkeys(ids)),
+                    "module": record.id, "name": name, "kind": kind, "parameters": list(dict.fromkeys(ids)),
                 }  # fmt: skip
                 self.recorder.emit("unregistered", site, data)
 
@@ -65,15 +70,17 @@ class Unregistered(Hook):
 _TORCHS_OWN = frozenset(vars(nn.Module()))
 
 
-def _kind(value: Any) -> str:
-    return "tensor" if isinstance(value, torch.Tensor) else type(value).__name__
-
-
 def _trained(value: Any, depth: int = 0) -> Iterator[Any]:
-    """Leaves that require grad in `value`: itself, or what its items hold."""
+    """Leaves that require grad in `value`: itself, what it was computed from in one go
+    (`nn.Parameter(…).to(device)`), or what its items hold."""
     if isinstance(value, torch.Tensor):
-        if value.is_leaf and value.requires_grad:
+        if value.requires_grad and leafness(value):
             yield value
+        elif value.requires_grad and not depth and (node := private.grad_fn_of(value)) is not None:
+            sources = [target for target, _ in node.next_functions if target is not None]
+            leaves = [getattr(target, "variable", None) for target in sources]
+            if all(leaf is not None for leaf in leaves):
+                yield from leaves
     elif isinstance(value, nn.Module):
         yield from (p for p in value.parameters() if p.requires_grad)
     elif isinstance(value, (list, tuple, dict, set)) and depth < 2:

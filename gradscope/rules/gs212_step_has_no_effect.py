@@ -108,7 +108,10 @@ def good_one_group_at_rest() -> None:
 
     model = nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 1))
     opt = torch.optim.SGD(
-        [{"params": model[0].parameters(), "lr": 0.0}, {"params": model[1].parameters()}], lr=0.1
+        [
+            {"params": model[0].parameters(), "lr": 0.0},
+            {"params": model[1].parameters(), "lr": 0.1},
+        ]
     )
     for _ in range(4):
         opt.zero_grad()

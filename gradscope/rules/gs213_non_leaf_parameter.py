@@ -1,0 +1,307 @@
+"""What should be trained is no leaf: it was computed from the tensor that requires the gradient.
+
+Why: only leaves get a `.grad`. `.to(…)`, `* 0.1` and `w = w - lr * w.grad` make a new tensor out
+of the leaf; gradients go to the leaf, which nobody holds any more, and the tensor that the
+program goes on with keeps none.
+
+Fix: make the tensor complete first and ask for the gradient last (`.requires_grad_()`), wrap the
+result (`nn.Parameter(value)`), and update in place (`w -= lr * w.grad` under `torch.no_grad()`).
+
+Silent on: tensors that are computed anew in each forward, `retain_grad()`.
+"""
+
+from collections.abc import Iterator
+
+from gradscope.model import Event, Finding, Site, Value
+from gradscope.names import names_of
+from gradscope.rules import rule
+from gradscope.rules._common import parameter_subjects, plural, source
+from gradscope.rules._paths import Key, Paths, paths
+from gradscope.rules._training import idle, where
+from gradscope.store import Trace
+
+
+def bad_scaled() -> None:
+    import torch
+
+    w = torch.randn(3, requires_grad=True) * 0.1  # cause: GS213
+    x = torch.randn(8, 3)
+    for _ in range(3):
+        (x @ w).pow(2).mean().backward()
+        with torch.no_grad():
+            w -= 0.1 * w.grad  # type: ignore[operator]  # effect: GS213
+
+
+def bad_rebound() -> None:
+    import torch
+
+    w, x = torch.randn(3, requires_grad=True), torch.randn(8, 3)
+    for _ in range(3):
+        loss = (x @ w).pow(2).mean()
+        loss.backward()
+        w = w - 0.1 * w.grad  # type: ignore[operator]  # cause: GS213  # effect: GS213
+
+
+def bad_in_an_optimizer() -> None:
+    import torch
+
+    w = torch.randn(3, requires_grad=True).double()  # cause: GS213
+    opt = torch.optim.SGD([w], lr=0.1)  # effect: GS213
+    opt.zero_grad()
+
+
+def bad_attribute() -> None:
+    import torch
+    from torch import nn
+
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.fc = nn.Linear(3, 3)
+            self.scale = nn.Parameter(torch.ones(3)).to(torch.float64)  # cause: GS213
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            y: torch.Tensor = self.fc(x) * self.scale
+            return y
+
+    model = Net()
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        model(torch.randn(8, 3)).pow(2).mean().backward()  # effect: GS213
+        opt.step()
+
+
+def good_gradient_asked_for_last() -> None:
+    import torch
+
+    w = (torch.randn(3) * 0.1).double().requires_grad_()
+    opt = torch.optim.SGD([w], lr=0.1)
+    x = torch.randn(8, 3, dtype=torch.float64)
+    for _ in range(3):
+        opt.zero_grad()
+        (x @ w).pow(2).mean().backward()
+        opt.step()
+
+
+def good_updated_in_place() -> None:
+    import torch
+
+    w, x = torch.randn(3, requires_grad=True), torch.randn(8, 3)
+    for _ in range(3):
+        (x @ w).pow(2).mean().backward()
+        with torch.no_grad():
+            w -= 0.1 * w.grad  # type: ignore[operator]
+            w.grad = None
+
+
+def good_new_leaf_each_time() -> None:
+    import torch
+
+    w, x = torch.randn(3, requires_grad=True), torch.randn(8, 3)
+    for _ in range(3):
+        loss = (x @ w).pow(2).mean()
+        loss.backward()
+        w = (w - 0.1 * w.grad).detach().requires_grad_()  # type: ignore[operator]
+
+
+def good_inner_loop() -> None:
+    import torch
+
+    w, x = torch.randn(3, requires_grad=True), torch.randn(8, 3)
+    opt = torch.optim.SGD([w], lr=0.1)
+    for _ in range(3):
+        fast = w
+        for _ in range(2):
+            (gradient,) = torch.autograd.grad((x @ fast).pow(2).mean(), [fast], create_graph=True)
+            fast = fast - 0.1 * gradient
+        opt.zero_grad()
+        (x @ fast).pow(2).mean().backward()
+        opt.step()
+
+
+def good_computed_in_each_forward() -> None:
+    import torch
+    from torch import nn
+
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.raw = nn.Parameter(torch.zeros(3))
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            self.scale = self.raw.exp()
+            return x * self.scale
+
+    model = Net()
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        model(torch.randn(8, 3)).pow(2).mean().backward()
+        opt.step()
+
+
+@rule("GS213", name="non-leaf-parameter", severity="error", over=("GS214", "GS303", "GS307", "GS601"))
+def non_leaf_parameter(trace: Trace) -> Iterator[Finding]:
+    known = paths(trace)
+    for event in trace.of("error"):
+        if event.data.get("where") == "optimizer" and "non-leaf" in event.data.get("text", ""):
+            for index in event.data.get("inputs", ()):
+                found = _leaf_behind(known, (event.graph, index))
+                if found is not None:
+                    yield _finding(trace, known, (event.graph, index), found, event.site.user, "refused here")
+        elif event.data.get("where") == "backward" and "does not require grad" in event.data.get("text", ""):
+            yield from _rebound(trace, known, event)
+    for event in trace.of("grad_read"):
+        if event.data.get("was_none") and not event.data.get("is_leaf"):
+            key = (event.graph, event.data["value"])
+            found = _leaf_behind(known, key)
+            if found is not None and _same_thing(trace, known, key, found):
+                yield _finding(trace, known, key, found, event.site.user, "its `.grad` is None")
+    yield from _attributes(trace)
+
+
+def _value(known: Paths, key: Key) -> Value:
+    return known.graph(key[0]).values[key[1]]
+
+
+def _leaf_behind(known: Paths, key: Key) -> Key | None:
+    """The leaf that a value was computed from, within one statement."""
+    if key[0] < 0 or key[1] >= len(known.graph(key[0]).values) or _value(known, key).is_leaf:
+        return None
+    line = None
+    for _ in range(12):
+        value = _value(known, key)
+        if value.is_leaf:
+            return key if value.requires_grad else None
+        here = value.site.user.location() if value.op is not None and value.site is not None else line
+        if line is not None and here != line:
+            return None
+        line = here
+        sources, _ = known.sources(key)
+        trained = [s for s in sources if _value(known, s).requires_grad]
+        leaves = [s for s in trained if _value(known, s).is_leaf]
+        if not trained or len(leaves) > 1:
+            return None
+        key = (leaves or trained)[0]
+    return None
+
+
+def _same_thing(trace: Trace, known: Paths, key: Key, leaf: Key) -> bool:
+    """Whether the tensor stands for its leaf: it took its name, or the leaf never had one."""
+    value, source_value = _value(known, key), _value(known, leaf)
+    if value.site is None or source_value.site is None:
+        return False
+    names = names_of(trace)
+    name = names.name(known.graph(key[0]), key[1])
+    if name and name == names.name(known.graph(leaf[0]), leaf[1]):
+        return True
+    made, first = _origin(known, key).site, _origin(known, leaf).site
+    return made is not None and first is not None and made.user.location() == first.user.location()
+
+
+def _origin(known: Paths, key: Key) -> Value:
+    for _ in range(12):
+        value = _value(known, key)
+        if value.op is not None or value.origin is None:
+            return value
+        key = value.origin
+    return _value(known, key)
+
+
+def _finding(trace: Trace, known: Paths, key: Key, leaf: Key, effect: Site, label: str) -> Finding:
+    value = _origin(known, key)
+    made = value.site.user if value.site is not None else effect
+    name = _name(trace, known, key)
+    node = known.graph(value_graph(known, key)).nodes[value.node].name if value.node is not None else ""
+    rebound = name != "this tensor" and name == _name(trace, known, leaf)
+    text = source(trace, made)
+    return Finding(
+        message=f"{name} is no leaf: it was computed from the tensor that is to be trained",
+        cause=made,
+        cause_label="computed here, so gradients go to the tensor before it",
+        effect=effect,
+        effect_label=label,
+        seen=(f"grad_fn of {name} is `{node}`, `.grad` is None",)
+        if node
+        else (f"`.grad` of {name} is None",),
+        fix=_fix(name, text, made, rebound),
+        subjects=frozenset({("value", *key)}),
+    )
+
+
+def value_graph(known: Paths, key: Key) -> int:
+    """The graph in which a value was made."""
+    for _ in range(12):
+        value = _value(known, key)
+        if value.op is not None or value.origin is None:
+            break
+        key = value.origin
+    return key[0]
+
+
+def _name(trace: Trace, known: Paths, key: Key) -> str:
+    name = names_of(trace).name(known.graph(key[0]), key[1])
+    return f"`{name}`" if name else "this tensor"
+
+
+def _fix(name: str, text: str, made: Site, rebound: bool) -> str:
+    plain = name.strip("`") if name.startswith("`") else "w"
+    if rebound:
+        return (
+            f"update in place under `torch.no_grad()`: `{plain} -= …` in place of `{plain} = {plain} - …`"
+            f" ({where(made)})"
+        )
+    return f"ask for the gradient last ({where(made)}): `{plain} = ….detach().requires_grad_()`"
+
+
+def _rebound(trace: Trace, known: Paths, event: Event) -> Iterator[Finding]:
+    """`w = w - lr * w.grad` under no_grad: the next loss has no graph."""
+    names = names_of(trace)
+    roots = [(event.graph, i) for i in event.data.get("roots", ())]
+    for key, readers in known.flow(roots).feeds.items():
+        leaf = _value(known, key)
+        name = names.name(known.graph(key[0]), key[1]) if leaf.is_leaf and leaf.requires_grad else None
+        for made, op in readers:
+            if (
+                not name
+                or op is None
+                or op.cut != "no_grad"
+                or names.name(known.graph(made[0]), made[1]) != name
+            ):
+                continue
+            yield Finding(
+                message=f"`{name}` is replaced by a new tensor that requires no gradient",
+                cause=op.site.user,
+                cause_label="makes a new tensor where the old one was to be changed",
+                effect=event.site.user,
+                effect_label="the next loss has no graph: torch stops here",
+                seen=(f"`{name}` is computed from itself under `torch.no_grad()`",),
+                fix=_fix(f"`{name}`", "", op.site.user, True),
+                subjects=frozenset({("value", *made)}),
+            )
+            return
+
+
+def _attributes(trace: Trace) -> Iterator[Finding]:
+    """`self.w = nn.Parameter(…).to(…)`: the module keeps what was computed."""
+    known = {p.id: p for p in trace.parameters}
+    for event in trace.of("unregistered"):
+        lost = [known[p] for p in event.data["parameters"] if p in known]
+        if event.data["kind"] != "computed" or not lost or not trace.of("step"):
+            continue
+        if any(p.passes < 2 or p.optimizers or p.registered or not idle(p) or p.site is None for p in lost):
+            continue
+        made = lost[0].site.user if lost[0].site is not None else None
+        name = f"self.{event.data['name']}"
+        yield Finding(
+            message=f"`{name}` is no parameter: it was computed from one that nobody holds",
+            cause=made,
+            cause_label="computed here, so gradients go to the tensor before it",
+            effect=event.site.user,
+            effect_label="fills a gradient that no optimizer can use",
+            seen=(f"{plural(lost[0].passes, 'gradient')} went to the tensor before it, none was used",),
+            fix=f"wrap the result ({where(made)}): `{name} = nn.Parameter(…)`, with everything computed inside",
+            count=1,
+            subjects=parameter_subjects(p.id for p in lost),
+        )

@@ -1,0 +1,242 @@
+"""Most backward passes are for nothing: their gradients are cleared before a step uses them.
+
+Why: gradients are accumulated over several passes and used by one step. Cleared at every pass,
+only the last one counts, and the batches before it have cost their time for nothing.
+
+Fix: clear the gradients where they were used: `zero_grad()` right after `step()`, in the same
+branch.
+
+Silent on: the end of training, a batch that is skipped now and then, steps that a gradient
+scaler skips, gradients of another network (a GAN), gradients that are read or that an input
+wanted (adversarial examples), closures.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from gradscope.model import Event, Finding, Site
+from gradscope.rules import rule
+from gradscope.rules._common import code, parameter_names, parameter_subjects, timeline
+from gradscope.rules._training import fresh, where
+from gradscope.store import Trace
+
+
+def bad() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for i in range(8):
+        loss = model(torch.randn(8, 3)).pow(2).mean() / 4
+        opt.zero_grad()  # cause: GS215
+        loss.backward()  # effect: GS215
+        if i % 4 == 3:
+            opt.step()
+
+
+def bad_cleared_outside_the_branch() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.Adam(model.parameters())
+    for i in range(6):
+        loss = model(torch.randn(8, 3)).pow(2).mean() / 2
+        loss.backward()  # effect: GS215
+        if (i + 1) % 2 == 0:
+            opt.step()
+        model.zero_grad()  # cause: GS215
+
+
+def good() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for i in range(10):
+        loss = model(torch.randn(8, 3)).pow(2).mean() / 4
+        loss.backward()
+        if i % 4 == 3:
+            opt.step()
+            opt.zero_grad()
+    opt.zero_grad()
+
+
+def good_bad_batches_skipped() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for i in range(10):
+        opt.zero_grad()
+        model(torch.randn(8, 3)).pow(2).mean().backward()
+        if i in (2, 7):
+            continue
+        opt.step()
+
+
+def good_skipped_by_the_scaler() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    scaler = torch.amp.GradScaler("cpu", init_scale=2.0**126, backoff_factor=2.0**-30)
+    for _ in range(5):
+        opt.zero_grad()
+        scaler.scale(model(torch.full((8, 3), 1e5)).pow(2).mean()).backward()
+        scaler.step(opt)
+        scaler.update()
+
+
+def good_adversarial_training() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(4):
+        x = torch.randn(8, 3, requires_grad=True)
+        for step in range(2):
+            opt.zero_grad()
+            loss = model(x).pow(2).mean()
+            loss.backward()
+            if step == 0:
+                assert x.grad is not None
+                x = (x + 0.1 * x.grad.sign()).detach()
+        opt.step()
+
+
+def good_gan() -> None:
+    import torch
+    from torch import nn
+
+    generator, critic = nn.Linear(2, 2), nn.Linear(2, 1)
+    opt_g = torch.optim.Adam(generator.parameters())
+    opt_c = torch.optim.Adam(critic.parameters())
+    for i in range(6):
+        fake = generator(torch.randn(4, 2))
+        opt_c.zero_grad()
+        (critic(fake.detach()).mean() - critic(torch.randn(4, 2)).mean()).backward()
+        opt_c.step()
+        if i % 3 == 2:
+            opt_g.zero_grad()
+            critic(fake).mean().neg().backward()
+            opt_g.step()
+
+
+def good_gradients_collected() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        total = [torch.zeros_like(p) for p in model.parameters()]
+        for _ in range(3):
+            opt.zero_grad()
+            model(torch.randn(8, 3)).pow(2).mean().backward()
+            for summed, p in zip(total, model.parameters(), strict=True):
+                summed += p.grad  # type: ignore[arg-type]
+        for summed, p in zip(total, model.parameters(), strict=True):
+            p.grad = summed
+        opt.step()
+
+
+@dataclass
+class _Line:
+    """What became of the passes of one line that runs backward."""
+
+    used: int = 0
+    dropped: int = 0
+    clears: dict[Site, int] = field(default_factory=dict)
+    step: Site | None = None
+    parameters: set[int] = field(default_factory=set)
+    norm: float | None = None
+    spared: bool = False  # it also served something else
+
+
+class _Run:
+    """Follows each pass's gradients to the step that uses them or the call that clears them."""
+
+    def __init__(self, trace: Trace):
+        self.lines: dict[Site, _Line] = {}
+        self.waiting: list[tuple[Site, set[int], int]] = []  # passes whose gradients nobody has used yet
+        self.scaler_stepped = False
+        for repeat, events in timeline(trace):
+            for event in events:
+                handle = getattr(self, f"_{event.kind}", None)
+                if handle is not None:
+                    handle(event, repeat)
+
+    def _backward(self, event: Event, repeat: int) -> None:
+        ids = set(event.data.get("accumulated") or ())
+        self.scaler_stepped = False
+        if not ids:
+            return
+        site = event.site.user
+        line = self.lines.setdefault(site, _Line())
+        line.spared = line.spared or bool(event.data.get("leaves")) or bool(event.data.get("inputs"))
+        self.waiting.append((site, ids, repeat))
+
+    def _scaler(self, event: Event, repeat: int) -> None:
+        self.scaler_stepped = self.scaler_stepped or event.data["call"] == "step"
+
+    def _step(self, event: Event, repeat: int) -> None:
+        new = fresh(event)
+        for site, ids, count in self.waiting:
+            if ids & new:
+                self.lines[site].used += count
+                self.lines[site].step = event.site.user
+                self.lines[site].spared = self.lines[site].spared or bool(event.data.get("closure"))
+        self.waiting = [w for w in self.waiting if not w[1] & new]
+
+    def _update(self, event: Event, repeat: int) -> None:
+        self.waiting = [w for w in self.waiting if event.data["parameter"] not in w[1]]
+
+    def _zero_grad(self, event: Event, repeat: int) -> None:
+        dropped, cleared = set(event.data.get("dropped") or ()), set(event.data.get("parameters") or ())
+        for site, ids, count in self.waiting:
+            line = self.lines[site]
+            if event.data.get("read") or self.scaler_stepped:
+                line.spared = line.spared or bool(ids & cleared)
+            elif ids & dropped and ids <= cleared:
+                line.dropped += count
+                line.clears[event.site.user] = line.clears.get(event.site.user, 0) + count
+                line.parameters |= ids
+                line.norm = event.data.get("norm") or line.norm
+        self.waiting = [w for w in self.waiting if not w[1] & cleared]
+
+
+@rule("GS215", name="accumulation-dropped", severity="warning")
+def accumulation_dropped(trace: Trace) -> Iterator[Finding]:
+    if not any(event.data.get("dropped") for event in trace.of("zero_grad")):
+        return
+    for site, line in _Run(trace).lines.items():
+        often = line.dropped >= 2 and line.dropped * 5 >= 2 * (line.dropped + line.used)
+        if often and line.used and line.step is not None and not line.spared:
+            yield _finding(trace, site, line, line.step)
+
+
+def _finding(trace: Trace, site: Site, line: _Line, step: Site) -> Finding:
+    clear = max(line.clears, key=lambda place: line.clears[place])
+    clearing, stepping = code(trace, clear, "`zero_grad()`"), code(trace, step, "the step")
+    passes = line.dropped + line.used
+    names = parameter_names(trace, sorted(line.parameters))
+    seen = [f"{line.dropped} of {passes} backward passes were cleared unused"]
+    if line.norm:
+        seen.append(f"norm of a gradient that was cleared unused: {line.norm:.4g}")
+    return Finding(
+        message=f"{clearing} clears accumulated gradients of {names} before {stepping} uses them",
+        cause=clear,
+        cause_label="runs at every pass, not only after a step",
+        effect=site,
+        effect_label=f"{line.dropped} of {passes} passes here are for nothing",
+        seen=tuple(seen),
+        fix=f"move {clearing} ({where(clear)}) right after {stepping} ({where(step)}), into the same branch",
+        count=line.dropped,
+        subjects=parameter_subjects(line.parameters),
+    )

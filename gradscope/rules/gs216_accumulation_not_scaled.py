@@ -1,0 +1,178 @@
+"""Mean losses of several batches are added up without dividing by their number.
+
+Why: the sum of k mean losses has a gradient k times as large as that of one batch of all their
+samples. The step is k times longer than with one large batch, and changes with k.
+
+Fix: divide the loss by the number of passes before `backward()`, or lower the learning rate on
+purpose.
+
+A note. Silent on: losses that are divided or reduced by a sum, several different losses before
+one step.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from gradscope.model import Event, Finding, Graph, Site
+from gradscope.rules import rule
+from gradscope.rules._common import code, parameter_names, parameter_subjects, source, timeline
+from gradscope.rules._training import fresh, where
+from gradscope.store import Trace
+
+MEANS = {"mean", "nanmean"}
+LOSSES = {
+    "cross_entropy", "mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss", "nll_loss", "binary_cross_entropy",
+    "binary_cross_entropy_with_logits", "kl_div", "poisson_nll_loss", "soft_margin_loss", "ctc_loss",
+}  # fmt: skip
+
+
+def bad() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for i in range(8):
+        loss = nn.functional.mse_loss(model(torch.randn(8, 3)), torch.zeros(8, 1))
+        loss.backward()  # cause: GS216
+        if i % 4 == 3:
+            opt.step()  # effect: GS216
+            opt.zero_grad()
+
+
+def good_divided() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for i in range(8):
+        loss = nn.functional.mse_loss(model(torch.randn(8, 3)), torch.zeros(8, 1)) / 4
+        loss.backward()
+        if i % 4 == 3:
+            opt.step()
+            opt.zero_grad()
+
+
+def good_sums() -> None:
+    import torch
+    from torch import nn
+
+    model, loss_of = nn.Linear(3, 1), nn.MSELoss(reduction="sum")
+    opt = torch.optim.SGD(model.parameters(), lr=0.01)
+    for i in range(8):
+        loss_of(model(torch.randn(8, 3)), torch.zeros(8, 1)).backward()
+        if i % 4 == 3:
+            opt.step()
+            opt.zero_grad()
+
+
+def good_different_losses() -> None:
+    import torch
+    from torch import nn
+
+    model, left, right = nn.Linear(3, 3), nn.Linear(3, 1), nn.Linear(3, 1)
+    opt = torch.optim.SGD([*model.parameters(), *left.parameters(), *right.parameters()], lr=0.1)
+    for _ in range(4):
+        opt.zero_grad()
+        for head in (left, right):
+            head(model(torch.randn(8, 3))).pow(2).mean().backward()
+        opt.step()
+
+
+@dataclass
+class _Sum:
+    """Passes of one line that a step used together."""
+
+    steps: dict[Site, int] = field(default_factory=dict)
+    sizes: list[int] = field(default_factory=list)
+    parameters: set[int] = field(default_factory=set)
+
+
+@rule("GS216", name="accumulation-not-scaled", severity="note")
+def accumulation_not_scaled(trace: Trace) -> Iterator[Finding]:
+    plain: dict[tuple[int, int], bool] = {}
+    open_passes: list[tuple[Event, int]] = []
+    sums: dict[Site, _Sum] = {}
+    for repeat, events in timeline(trace):
+        for event in events:
+            if event.kind == "backward" and event.data.get("accumulated"):
+                open_passes.append((event, repeat))
+            elif event.kind in ("zero_grad", "update"):
+                open_passes = [] if event.kind == "update" or event.data.get("dropped") else open_passes
+            elif event.kind == "step":
+                _count(trace, event, open_passes, sums, plain)
+                open_passes = []
+    for site, one in sums.items():
+        if len(one.sizes) >= 2:
+            yield _finding(trace, site, one)
+
+
+def _count(
+    trace: Trace,
+    step: Event,
+    passes: list[tuple[Event, int]],
+    sums: dict[Site, _Sum],
+    plain: dict[tuple[int, int], bool],
+) -> None:
+    total = sum(count for _, count in passes)
+    if total < 2 or len({event.site for event, _ in passes}) != 1 or step.data.get("closure"):
+        return
+    filled = {frozenset(event.data["accumulated"]) for event, _ in passes}
+    looked = [event for event, _ in passes if event.graph >= 0]
+    if len(filled) != 1 or not next(iter(filled)) <= fresh(step) or not looked:
+        return
+    for event in looked:
+        key = (event.graph, event.position)
+        if key not in plain:
+            plain[key] = _is_mean(trace, event)
+        if not plain[key]:
+            return
+    one = sums.setdefault(passes[0][0].site.user, _Sum())
+    one.sizes.append(total)
+    one.steps[step.site.user] = one.steps.get(step.site.user, 0) + 1
+    one.parameters |= set(passes[0][0].data["accumulated"])
+
+
+def _is_mean(trace: Trace, event: Event) -> bool:
+    """Whether the pass starts at a mean that nothing has divided."""
+    graph, roots = trace.graph(event.graph), list(event.data.get("roots") or [])
+    if len(roots) != 1:
+        return False
+    root = graph.values[roots[0]]
+    op = graph.ops[root.op] if root.op is not None else None
+    if op is None or root.shape:
+        return False
+    if op.name in MEANS:
+        return not _divided(graph, op.inputs[0])
+    return (
+        op.name in LOSSES
+        and op.extra.get("reduction", "mean") == "mean"
+        and "sum" not in source(trace, op.site)
+    )
+
+
+def _divided(graph: Graph, value: int) -> bool:
+    """Whether a mean is taken of something that was divided last."""
+    op = graph.values[value].op
+    return op is not None and graph.ops[op].name in ("div", "__truediv__", "mul", "__mul__", "__rmul__")
+
+
+def _finding(trace: Trace, site: Site, one: _Sum) -> Finding:
+    k, step = max(set(one.sizes), key=one.sizes.count), max(one.steps, key=lambda place: one.steps[place])
+    backward, stepping = code(trace, site, "`backward()`"), code(trace, step, "the step")
+    loss = source(trace, site).removesuffix(".backward()")
+    return Finding(
+        message=f"{stepping} uses the sum of {k} mean losses, not their mean",
+        cause=site,
+        cause_label=f"{k} passes add up before a step, and the loss is not divided by {k}",
+        effect=step,
+        effect_label="uses the sum",
+        seen=(
+            f"{len(one.sizes)} steps used gradients of {k} passes each into"
+            f" {parameter_names(trace, sorted(one.parameters))}",
+        ),
+        fix=f"write `({loss} / {k}).backward()` in place of {backward} ({where(site)})",
+        count=len(one.sizes),
+        subjects=parameter_subjects(one.parameters),
+    )

@@ -53,6 +53,7 @@ class ModuleTable:
         self.records: dict[int, ModuleRecord] = {}
         self.count = 0
         self.current = -1
+        self.inner: ModuleRecord | None = None  # of `current`
         self._buffers: dict[int, tuple[Any, int]] = {}
 
     def find(self, m: nn.Module) -> ModuleRecord | None:

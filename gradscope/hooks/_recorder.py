@@ -20,7 +20,7 @@ from gradscope.hooks._history import History, Write
 from gradscope.hooks._learn import Template
 from gradscope.hooks._learner import FACTORIES, Learner, writes_by_name
 from gradscope.hooks._ledger import LeafRecord, Ledger
-from gradscope.hooks._modules import ModuleTable
+from gradscope.hooks._modules import ModuleRecord, ModuleTable
 from gradscope.hooks._segments import External, Row, Segment, SegmentStore, freeze
 from gradscope.hooks._sites import SiteTree
 from gradscope.hooks._torch import grad_fn_of, name_of, sequence_number
@@ -67,6 +67,8 @@ class Recorder:
         self.on_segment: list[Callable[[bool, bool], None]] = []  # (is_step, nothing was new)
         self.before_pass: list[Callable[..., None]] = []
         self.after_pass: list[Callable[..., None]] = []
+        self.before_call: list[Callable[[Any, ModuleRecord, int], None]] = []  # of an outermost module
+        self.after_call: list[Callable[[Any, ModuleRecord, int], None]] = []
         self.before_step: list[Callable[[Any, int, list[LeafRecord]], None]] = []
         self.after_step: list[Callable[[Any, int, int], None]] = []
         self.optimizer_number: Callable[[Any, int], int] = _unknown  # set by optimizers
@@ -76,6 +78,7 @@ class Recorder:
         self.functions: Any = None
         self.plain_module_call: Any = None  # torch's own nn.Module.__call__
         self.wake: Callable[[], None] = _nothing  # set by sampling
+        self.on_input: Callable[[list[Any], ModuleRecord, int], None] | None = None  # set by settings
         self.on_carried: Callable[[Row, list[int], list[Any]], None] | None = None  # set by growth
         self.before_end: list[Callable[[], None]] = []  # what is only known at the end
         self.on_exit: Callable[[int], None] | None = None  # before os._exit

@@ -39,6 +39,12 @@ try:
 except AttributeError as missing:
     raise GradscopeError(f"this torch ({torch.__version__}) lacks what gradscope needs: {missing}") from None
 
+
+def cudnn_setting(name: str) -> Any:
+    """The property behind `torch.backends.cudnn.<name>`: its `setter` is called for every change."""
+    return vars(type(torch.backends.cudnn))[name]
+
+
 # AccumulateGrad nodes carry this instead of a number of their own.
 LEAF_SEQUENCE = (1 << 64) - 1
 

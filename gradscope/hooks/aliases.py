@@ -20,6 +20,7 @@ from gradscope.hooks._modules import tensor_variables
 from gradscope.hooks._torch import aside, name_of, sequence_number, sequence_of
 from gradscope.hooks._values import Live
 
+EXPOSING = ("numpy", "__array__", "from_numpy", "__dlpack__")  # hand the memory to another library
 MAX_BYTES = 256 << 20  # of copies held at a time
 MAX_WALK = 20_000  # nodes looked at for a proof
 MAX_PROVE_NODES = 2_000  # without --prove
@@ -47,14 +48,13 @@ class Aliases(Hook):
         self.found: list[dict[str, Any]] = []
         recorder = self.recorder
         recorder.functions.before_write = self._before_write
-        recorder.functions.after_expose = self._expose
+        recorder.functions.after.update(dict.fromkeys(EXPOSING, self._expose))
         self.patch(torch, "from_numpy", self._from_numpy(torch.from_numpy))
         recorder.before_pass.append(self._before_pass)
         recorder.after_pass.append(self._after_pass)
 
     def uninstall(self) -> None:
         self.recorder.functions.before_write = None
-        self.recorder.functions.after_expose = None
         self.recorder.consumed = None
         self.snapshots.clear()
         super().uninstall()
@@ -66,7 +66,7 @@ class Aliases(Hook):
             result = real(array)
             if self.recorder.mine() and self.recorder.segment.looked:
                 try:
-                    self._expose("from_numpy", (), result, sys._getframe(1))
+                    self._expose("from_numpy", (), {}, result, sys._getframe(1))
                 except Exception as error:
                     self.recorder.fault("recording from_numpy", error)
             return result
@@ -122,7 +122,7 @@ class Aliases(Hook):
         )
         return True
 
-    def _expose(self, name: str, args: Any, result: Any, frame: Any) -> None:
+    def _expose(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:
         """Memory was handed to another library: what is saved of it must be checked."""
         t = result if name == "from_numpy" else args[0]
         recorder = self.recorder

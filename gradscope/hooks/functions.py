@@ -36,9 +36,6 @@ SKIPPED_NAMES = {
 
 VIEW_ATTRIBUTES = {"T", "mT", "H", "mH", "real", "imag"}
 
-# Calls that hand the memory to another library.
-EXPOSING = {"numpy", "__array__", "from_numpy", "__dlpack__"}
-
 
 class FunctionMode(TorchFunctionMode):
     """The eye. `special` maps a torch function to its own handler, the rest are ops."""
@@ -78,8 +75,9 @@ class FunctionMode(TorchFunctionMode):
                     recorder.op(handler, args, kwargs, result, first, sys._getframe(1))
             else:
                 recorder.op(handler, args, kwargs, result, first, sys._getframe(1))
-            if handler in EXPOSING and self.hook.after_expose is not None:
-                self.hook.after_expose(handler, args, result, sys._getframe(1))
+            follow = self.hook.after.get(handler)
+            if follow is not None:
+                follow(handler, args, kwargs, result, sys._getframe(1))
         except Exception as error:
             recorder.fault(f"recording {handler}", error)
         recorder.own_time += perf_counter() - began
@@ -95,7 +93,7 @@ class Functions(Hook):
         super().__init__(recorder)
         self.special: dict[Any, Any] = {}
         self.before_write: Callable[..., None] | None = None
-        self.after_expose: Callable[..., None] | None = None
+        self.after: dict[str, Callable[..., None]] = {}  # op → told of each call, while looking
         self.hooks_seen = False  # the user registered a hook on a tensor
         self.mode = FunctionMode(self)
         self._foreign: dict[type, bool] = {Tensor: False, torch.nn.Parameter: False}

@@ -53,7 +53,7 @@ class Modules(Hook):
             began = perf_counter()
             # Only the id: a frame that holds itself would keep the user's tensors alive.
             own = id(sys._getframe())
-            outer = table.current
+            outer, holder = table.current, table.inner
             record = records.get(id(module))
             root = outer < 0
             try:
@@ -66,7 +66,11 @@ class Modules(Hook):
                 elif record.mode is not None and self.layers is not None:
                     self.layers[record.id] = _training(module)
                 anchors[own] = sites.nodes[site]
-                table.current = record.id
+                if root and recorder.before_call:
+                    with private.aside():
+                        for follow in recorder.before_call:
+                            follow(module, record, site)
+                table.current, table.inner = record.id, record
             except Exception as error:
                 recorder.fault("recording a module call", error)
                 return real(module, *args, **kwargs)
@@ -76,13 +80,15 @@ class Modules(Hook):
             try:
                 result = real(module, *args, **kwargs)
             finally:
-                table.current = outer
+                table.current, table.inner = outer, holder
                 anchors.pop(own, None)
             if root:
                 began = perf_counter()
                 try:
                     with private.aside():
                         self._end(module, record, site, args, kwargs, result, stats)
+                        for follow in recorder.after_call:
+                            follow(module, record, site)
                 except Exception as error:
                     recorder.fault("recording a module call", error)
                 recorder.own_time += perf_counter() - began
@@ -134,6 +140,8 @@ class Modules(Hook):
         find_tensors([result], tensors)
         given: list[Any] = []
         find_tensors([args, kwargs], given)
+        if recorder.on_input is not None:
+            recorder.on_input(given, record, site)
         by_id = {r.id: r for r in recorder.modules.records.values()} if layers else {}
         eval_layers = [k for k, training in layers.items() if not training]
         frozen = []

@@ -120,8 +120,8 @@ def _severity(known: Calls, call: Call) -> str | None:
     train, other = data.get("train_layers") or [], data.get("eval_layers") or []
     if not train or call.used or not call.event.site.user.kind == "user":
         return None
-    if other and all(known.dropout(layer) for layer in train):
-        return None
+    if (other or not data.get("training")) and all(known.dropout(layer) for layer in train):
+        return None  # Monte Carlo dropout
     if data.get("grad") and _inside_step(known, call):
         return None
     mine = {p.id for p in known.parameters(call.event)}
@@ -190,7 +190,11 @@ def _seen(trace: Trace, data: dict[str, object]) -> Iterator[str]:
         module = trace.modules.get(row["module"])
         path = module.path if module is not None and module.path else "batch norm"
         yield f"`{path}.{row['name']}` moved from {numbers(row['before'])} to {numbers(row['after'])}"
-    dropped = data.get("dropped")
-    for number, fraction in dropped.items() if isinstance(dropped, dict) else ():
-        module = trace.modules.get(int(number))
-        yield f"`{module.path if module is not None else 'dropout'}` set {fraction:.0%} of its input to zero"
+    layers = data.get("train_layers")
+    for event in trace.of("dropout"):
+        number = event.data["module"]
+        if isinstance(layers, list) and number in layers and "zeroed" in event.data:
+            module = trace.modules.get(number)
+            path = module.path if module is not None and module.path else "dropout"
+            yield f"`{path}` set {event.data['zeroed']:.0%} of its input to zero"
+            return

@@ -1,0 +1,159 @@
+"""A frozen layer's running statistics still move.
+
+Why: `requires_grad_(False)` freezes parameters. Batch norm's running mean and variance are
+buffers, which every forward in training mode moves: the "frozen" network gives other features
+after training than before, and other ones in training than in evaluation.
+
+Fix: put the frozen part into evaluation mode as well (`backbone.eval()`), after every
+`model.train()`.
+
+Silent on: networks that are frozen for a while (a critic in the generator's step); averaged
+copies; layers whose statistics did not move.
+"""
+
+from collections.abc import Iterator
+
+from gradscope.model import Event, Finding
+from gradscope.rules import rule
+from gradscope.rules._calls import Calls, calls
+from gradscope.rules._common import numbers, plural, written_while_training
+from gradscope.store import Trace
+
+
+def bad_frozen_backbone() -> None:
+    import torch
+    from torch import nn
+
+    backbone = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.ReLU())
+    head = nn.Linear(8, 2)
+    backbone.requires_grad_(False)
+    opt = torch.optim.SGD(head.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        features = backbone(torch.randn(8, 4) + 1)  # cause: GS405
+        nn.functional.cross_entropy(head(features), torch.zeros(8, dtype=torch.long)).backward()
+        opt.step()
+
+
+def bad_frozen_part_of_a_model() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.ReLU(), nn.Linear(8, 2))
+    model[:3].requires_grad_(False)
+    opt = torch.optim.SGD(model[3].parameters(), lr=0.1)
+    model.train()
+    for _ in range(3):
+        opt.zero_grad()
+        loss = model(torch.randn(8, 4) + 1).pow(2).mean()  # cause: GS405
+        loss.backward()
+        opt.step()
+
+
+def good_frozen_in_eval() -> None:
+    import torch
+    from torch import nn
+
+    backbone = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.ReLU()).eval()
+    head = nn.Linear(8, 2)
+    backbone.requires_grad_(False)
+    opt = torch.optim.SGD(head.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        head(backbone(torch.randn(8, 4) + 1)).pow(2).mean().backward()
+        opt.step()
+
+
+def good_critic_frozen_in_turn() -> None:
+    import torch
+    from torch import nn
+
+    generator, critic = nn.Linear(2, 4), nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.Linear(8, 1))
+    opt_g = torch.optim.SGD(generator.parameters(), lr=0.1)
+    opt_c = torch.optim.SGD(critic.parameters(), lr=0.1)
+    for _ in range(3):
+        critic.requires_grad_(True)
+        fake = generator(torch.randn(8, 2))
+        opt_c.zero_grad()
+        (critic(fake.detach()).mean() - critic(torch.randn(8, 4)).mean()).backward()
+        opt_c.step()
+        critic.requires_grad_(False)
+        opt_g.zero_grad()
+        (-critic(fake).mean()).backward()
+        opt_g.step()
+
+
+def good_momentum_encoder() -> None:
+    import copy
+
+    import torch
+    from torch import nn
+
+    online = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8))
+    slow = copy.deepcopy(online).requires_grad_(False)
+    opt = torch.optim.SGD(online.parameters(), lr=0.1)
+    for _ in range(3):
+        x = torch.randn(8, 4) + 1
+        with torch.no_grad():
+            goal = slow(x)
+        opt.zero_grad()
+        (online(x + 0.1) - goal).pow(2).mean().backward()
+        opt.step()
+        with torch.no_grad():
+            for s, f in zip(slow.parameters(), online.parameters(), strict=True):
+                s.mul_(0.9).add_(f, alpha=0.1)
+
+
+@rule("GS405", name="frozen-module-drifts", severity="error")
+def frozen_module_drifts(trace: Trace) -> Iterator[Finding]:
+    known = calls(trace)
+    if not known.paths.stepping:
+        return
+    written = written_while_training(trace)
+    groups: dict[tuple[tuple[str, int], int], list[Event]] = {}
+    for event in trace.of("drift"):
+        own = [p for p in trace.parameters if p.module == event.data["module"]]
+        if any(p.requires_grad or p.passes or p.steps or p.id in written for p in own):
+            continue
+        if any(c.used and c.entry.location() == event.site.user.location() for c in known.all):
+            groups.setdefault((event.site.user.location(), event.data["called"]), []).append(event)
+    for events in groups.values():
+        yield _finding(trace, known, events)
+
+
+def _finding(trace: Trace, known: Calls, events: list[Event]) -> Finding:
+    site = events[0].site.user
+    layers = known.layers([e.data["module"] for e in events])
+    name = _frozen_part(trace, known, events)
+    seen = []
+    for event in events[:2]:
+        module = trace.modules[event.data["module"]]
+        label = f"{module.path}.{event.data['name']}" if module.path else event.data["name"]
+        seen.append(f"`{label}` moved from {numbers(event.data['before'])} to {numbers(event.data['after'])}")
+    times = sum(c.event.count for c in known.all if c.entry.location() == site.location())
+    return Finding(
+        message=f"{name} is frozen, but its running statistics move: {layers} ran in training mode",
+        cause=site,
+        cause_label="called in training mode",
+        seen=(*seen, f"{plural(times, 'call')} in training mode from this line"),
+        fix=f"call `{name.strip('`')}.eval()` after `train()`: frozen parameters are not enough",
+        count=times,
+        subjects=frozenset({("call", site.location())}),
+    )
+
+
+def _frozen_part(trace: Trace, known: Calls, events: list[Event]) -> str:
+    """The largest module around these layers that nothing trains in."""
+    module = trace.modules[events[0].data["module"]]
+    while module.parent is not None:
+        above = trace.modules[module.parent]
+        members = known.members(above.id)
+        if any(p.requires_grad for p in trace.parameters if p.module in members):
+            break
+        module = above
+    root = trace.modules[module.root]
+    if not module.path:
+        return f"`{module.name or module.cls}`"
+    if module.path.isdigit() and root.name:
+        return f"`{root.name}[{module.path}]`"
+    return f"`{root.name}.{module.path}`" if root.name else f"`{module.path}`"

@@ -1,0 +1,215 @@
+"""An averaged copy of a model is evaluated with running statistics that nobody averaged.
+
+Why: a moving average of the weights leaves buffers alone: the copy's batch norm still has the
+mean and variance it was made with (0 and 1, mostly). In evaluation mode it normalises by them,
+and the averaged weights look far worse than they are.
+
+Fix: copy the buffers along with each average, as `torch.optim.swa_utils.AveragedModel` does, or
+call `torch.optim.swa_utils.update_bn(loader, averaged)` before evaluating.
+
+Silent on: copies whose statistics follow; models without such buffers; models that are not averaged.
+"""
+
+from collections.abc import Iterator
+
+from gradscope.model import Event, Finding, Module
+from gradscope.rules import rule
+from gradscope.rules._calls import Call, Calls, calls
+from gradscope.rules._common import numbers, plural, written_while_training
+from gradscope.store import Trace
+
+
+def bad_average_by_hand() -> None:
+    import copy
+
+    import torch
+    from torch import nn
+
+    model = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.Linear(8, 2))
+    averaged = copy.deepcopy(model)
+    averaged.eval()
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        model(torch.randn(8, 4) + 2).pow(2).mean().backward()
+        opt.step()
+        with torch.no_grad():
+            for slow, fast in zip(averaged.parameters(), model.parameters(), strict=True):
+                slow.mul_(0.9).add_(fast, alpha=0.1)
+    with torch.no_grad():
+        averaged(torch.randn(8, 4) + 2).pow(2).mean().item()  # cause: GS407
+
+
+def bad_evaluated_each_epoch() -> None:
+    import copy
+
+    import torch
+    from torch import nn
+
+    model = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.Linear(8, 2))
+    model(torch.randn(8, 4))  # statistics that were there before: a pretrained model
+    averaged = copy.deepcopy(model)
+    averaged.eval()
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        for _ in range(2):
+            opt.zero_grad()
+            model(torch.randn(8, 4) + 2).pow(2).mean().backward()
+            opt.step()
+            with torch.no_grad():
+                for slow, fast in zip(averaged.parameters(), model.parameters(), strict=True):
+                    slow.lerp_(fast, 0.1)
+        with torch.no_grad():
+            averaged(torch.randn(8, 4) + 2).pow(2).mean().item()  # cause: GS407
+
+
+def good_averaged_model() -> None:
+    import torch
+    from torch import nn
+    from torch.optim.swa_utils import AveragedModel
+
+    model = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.Linear(8, 2))
+    averaged = AveragedModel(model)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        model(torch.randn(8, 4) + 2).pow(2).mean().backward()
+        opt.step()
+        averaged.update_parameters(model)
+    averaged.eval()
+    with torch.no_grad():
+        averaged(torch.randn(8, 4) + 2).pow(2).mean().item()
+
+
+def good_buffers_too() -> None:
+    import torch
+    from torch import nn
+    from torch.optim.swa_utils import AveragedModel
+
+    model = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.Linear(8, 2))
+    averaged = AveragedModel(model, use_buffers=True)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        model(torch.randn(8, 4) + 2).pow(2).mean().backward()
+        opt.step()
+        averaged.update_parameters(model)
+    averaged.eval()
+    with torch.no_grad():
+        averaged(torch.randn(8, 4) + 2).pow(2).mean().item()
+
+
+def good_update_bn() -> None:
+    import torch
+    from torch import nn
+    from torch.optim.swa_utils import AveragedModel, update_bn
+
+    model = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.Linear(8, 2))
+    averaged = AveragedModel(model)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        model(torch.randn(8, 4) + 2).pow(2).mean().backward()
+        opt.step()
+        averaged.update_parameters(model)
+    update_bn([torch.randn(8, 4) + 2 for _ in range(3)], averaged)
+    averaged.eval()
+    with torch.no_grad():
+        averaged(torch.randn(8, 4) + 2).pow(2).mean().item()
+
+
+def good_copy_at_the_end() -> None:
+    import copy
+
+    import torch
+    from torch import nn
+
+    model = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.Linear(8, 2))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        model(torch.randn(8, 4) + 2).pow(2).mean().backward()
+        opt.step()
+    best = copy.deepcopy(model).eval()
+    with torch.no_grad():
+        best(torch.randn(8, 4) + 2).pow(2).mean().item()
+
+
+@rule("GS407", name="averaged-buffers-ignored", severity="error")
+def averaged_buffers_ignored(trace: Trace) -> Iterator[Finding]:
+    known = calls(trace)
+    written = written_while_training(trace)
+    told: set[int] = set()
+    for event in trace.of("running_stats"):
+        root = event.data["root"]
+        if root in told or not _untouched(event) or not _averaged(trace, known, root, written):
+            continue
+        source = _source(trace, known, event)
+        if source is not None:
+            told.add(root)
+            yield _finding(trace, known, event, source)
+
+
+def _untouched(event: Event) -> bool:
+    """Whether the layer has never seen a batch nor been given another one's statistics: they are
+    as they were made, or stayed the same while its parameters changed."""
+    first, last = event.data["first"], event.data["last"]
+    fresh = all(x == 0 for x in last["mean"]) and all(x == 1 for x in last["var"])
+    still = all(first[k] == last[k] for k in ("mean", "var", "batches"))
+    return (fresh and not last["batches"]) or (still and first["version"] != last["version"])
+
+
+def _averaged(trace: Trace, known: Calls, root: int, written: set[int]) -> bool:
+    """Whether a model's parameters are written by the program, and trained by no gradient."""
+    members = known.members(root)
+    mine = [p for p in trace.parameters if p.module in members]
+    if not mine or any(p.steps or p.passes for p in mine):
+        return False
+    return any(p.id in written or p.updates or p.changed for p in mine)
+
+
+def _source(trace: Trace, known: Calls, event: Event) -> Call | None:
+    """A training call of a model with the same layer, which moved its statistics."""
+    layer = trace.modules[event.data["module"]]
+    for call in known.all:
+        if not call.trains or call.event.data["module"] == event.data["root"]:
+            continue
+        for number in call.event.data.get("train_layers") or ():
+            other = trace.modules.get(number)
+            if other is not None and other.cls == layer.cls and _alike(other, layer):
+                return call
+    return None
+
+
+def _alike(one: Module, other: Module) -> bool:
+    """Whether two dotted paths name the same layer, one perhaps inside a wrapper."""
+    a, b = one.path, other.path
+    return a == b or a.endswith(f".{b}") or b.endswith(f".{a}")
+
+
+def _finding(trace: Trace, known: Calls, event: Event, source: Call) -> Finding:
+    site = event.site.user
+    layer = trace.modules[event.data["module"]]
+    root = trace.modules[event.data["root"]]
+    copy = f"`{root.name or root.cls}`"
+    original = known.name(source.event)
+    last = event.data["last"]
+    times = sum(
+        c.event.count for c in known.all if c.trains and c.event.data["module"] == source.event.data["module"]
+    )
+    fix = (
+        f"copy the buffers of {original} with each average: "
+        f"`for b, s in zip({copy.strip('`')}.buffers(), {original.strip('`')}.buffers()): b.copy_(s)`"
+    )
+    return Finding(
+        message=f"{copy} averages the parameters of {original} but not its running statistics",
+        cause=site,
+        cause_label="normalises by statistics that nobody updated",
+        related=((source.entry, "trains with batch statistics here"),),
+        seen=(
+            f"`{layer.path}.running_mean` of {copy} is {numbers(last['mean'])} and `running_var` is "
+            f"{numbers(last['var'])} after {plural(times, 'training call')} of {original}",
+        ),
+        fix=fix,
+        subjects=frozenset({("call", site.location())}),
+    )

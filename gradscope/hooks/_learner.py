@@ -11,7 +11,7 @@ import torch
 from gradscope.hooks._learn import Sources, Template, cut_of, walk
 from gradscope.hooks._torch import grad_fn_of, name_of, sequence_of
 from gradscope.hooks._torch import is_leaf as leafness
-from gradscope.hooks._values import Live, find_tensors
+from gradscope.hooks._values import Live, Metas, find_tensors
 
 if TYPE_CHECKING:
     from gradscope.hooks._recorder import Recorder
@@ -44,30 +44,59 @@ def writes_by_name(name: str, kwargs: Any) -> bool:
 
 
 @dataclass(slots=True)
-class Kind:
-    """Calls at one site with the same kinds of inputs and outputs. They may still differ in
-    sizes and in other arguments, and so in what they build: `sort(stable=True)` makes another
-    node than `sort()`. Where that was never seen to matter, it is taken not to, but for a look
-    now and then: sizes and numbers may be new at every call, and each look has its price."""
+class Group:
+    """Calls that differ in nothing but sizes and numbers that seldom matter."""
 
-    exact: dict[tuple[Any, ...], int] = field(default_factory=dict)  # details → template
-    settled: int | None = None  # the template whatever the details
-    differs: bool = False
+    number: int | None
+    seen: int = 0
     trusted: int = 0
 
-    def add(self, details: tuple[Any, ...], number: int | None) -> None:
+
+@dataclass(slots=True)
+class Kind:
+    """Calls at one site with the same kinds of inputs and outputs. They may still differ in
+    sizes, strides and other arguments, and so in what they build: `sort(stable=True)` makes
+    another node than `sort()`. Where sizes and larger numbers were never seen to matter, they
+    are taken not to, but for a look now and then: they may be new at every call, and each look
+    has its price."""
+
+    exact: dict[tuple[Any, ...], int] = field(default_factory=dict)  # details → template
+    groups: dict[tuple[Any, ...], Group] = field(default_factory=dict)
+
+    def trusted(self, outline: tuple[Any, ...]) -> int | None:
+        """The template of calls that look like this one, if there were enough."""
+        group = self.groups.get(outline)
+        if group is None or group.number is None or group.seen < ENOUGH:
+            return None
+        group.trusted += 1
+        return group.number if group.trusted % RECHECK else None
+
+    def add(self, details: tuple[Any, ...], outline: tuple[Any, ...], number: int | None) -> None:
         """Notes what was learned; None if it holds for that one call only."""
-        self.differs = self.differs or (bool(self.exact) and number != next(iter(self.exact.values())))
+        group = self.groups.get(outline)
+        if group is None:
+            group = self.groups[outline] = Group(number)
+        elif group.number != number:
+            group.number = None
+        group.seen += 1
         if len(self.exact) >= MAX_DETAILS:
             self.exact.clear()
-        if number is None:
-            self.differs = True
-        else:
+        if number is not None:
             self.exact[details] = number
-        if self.differs:
-            self.settled = None
-        elif len(self.exact) >= ENOUGH:
-            self.settled = number
+
+
+def outline(others: list[Any], entries: list[Live], metas: Metas) -> tuple[Any, ...]:
+    """A call's arguments without the sizes and numbers that seldom matter."""
+    return tuple([_coarse(a) for a in others]), tuple([metas.classes[e.meta] for e in entries])
+
+
+def _coarse(argument: Any) -> Any:
+    cls = type(argument)
+    if cls is int:
+        return argument if -8 <= argument <= 8 else "int"
+    if cls is float:
+        return argument if argument in (0.0, 0.5, 1.0, 2.0, 3.0) else "float"
+    return tuple([_coarse(a) for a in argument]) if cls is tuple else argument
 
 
 class Learner:
@@ -78,22 +107,21 @@ class Learner:
         self._kinds: dict[tuple[Any, ...], Kind] = {}
         self._ids: dict[Template, int] = {}
 
-    def find(self, key: tuple[Any, ...], details: tuple[Any, ...]) -> int | None:
+    def find(
+        self, key: tuple[Any, ...], details: tuple[Any, ...], others: list[Any], entries: list[Live]
+    ) -> int | None:
         """The template of such a call, or None if it has to be learned."""
         kind = self._kinds.get(key)
         if kind is None:
             return None
         number = kind.exact.get(details)
-        if number is None and kind.settled is not None:
-            kind.trusted += 1
-            if kind.trusted % RECHECK:
-                return kind.settled
-        return number
+        return kind.trusted(outline(others, entries, self.recorder.metas)) if number is None else number
 
     def learn(
         self,
         key: tuple[Any, ...],
         details: tuple[Any, ...],
+        others: list[Any],
         name: str,
         kwargs: Any,
         tensors: list[Any],
@@ -105,28 +133,20 @@ class Learner:
         extra: str,
     ) -> int:
         """Looks at the call's nodes and interns what it did."""
-        writes = self._find_writes(name, kwargs, tensors, outs, made)
-        fresh: list[Any] = []
-        alias: list[tuple[int, bool] | None] = []
-        # New values are numbered as _note does: first what was written, then new outputs.
-        fresh_out = [t for t, entry in zip(outs, known, strict=True) if entry is None]
+        writes = self._find_writes(name, kwargs, tensors, outs, made, first)
         written = [tensors[i] for i in writes]
-        fresh = fresh_out + written
-        for t in fresh_out:
-            alias.append(self._alias_source(name, t, tensors, writes))
-        if written:
-            order = [id(t) for t in fresh]
-            fresh = sorted(fresh, key=lambda t: order.index(id(t)))
+        fresh = _fresh(outs, known, written)
+        alias = tuple(
+            None if _among(t, written) else self._alias_source(name, t, tensors, writes) for t in fresh
+        )
         nodes: tuple[Any, ...] = ()
         outputs: tuple[int, ...] = tuple(-1 for _ in fresh)
         reusable = True
         if made or any(t.requires_grad for t in fresh):
             sources = self._sources(tensors, entries, writes)
-            values_first = written + fresh_out
-            nodes, outs_nodes, reusable = walk(
-                values_first, first, sources, self._earlier, self._outside, self._leaf_value
+            nodes, outputs, reusable = walk(
+                fresh, first, sources, self._earlier, self._outside, self._leaf_value
             )
-            outputs = outs_nodes[len(written) :] + outs_nodes[: len(written)]
         any_grad = any(self.recorder.metas.table[e.meta].requires_grad for e in entries)
         region = None
         if torch.is_inference_mode_enabled():
@@ -139,7 +159,7 @@ class Learner:
             cut = None
         if not extra and kwargs and isinstance(kwargs.get("reduction"), str):
             extra = json.dumps({"reduction": kwargs["reduction"]})
-        template = Template(name, cut, nodes, outputs, tuple(alias), tuple(writes), reusable, extra)
+        template = Template(name, cut, nodes, outputs, alias, tuple(writes), reusable, extra)
         number = self._ids.get(template)
         if number is None:
             number = self._ids[template] = len(self.recorder.templates)
@@ -147,11 +167,12 @@ class Learner:
         kind = self._kinds.get(key)
         if kind is None:
             kind = self._kinds[key] = Kind()
-        kind.add(details, number if reusable and name != "data" else None)
+        alike = outline(others, entries, self.recorder.metas)
+        kind.add(details, alike, number if reusable and name != "data" else None)
         return number
 
     def _find_writes(
-        self, name: str, kwargs: Any, tensors: list[Any], outs: list[Any], made: int
+        self, name: str, kwargs: Any, tensors: list[Any], outs: list[Any], made: int, first: int
     ) -> list[int]:
         if not tensors:
             return []
@@ -167,8 +188,15 @@ class Learner:
                 return []
             return [0]
         if made:
-            return [i for i, t in enumerate(tensors) if any(t is o for o in outs)][:1]
+            given_back = [i for i, t in enumerate(tensors) if any(t is o for o in outs)]
+            return [i for i in given_back if self._has_new_node(tensors[i], first)][:1]
         return []
+
+    @staticmethod
+    def _has_new_node(t: Any, first: int) -> bool:
+        """Whether the call gave the tensor another node: `atleast_1d` gives some back as they are."""
+        node = grad_fn_of(t)
+        return node is not None and sequence_of(node) >= first
 
     def _alias_source(
         self, name: str, t: Any, tensors: list[Any], writes: list[int]
@@ -247,3 +275,16 @@ class Learner:
         if leaf is None:
             return self.recorder.segment.new_value(0, -1, 0)
         return self.recorder.value(leaf, 0).index
+
+
+def _among(t: Any, tensors: list[Any]) -> bool:
+    return any(t is other for other in tensors)
+
+
+def _fresh(outs: list[Any], known: list[Live | None], written: list[Any]) -> list[Any]:
+    """The tensors that get a new value, in the order in which _segments.GraphRows lists them."""
+    found: list[Any] = []
+    for t, entry in zip(outs, known, strict=True):
+        if entry is None or (_among(t, written) and not _among(t, found)):
+            found.append(t)
+    return found + [t for t in written if not _among(t, found)]

@@ -217,10 +217,10 @@ class Recorder:
         details: tuple[Any, ...] = tuple([t._is_view() for t in outs])
         if made:
             details = (*details, *others, *[e.meta for e in entries])
-        template_id = self.learner.find(key, details)
+        template_id = self.learner.find(key, details, others, entries)
         if template_id is None:
             template_id = self.learner.learn(
-                key, details, name, kwargs, tensors, entries, outs, known, first, made, extra
+                key, details, others, name, kwargs, tensors, entries, outs, known, first, made, extra
             )
         template = self.templates[template_id]
         if made:
@@ -258,6 +258,8 @@ class Recorder:
             if same is not None:
                 if same.serial != segment.serial:
                     self._enter(same, t, site)
+                if same.index in written and same.index not in indices:
+                    place += 1
                 indices.append(same.index)
                 continue
             entry = self.live[id(t)] = Live(t, segment.serial, meta, site)

@@ -185,16 +185,20 @@ class GraphRows:
         self._leaf_node: dict[int, int] = {}
         self._op_nodes: list[int] = []  # op → index of its first node
         self._outside: dict[int, int] = {}
+        self._before: dict[int, int] = {}  # value → the one before a write that built no node
         alias: dict[int, tuple[int, bool]] = {}
         position: dict[int, int] = {}
         for index, row in enumerate(segment.ops):
             template = templates[row.template]
             base = self._reserve(index, row, template)
             fresh = [v for v in dict.fromkeys(row.outs + row.written) if segment.makers[v] == index]
+            before = {v: row.ins[i] for v, i in zip(row.written, template.writes, strict=True)}
             for place, value in enumerate(fresh):
                 position[value] = place
                 if place < len(template.outputs) and template.outputs[place] >= 0:
                     self._value_node[value] = base + template.outputs[place]
+                elif value in before:
+                    self._keep_node(value, before[value], template, metas)
                 elif place < len(template.outputs) and template.outputs[place] == -1:
                     self._pass_on(value, row, template, place)
                 if place < len(template.alias) and (source := template.alias[place]) is not None:
@@ -212,6 +216,13 @@ class GraphRows:
         for value, meta in enumerate(segment.metas):
             self._value_row(value, metas, meta, alias, position, graph_of)
         self.nodes.sort(key=lambda row: row[1])
+
+    def _keep_node(self, value: int, before: int, template: Template, metas: Metas) -> None:
+        """Written without a new node (in no_grad, or `dropout(x, p=0, inplace=True)`): the old one stays."""
+        if template.cut is None and metas.table[self.segment.metas[before]].requires_grad:
+            self._before[value] = before
+            if before in self._value_node:
+                self._value_node[value] = self._value_node[before]
 
     def _pass_on(self, value: int, row: Row, template: Template, place: int) -> None:
         """An output without a node of its own carries its input's (`x.to(same)`, `detach_` has none)."""
@@ -261,6 +272,8 @@ class GraphRows:
 
     def _node_of(self, value: int) -> int:
         """The node a gradient of this value flows into; made for leaves and carried graphs."""
+        while value in self._before:
+            value = self._before[value]
         node = self._value_node.get(value)
         if node is None:
             node = self._leaf_node.get(value)

@@ -65,6 +65,24 @@ def sizes(t: Any) -> tuple[int, ...]:
         return tuple([_size_at(t, i) for i in range(t.dim())]) if t.is_nested else ()
 
 
+def strides(t: Any) -> Any:
+    """The steps between elements; the layout's name where there are none."""
+    try:
+        return tuple([n if type(n) is int else -1 for n in t.stride()])
+    except (RuntimeError, TypeError, ValueError):
+        return str(t.layout)
+
+
+def dense_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The strides of a contiguous tensor of this shape."""
+    found: list[int] = []
+    step = 1
+    for size in reversed(shape):
+        found.append(step)
+        step *= max(size, 1)
+    return tuple(reversed(found))
+
+
 def _size_at(t: Any, dim: int) -> int:
     try:
         return int(t.size(dim))
@@ -105,21 +123,24 @@ class Metas:
     def __init__(self) -> None:
         self.table: list[Meta] = []
         self.structs: list[int] = []  # meta → number of the same without sizes
+        self.classes: list[Any] = []  # meta → where it is 0 or 1 wide, and whether it is contiguous
         self._ids: dict[tuple[Any, ...], int] = {}
         self._struct_ids: dict[tuple[Any, ...], int] = {}
 
     def of(self, t: Any, is_leaf: bool) -> int:
         try:
-            key = (t.dtype, t.shape, t.requires_grad, t.device, is_leaf)
+            key = (t.dtype, t.shape, t.requires_grad, t.device, is_leaf, t.stride())
             found = self._ids.get(key)
-        except (RuntimeError, TypeError):  # no sizes, or symbols
+        except (RuntimeError, TypeError):  # no sizes or strides, or symbols
             found = None
         if found is None:
             shape = sizes(t)
-            key = (t.dtype, shape, t.requires_grad, t.device, is_leaf)
+            key = (t.dtype, shape, t.requires_grad, t.device, is_leaf, strides(t))
             found = self._ids.get(key)
         if found is None:
             struct = (key[0], len(shape), key[2], key[3], is_leaf)
+            dense = key[5] == dense_strides(shape)
+            self.classes.append((tuple([n if n in (0, 1) else 2 for n in shape]), dense))
             self.structs.append(self._struct_ids.setdefault(struct, len(self._struct_ids)))
             found = self._ids[key] = len(self.table)
             self.table.append(

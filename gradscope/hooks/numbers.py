@@ -103,8 +103,7 @@ class Numbers(Hook):
                 continue
             ids, grads = by_device.setdefault(grad.device, ([], []))
             ids.append(record.id)
-            grad = grad.detach()
-            grads.append(grad.coalesce().values() if grad.is_sparse else grad)
+            grads.append(_elements(grad.detach()))
         parameters: list[int] = []
         parts = [] if loss is None else [_send(loss.double())]
         for ids, grads in by_device.values():
@@ -130,6 +129,13 @@ class Numbers(Hook):
         for measured in self.waiting:
             self._store(measured)
         self.waiting.clear()
+
+
+def _elements(grad: torch.Tensor) -> torch.Tensor:
+    """What a gradient holds, as a dense tensor."""
+    if grad.layout is torch.strided:
+        return grad
+    return grad.coalesce().values() if grad.is_sparse else grad.values()
 
 
 def _norms(grads: list[torch.Tensor]) -> list[torch.Tensor]:

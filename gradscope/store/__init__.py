@@ -7,8 +7,19 @@ Nothing in it is pickled: opening a stranger's trace runs no code.
 
 from __future__ import annotations
 
+from gradscope.store.pages import GraphSize, LineWork, Pages
 from gradscope.store.reader import Trace
 from gradscope.store.schema import SCHEMA_VERSION
-from gradscope.store.writer import TraceWriter, pack, pack_numbers
+from gradscope.store.writer import TraceWriter, pack, pack_numbers, tidy
 
-__all__ = ["SCHEMA_VERSION", "Trace", "TraceWriter", "pack", "pack_numbers"]
+__all__ = [
+    "SCHEMA_VERSION",
+    "GraphSize",
+    "LineWork",
+    "Pages",
+    "Trace",
+    "TraceWriter",
+    "pack",
+    "pack_numbers",
+    "tidy",
+]

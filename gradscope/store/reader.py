@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from gradscope.model import (
-    Edge,
     Event,
     GradscopeError,
     Graph,
@@ -23,9 +22,9 @@ from gradscope.model import (
     Region,
     Segment,
     Site,
-    Value,
 )
 from gradscope.source import SourceFile
+from gradscope.store._rows import NODES, OPS, VALUES, node_of, op_of, value_of
 from gradscope.store.schema import APPLICATION_ID, SCHEMA_VERSION
 
 R = TypeVar("R")
@@ -107,7 +106,12 @@ class Trace:
     def close(self) -> None:
         self._db.close()
 
-    def _rows(self, query: str, *args: Any) -> list[tuple[Any, ...]]:
+    def version(self) -> int:
+        """Another number whenever a running program has added to the file."""
+        return int(self.rows("PRAGMA data_version")[0][0])
+
+    def rows(self, query: str, *args: Any) -> list[tuple[Any, ...]]:
+        """What an SQL query gives. Raises GradscopeError for a damaged file."""
         try:
             return self._db.execute(query, args).fetchall()
         except sqlite3.DatabaseError as error:
@@ -118,7 +122,7 @@ class Trace:
     @cached_property
     @_sound
     def meta(self) -> dict[str, Any]:
-        return {key: json.loads(value) for key, value in self._rows("SELECT key, value FROM meta")}
+        return {key: json.loads(value) for key, value in self.rows("SELECT key, value FROM meta")}
 
     @property
     def program(self) -> dict[str, Any]:
@@ -133,29 +137,29 @@ class Trace:
         """steps, passes, distinct_graphs, nodes, overhead (ratio to the plain run, or None)."""
         stored = self.meta.get("summary", {})
         return {
-            "steps": self._rows("SELECT coalesce(sum(repeat), 0) FROM segment WHERE is_step")[0][0],
+            "steps": self.rows("SELECT coalesce(sum(repeat), 0) FROM segment WHERE is_step")[0][0],
             "passes": stored.get("passes", sum(e.count for e in self.of("backward"))),
             "distinct_graphs": stored.get("distinct_graphs", len(self.graphs_with_nodes)),
-            "nodes": self._rows("SELECT count(*) FROM node")[0][0],
+            "nodes": self.rows("SELECT coalesce(sum(nodes), 0) FROM graph")[0][0],
             "overhead": stored.get("overhead"),
         }
 
     @cached_property
     def graphs_with_nodes(self) -> list[int]:
-        return [row[0] for row in self._rows("SELECT id FROM graph WHERE nodes > 0 ORDER BY id")]
+        return [row[0] for row in self.rows("SELECT id FROM graph WHERE nodes > 0 ORDER BY id")]
 
     # -- source --------------------------------------------------------------
 
     @cached_property
     @_sound
     def _files(self) -> dict[int, tuple[str, str]]:
-        return {id: (path, kind) for id, path, kind in self._rows("SELECT id, path, kind FROM file")}
+        return {id: (path, kind) for id, path, kind in self.rows("SELECT id, path, kind FROM file")}
 
     @cached_property
     @_sound
     def sources(self) -> dict[str, str]:
         """Path → the text of the user's file as it ran."""
-        return dict(self._rows("SELECT path, source FROM file WHERE source IS NOT NULL"))
+        return dict(self.rows("SELECT path, source FROM file WHERE source IS NOT NULL"))
 
     def lines(self, path: str) -> list[str]:
         return self.sources.get(path, "").splitlines()
@@ -171,9 +175,9 @@ class Trace:
 
     @cached_property
     @_sound
-    def _sites(self) -> dict[int, Site]:
+    def sites_by_id(self) -> dict[int, Site]:
         sites: dict[int, Site] = {}
-        for id, parent, file, line, col, end_line, end_col, function in self._rows(
+        for id, parent, file, line, col, end_line, end_col, function in self.rows(
             "SELECT id, parent, file, line, col, end_line, end_col, function FROM site ORDER BY id"
         ):
             path, kind = self._files.get(file, ("?", "library"))
@@ -181,11 +185,11 @@ class Trace:
         return sites
 
     def site(self, id: int | None) -> Site | None:
-        return None if id is None else self._sites.get(id)
+        return None if id is None else self.sites_by_id.get(id)
 
     @property
     def sites(self) -> list[Site]:
-        return list(self._sites.values())
+        return list(self.sites_by_id.values())
 
     # -- modules, parameters, optimizers, regions -----------------------------
 
@@ -194,14 +198,14 @@ class Trace:
     def modules(self) -> dict[int, Module]:
         return {
             row[0]: Module(row[0], row[1], row[2], row[3], row[4], row[5], self.site(row[6]))
-            for row in self._rows("SELECT id, path, cls, root, parent, name, site FROM module ORDER BY id")
+            for row in self.rows("SELECT id, path, cls, root, parent, name, site FROM module ORDER BY id")
         }
 
     @cached_property
     @_sound
     def parameters(self) -> list[Parameter]:
         found = []
-        for id, data in self._rows("SELECT id, data FROM parameter ORDER BY id"):
+        for id, data in self.rows("SELECT id, data FROM parameter ORDER BY id"):
             fields = json.loads(data)
             fields["shape"] = tuple(fields["shape"])
             fields["optimizers"] = tuple(fields.get("optimizers", ()))
@@ -222,7 +226,7 @@ class Trace:
     @_sound
     def optimizers(self) -> dict[int, Optimizer]:
         found = {}
-        for id, data in self._rows("SELECT id, data FROM optimizer ORDER BY id"):
+        for id, data in self.rows("SELECT id, data FROM optimizer ORDER BY id"):
             fields = json.loads(data)
             fields["site"] = self.site(fields.get("site"))
             fields["groups"] = tuple(fields["groups"])
@@ -233,9 +237,9 @@ class Trace:
     @_sound
     def regions(self) -> dict[int, Region]:
         return {
-            id: Region(id, kind, self._sites[site], parent, self._block_end(self._sites[site].user))
-            for id, kind, site, parent in self._rows("SELECT id, kind, site, parent FROM region")
-            if site in self._sites
+            id: Region(id, kind, self.sites_by_id[site], parent, self._block_end(self.sites_by_id[site].user))
+            for id, kind, site, parent in self.rows("SELECT id, kind, site, parent FROM region")
+            if site in self.sites_by_id
         }
 
     # -- graphs ----------------------------------------------------------------
@@ -248,50 +252,26 @@ class Trace:
 
     @property
     def graphs(self) -> list[Graph]:
-        return [self.graph(row[0]) for row in self._rows("SELECT id FROM graph ORDER BY id")]
+        return [self.graph(row[0]) for row in self.rows("SELECT id FROM graph ORDER BY id")]
 
     @cached_property
-    def _graph_counts(self) -> dict[int, int]:
+    def graph_counts(self) -> dict[int, int]:
+        """Graph → how often the run built it."""
         return dict(
-            self._rows("SELECT graph, sum(repeat) FROM segment WHERE graph IS NOT NULL GROUP BY graph")
+            self.rows("SELECT graph, sum(repeat) FROM segment WHERE graph IS NOT NULL GROUP BY graph")
         )
 
     @_sound
     def _load_graph(self, id: int) -> Graph:
-        site = self._sites.get
         nodes = tuple(
-            Node(
-                idx, name, op, tuple(Edge(idx, t, nr) for t, nr in json.loads(edges)),
-                site(site_id), leaf, id, parameter,
-            )
-            for idx, name, op, edges, site_id, leaf, parameter in self._rows(
-                "SELECT idx, name, op, edges, site, leaf, parameter FROM node WHERE graph = ? ORDER BY idx", id
-            )
-        )  # fmt: skip
+            node_of(row, self.sites_by_id) for row in self.rows(f"{NODES} WHERE graph = ? ORDER BY idx", id)
+        )
         values = tuple(
-            Value(
-                idx, kind, tuple(json.loads(shape)), dtype, device, bool(rg), bool(leaf), op, position, alias_of,
-                bool(hidden), node, parameter, module, tuple(json.loads(origin)) if origin else None, site(site_id),
-            )
-            for (
-                idx, kind, shape, dtype, device, rg, leaf, op, position, alias_of, hidden, node, parameter, module,
-                origin, site_id,
-            ) in self._rows(
-                "SELECT idx, kind, shape, dtype, device, requires_grad, is_leaf, op, position, alias_of, hidden,"
-                " node, parameter, module, origin, site FROM value WHERE graph = ? ORDER BY idx", id
-            )
-        )  # fmt: skip
+            value_of(row, self.sites_by_id) for row in self.rows(f"{VALUES} WHERE graph = ? ORDER BY idx", id)
+        )
         ops = tuple(
-            Op(
-                idx, name, self._sites[site_id], module, region, tuple(json.loads(inputs)), tuple(json.loads(outputs)),
-                tuple(json.loads(own)), cut, tuple(json.loads(writes or "[]")), tuple(json.loads(written or "[]")),
-                id, json.loads(extra) if extra else {},
-            )
-            for idx, name, site_id, module, region, inputs, outputs, own, cut, writes, written, extra in self._rows(
-                "SELECT idx, name, site, module, region, inputs, outputs, nodes, cut, writes, written, extra"
-                " FROM op WHERE graph = ? ORDER BY idx", id
-            )
-        )  # fmt: skip
+            op_of(row, self.sites_by_id) for row in self.rows(f"{OPS} WHERE graph = ? ORDER BY idx", id)
+        )
         for rows in (ops, values, nodes):
             if any(row.index != place for place, row in enumerate(rows)):  # type: ignore[attr-defined]
                 raise IndexError
@@ -306,7 +286,7 @@ class Trace:
             _within([edge.target for edge in node.edges], len(nodes))
             _within([i for i in (node.leaf,) if i is not None], len(values))
             _within([i for i in (node.op,) if i is not None], len(ops))
-        return Graph(id, ops, values, nodes, self._graph_counts.get(id, 0))
+        return Graph(id, ops, values, nodes, self.graph_counts.get(id, 0))
 
     @property
     def nodes(self) -> Iterator[Node]:
@@ -325,7 +305,7 @@ class Trace:
     def segments(self) -> list[Segment]:
         return [
             Segment(i, graph, events, started, duration, bool(step), repeat)
-            for i, graph, events, started, duration, step, repeat in self._rows(
+            for i, graph, events, started, duration, step, repeat in self.rows(
                 "SELECT idx, graph, events, started, duration, is_step, repeat FROM segment ORDER BY idx"
             )
         ]
@@ -343,13 +323,15 @@ class Trace:
                 first.setdefault(key, segment.index)
                 counts[key] = counts.get(key, 0) + segment.repeat
         lists: dict[int, list[tuple[Any, ...]]] = {}
-        for row in self._rows("SELECT list, kind, site, position, data FROM event ORDER BY list, idx"):
+        for row in self.rows("SELECT list, kind, site, position, data FROM event ORDER BY list, idx"):
             lists.setdefault(row[0], []).append(row[1:])
         found = []
         for (events, graph), index in sorted(first.items(), key=lambda item: item[1]):
             for kind, site, position, data in lists.get(events, ()):
                 count = counts[events, graph]
-                found.append(Event(kind, self._sites[site], json.loads(data), graph, position, index, count))
+                found.append(
+                    Event(kind, self.sites_by_id[site], json.loads(data), graph, position, index, count)
+                )
         return found
 
     @cached_property
@@ -358,7 +340,7 @@ class Trace:
         """(step, site of the backward, loss, norms) of each measured pass."""
         stepped = any(segment.is_step for segment in self.segments)
         found = []
-        for number, step, site, loss, norms in self._rows(
+        for number, step, site, loss, norms in self.rows(
             "SELECT pass, step, site, loss, norms FROM number ORDER BY pass"
         ):
             value = json.loads(loss) if loss else None

@@ -31,6 +31,8 @@ CREATE TABLE value (graph INTEGER, idx INTEGER, kind TEXT NOT NULL, shape TEXT N
 -- edges: JSON [[target, input_nr], …]
 CREATE TABLE node (graph INTEGER, idx INTEGER, name TEXT NOT NULL, op INTEGER, edges TEXT NOT NULL, site INTEGER,
   leaf INTEGER, parameter INTEGER, PRIMARY KEY (graph, idx)) WITHOUT ROWID;
+-- few rows have one: a million ops are not searched for the dozen where gradients stop
+CREATE INDEX op_cut ON op (graph, idx) WHERE cut IS NOT NULL;
 -- one distinct list of events; data is JSON, documented in docs/events.md
 CREATE TABLE event (list INTEGER, idx INTEGER, kind TEXT NOT NULL, site INTEGER, position INTEGER NOT NULL,
   data TEXT NOT NULL, PRIMARY KEY (list, idx)) WITHOUT ROWID;
@@ -41,6 +43,9 @@ CREATE TABLE segment (idx INTEGER PRIMARY KEY, graph INTEGER, events INTEGER, st
 -- string ("nan"), norms JSON {parameter: norm of its gradient after the pass}
 CREATE TABLE number (pass INTEGER PRIMARY KEY, step INTEGER NOT NULL, site INTEGER, loss TEXT, norms TEXT NOT NULL);
 """
+
+# Made when a run ends: what looks at one module of a large graph need not read the others.
+INDEX = "CREATE INDEX IF NOT EXISTS op_by_module ON op (graph, module)"
 
 COLUMNS = {
     "file": 4, "site": 8, "module": 7, "parameter": 2, "optimizer": 2, "region": 4,

@@ -6,11 +6,12 @@ import json
 import sqlite3
 import time
 from collections.abc import Iterable
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
 from gradscope.model import GradscopeError
-from gradscope.store.schema import APPLICATION_ID, COLUMNS, SCHEMA, SCHEMA_VERSION
+from gradscope.store.schema import APPLICATION_ID, COLUMNS, INDEX, SCHEMA, SCHEMA_VERSION
 
 _encode = json.JSONEncoder(separators=(",", ":"), allow_nan=False, check_circular=False).encode
 
@@ -96,7 +97,21 @@ class TraceWriter:
     def close(self) -> None:
         try:
             self.commit()
-            self.db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-            self.db.execute("PRAGMA journal_mode=DELETE").fetchone()  # leaves one file
+            self.db.execute(INDEX)
+            _fold_in(self.db)
         finally:
             self.db.close()
+
+
+def _fold_in(db: sqlite3.Connection) -> None:
+    """Makes one file of a trace and its write-ahead log; they stay apart while somebody reads."""
+    with suppress(sqlite3.OperationalError):
+        db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        db.execute("PRAGMA journal_mode=DELETE").fetchone()
+
+
+def tidy(path: Path) -> None:
+    """Removes the files beside a trace that a reader kept its writer from removing."""
+    if Path(f"{path}-wal").exists():
+        with suppress(sqlite3.Error), closing(sqlite3.connect(path, isolation_level=None)) as db:
+            _fold_in(db)

@@ -1,0 +1,131 @@
+"""Parts of a trace, read from the file when somebody looks at them.
+
+`Trace.graph` loads a graph whole, which is right for rules and wrong for a screen that
+shows twenty rows of a million.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from gradscope.model import Node, Op, Value
+from gradscope.store._rows import NODES, OPS, VALUES, node_of, op_of, value_of
+from gradscope.store.reader import Trace
+
+WINDOW = 20_000  # ops after a value's maker in which its readers are looked for
+
+
+@dataclass(frozen=True)
+class GraphSize:
+    """A distinct graph and how often the run built it."""
+
+    id: int
+    ops: int
+    nodes: int
+    count: int
+
+
+@dataclass
+class LineWork:
+    """What happened on one line of the user's source over all distinct graphs."""
+
+    ops: int = 0
+    nodes: int = 0
+    cuts: int = 0
+    writes: int = 0
+
+
+class Pages:
+    """Looks into the graphs of `trace` without loading them."""
+
+    def __init__(self, trace: Trace):
+        self._trace = trace
+
+    def graphs(self) -> list[GraphSize]:
+        """Every distinct graph, in the order they were first built."""
+        counts = self._trace.graph_counts
+        rows = self._trace.rows("SELECT id, ops, nodes FROM graph ORDER BY id")
+        return [GraphSize(id, ops, nodes, counts.get(id, 0)) for id, ops, nodes in rows]
+
+    def ops_of_module(self, graph: int, module: int | None, first: int, limit: int) -> list[Op]:
+        """`limit` of the ops that ran directly in a module (None: in no module), from the `first` on."""
+        rows = self._trace.rows(
+            f"{OPS} WHERE graph = ? AND module IS ? ORDER BY idx LIMIT ? OFFSET ?",
+            graph,
+            module,
+            limit,
+            first,
+        )
+        return [op_of(row, self._trace.sites_by_id) for row in rows]
+
+    def op(self, graph: int, index: int) -> Op | None:
+        rows = self._trace.rows(f"{OPS} WHERE graph = ? AND idx = ?", graph, index)
+        return op_of(rows[0], self._trace.sites_by_id) if rows else None
+
+    def values(self, graph: int, indices: Iterable[int]) -> list[Value]:
+        """These values, in the order asked for; without those that are not there."""
+        return [
+            value_of(row, self._trace.sites_by_id)
+            for index in indices
+            for row in self._trace.rows(f"{VALUES} WHERE graph = ? AND idx = ?", graph, index)
+        ]
+
+    def node(self, graph: int, index: int) -> Node | None:
+        rows = self._trace.rows(f"{NODES} WHERE graph = ? AND idx = ?", graph, index)
+        return node_of(rows[0], self._trace.sites_by_id) if rows else None
+
+    def readers(self, graph: int, value: Value, limit: int) -> list[Op]:
+        """The first ops that read a value, among the WINDOW ops after it was made."""
+        first = -1 if value.op is None else value.op
+        rows = self._trace.rows(
+            f"{OPS} WHERE graph = ? AND idx > ? AND idx <= ?"
+            " AND instr(replace(replace(inputs, '[', ','), ']', ','), ?) ORDER BY idx LIMIT ?",
+            graph, first, first + WINDOW, f",{value.index},", limit,
+        )  # fmt: skip
+        return [op_of(row, self._trace.sites_by_id) for row in rows]
+
+    def cuts(self, graph: int) -> list[tuple[int | None, str, int]]:
+        """(module, why no gradient passes, how many ops) of one graph."""
+        return [
+            (module, cut, count)
+            for module, cut, count in self._trace.rows(
+                "SELECT module, cut, count(*) FROM op WHERE graph = ? AND cut IS NOT NULL GROUP BY module, cut",
+                graph,
+            )
+        ]
+
+    def first_op_at(self, path: str, line: int) -> tuple[int, int] | None:
+        """(graph, op) of the first op that a line of the user's source made."""
+        sites = [s.id for s in self._trace.sites if s.user.location() == (path, line)]
+        for start in range(0, len(sites), 500):
+            some = sites[start : start + 500]
+            marks = ",".join("?" * len(some))
+            rows = self._trace.rows(f"SELECT graph, idx FROM op WHERE site IN ({marks}) LIMIT 1", *some)
+            if rows:
+                return rows[0][0], rows[0][1]
+        return None
+
+    def work_by_line(self) -> dict[tuple[str, int], LineWork]:
+        """(path, line) → what was done there. Reads every op once: not for the key that waits."""
+        found: dict[tuple[str, int], LineWork] = {}
+        for site_id, ops, nodes, cuts, writes in self._trace.rows(
+            "SELECT site, count(*), sum(json_array_length(nodes)), count(cut),"
+            " sum(coalesce(writes, '[]') <> '[]') FROM op GROUP BY site"
+        ):
+            site = self._trace.site(site_id)
+            if site is None:
+                continue
+            work = found.setdefault(site.user.location(), LineWork())
+            work.ops += ops
+            work.nodes += nodes or 0
+            work.cuts += cuts
+            work.writes += writes or 0
+        return found
+
+    def shape_of(self, graph: int) -> dict[tuple[int, str], int]:
+        """(site, op) → how often it is in a graph: what two graphs are compared by."""
+        rows = self._trace.rows(
+            "SELECT site, name, count(*) FROM op WHERE graph = ? GROUP BY site, name", graph
+        )
+        return {(site, name): count for site, name, count in rows}

@@ -91,3 +91,13 @@ def _tokens(source: str) -> Iterator[tokenize.TokenInfo]:
         yield from tokenize.generate_tokens(io.StringIO(source).readline)
     except (tokenize.TokenError, SyntaxError):
         return
+
+
+def comment_on(line: str, code: str) -> str:
+    """A source line with an ignore comment for `code` added, to one that is there if there is one."""
+    if (match := _MARK.search(line)) is None:
+        return f"{line.rstrip()}  # gradscope: ignore[{code}]"
+    if match[1] is None:
+        return line
+    codes = [c.strip() for c in match[1].split(",") if c.strip()]
+    return line[: match.start()] + f"# gradscope: ignore[{', '.join([*codes, code])}]" + line[match.end() :]

@@ -41,7 +41,7 @@ def report_rows(report: Report, width: int) -> Iterator[Text]:
     for finding in report.findings:
         if shown[finding.severity] < _FULL[finding.severity]:
             shown[finding.severity] += 1
-            yield from _finding_rows(report, finding, width, told)
+            yield from finding_rows(report, finding, width, told)
             yield Text()
         else:
             brief.append(finding)
@@ -52,7 +52,12 @@ def report_rows(report: Report, width: int) -> Iterator[Text]:
 # -- one finding -----------------------------------------------------------------
 
 
-def _finding_rows(report: Report, finding: Finding, width: int, told: set[tuple[str, str]]) -> Iterator[Text]:
+def finding_rows(
+    report: Report, finding: Finding, width: int, told: set[tuple[str, str]] | None = None
+) -> Iterator[Text]:
+    """One finding: heading, source, what was seen, why and fix. What is in `told`, (code, text),
+    has been said and is left out."""
+    told = set() if told is None else told
     yield from _heading_rows(finding, width)
     yield from frame_rows(report, finding, width)
     yield from field_rows("seen", finding.seen, width)

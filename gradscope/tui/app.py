@@ -1,0 +1,318 @@
+"""The application: the trace that the screens show, and what works on every screen."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import time
+from collections.abc import Iterable
+from functools import partial
+from pathlib import Path
+from typing import Any, ClassVar
+
+from textual.app import App, SystemCommand
+from textual.binding import Binding, BindingType
+from textual.screen import Screen
+
+from gradscope.check import Report
+from gradscope.escape import one_line
+from gradscope.model import GradscopeError
+from gradscope.store import Pages, Trace, tidy
+from gradscope.tui import editor, jobs
+from gradscope.tui.child import Child
+from gradscope.tui.screens._page import Page
+from gradscope.tui.screens.ask import AskText, Confirm
+from gradscope.tui.screens.findings import FindingsPage
+from gradscope.tui.screens.graph import GraphPage
+from gradscope.tui.screens.help import Help
+from gradscope.tui.screens.output import OutputPage
+from gradscope.tui.screens.parameters import ParametersPage
+from gradscope.tui.screens.source import SourcePage
+from gradscope.tui.screens.steps import StepsPage
+from gradscope.tui.screens.why import WhyPage
+
+PAGES = (FindingsPage, GraphPage, SourcePage, ParametersPage, StepsPage, WhyPage)
+_POLL = 0.5  # seconds between looks at a growing trace
+_SHARE = 10  # a growing trace is checked for at most one part in this many of the time
+
+
+class Inspector(App[int]):
+    """Shows the trace at `path`, also while a program writes it."""
+
+    TITLE = "gradscope"
+    CSS_PATH = "app.tcss"
+    MODES: ClassVar[dict[str, Any]] = {page.NAME: page for page in (*PAGES, OutputPage)}
+    DEFAULT_MODE = "findings"
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-wide")]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        *(
+            Binding(str(n), f"page('{page.NAME}')", page.TITLE_TEXT, show=False, tooltip=page.ABOUT)
+            for n, page in enumerate((*PAGES, OutputPage), 1)
+        ),
+        Binding("g", "export", "Export", tooltip="Write a picture or a report to a file"),
+        Binding("question_mark", "help", "Help", key_display="?", tooltip="Every key of this screen"),
+        Binding("q", "leave", "Quit", tooltip="Leave"),
+    ]
+
+    def __init__(self, path: Path, command: list[str] | None = None):
+        super().__init__()
+        self.path = path
+        self.trace: Trace | None = None
+        self.pages: Pages | None = None
+        self.checked: jobs.Checked | None = None
+        self.fault = ""  # why there is no trace, or no findings, to show
+        self.edition = 0  # counts what has been read of a growing trace
+        self.output: list[str] = [""]
+        self.child = Child(command, self._printed) if command is not None else None
+        self._version: int | None = None
+        self._check_after = 0.0
+
+    def show_all(self) -> int:
+        """Runs the UI to its end; gives the exit code."""
+        try:
+            code = self.run()
+        finally:
+            if self.trace is not None:
+                self.trace.close()
+            if self.child is not None:
+                tidy(self.path)
+        return code or self.return_code or 0
+
+    # -- the trace -------------------------------------------------------------------
+
+    def on_mount(self) -> None:
+        if self.child is not None:
+            self.run_worker(self._run_child(self.child), group="child")
+        else:
+            self._open()
+        self.set_interval(_POLL, self._look)
+
+    @property
+    def large(self) -> bool:
+        return self.pages is not None and sum(g.ops for g in self.pages.graphs()) > jobs.LARGE
+
+    @property
+    def report(self) -> Report | None:
+        """What the rules said of the trace, once they have been asked."""
+        if self.trace is None or self.checked is None:
+            return None
+        return Report(self.trace, self.checked.findings, self.checked.faults, self.checked.unused)
+
+    def _open(self) -> None:
+        """Reads the file anew, and has it checked."""
+        before = self.trace
+        try:
+            self.trace = Trace(self.path)
+            self.pages = Pages(self.trace)
+            self._version = self.trace.version()
+            self.fault = ""
+        except GradscopeError as error:
+            self.fault = str(error)
+            return
+        if before is not None:
+            before.close()
+        self.edition += 1
+        self._show()
+        self._check()
+
+    def _look(self) -> None:
+        if self.trace is None:
+            if self.child is not None:
+                self._open()
+                self._show()
+            return
+        try:
+            changed = self.trace.version() != self._version
+        except GradscopeError as error:
+            self.fault = str(error)
+            changed = False
+        if changed:
+            self._open()
+        elif self._check_after and time.monotonic() > self._check_after:
+            self._check()
+
+    def _check(self) -> None:
+        """Asks the rules; soon again, but not all the while, where the trace grows."""
+        running = any(worker.group == "check" and worker.is_running for worker in self.workers)
+        if running or time.monotonic() < self._check_after:
+            self._check_after = max(self._check_after, time.monotonic() + _POLL)
+            return
+        self._check_after = 0.0
+        self.run_worker(self._checked(), group="check", exit_on_error=False)
+
+    async def _checked(self) -> None:
+        began = time.monotonic()
+        edition = self.edition
+        try:
+            checked = await jobs.run(jobs.check, self.path, str(Path.cwd()), large=self.large)
+        except GradscopeError as error:
+            self.fault = str(error)
+        else:
+            self.checked = checked
+        self.edition += 1
+        if edition + 1 != self.edition or (self.child is not None and self.child.running):
+            self._check_after = time.monotonic() + _SHARE * (time.monotonic() - began)
+        self._show()
+
+    def _show(self) -> None:
+        if isinstance(self.screen, Page):
+            self.screen.renew()
+
+    # -- the program -------------------------------------------------------------------
+
+    async def _run_child(self, child: Child) -> None:
+        try:
+            code = await child.run()
+        except OSError as error:
+            self.fault = f"the program can't be started: {error.strerror}"
+            return
+        self._printed(f"\n[exit code {code}]\n")
+        self._open()
+        self.notify(f"the program ended with exit code {code}", markup=False)
+
+    def _printed(self, text: str) -> None:
+        """Adds what the program printed: a carriage return starts its line again."""
+        first, *rest = text.replace("\r\n", "\n").split("\n")
+        lines = [self.output.pop() + first, *rest]
+        self.output += [line.rstrip("\r").rpartition("\r")[2] for line in lines[:-1]] + [lines[-1]]
+        del self.output[:-20_000]
+        if isinstance(self.screen, OutputPage):
+            self.screen.follow()
+
+    @property
+    def state(self) -> str:
+        """The run in a few words."""
+        if self.trace is None:
+            return "waiting for the first step" if self.child is not None else ""
+        program = Path(" ".join(self.trace.program["argv"][:1])).name or self.path.name
+        steps = self.trace.summary["steps"]
+        ended = ""
+        if self.child is not None:
+            ended = "running" if self.child.running else f"exit code {self.child.exit_code}"
+        elif exception := self.trace.program.get("exception"):
+            ended = str(exception.get("type", ""))
+        words = [program, f"{steps:,} step{'' if steps == 1 else 's'}", ended]
+        return one_line(", ".join(word for word in words if word))
+
+    # -- actions of every screen -----------------------------------------------------------
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        return action != "page" or parameters != (OutputPage.NAME,) or self.child is not None
+
+    async def action_page(self, name: str) -> None:
+        """Shows a screen."""
+        if not isinstance(self.screen, Page):
+            return
+        await self.switch_mode(name)
+
+    async def open_page(self, kind: type[Page], *what: Any) -> None:
+        """Shows a screen at one thing: `page.reveal(*what)`."""
+        await self.switch_mode(kind.NAME)
+        if isinstance(self.screen, Page):
+            self.screen.reveal(*what)
+
+    async def open_source(self, path: str, line: int) -> None:
+        await self.open_page(SourcePage, path, line)
+
+    async def open_op(self, graph: int, op: int) -> None:
+        await self.open_page(GraphPage, graph, op)
+
+    async def open_graph(self, graph: int) -> None:
+        await self.open_page(GraphPage, graph)
+
+    async def open_why(self, name: str) -> None:
+        await self.open_page(WhyPage, name)
+
+    def action_help(self) -> None:
+        """Shows the keys."""
+        if isinstance(self.screen, Page):
+            self.push_screen(Help(self.screen))
+
+    def action_export(self) -> None:
+        """Asks where to, and writes a picture or a report."""
+        if self.trace is None:
+            return
+        name = f"{self.path.stem}.svg"
+        prompt = "write to (.svg, .png or .dot: a picture; .txt, .md, .json or .sarif: the report)"
+        self.push_screen(AskText(prompt, name), self._export)
+
+    def _export(self, target: str | None) -> None:
+        if target:
+            self.run_worker(self._exported(target), group="export", exclusive=True)
+
+    async def _exported(self, target: str) -> None:
+        self.notify(f"writing {target} …", markup=False)
+        self.tell(await self.job(jobs.export, target, str(Path.cwd())))
+
+    async def job(self, job: jobs.Job, *args: str) -> Any:
+        """What a job gives; None where it failed, which the user is told."""
+        try:
+            return await jobs.run(job, self.path, *args, large=self.large)
+        except GradscopeError as error:
+            self.tell(str(error), wrong=True)
+            return None
+
+    def tell(self, message: str | None, *, wrong: bool = False) -> None:
+        """A short message in the corner."""
+        if message:
+            self.notify(one_line(message), severity="error" if wrong else "information", markup=False)
+
+    def edit(self, path: str, line: int) -> None:
+        """Opens the user's editor at a line, with the UI set aside meanwhile."""
+        try:
+            command = editor.command(path, line)
+            with self.suspend():
+                subprocess.run(command, check=False)
+        except GradscopeError as error:
+            self.tell(str(error), wrong=True)
+        except OSError as error:
+            self.tell(f"can't run {command[0]}: {error.strerror}", wrong=True)
+        except Exception as error:  # Textual can't suspend here (a web terminal, a test)
+            self.tell(f"no editor here: {error}", wrong=True)
+        self._show()
+
+    def action_leave(self) -> None:
+        """Quits; asks first where the program still runs."""
+        if self.child is None or not self.child.running:
+            self.exit(self.child.exit_code if self.child is not None else 0)
+            return
+        self.push_screen(Confirm("the program still runs: stop it and leave?"), self._leave)
+
+    def _leave(self, sure: bool | None) -> None:
+        if sure:
+            self.run_worker(self._stopped(), group="leave")
+
+    async def _stopped(self) -> None:
+        assert self.child is not None
+        self.child.stop()
+        for _ in range(50):
+            if not self.child.running:
+                break
+            await asyncio.sleep(0.1)
+        else:
+            self.child.stop(now=True)
+        self.exit(self.child.exit_code if self.child.exit_code is not None else 130)
+
+    # -- the palette ---------------------------------------------------------------------
+
+    def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
+        """Every action that has a key, and Textual's own (the theme)."""
+        seen = set()
+        for active in screen.active_bindings.values():
+            binding = active.binding
+            if not active.enabled or not binding.description or binding.action in seen:
+                continue
+            if binding.system or binding.action in ("command_palette", "help_quit"):
+                continue
+            seen.add(binding.action)
+            key = binding.key_display or self.get_key_display(binding)
+            about = f"{binding.tooltip or binding.description} ({key})"
+            yield SystemCommand(
+                binding.description, about, partial(self._run_from_palette, binding.action, active.node)
+            )
+        for command in super().get_system_commands(screen):
+            if command.title in ("Theme", "Screenshot"):
+                yield command
+
+    async def _run_from_palette(self, action: str, node: Any) -> None:
+        await self.run_action(action, node)

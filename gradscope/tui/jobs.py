@@ -1,0 +1,143 @@
+"""Work that may take seconds on a large trace: done beside the UI, on a trace of its own.
+
+Small traces are read in a thread. Large ones in another process, which does not share
+our interpreter's lock: keys are answered while a million nodes are checked.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import pickle
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from gradscope.model import Finding, GradscopeError, Site
+from gradscope.store import LineWork, Pages, Trace
+
+LARGE = 20_000  # ops
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What `check.examine` says, without its trace; `unused` are comments that silence nothing."""
+
+    findings: tuple[Finding, ...]
+    faults: tuple[str, ...]
+    unused: tuple[tuple[str, int], ...]
+
+
+def check(trace: Trace, folder: str) -> Checked:
+    """What the rules say, under the configuration of `folder`."""
+    from gradscope.check import examine
+    from gradscope.config import load_config
+
+    report = examine(trace, load_config(Path(folder)))
+    found = tuple(
+        replace(
+            f,
+            cause=_alone(f.cause),
+            effect=_alone(f.effect),
+            related=tuple((replace(site, parent=None), label) for site, label in f.related),
+            subjects=frozenset(),
+        )
+        for f in report.findings
+    )
+    return Checked(found, tuple(report.faults), tuple(report.unused_ignores))
+
+
+def _alone(site: Site | None) -> Site | None:
+    """A site without the stack around it, which may be deep."""
+    return None if site is None else replace(site, parent=None)
+
+
+def explain(trace: Trace, name: str) -> Any:
+    """The answer to `gradscope why NAME` (why.Answer)."""
+    from gradscope.why import why
+
+    answer = why(trace, name)
+    answer.steps = [replace(step, site=replace(step.site, parent=None)) for step in answer.steps]
+    return answer
+
+
+def lines(trace: Trace) -> dict[tuple[str, int], LineWork]:
+    """What happened on each line of the user's source."""
+    return Pages(trace).work_by_line()
+
+
+def export(trace: Trace, target: str, folder: str) -> str:
+    """Writes a picture or a report, as the suffix of `target` says; tells what was written."""
+    from gradscope.render.picture import check_target
+
+    path = Path(folder) / target
+    if path.suffix.lower() in (".svg", ".png", ".dot"):
+        from gradscope.graph import view
+
+        check_target(path)
+        shown = view(trace, "line")
+        shown.render(path)
+        return f"wrote {target} ({shown.level} level, {len(shown.graph)} nodes)"
+    from gradscope.check import examine
+    from gradscope.config import load_config
+    from gradscope.render import renderers, write_report
+
+    if path.suffix.lower() not in {r.suffix for r in renderers().values()}:
+        raise GradscopeError(
+            f"can't tell what to write to `{target}`: end it in .svg, .png, .dot, .txt, .md or .json"
+        )
+    write_report(examine(trace, load_config(Path(folder))), path)
+    return f"wrote {target}"
+
+
+Job = Callable[..., Any]
+_JOBS: dict[str, Job] = {job.__name__: job for job in (check, explain, lines, export)}
+
+
+async def run(job: Job, path: Path, *args: str, large: bool) -> Any:
+    """What `job` gives for the trace at `path`. Raises GradscopeError. Cancelling ends the process."""
+    if not large:
+        return await asyncio.to_thread(_in_thread, job, path, *args)
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-P", "-m", __name__, job.__name__, str(path), *args,
+        stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(p for p in sys.path if p)},
+    )  # fmt: skip
+    try:
+        output, _ = await process.communicate()
+    except asyncio.CancelledError:
+        with contextlib.suppress(ProcessLookupError):
+            process.kill()
+        raise
+    if process.returncode:
+        raise GradscopeError(f"the process that should {job.__name__} ended with {process.returncode}")
+    fault, result = pickle.loads(output)  # our own process wrote it
+    if fault is not None:
+        raise GradscopeError(fault)
+    return result
+
+
+def _in_thread(job: Job, path: Path, *args: str) -> Any:
+    trace = Trace(path)
+    try:
+        return job(trace, *args)
+    finally:
+        trace.close()
+
+
+def _main(name: str, path: str, *args: str) -> None:
+    if hasattr(os, "nice"):
+        os.nice(5)
+    result: tuple[str | None, Any]
+    try:
+        result = None, _in_thread(_JOBS[name], Path(path), *args)
+    except GradscopeError as error:
+        result = str(error), None
+    sys.stdout.buffer.write(pickle.dumps(result))
+
+
+if __name__ == "__main__":
+    _main(*sys.argv[1:])

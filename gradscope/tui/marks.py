@@ -1,0 +1,94 @@
+"""What stands in the gutter beside each line of the user's source."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from rich.text import Text
+
+from gradscope.model import SEVERITIES, Finding, Location, Region
+from gradscope.store import LineWork
+
+_FINDING = {"error": ("✗", "bold red"), "warning": ("▲", "bold yellow"), "note": ("•", "bold cyan")}
+_QUIET = ("no_grad", "inference_mode", "set_grad_enabled")
+WIDTH = 9
+
+
+@dataclass
+class Line:
+    """One line's findings, grad-mode region and work."""
+
+    work: LineWork = field(default_factory=LineWork)
+    findings: list[tuple[Finding, Location]] = field(default_factory=list)
+    regions: list[Region] = field(default_factory=list)
+
+    @property
+    def worst(self) -> str | None:
+        ranks = [SEVERITIES.index(finding.severity) for finding, _ in self.findings]
+        return SEVERITIES[min(ranks)] if ranks else None
+
+    @property
+    def quiet(self) -> bool:
+        """Whether a region switches gradients off here."""
+        return any(region.kind in _QUIET for region in self.regions)
+
+    def gutter(self) -> Text:
+        """`✗ 128✂✎│`: finding, nodes built, cut, in-place write, region."""
+        text = Text(end="")
+        sign, style = _FINDING.get(self.worst or "", (" ", ""))
+        text.append(sign, style)
+        text.append(f"{_short(self.work.nodes):>5}" if self.work.nodes else " " * 5, "green")
+        text.append("✂" if self.work.cuts else " ", "bold magenta")
+        text.append("✎" if self.work.writes else " ", "yellow")
+        text.append("┃" if self.quiet else "│", "blue" if self.regions else "dim")
+        return text
+
+    def told(self) -> Iterable[Text]:
+        """The same in words."""
+        work = self.work
+        for finding, place in self.findings:
+            sign, style = _FINDING[finding.severity]
+            label = f" ({place.role}: {place.label})" if place.label else f" ({place.role})"
+            yield Text.assemble((f"{sign} {finding.code} ", style), finding.message, (label, "dim"))
+        if work.ops:
+            words = [f"{_many(work.ops, 'op')} ran here, {_many(work.nodes, 'grad node')} built"]
+            words += [f"the gradient was cut {work.cuts:,} times"] * bool(work.cuts)
+            words += [f"{_many(work.writes, 'in-place write')}"] * bool(work.writes)
+            yield Text("; ".join(words))
+        for region in self.regions:
+            yield Text(f"under `{region.kind}`, opened at line {region.site.user.line}", "dim")
+
+
+def lines_of(
+    path: str, shown: str, work: Mapping[tuple[str, int], LineWork], findings: Iterable[Finding],
+    regions: Iterable[Region],
+) -> dict[int, Line]:  # fmt: skip
+    """The marked lines of the file at `path`, which locations call `shown`."""
+    found: dict[int, Line] = {}
+    for (where, line), done in work.items():
+        if where == path:
+            found.setdefault(line, Line()).work = done
+    for finding in findings:
+        for place in finding.locations:
+            if place.path in (shown, path):
+                found.setdefault(place.line, Line()).findings.append((finding, place))
+    for region in regions:
+        site = region.site.user
+        if site.path == path:
+            for line in range(site.line, (region.end_line or site.line) + 1):
+                held = found.setdefault(line, Line()).regions
+                if (region.kind, site.line) not in {(r.kind, r.site.user.line) for r in held}:
+                    held.append(region)
+    return found
+
+
+def _short(count: int) -> str:
+    for limit, unit in ((10**6, "M"), (10**4, "k")):
+        if count >= limit:
+            return f"{count / (10**6 if unit == 'M' else 1000):.3g}{unit}"
+    return str(count)
+
+
+def _many(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"

@@ -1,0 +1,169 @@
+"""What all screens have in common: bar, notice, find, and the keys `o` and `y`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, ClassVar, cast
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.screen import Screen
+from textual.widgets import Footer, Static
+
+from gradscope.escape import one_line
+from gradscope.names import short_path
+from gradscope.tui import editor
+from gradscope.tui.widgets.asking import AskLine
+from gradscope.tui.widgets.pages import PageBar
+
+if TYPE_CHECKING:
+    from gradscope.tui.app import Inspector
+
+FIND = "find:"
+
+
+class Page(Screen[None]):
+    """One of the numbered screens. A subclass fills `body`, `renew` and what of `target`,
+    `copied`, `search` it has."""
+
+    NAME: ClassVar[str]
+    TITLE_TEXT: ClassVar[str]
+    ABOUT: ClassVar[str]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("slash", "find", "Find", key_display="/", tooltip="Find text on this screen"),
+        Binding("n", "find_next(True)", "Next", show=False, tooltip="Next place that was found"),
+        Binding("N", "find_next(False)", "Previous", show=False, tooltip="Previous place that was found"),
+        Binding("o", "edit", "Edit", tooltip="Open $EDITOR at this line"),
+        Binding("y", "copy", "Copy", tooltip="Copy what is selected"),
+    ]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._wanted = ""
+        self._edition = -1
+
+    @property
+    def inspector(self) -> Inspector:
+        return cast("Inspector", self.app)
+
+    def compose(self) -> ComposeResult:
+        from gradscope.tui.app import PAGES
+        from gradscope.tui.screens.output import OutputPage
+
+        pages = PAGES if self.inspector.child is None else (*PAGES, OutputPage)
+        yield PageBar([(page.NAME, page.TITLE_TEXT) for page in pages], self.NAME)
+        yield Static(id="notice", markup=False)
+        yield from self.body()
+        yield AskLine()
+        yield Footer(show_command_palette=False, compact=True)
+
+    def body(self) -> ComposeResult:
+        """The widgets between bar and footer."""
+        raise NotImplementedError
+
+    def on_mount(self) -> None:
+        self.renew()
+
+    def on_screen_resume(self) -> None:
+        if self.is_mounted and self._edition != self.inspector.edition:
+            self.renew()
+
+    def renew(self) -> None:
+        """Shows the trace as it is now."""
+        if not self.query(PageBar):
+            return
+        self._edition = self.inspector.edition
+        self.query_one(PageBar).show(self.inspector.state)
+        self.notice(self.inspector.fault)
+        if self.inspector.trace is not None:
+            self.fill()
+
+    def fill(self) -> None:
+        """Puts the trace into the widgets; there is one."""
+        raise NotImplementedError
+
+    def reveal(self, *what: Any) -> None:
+        """Goes to one thing; called after another screen asked for it."""
+
+    def on_page_bar_asked(self, event: PageBar.Asked) -> None:
+        self.run_worker(self.inspector.action_page(event.page))
+
+    def notice(self, text: str) -> None:
+        """A line below the bar about what is shown; hidden where `text` is empty."""
+        line = self.query_one("#notice", Static)
+        line.update(one_line(text))
+        line.display = bool(text)
+
+    def notice_of_file(self, path: str | None) -> None:
+        """Says so where a source file is not what ran; else what else there is to say."""
+        trace = self.inspector.trace
+        recorded = trace.sources.get(path) if trace is not None and path is not None else None
+        changed = editor.difference(path, recorded) if path is not None and recorded is not None else None
+        self.notice(f"{short_path(path or '')} {changed}" if changed else self.inspector.fault)
+
+    # -- find ----------------------------------------------------------------------------
+
+    def action_find(self) -> None:
+        """Asks what to find."""
+        self.query_one(AskLine).ask(FIND, self._wanted)
+
+    def on_ask_line_typed(self, event: AskLine.Typed) -> None:
+        if event.purpose == FIND:
+            self._wanted = event.text
+            self.search(event.text, forward=True, again=False)
+
+    def on_ask_line_done(self, event: AskLine.Done) -> None:
+        self.focus_body()
+        if event.purpose == FIND and event.text and not self.search(event.text, forward=True, again=False):
+            self.inspector.tell(f"`{event.text}` is not on this screen", wrong=True)
+
+    def action_find_next(self, forward: bool) -> None:
+        """Goes to the next place that holds what was looked for."""
+        if self._wanted and not self.search(self._wanted, forward=forward, again=True):
+            self.inspector.tell(f"`{self._wanted}` is not on this screen", wrong=True)
+
+    def search(self, text: str, *, forward: bool, again: bool) -> bool:
+        """Goes to a place that holds `text`, from where one is; `again`: not to where one is."""
+        return False
+
+    def focus_body(self) -> None:
+        """Gives the keys to the screen's main part."""
+
+    # -- what is selected ------------------------------------------------------------------
+
+    def target(self) -> tuple[str, int] | None:
+        """The place in the source that is selected: absolute path and line."""
+        return None
+
+    def copied(self) -> str:
+        """The text of what is selected."""
+        return ""
+
+    def action_edit(self) -> None:
+        """Opens the editor."""
+        place = self.target()
+        if place is None:
+            self.inspector.tell("no line of your source is selected", wrong=True)
+        else:
+            self.inspector.edit(*place)
+
+    def action_copy(self) -> None:
+        """Copies the selection."""
+        if text := self.copied():
+            self.app.copy_to_clipboard(text)
+            self.inspector.tell("copied")
+
+
+def search_rows(
+    text: str, count: int, at: int, has: Callable[[int], str], *, forward: bool, again: bool
+) -> int | None:
+    """The next row whose text holds `text`, round the end; capital letters count where `text` has any."""
+    fold = text.islower() or not any(c.isalpha() for c in text)
+    wanted = text.lower() if fold else text
+    way = 1 if forward else -1
+    for distance in range(int(again), count + int(again)):
+        row = (at + way * distance) % count
+        held = has(row)
+        if wanted in (held.lower() if fold else held):
+            return row
+    return None

@@ -1,0 +1,64 @@
+"""Dialogs: yes or no, and a line of text."""
+
+from __future__ import annotations
+
+from typing import ClassVar, TypeVar
+
+from rich.text import Text
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.screen import ModalScreen
+from textual.widgets import Input, Label
+
+T = TypeVar("T")
+
+
+class Dialog(ModalScreen[T]):
+    """A box over the screen."""
+
+
+class Confirm(Dialog[bool]):
+    """Asks; `y` or enter is yes, `n` or escape is no."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("y,enter", "answer(True)", "Yes"),
+        Binding("n,escape,q", "answer(False)", "No"),
+    ]
+
+    def __init__(self, question: str, more: Text | None = None):
+        super().__init__()
+        self._question = question
+        self._more = more
+
+    def compose(self) -> ComposeResult:
+        with Vertical():
+            yield Label(self._question, markup=False)
+            if self._more is not None:
+                yield Label(self._more)
+            yield Label(Text.assemble((" y ", "reverse"), " yes   ", (" n ", "reverse"), " no"))
+
+    def action_answer(self, sure: bool) -> None:
+        self.dismiss(sure)
+
+
+class AskText(Dialog[str | None]):
+    """Asks for a line of text; escape gives None."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", "Leave")]
+
+    def __init__(self, question: str, text: str):
+        super().__init__()
+        self._question = question
+        self._text = text
+
+    def compose(self) -> ComposeResult:
+        with Vertical():
+            yield Label(self._question, markup=False)
+            yield Input(self._text)
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        self.dismiss(event.value.strip())
+
+    def action_leave(self) -> None:
+        self.dismiss(None)

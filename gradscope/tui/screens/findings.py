@@ -1,0 +1,175 @@
+"""What is wrong, by severity, with the source of each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import ClassVar
+
+from rich.text import Text
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+
+from gradscope.check import Report
+from gradscope.escape import one_line
+from gradscope.model import Finding, GradscopeError, Location
+from gradscope.names import short_path
+from gradscope.render.frames import GUTTER_STYLE
+from gradscope.render.text import STYLES, field_rows, finding_rows
+from gradscope.tui import editor
+from gradscope.tui.screens._page import Page, search_rows
+from gradscope.tui.screens.ask import Confirm
+from gradscope.tui.widgets.rows import Rows
+from gradscope.tui.widgets.table import Column, Table
+
+_COLUMNS = (Column("", 7), Column("code", 5), Column("finding", 24, wide=True), Column("place", 22))
+_SIGNS = {"error": "✗ error", "warning": "▲ warn", "note": "• note"}
+
+
+class FindingsPage(Page):
+    """The list on top, the selected finding below."""
+
+    NAME = "findings"
+    TITLE_TEXT = "Findings"
+    ABOUT = "What is wrong in this run, most severe first"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "open_source", "Source", tooltip="Show the place among its source", priority=False),
+        Binding("i", "ignore", "Ignore", tooltip="Write a comment that silences this finding, after asking"),
+    ]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._shown: Finding | None = None
+
+    def body(self) -> ComposeResult:
+        yield Table(id="findings-list")
+        yield Rows(id="finding")
+
+    @property
+    def _findings(self) -> Sequence[Finding]:
+        checked = self.inspector.checked
+        return checked.findings if checked is not None else ()
+
+    def fill(self) -> None:
+        table = self.query_one(Table)
+        empty = "checking …" if self.inspector.checked is None else "nothing to report"
+        table.show(_COLUMNS, len(self._findings), self._cells, empty=empty)
+        if table.has_focus is False and self.focused is None:
+            table.focus()
+        self._select(table.cursor, keep_place=True)
+
+    def _cells(self, row: int) -> list[Text]:
+        finding = self._findings[row]
+        style = STYLES[finding.severity]
+        times = f"  ×{finding.count}" if finding.count > 1 else ""
+        place = finding.locations[0] if finding.locations else None
+        return [
+            Text(_SIGNS[finding.severity], style),
+            Text(finding.code, style),
+            Text(one_line(finding.message) + times),
+            Text(f"{short_path(place.path)}:{place.line}" if place else ""),
+        ]
+
+    def on_table_moved(self, event: Table.Moved) -> None:
+        self._select(event.row)
+
+    async def on_table_chosen(self, event: Table.Chosen) -> None:
+        await self.action_open_source()
+
+    def _select(self, row: int, *, keep_place: bool = False) -> None:
+        pane = self.query_one("#finding", Rows)
+        finding = self._findings[row] if row < len(self._findings) else None
+        report = self.inspector.report
+        keep = keep_place and finding == self._shown
+        self._shown = finding
+        if report is None:
+            pane.show(lambda width: ())
+        elif finding is None:
+            pane.show(lambda width: _facts(report, width))
+        else:
+            pane.show(lambda width: finding_rows(report, finding, width), keep_place=keep)
+        place = self.target()
+        self.notice_of_file(place[0] if place else None)
+
+    def search(self, text: str, *, forward: bool, again: bool) -> bool:
+        table = self.query_one(Table)
+        row = search_rows(
+            text, len(self._findings), table.cursor, lambda at: _text(self._findings[at]),
+            forward=forward, again=again,
+        )  # fmt: skip
+        if row is not None:
+            table.cursor = row
+        return row is not None
+
+    def focus_body(self) -> None:
+        self.query_one(Table).focus()
+
+    # -- what is selected --------------------------------------------------------------------
+
+    def target(self) -> tuple[str, int] | None:
+        place = self._location
+        trace = self.inspector.trace
+        if place is None or trace is None:
+            return None
+        return str(Path(trace.program.get("cwd") or "") / place.path), place.line
+
+    @property
+    def _location(self) -> Location | None:
+        return self._shown.locations[0] if self._shown is not None and self._shown.locations else None
+
+    def copied(self) -> str:
+        return self.query_one("#finding", Rows).text
+
+    async def action_open_source(self) -> None:
+        """Shows the place on the Source screen."""
+        if (place := self.target()) is not None:
+            await self.inspector.open_source(*place)
+
+    def action_ignore(self) -> None:
+        """Asks whether to write the comment, showing the line as it would be."""
+        place, finding, trace = self.target(), self._shown, self.inspector.trace
+        if place is None or finding is None or trace is None:
+            return
+        try:
+            line = editor.with_ignore(*place, trace.sources.get(place[0], ""), finding.code)
+        except GradscopeError as error:
+            self.inspector.tell(str(error), wrong=True)
+            return
+        more = Text(one_line(line), "bold")
+        question = f"write this comment into {short_path(place[0])}, line {place[1]}?"
+        self.app.push_screen(Confirm(question, more), self._ignored)
+
+    def _ignored(self, sure: bool | None) -> None:
+        place, finding, trace = self.target(), self._shown, self.inspector.trace
+        if not sure or place is None or finding is None or trace is None:
+            return
+        try:
+            editor.write_ignore(*place, trace.sources.get(place[0], ""), finding.code)
+        except GradscopeError as error:
+            self.inspector.tell(str(error), wrong=True)
+            return
+        self.inspector.tell(f"{finding.code} is silenced there from the next run on")
+        self._select(self.query_one(Table).cursor, keep_place=True)
+
+
+def _text(finding: Finding) -> str:
+    places = " ".join(f"{place.path}:{place.line}" for place in finding.locations)
+    return f"{finding.severity} {finding.code} {finding.name} {finding.message} {places}"
+
+
+def _facts(report: Report, width: int) -> Iterable[Text]:
+    """What to say where nothing is wrong."""
+    summary = report.trace.summary
+    yield Text("nothing to report", "bold green")
+    yield Text()
+    facts = [
+        f"{summary['steps']:,} steps and {summary['passes']:,} backward passes were watched",
+        f"{summary['distinct_graphs']:,} distinct graphs with {summary['nodes']:,} nodes",
+    ]
+    yield from field_rows("seen", facts, width)
+    yield from field_rows("fault", report.faults, width)
+    unused = [
+        f"`# gradscope: ignore` at {path}:{line} silences nothing" for path, line in report.unused_ignores
+    ]
+    yield from field_rows("note", unused, width)
+    yield Text("press 4 for the parameters, 2 for the graph, ? for the keys", GUTTER_STYLE)

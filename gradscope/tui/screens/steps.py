@@ -1,0 +1,236 @@
+"""The run as it went: each stretch with its graph, time, loss and events."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import ClassVar
+
+from rich.text import Text
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+
+from gradscope.escape import one_line
+from gradscope.model import Event, Segment
+from gradscope.names import op_name, place
+from gradscope.render.text import field_rows
+from gradscope.store import GraphSize
+from gradscope.tui.screens._page import Page, search_rows
+from gradscope.tui.widgets.rows import Rows
+from gradscope.tui.widgets.table import Column, Table
+
+_COLUMNS = (
+    Column("", 1), Column("steps", 13), Column("graph", 5, right=True), Column("ops", 7, right=True),
+    Column("nodes", 7, right=True), Column("ms each", 8, right=True), Column("loss", 9, right=True),
+    Column("events", 12, wide=True),
+)  # fmt: skip
+_MOST = 200  # events, or differing ops, that are told
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """A row: equal segments in a row, by the optimizer steps they were."""
+
+    segment: Segment
+    first: int
+    last: int
+
+    @property
+    def title(self) -> str:
+        if not self.segment.is_step:
+            times = f" ×{self.segment.repeat:,}" if self.segment.repeat > 1 else ""
+            return f"no step{times}"
+        return f"{self.first:,}" if self.first == self.last else f"{self.first:,}–{self.last:,}"
+
+
+class StepsPage(Page):
+    """The list on top; below it the selected row's events, or what two rows differ in."""
+
+    NAME = "steps"
+    TITLE_TEXT = "Steps"
+    ABOUT = "Each stretch of the run: graph, time, loss, events; compare two"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "graph", "Graph", tooltip="Show the graph of this stretch"),
+        Binding("m", "mark", "Mark", tooltip="Mark this row, to compare another with it"),
+        Binding("c", "compare", "Compare", tooltip="Compare this row with the marked one"),
+    ]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._rows: list[Stretch] = []
+        self._graphs: dict[int, GraphSize] = {}
+        self._losses: dict[int, float] = {}
+        self._events: dict[int, list[Event]] = {}
+        self._marked: int | None = None  # index of a segment
+
+    def body(self) -> ComposeResult:
+        yield Table(id="steps")
+        yield Rows(id="step")
+
+    def fill(self) -> None:
+        trace, pages = self.inspector.trace, self.inspector.pages
+        assert trace is not None and pages is not None
+        self._graphs = {g.id: g for g in pages.graphs()}
+        self._losses = dict(trace.numbers("loss"))
+        self._rows, done = [], 0
+        for segment in trace.segments:
+            count = segment.repeat if segment.is_step else 0
+            self._rows.append(Stretch(segment, done + 1, done + count))
+            done += count
+        lists: dict[tuple[int | None, int], list[Event]] = {}
+        owner = {s.index: (s.events, -1 if s.graph is None else s.graph) for s in trace.segments}
+        for event in trace.events:
+            lists.setdefault(owner[event.segment], []).append(event)
+        self._events = {index: lists.get(key, []) for index, key in owner.items()}
+        table = self.query_one(Table)
+        table.show(_COLUMNS, len(self._rows), self._row, empty="nothing ran yet")
+        if self.focused is None:
+            table.focus()
+        self._tell(table.cursor)
+
+    def _row(self, at: int) -> list[Text]:
+        row = self._rows[at]
+        segment = row.segment
+        graph = self._graphs.get(segment.graph) if segment.graph is not None else None
+        loss = self._loss(row)
+        kinds = Counter(event.kind for event in self._events.get(segment.index, ()))
+        return [
+            Text("●" if segment.index == self._marked else " ", "bold magenta"),
+            Text(row.title),
+            Text(str(list(self._graphs).index(graph.id) + 1) if graph else "–"),
+            Text(f"{graph.ops:,}" if graph else ""),
+            Text(f"{graph.nodes:,}" if graph else ""),
+            Text(f"{_each(segment):.3g}"),
+            Text("" if loss is None else f"{loss:.4g}"),
+            Text(_kinds(kinds) if graph or kinds else "not looked at", "" if graph else "dim"),
+        ]
+
+    def _loss(self, row: Stretch) -> float | None:
+        for step in range(row.last, max(row.first - 1, row.last - 2000), -1):
+            if step in self._losses:
+                return self._losses[step]
+        return None
+
+    def on_table_moved(self, event: Table.Moved) -> None:
+        self._tell(event.row)
+
+    def _tell(self, at: int) -> None:
+        if at < len(self._rows):
+            row = self._rows[at]
+            self.query_one("#step", Rows).show(lambda width: self._told(row, width))
+
+    def _told(self, row: Stretch, width: int) -> Iterable[Text]:
+        what = f"steps {row.title}" if row.segment.is_step else "a stretch without an optimizer step"
+        yield Text(f"{what}, from {row.segment.started:.2f} s on", "bold")
+        events = self._events.get(row.segment.index, [])
+        for event in events[:_MOST]:
+            yield Text.assemble((f"{event.kind:>12}  ", "bold"), one_line(self._said(event)))
+        if len(events) > _MOST:
+            yield Text(f"and {len(events) - _MOST:,} more", "dim")
+        if not events:
+            yield Text("no events", "dim")
+
+    def _said(self, event: Event) -> str:
+        user = event.site.user
+        trace = self.inspector.trace
+        line = trace.lines(user.path)[user.line - 1 : user.line] if trace is not None else []
+        return f"{place(user)}  {line[0].strip() if line else ''}"
+
+    # -- keys --------------------------------------------------------------------------------
+
+    @property
+    def _selected(self) -> Stretch | None:
+        at = self.query_one(Table).cursor
+        return self._rows[at] if at < len(self._rows) else None
+
+    def action_mark(self) -> None:
+        """Marks this row, or takes its mark away."""
+        if (row := self._selected) is not None:
+            self._marked = None if self._marked == row.segment.index else row.segment.index
+            self.query_one(Table).refresh()
+
+    def action_compare(self) -> None:
+        """Shows what differs."""
+        row = self._selected
+        marked = next((r for r in self._rows if r.segment.index == self._marked), None)
+        if row is None or marked is None or row is marked:
+            self.inspector.tell("mark one row with m, go to another, then press c")
+            return
+        self.query_one("#step", Rows).show(lambda width: self._compared(marked, row, width))
+
+    def _compared(self, a: Stretch, b: Stretch, width: int) -> Iterable[Text]:
+        yield Text(f"{a.title} and {b.title}", "bold")
+        facts = [f"{_each(a.segment):.3g} and {_each(b.segment):.3g} ms each"]
+        losses = self._loss(a), self._loss(b)
+        if None not in losses:
+            facts.append(f"loss {losses[0]:.4g} and {losses[1]:.4g}")
+        yield from field_rows("time", facts[:1], width)
+        yield from field_rows("loss", facts[1:], width)
+        kinds = [Counter(e.kind for e in self._events.get(r.segment.index, ())) for r in (a, b)]
+        only = [(word, kinds[i] - kinds[1 - i]) for i, word in enumerate(("first", "second"))]
+        for word, more in only:
+            yield from field_rows("more", [f"in the {word}: {_kinds(more)}"] if more else [], width)
+        yield from self._graphs_compared(a, b)
+
+    def _graphs_compared(self, a: Stretch, b: Stretch) -> Iterable[Text]:
+        trace, pages = self.inspector.trace, self.inspector.pages
+        graphs = a.segment.graph, b.segment.graph
+        if graphs[0] is None or graphs[1] is None or trace is None or pages is None:
+            yield Text("one of them was not looked at: sampling slept", "dim")
+            return
+        if graphs[0] == graphs[1]:
+            yield Text("both built the same graph", "green")
+            return
+        shapes = pages.shape_of(graphs[0]), pages.shape_of(graphs[1])
+        differ = [k for k in {**shapes[0], **shapes[1]} if shapes[0].get(k, 0) != shapes[1].get(k, 0)]
+        yield Text(
+            f"their graphs differ in {len(differ):,} calls" if differ else "the same calls, wired otherwise"
+        )
+        for site_id, name in differ[:_MOST]:
+            site = trace.site(site_id)
+            counts = f"{shapes[0].get((site_id, name), 0):>6,} → {shapes[1].get((site_id, name), 0):<6,}"
+            where = place(site.user) if site is not None else "?"
+            yield Text.assemble((counts, "bold"), f" `{one_line(op_name(name))}` at {one_line(where)}")
+
+    async def action_graph(self) -> None:
+        """Shows this row's graph."""
+        row = self._selected
+        if row is not None and row.segment.graph is not None:
+            await self.inspector.open_graph(row.segment.graph)
+        else:
+            self.inspector.tell("this stretch was not looked at: sampling slept")
+
+    async def on_table_chosen(self, event: Table.Chosen) -> None:
+        await self.action_graph()
+
+    def search(self, text: str, *, forward: bool, again: bool) -> bool:
+        table = self.query_one(Table)
+        row = search_rows(
+            text, len(self._rows), table.cursor, lambda at: " ".join(c.plain for c in self._row(at)),
+            forward=forward, again=again,
+        )  # fmt: skip
+        if row is not None:
+            table.cursor = row
+        return row is not None
+
+    def focus_body(self) -> None:
+        self.query_one(Table).focus()
+
+    def target(self) -> tuple[str, int] | None:
+        row = self._selected
+        events = self._events.get(row.segment.index, []) if row is not None else []
+        places = [e.site.user.location() for e in events if e.site.user.kind == "user"]
+        return places[-1] if places else None
+
+    def copied(self) -> str:
+        return self.query_one("#step", Rows).text
+
+
+def _each(segment: Segment) -> float:
+    """Milliseconds that one of the equal segments took."""
+    return segment.duration * 1000 / max(segment.repeat, 1)
+
+
+def _kinds(kinds: Counter[str]) -> str:
+    return ", ".join(f"{kind}{f' ×{n}' if n > 1 else ''}" for kind, n in kinds.items())

@@ -1,0 +1,60 @@
+"""The line at the top: which screens there are, and the run that they show."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.text import Text
+from textual.events import Click
+from textual.message import Message
+from textual.widget import Widget
+
+
+class PageBar(Widget):
+    """`1 Findings  2 Graph …`, each a place to click."""
+
+    DEFAULT_CSS = """
+    PageBar { height: 1; background: $panel; color: $foreground; }
+    """
+    COMPONENT_CLASSES = {"page-bar--here"}
+    DEFAULT_CSS += "PageBar > .page-bar--here { background: $primary; color: $text; text-style: bold; }"
+
+    class Asked(Message):
+        """A click on a screen's name."""
+
+        def __init__(self, page: str):
+            super().__init__()
+            self.page = page
+
+    def __init__(self, pages: Sequence[tuple[str, str]], here: str):
+        super().__init__()
+        self._pages = pages
+        self._here = here
+        self._facts = ""
+
+    def show(self, facts: str) -> None:
+        """Other facts at the right end."""
+        if facts != self._facts:
+            self._facts = facts
+            self.refresh()
+
+    def render(self) -> Text:
+        line = Text(no_wrap=True, end="")
+        for number, (name, title) in enumerate(self._pages, 1):
+            style = self.get_component_rich_style("page-bar--here") if name == self._here else ""
+            line.append(f" {number} {title} ", style)
+        room = self.size.width - len(line) - 1
+        if room > 8:
+            facts = Text(self._facts, "dim")
+            facts.truncate(room, overflow="ellipsis")
+            facts.align("right", room)
+            line.append_text(facts)
+        return line
+
+    def on_click(self, event: Click) -> None:
+        at = 0
+        for number, (name, title) in enumerate(self._pages, 1):
+            at += len(f" {number} {title} ")
+            if event.x < at:
+                self.post_message(self.Asked(name))
+                return

@@ -1,0 +1,60 @@
+"""Text that is laid out for the width it has: source frames, facts about a finding."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import ClassVar
+
+from rich.text import Text
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import VerticalScroll
+from textual.events import Resize
+from textual.widgets import Static
+
+Layout = Callable[[int], Iterable[Text]]  # width → rows
+
+
+class Rows(VerticalScroll, can_focus=True):
+    """Shows rows as the renderers of reports give them, anew when the width changes."""
+
+    DEFAULT_CSS = "Rows { padding: 0 1; scrollbar-gutter: stable; } Rows > Static { width: 1fr; }"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("j", "scroll_down", "Down", show=False),
+        Binding("k", "scroll_up", "Up", show=False),
+    ]
+
+    def __init__(self, id: str | None = None):
+        super().__init__(id=id)
+        self._layout: Layout = lambda width: ()
+        self._width = 0
+
+    def compose(self) -> ComposeResult:
+        yield Static(markup=False)
+
+    def show(self, layout: Layout, *, keep_place: bool = False) -> None:
+        """Shows other rows, from the top."""
+        self._layout = layout
+        self._draw()
+        if not keep_place:
+            self.scroll_home(animate=False)
+
+    def on_resize(self, event: Resize) -> None:
+        if self._width != self._room:
+            self._draw()
+
+    @property
+    def _room(self) -> int:
+        return max(self.scrollable_content_region.width, 20)
+
+    def _draw(self) -> None:
+        self._width = self._room
+        rows = Text("\n").join(self._layout(self._width))
+        rows.no_wrap = True
+        if found := self.query(Static):
+            found.first().update(rows)
+
+    @property
+    def text(self) -> str:
+        """What is shown, for the clipboard."""
+        return "\n".join(row.plain.rstrip() for row in self._layout(100))

@@ -105,6 +105,7 @@ class Session:
         if not self.running:
             return
         self.running = False
+        self.recorder.ended = True
         if exception is not None:
             note_crash(self.recorder, exception)
         for tell in self.recorder.before_end:
@@ -155,6 +156,7 @@ class Session:
             {
                 "passes": recorder.passes, "distinct_graphs": len(recorder.store.distinct),
                 "overhead": round(elapsed / plain, 3),
+                "unseen_threads": len(recorder.unseen), "unseen_passes": sum(recorder.unseen.values()),
                 "own_seconds": round(recorder.own_time, 4), "seconds": round(elapsed, 4),
             },
         )  # fmt: skip

@@ -45,6 +45,11 @@ class History:
         except TypeError:
             self.last_error = None
 
+    def forget(self) -> None:
+        self.writes.clear()
+        self.passes.clear()
+        self.recent.clear()
+
     def locate(self, number: int) -> tuple[int, int, int] | None:
         """(segment serial, op index, site) of the call that made the node with this number."""
         for segment in (self.recorder.segment, *reversed(self.recent)):

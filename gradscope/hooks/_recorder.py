@@ -44,6 +44,11 @@ class Recorder:
         self.prove = prove
         self.sample = True
         self.thread = threading.get_ident()
+        self.moved = False  # the thread is not the one that began
+        self.ended = False
+        self.unseen: dict[int, int] = {}  # another thread → its backward passes
+        self.on_thread: list[Callable[[], None]] = []  # another thread is watched from now on
+        self.elsewhere: Callable[[bool], bool] = _not_here  # set by threads
         self.sites = SiteTree(writer, main)
         self.metas = Metas()
         self.live = LiveTable()
@@ -96,6 +101,10 @@ class Recorder:
     def mine(self) -> bool:
         """Whether this is the watched thread, doing the user's own work."""
         return not self.paused and threading.get_ident() == self.thread
+
+    def here(self) -> bool:
+        """Whether what trains now is in the watched thread, or takes its place."""
+        return threading.get_ident() == self.thread or self.elsewhere(False)
 
     # -- values --------------------------------------------------------------------
 
@@ -364,6 +373,11 @@ class Recorder:
 def _unknown(optimizer: Any, site: int) -> int:
     """Stands where no hook knows optimizers."""
     return -1
+
+
+def _not_here(is_pass: bool) -> bool:
+    """Stands where no other thread is considered."""
+    return False
 
 
 def _nothing() -> None:

@@ -5,6 +5,7 @@ Tested with torch 2.13. If a release moves one, this file says which.
 
 from __future__ import annotations
 
+import os
 import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -20,6 +21,7 @@ from gradscope.model import GradscopeError
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from contextlib import AbstractContextManager
+    from types import FrameType
 
 try:
     sequence_number = _C._autograd._get_sequence_nr  # next number of this thread's new nodes
@@ -38,6 +40,8 @@ try:
     _ = clip_grad._clip_grads_with_norm_, clip_grad._group_tensors_by_device_and_dtype
 except AttributeError as missing:
     raise GradscopeError(f"this torch ({torch.__version__}) lacks what gradscope needs: {missing}") from None
+
+_TRANSFORMS = os.path.join("_functorch", "eager_transforms.py")
 
 
 def cudnn_setting(name: str) -> Any:
@@ -70,6 +74,19 @@ def tracing_doors() -> list[tuple[Any, str]]:
     found = [(trace, name) for name in ("_trace_impl", "trace_module", "_get_trace_graph")]
     found += [(torch.jit, "trace_module"), (torch.export, "export")]
     return [(owner, name) for owner, name in found if hasattr(owner, name)]
+
+
+def in_transform(frame: FrameType) -> bool:
+    """Whether the pass that `frame` asks for is a step of torch.func's own (grad, vjp, jacrev):
+    it fills no `.grad`, and how it keeps its graph is not the user's choice."""
+    caller: FrameType | None = frame
+    for _ in range(8):  # torch's detour through the function modes lies between
+        if caller is None:
+            return False
+        if caller.f_code.co_filename.endswith(_TRANSFORMS):
+            return True
+        caller = caller.f_back
+    return False
 
 
 def backward_doors() -> list[Any]:

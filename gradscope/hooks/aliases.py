@@ -46,6 +46,7 @@ class Aliases(Hook):
         self.held = 0
         self.exposed: dict[int, tuple[int, str]] = {}  # root → (site, through)
         self.found: list[dict[str, Any]] = []
+        self.recorder.on_thread.append(self.snapshots.clear)
         recorder = self.recorder
         recorder.functions.before_write = self._before_write
         recorder.functions.after.update(dict.fromkeys(EXPOSING, self._expose))

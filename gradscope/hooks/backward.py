@@ -35,15 +35,18 @@ class Backward(Hook):
         recorder = self.recorder
 
         def _engine_run_backward(t_outputs: Any, *args: Any, **kwargs: Any) -> Any:
-            if recorder.depth or recorder.paused or threading.get_ident() != recorder.thread:
+            if threading.get_ident() != recorder.thread and not recorder.elsewhere(True):
+                return engine(t_outputs, *args, **kwargs)
+            if recorder.depth or recorder.paused:
                 return engine(t_outputs, *args, **kwargs)
             began = perf_counter()
             note = None
             recorder.paused += 1
             recorder.depth += 1  # a proof goes through this door too
             try:
-                with private.aside():
-                    note = self._before(t_outputs, args, kwargs, sys._getframe(1))
+                if not private.in_transform(sys._getframe(1)):
+                    with private.aside():
+                        note = self._before(t_outputs, args, kwargs, sys._getframe(1))
             except Exception as error:
                 recorder.fault("recording a backward", error)
             recorder.own_time += perf_counter() - began

@@ -8,6 +8,7 @@ grad_fn. Attributes (`.data`, `.grad`, `requires_grad`) come as the descriptor's
 from __future__ import annotations
 
 import sys
+import threading
 from collections.abc import Callable
 from time import perf_counter
 from typing import Any
@@ -21,6 +22,7 @@ from gradscope.hooks import _torch as private
 from gradscope.hooks._errors import note_error
 
 sequence_number = private.sequence_number
+thread_number = private.thread_number
 
 SKIPPED_NAMES = {
     "size", "dim", "numel", "stride", "is_contiguous", "element_size", "get_device", "storage_offset", "ndimension",
@@ -50,7 +52,7 @@ class FunctionMode(TorchFunctionMode):
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         recorder = self.recorder
-        if recorder.paused:
+        if recorder.paused or (recorder.moved and thread_number() != recorder.thread):
             return func(*args, **kwargs) if kwargs else func(*args)
         handler = self.special.get(func)
         if handler is None:
@@ -98,7 +100,7 @@ class Functions(Hook):
         self.mode = FunctionMode(self)
         self._foreign: dict[type, bool] = {Tensor: False, torch.nn.Parameter: False}
         self._known: dict[Any, str] = {}
-        self.on = False
+        self.local = threading.local()  # `on`: each thread has a stack of modes
         recorder.functions = self
         for name in dir(torch._C.TensorBase):
             descriptor: Any = getattr(torch._C.TensorBase, name, None)
@@ -145,7 +147,6 @@ class Functions(Hook):
     # -- the mode on and off --------------------------------------------------------
 
     def install(self) -> None:
-        self.on = False
         self.resume()
 
     def uninstall(self) -> None:
@@ -153,19 +154,19 @@ class Functions(Hook):
         super().uninstall()
 
     def resume(self) -> None:
-        if not self.on:
+        if not getattr(self.local, "on", False):
             private.push_mode(self.mode)
-            self.on = True
+            self.local.on = True
 
     def pause(self) -> bool:
         """Takes the mode off the stack, wherever it stands. False if it was off."""
-        if not self.on:
+        if not getattr(self.local, "on", False):
             return False
         above = []
         while private.mode_count():
             top = private.pop_mode()
             if top is self.mode:
-                self.on = False
+                self.local.on = False
                 break
             above.append(top)
         for mode in reversed(above):

@@ -21,6 +21,7 @@ class GradModes(Hook):
 
     def install(self) -> None:
         self.stack: list[int] = []
+        self.recorder.on_thread.append(self.stack.clear)
         self.inside = 0  # no_grad uses set_grad_enabled itself
         for cls in (grad_mode.no_grad, grad_mode.enable_grad, grad_mode.inference_mode):
             self.patch(cls, "__enter__", self._enter(cls.__enter__, cls.__name__))

@@ -32,6 +32,10 @@ class Modules(Hook):
         self.patch(nn.Module, "__call__", self._call(nn.Module.__call__))
         self.patch(nn.Module, "train", self._train(nn.Module.train))
         self.flipping = False
+        self.recorder.on_thread.append(self._moved)
+
+    def _moved(self) -> None:
+        self.layers = None
 
     def _call(self, real: Any) -> Any:
         recorder = self.recorder
@@ -40,11 +44,10 @@ class Modules(Hook):
         sites = recorder.sites
         anchors = sites.anchors
         get_ident = threading.get_ident
-        thread = recorder.thread
         is_grad_enabled = torch.is_grad_enabled
 
         def __call__(module: Any, *args: Any, **kwargs: Any) -> Any:
-            if recorder.paused or get_ident() != thread:
+            if recorder.paused or get_ident() != recorder.thread:
                 return real(module, *args, **kwargs)
             if not recorder.segment.looked:
                 if is_grad_enabled():

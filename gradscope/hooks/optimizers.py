@@ -58,25 +58,21 @@ class Optimizers(Hook):
         recorder = self.recorder
 
         def __init__(optimizer: Any, *args: Any, **kwargs: Any) -> None:
+            if not recorder.here():
+                real(optimizer, *args, **kwargs)
+                return
             recorder.paused += 1
+            failed: Exception | None = None
             try:
                 real(optimizer, *args, **kwargs)
             except Exception as error:
-                recorder.paused -= 1
-                if recorder.mine():
-                    note_error(
-                        recorder,
-                        "optimizer",
-                        type(optimizer).__name__,
-                        error,
-                        args[:1],
-                        None,
-                        sys._getframe(1),
-                    )
-                recorder.paused += 1
+                failed = error
                 raise
             finally:
                 recorder.paused -= 1
+                if failed is not None and recorder.mine():
+                    name, frame = type(optimizer).__name__, sys._getframe(1)
+                    note_error(recorder, "optimizer", name, failed, args[:1], None, frame)
             if recorder.mine():
                 try:
                     with private.aside():
@@ -241,6 +237,8 @@ class Optimizers(Hook):
         recorder = self.recorder
 
         def zero_grad(optimizer: Any, *args: Any, **kwargs: Any) -> Any:
+            if not recorder.here():
+                return real(optimizer, *args, **kwargs)
             if recorder.mine():
                 try:
                     with private.aside():
@@ -261,6 +259,8 @@ class Optimizers(Hook):
         recorder = self.recorder
 
         def zero_grad(module: Any, *args: Any, **kwargs: Any) -> Any:
+            if not recorder.here():
+                return real(module, *args, **kwargs)
             if recorder.mine():
                 try:
                     with private.aside():

@@ -9,7 +9,7 @@ from gradscope.check import Report
 from gradscope.escape import markdown, one_line, plain
 from gradscope.model import SEVERITIES, Finding
 from gradscope.render.terminal import PIPE_WIDTH
-from gradscope.render.text import frame_rows
+from gradscope.render.text import frame_rows, unseen
 
 FORMAT = "markdown"
 SUFFIX = ".md"
@@ -20,6 +20,7 @@ def render(report: Report) -> str:
     blocks = [*_head(report)]
     for finding in report.findings:
         blocks += _finding(report, finding)
+    blocks += [f"> note: {text}" for text in unseen(report)]
     blocks += [f"> fault: {markdown(fault)}" for fault in report.faults]
     return "\n\n".join(blocks) + "\n"
 

@@ -143,13 +143,23 @@ def _summary_rows(report: Report, width: int) -> Iterator[Text]:
     unused = [
         f"`# gradscope: ignore` at {path}:{line} silences nothing" for path, line in report.unused_ignores
     ]
-    yield from field_rows("note", unused[:5], width)
+    yield from field_rows("note", [*unseen(report), *unused[:5]], width)
     yield Text.assemble(("found: ", f"bold {GUTTER_STYLE}"), _counts(report))
     if report.accepted:
         yield from field_rows("known", [f"{_plural(report.accepted, 'finding')} in the baseline"], width)
     yield from field_rows("run", [_run(report)], width)
     yield from field_rows("cost", [_cost(report)], width)
     yield from field_rows("next", _next(report), width)
+
+
+def unseen(report: Report) -> list[str]:
+    """What ran where gradscope did not look."""
+    stored = report.trace.meta.get("summary", {})
+    if not stored.get("unseen_passes"):
+        return []
+    where = _plural(stored["unseen_threads"], "other thread")
+    passes = _plural(stored["unseen_passes"], "backward pass", "es")
+    return [f"{passes} in {where} not recorded: one thread at a time is watched"]
 
 
 def _counts(report: Report) -> Text:

@@ -1,0 +1,59 @@
+"""Which thread is watched: the one that began the watch, or the first to train where that
+one does not (a training loop in a `threading.Thread`). One at a time; the passes of others
+are counted and told."""
+
+from __future__ import annotations
+
+import sys
+import threading
+
+from gradscope.hooks import Hook
+
+
+class Threads(Hook):
+    order = 12
+
+    def install(self) -> None:
+        self.lock = threading.Lock()
+        self.passes_before = 0  # of the thread that is watched now
+        self.recorder.elsewhere = self._elsewhere
+
+    def _elsewhere(self, is_pass: bool) -> bool:
+        """In a thread that is not watched and is about to train: whether it is watched now."""
+        recorder = self.recorder
+        with self.lock:
+            if recorder.ended:
+                return False
+            try:
+                if self._free(is_pass):
+                    self._take()
+                    return True
+            except Exception as error:
+                recorder.fault("moving to another thread", error)
+            number = threading.get_ident()
+            if is_pass and any(t.ident == number for t in threading.enumerate()):  # not the engine's
+                recorder.unseen[number] = recorder.unseen.get(number, 0) + 1
+            return False
+
+    def _free(self, is_pass: bool) -> bool:
+        """Whether the watched thread is over, or idles and has never gone backward. One that
+        has begun to train gives way only to one that is further."""
+        recorder = self.recorder
+        if recorder.thread not in sys._current_frames():
+            return True
+        busy = recorder.paused or recorder.depth or recorder.modules.current >= 0
+        further = is_pass or not recorder.moved
+        return not busy and further and recorder.passes == self.passes_before
+
+    def _take(self) -> None:
+        recorder = self.recorder
+        recorder.end_segment(False)
+        recorder.thread, recorder.moved = threading.get_ident(), True
+        recorder.paused = recorder.depth = 0
+        self.passes_before = recorder.passes
+        recorder.region, recorder.modules.current = -1, -1
+        recorder.history.forget()  # node numbers count within a thread
+        for follow in recorder.on_thread:
+            follow()
+        recorder.wake()
+        recorder.functions.resume()

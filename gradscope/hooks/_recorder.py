@@ -29,6 +29,7 @@ from gradscope.hooks._values import Live, LiveTable, Metas, find_tensors, is_ten
 from gradscope.store import TraceWriter
 
 INITIALISERS = os.path.join("torch", "nn", "init.py")
+MAX_CARRIED = 4  # tensors from before that one value is followed back to
 MAX_OPS = 50_000  # a segment longer than this is stored in parts
 
 CONVERSIONS = {
@@ -84,7 +85,7 @@ class Recorder:
         self.plain_module_call: Any = None  # torch's own nn.Module.__call__
         self.wake: Callable[[], None] = _nothing  # set by sampling
         self.on_input: Callable[[list[Any], ModuleRecord, int], None] | None = None  # set by settings
-        self.on_carried: Callable[[Row, list[int], list[Any]], None] | None = None  # set by growth
+        self.on_carried: Callable[[Row, tuple[int, ...], list[Any]], None] | None = None  # set by growth
         self.before_end: list[Callable[[], None]] = []  # what is only known at the end
         self.on_exit: Callable[[int], None] | None = None  # before os._exit
 
@@ -146,7 +147,7 @@ class Recorder:
         entry.index = index = segment.new_value(entry.meta, -1, entry.root)
         # Where it came from is told, but two graphs that differ in nothing else are one.
         if kind == "carried":
-            segment.carried[index] = entry.site
+            segment.carried[index] = (entry.site,)
         segment.externals[index] = External(kind, parameter, module, origin, entry.site, node_name)
         segment.hash = hash(
             (segment.hash, index, kind, parameter, module, node_name, self.metas.structs[entry.meta])
@@ -287,8 +288,11 @@ class Recorder:
         if self.consumed is not None:
             self.consumed(entries, index)
         if segment.carried and self.on_carried is not None and not segment.continued:
-            sites = [segment.carried[v] for v in ins if v in segment.carried]
-            if sites:
+            found = [segment.carried[v] for v in ins if v in segment.carried]
+            if found and outs and outs[0].requires_grad:
+                sites = found[0] if len(found) == 1 else tuple(dict.fromkeys(s for one in found for s in one))
+                for value in (*indices, *written):
+                    segment.carried.setdefault(value, sites[:MAX_CARRIED])
                 self.on_carried(row, sites, outs)
         return row
 

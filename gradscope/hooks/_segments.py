@@ -50,7 +50,8 @@ class Segment:
     makers: list[int] = field(default_factory=list)  # per value: op index or -1
     roots: list[int] = field(default_factory=list)  # per value: names its memory
     externals: dict[int, External] = field(default_factory=dict)
-    carried: dict[int, int] = field(default_factory=dict)  # values that bring a graph along → where made
+    carried: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    # values that bring a graph along from before, or were computed from such → where those were made
     outside: list[str] = field(default_factory=list)  # names of nodes from before, not behind a value
     events: list[tuple[Any, ...]] = field(default_factory=list)
     volatile: list[dict[str, Any]] = field(default_factory=list)

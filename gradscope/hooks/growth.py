@@ -1,5 +1,5 @@
-"""Watches for tensors that carry their graph from step to step: `total += loss`, or
-losses kept in a list."""
+"""Watches for tensors that carry their graph from step to step: `total += loss`, a hidden
+state that goes on into the next step, or losses kept in a list."""
 
 from __future__ import annotations
 
@@ -16,21 +16,36 @@ from gradscope.hooks._torch import DisableTorchFunction
 
 MAX_WALK = 20_000
 MIN_LENGTH = 3  # segments in a row before it counts as growth
+LONG_RUN = 5  # segments in a row that a state goes on without a detach
+WEIGHED = (MIN_LENGTH, 6, 10, 100, 1000)  # lengths at which what it holds is measured
+MANY_PASSES = 3  # through one state
+MAX_CHAINS = 256
 MIN_KEPT = 4  # losses alive at once
 LOOKS = {6, 12, 24, 48, 100, 200, 400, 1000}  # passes at which they are counted
 
 
 @dataclass
 class Chain:
-    """One accumulating line."""
+    """One line whose result goes into itself, from one segment to a later one."""
 
     site: int
+    sum: bool = True  # a number or a row of numbers, as losses are
+    serial: int = 0  # of the segment it was seen in last
+    gap: int = 0  # segments from one to the next
+    run: int = 1  # how often in a row, without a detach between
+    reached: int = 0  # passes in this run that filled gradients and went through it
+    state: tuple[int, int] = (0, 0)  # (run, reached) at its longest
     length: int = 1
     longest: int = 1
     last: Any = None  # weak reference to the newest sum
     backwarded: bool = False
     asked: int = 0  # passes in which it was looked for
     sizes: list[tuple[int, int, int]] = field(default_factory=list)  # (length, nodes, bytes)
+
+    @property
+    def known(self) -> bool:
+        """Whether it was seen to be a state that passes go through: no more to find out."""
+        return self.state[0] >= LONG_RUN and self.state[1] >= MANY_PASSES
 
 
 class Growth(Hook):
@@ -46,18 +61,35 @@ class Growth(Hook):
         recorder.before_pass.append(self._before_pass)
         recorder.before_end.append(self._tell)
 
-    def _carried(self, row: Row, sites: list[int], outs: list[Any]) -> None:
-        """An op read values that carry a graph from before; `sites` is where those were made."""
-        if row.site not in sites or not outs or not outs[0].requires_grad or outs[0].dim() > 1:
+    def _carried(self, row: Row, sites: tuple[int, ...], outs: list[Any]) -> None:
+        """An op's result depends on values that carry a graph from before, made at `sites`."""
+        if row.site not in sites:
             return
         chain = self.chains.get(row.site)
         if chain is None:
+            if len(self.chains) >= MAX_CHAINS:
+                return
             chain = self.chains[row.site] = Chain(row.site)
+        serial = self.recorder.segment.serial
+        chain.last = weakref.ref(outs[0])
+        if chain.serial == serial:
+            return  # an unrolled loop goes on from what came in
+        self._go_on(chain, serial)
+        chain.sum = outs[0].dim() <= 1
         chain.length += 1
         chain.longest = max(chain.longest, chain.length)
-        chain.last = weakref.ref(outs[0])
-        if chain.length in (MIN_LENGTH, 10, 100, 1000):
+        if chain.length in WEIGHED:
             chain.sizes.append((chain.length, *held([outs[0]])))
+
+    @staticmethod
+    def _go_on(chain: Chain, serial: int) -> None:
+        gap = serial - chain.serial if chain.serial else 0
+        chain.serial = serial
+        if gap and (not chain.gap or gap <= chain.gap):
+            chain.gap = gap
+            chain.run += 1
+        elif gap:  # it began afresh between
+            chain.run, chain.reached = 1, 0
 
     def _before_pass(self, roots: Any, args: Any, site: int, accumulate: bool, frame: Any) -> None:
         self.passes += 1
@@ -69,22 +101,28 @@ class Growth(Hook):
             self.roots.append((weakref.ref(tensors[0]), entry.site if entry is not None else site))
         for chain in self.chains.values():
             last = chain.last() if chain.last is not None else None
-            if chain.backwarded or last is None or chain.length < 2:
+            if last is None or chain.length < 2 or chain.known:
                 continue
             chain.asked += 1
             look = chain.asked <= 20 or chain.asked % 100 == 0
-            chain.backwarded = any(t is last for t in tensors) or (look and _reaches(tensors, last))
+            if any(t is last for t in tensors) or (look and _reaches(tensors, last)):
+                chain.backwarded = True
+                chain.reached += accumulate
+                chain.state = max(chain.state, (chain.run, chain.reached))
 
     def _tell(self) -> None:
         """At the end of the run, when it is known what was never backwarded."""
         recorder = self.recorder
         with DisableTorchFunction():
             for chain in self.chains.values():
-                if chain.longest < MIN_LENGTH or chain.backwarded:
+                if chain.longest < MIN_LENGTH:
                     continue
                 last = chain.last()
                 if last is not None and last.grad_fn is not None:
                     chain.sizes.append((chain.length, *held([last])))
+                if chain.backwarded or not chain.sum:
+                    self._tell_state(chain)
+                    continue
                 if not chain.sizes:
                     continue
                 length, nodes, size = chain.sizes[-1]
@@ -108,6 +146,19 @@ class Growth(Hook):
                     "first": [],
                 }
                 recorder.emit("keeps_graph", site, data)
+
+    def _tell_state(self, chain: Chain) -> None:
+        """A state that several passes of one run went through, each longer than the one before."""
+        if not chain.known or len(chain.sizes) < 2:
+            return
+        first = chain.sizes[0]
+        length, nodes, size = max(chain.sizes, key=lambda row: row[1])
+        if nodes <= first[1]:
+            return
+        data = {
+            "site": chain.site, "length": length, "nodes": nodes, "bytes": size, "how": "state", "first": list(first),
+        }  # fmt: skip
+        self.recorder.emit("keeps_graph", chain.site, data)
 
     def _find_kept(self) -> None:
         """Losses of one line that were backwarded, every one of them still alive."""

@@ -39,6 +39,37 @@ def bad_running_sum() -> None:
     assert total.detach() >= 0
 
 
+def bad_moving_average() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    average = torch.zeros(())
+    for _ in range(12):
+        opt.zero_grad()
+        loss = model(torch.randn(8, 4)).pow(2).mean()
+        loss.backward()
+        opt.step()
+        average = 0.9 * average + 0.1 * loss  # cause: GS602
+    assert average.detach() >= 0
+
+
+def good_moving_average_of_numbers() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    average = torch.zeros(())
+    for _ in range(12):
+        opt.zero_grad()
+        loss = model(torch.randn(8, 4)).pow(2).mean()
+        loss.backward()
+        opt.step()
+        average = 0.9 * average + 0.1 * loss.detach()
+
+
 def good_item() -> None:
     import torch
     from torch import nn
@@ -74,6 +105,8 @@ def loss_keeps_graph(trace: Trace) -> Iterator[Finding]:
     known = paths(trace)
     longest: dict[tuple[str, int], Event] = {}
     for event in trace.of("keeps_graph"):
+        if event.data.get("how") == "state":
+            continue  # GS603 tells it
         place = (user(trace.site(event.data.get("site"))) or event.site.user).location()
         if place not in longest or event.data.get("length", 0) > longest[place].data.get("length", 0):
             longest[place] = event
@@ -124,7 +157,7 @@ def _finding(trace: Trace, event: Event) -> Finding:
     seen = f"after {plural(length, 'step')} it holds {plural(nodes, 'node')} of their graphs"
     if held:
         seen += f" and {held:,} bytes saved for backward"
-    how = "a list of losses" if data.get("how") == "list" else "a running sum"
+    how = "a list of losses" if data.get("how") == "list" else "a running sum or mean"
     return Finding(
         message=f"{how} keeps the graph of every step alive: {code(trace, cause, 'the loss')}",
         cause=cause,

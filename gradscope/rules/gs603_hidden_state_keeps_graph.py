@@ -1,0 +1,142 @@
+"""A state that is carried from step to step brings the graphs of all earlier steps along.
+
+Why: a hidden state that goes into the next step with its graph makes backward go through every
+step since the start. Each pass takes longer than the last and memory grows; without
+`retain_graph` the second pass fails, with it the program only gets slower and slower.
+
+Fix: cut the state where a step ends: `h = h.detach()`; then `retain_graph` is not needed.
+
+Silent on: truncated backpropagation; whole sequences in one backward; unrolled inner loops
+(meta learning) that are backwarded once.
+"""
+
+from collections.abc import Iterator
+
+from gradscope.model import Event, Finding
+from gradscope.names import names_of
+from gradscope.rules import rule
+from gradscope.rules._common import code, plural, user
+from gradscope.rules._paths import Paths, paths
+from gradscope.store import Trace
+
+
+def bad_state_never_cut() -> None:
+    import torch
+    from torch import nn
+
+    cell, head = nn.Linear(8, 4), nn.Linear(4, 1)
+    opt = torch.optim.SGD(head.parameters(), lr=0.1)
+    h = torch.zeros(2, 4)
+    for _ in range(12):
+        opt.zero_grad()
+        h = torch.tanh(cell(torch.cat([torch.randn(2, 4), h], dim=1)))  # cause: GS603
+        loss = (head(h.detach()).pow(2) + h.pow(2).mean()).mean()
+        loss.backward(retain_graph=True)  # effect: GS603
+        opt.step()
+        for p in cell.parameters():
+            p.grad = None
+
+
+def bad_growing_loss() -> None:
+    import torch
+
+    w = torch.randn(4, requires_grad=True)
+    total = torch.zeros(())
+    for _ in range(12):
+        w.grad = None
+        total = total + (torch.randn(8, 4) @ w).pow(2).mean()  # cause: GS603
+        total.backward(retain_graph=True)  # effect: GS603
+        assert w.grad is not None
+        w.grad.norm().item()
+
+
+def good_state_detached() -> None:
+    import torch
+    from torch import nn
+
+    cell, head = nn.GRUCell(4, 4), nn.Linear(4, 1)
+    opt = torch.optim.SGD([*cell.parameters(), *head.parameters()], lr=0.1)
+    h = torch.zeros(2, 4)
+    for _ in range(12):
+        opt.zero_grad()
+        h = cell(torch.randn(2, 4), h.detach())
+        head(h).pow(2).mean().backward()
+        opt.step()
+
+
+def good_truncated() -> None:
+    import torch
+    from torch import nn
+
+    cell, head = nn.GRUCell(4, 4), nn.Linear(4, 1)
+    opt = torch.optim.SGD([*cell.parameters(), *head.parameters()], lr=0.1)
+    h = torch.zeros(2, 4)
+    for _ in range(6):
+        loss = torch.zeros(())
+        for _ in range(5):
+            h = cell(torch.randn(2, 4), h)
+            loss = loss + head(h).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+        h = h.detach()
+
+
+def good_unrolled_inner_loop() -> None:
+    import torch
+
+    w = torch.randn(4, requires_grad=True)
+    opt = torch.optim.SGD([w], lr=0.1)
+    for _ in range(3):
+        fast = w.clone()
+        for _ in range(8):
+            inner = (torch.randn(8, 4) @ fast).pow(2).mean()
+            (g,) = torch.autograd.grad(inner, fast, create_graph=True)
+            fast = fast - 0.1 * g
+        opt.zero_grad()
+        (torch.randn(8, 4) @ fast).pow(2).mean().backward()
+        opt.step()
+
+
+@rule("GS603", name="hidden-state-keeps-graph", severity="warning")
+def hidden_state_keeps_graph(trace: Trace) -> Iterator[Finding]:
+    known = paths(trace)
+    told: set[tuple[str, int]] = set()
+    found = [e for e in trace.of("keeps_graph") if e.data.get("how") == "state"]
+    for event in sorted(found, key=lambda e: -e.data.get("nodes", 0)):
+        site = user(trace.site(event.data.get("site"))) or event.site.user
+        through = _pass(known)
+        place = (through.site.user if through is not None else site).location()
+        if place in told:
+            continue  # one state in several parts (an LSTM's two)
+        told.add(place)
+        yield _finding(trace, event, through)
+
+
+def _pass(known: Paths) -> Event | None:
+    """The pass that goes through it: the one most often made that keeps its graph."""
+    kept = [e for e in known.backwards if e.data.get("retain_graph")] or known.backwards
+    return max(kept, key=lambda e: e.count) if kept else None
+
+
+def _finding(trace: Trace, event: Event, through: Event | None) -> Finding:
+    data = event.data
+    site = user(trace.site(data.get("site"))) or event.site.user
+    name = names_of(trace).assigned(site)
+    subject = f"`{name}`" if name else code(trace, site, "a state")
+    first_length, first_nodes, first_bytes = (*data.get("first", ()), 0, 0, 0)[:3]
+    seen = (
+        f"after {plural(first_length, 'step')} it held {plural(first_nodes, 'node')} and {first_bytes:,} bytes "
+        f"saved for backward, after {data['length']} {plural(data['nodes'], 'node')} and {data['bytes']:,} bytes"
+    )
+    return Finding(
+        message=f"{subject} carries the graph of every earlier step along: each backward goes further back",
+        cause=site,
+        cause_label="built on its own last value, with that one's graph",
+        effect=through.site.user if through is not None else None,
+        effect_label="goes through all steps since the start",
+        seen=(seen,),
+        fix=f"cut it between steps: `{name} = {name}.detach()`" if name else "detach it between steps",
+        count=data["length"],
+        subjects=frozenset({("keeps", site.location())}),
+    )

@@ -147,11 +147,6 @@ def sum_broadcast() -> None:
     total += torch.ones(2, 3)  # effect: write-of-other-shape
 
 
-def integers_filled() -> None:
-    count = torch.zeros(3, dtype=torch.int64)  # cause: write-of-other-dtype
-    count += torch.ones(3)  # effect: write-of-other-dtype
-
-
 def shifted() -> None:
     x = torch.ones(4)  # cause: write-overlaps-input
     x[1:].mul_(x[:-1])  # effect: write-overlaps-input
@@ -220,11 +215,6 @@ def transformed() -> None:
 # -- optimizers --------------------------------------------------------------------------------
 
 
-def computed_optimized() -> None:
-    w = torch.randn(3, requires_grad=True).to(torch.float64)  # cause: optimizer-of-computed
-    torch.optim.SGD([w], lr=0.1)  # effect: optimizer-of-computed
-
-
 def nothing_optimized() -> None:
     layers = [nn.Linear(2, 2)]
 
@@ -247,15 +237,6 @@ def closure_forgotten() -> None:
     model = nn.Linear(2, 2)
     opt = torch.optim.LBFGS(model.parameters())  # cause: step-without-closure
     opt.step()  # effect: step-without-closure
-
-
-def unscaled_twice() -> None:
-    model = nn.Linear(2, 2)
-    opt = torch.optim.SGD(model.parameters(), lr=0.1)
-    scaler = torch.amp.GradScaler("cpu")
-    scaler.scale(model(torch.ones(2)).sum()).backward()
-    scaler.unscale_(opt)
-    scaler.unscale_(opt)  # effect: scaler-unscaled-twice
 
 
 # -- transforms and checkpoints ----------------------------------------------------------------

@@ -14,14 +14,6 @@ explain(
     of_receiver=True,
 )
 explain(
-    "write-of-other-dtype",
-    r"result type (\w+) can't be cast to the desired output type (\w+)",
-    "an in-place operation has a result of type {0}, but writes to a tensor of type {1}",
-    why="in place, the result has to fit into the tensor that is written",
-    fix="write `x = x + y` instead of `x += y`, or make the tensor of floats from the start",
-    of_receiver=True,
-)
-explain(
     "write-overlaps-input",
     "some elements of the input tensor and the written-to tensor refer to a single memory location",
     "an in-place operation reads and writes the same memory at shifted places",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gradscope.crashes import Crash, Place, computed, explain
+from gradscope.crashes import Crash, Place, explain
 
 
 def _made(crash: Crash) -> Place | None:
@@ -11,18 +11,6 @@ def _made(crash: Crash) -> Place | None:
     return (found[0].site.user, "made here") if len(found) == 1 and found[0].site is not None else None
 
 
-explain(
-    "optimizer-of-computed",
-    "can't optimize a non-leaf Tensor",
-    "{it} was given to an optimizer, but it is computed from other tensors",
-    why="an optimizer writes to tensors that are there before the loss is computed; a computed one is made anew"
-    " from its sources, and keeps no gradient. `.to(device)`, `.cuda()`, `* 0.1` and `.view()` all compute",
-    fix="make a leaf: `torch.randn(3, device=device, requires_grad=True)`, or `nn.Parameter(value)`, or"
-    " `.detach().requires_grad_()` as last call",
-    made="computed here: no leaf",
-    fits=computed,
-    any_of=True,
-)
 explain(
     "optimizer-without-parameters",
     "optimizer got an empty parameter list",
@@ -85,13 +73,6 @@ explain(
     "the `GradScaler` was used before it has scaled a loss",
     why="`scale(loss)` sets its factor; without it the gradients are not scaled either",
     fix="call `scaler.scale(loss).backward()` before",
-)
-explain(
-    "scaler-unscaled-twice",
-    r"unscale_\(\) has already been called on this optimizer since the last update",
-    "gradients were unscaled twice in one step",
-    why="`unscale_` divides the gradients: a second time would make them too small",
-    fix="call `unscale_` once per step, before clipping, and `scaler.update()` after `scaler.step(opt)`",
 )
 explain(
     "scaler-not-updated",

@@ -96,6 +96,8 @@ class Functions(Hook):
         self.special: dict[Any, Any] = {}
         self.before_write: Callable[..., None] | None = None
         self.after: dict[str, Callable[..., None]] = {}  # op → told of each call, while looking
+        self.on_register: Callable[[Any, Any], Any] | None = None  # gives what is registered for a hook
+        self.on_set_data: Callable[[Any, Any, int], None] | None = None  # (tensor, its new data, site)
         self.hooks_seen = False  # the user registered a hook on a tensor
         self.mode = FunctionMode(self)
         self._foreign: dict[type, bool] = {Tensor: False, torch.nn.Parameter: False}
@@ -175,7 +177,20 @@ class Functions(Hook):
 
     def _register_hook(self, func: Any, types: Any, args: Any, kwargs: Any, frame: Any) -> Any:
         self.hooks_seen = True
+        if self.on_register is not None:
+            try:
+                args, kwargs = self._exchanged(args, kwargs, frame)
+            except Exception as error:
+                self.recorder.fault("watching a gradient hook", error)
         return func(*args, **kwargs)
+
+    def _exchanged(self, args: Any, kwargs: Any, frame: Any) -> tuple[Any, Any]:
+        """The arguments of `register_hook` with the hook that is registered instead."""
+        if self.on_register is None:
+            return args, kwargs
+        if len(args) > 1:
+            return (args[0], self.on_register(args[1], frame), *args[2:]), kwargs
+        return args, {**kwargs, "hook": self.on_register(kwargs["hook"], frame)}
 
     # -- attributes -------------------------------------------------------------------
 
@@ -280,6 +295,8 @@ class Functions(Hook):
                 # `model.half()` and `model.to(device)` give a parameter other memory.
                 entry.meta = recorder.metas.of(args[0], private.is_leaf(args[0]))
                 recorder.segment.metas[entry.index] = entry.meta
+            if self.on_set_data is not None:
+                self.on_set_data(args[0], args[1], recorder.sites.current(frame))
         except Exception as error:
             recorder.fault("recording data", error)
         return result

@@ -28,7 +28,7 @@ def bad_update() -> None:
 
     w = torch.ones(3, requires_grad=True)
     (w * torch.tensor([1.0, 2.0, 3.0])).sum().backward()
-    w -= 0.1 * w.grad  # cause: GS105
+    w -= 0.1 * w.grad  # type: ignore[operator]  # cause: GS105
 
 
 def bad_initialisation() -> None:

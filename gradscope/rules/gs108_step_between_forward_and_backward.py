@@ -45,11 +45,11 @@ def bad_two_losses() -> None:
 
     model = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 1))
     opt = torch.optim.SGD(model.parameters(), lr=0.1)
-    out = model(torch.ones(2, 3))
-    out.mean().backward(retain_graph=True)
+    first, second = model(torch.ones(2, 3)), model(torch.zeros(2, 3))
+    first.mean().backward()
     opt.step()  # cause: GS108
     opt.zero_grad()
-    out.pow(2).mean().backward()  # effect: GS108
+    second.mean().backward()  # effect: GS108
     opt.step()
 
 

@@ -1,0 +1,80 @@
+"""Watches what the user's gradient hooks do with the gradient that they are given.
+
+A hook that is put on a tensor while calls are seen is put there inside a function that reads
+the gradient's version before and after it. What a hook returns goes through unchanged.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Callable
+from types import FunctionType, MethodType
+from typing import Any
+
+from gradscope.hooks import Hook
+
+MAX_TOLD = 200
+
+
+class GradientHooks(Hook):
+    order = 85
+
+    def install(self) -> None:
+        self.told: set[tuple[int, bool, bool]] = set()
+        self.waiting: list[tuple[int, dict[str, Any]]] = []  # a hook may run in a thread of the engine's
+        self.recorder.functions.on_register = self._watch
+        self.recorder.after_pass.append(self._after_pass)
+
+    def uninstall(self) -> None:
+        self.recorder.functions.on_register = None
+        super().uninstall()
+
+    def _watch(self, hook: Any, frame: Any) -> Any:
+        """The hook to register instead: itself, watched."""
+        function = hook.__func__ if isinstance(hook, MethodType) else hook
+        if not isinstance(function, FunctionType) or threading.get_ident() != self.recorder.thread:
+            return hook
+        sites = self.recorder.sites
+        while frame is not None and frame.f_code.co_name in ("handle_torch_function", "register_hook"):
+            frame = frame.f_back
+        site = sites.current(frame)
+        if sites.nodes[site].kind == "torch":
+            return hook
+        return self._watched(hook, site, sites.below(site, function.__code__), function.__name__)
+
+    def _watched(self, hook: Callable[[Any], Any], site: int, defined: int, name: str) -> Any:
+        @functools.wraps(hook)
+        def watched(grad: Any) -> Any:
+            version = _version(grad)
+            try:
+                result = hook(grad)
+            except RuntimeError as error:
+                refused = "refers to a single memory location" in str(error)  # a write into the gradient
+                self._note(site, {"hook": defined, "name": name, "edited": refused, "returned": None})
+                raise
+            edited = version is not None and _version(grad) != version
+            self._note(
+                site, {"hook": defined, "name": name, "edited": edited, "returned": result is not None}
+            )
+            return result
+
+        return watched
+
+    def _note(self, site: int, data: dict[str, Any]) -> None:
+        key = (site, data["edited"], data["returned"])
+        if key not in self.told and len(self.told) < MAX_TOLD:
+            self.told.add(key)
+            self.waiting.append((site, data))
+
+    def _after_pass(self, site: int, failed: BaseException | None) -> None:
+        for registered, data in self.waiting:
+            self.recorder.emit("gradient_hook", registered, data)
+        self.waiting.clear()
+
+
+def _version(grad: Any) -> int | None:
+    try:
+        return int(grad._version)
+    except (RuntimeError, AttributeError):
+        return None

@@ -1,0 +1,62 @@
+"""Watches parameters that are made to share another parameter's memory: through `.data`, or by
+wrapping a tensor that lies in it."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import torch
+from torch import nn
+
+from gradscope.hooks import Hook
+from gradscope.hooks._torch import DisableTorchFunction
+
+
+class Ties(Hook):
+    order = 86
+
+    def install(self) -> None:
+        self.recorder.functions.on_set_data = self._set_data
+        self.patch(nn.Parameter, "__new__", staticmethod(self._new(nn.Parameter.__new__)))
+
+    def uninstall(self) -> None:
+        self.recorder.functions.on_set_data = None
+        super().uninstall()
+
+    def _new(self, real: Any) -> Any:
+        recorder = self.recorder
+
+        def __new__(cls: Any, data: Any = None, *args: Any, **kwargs: Any) -> Any:
+            made = real(cls, data, *args, **kwargs)
+            if data is not None and cls is nn.Parameter and recorder.mine() and recorder.segment.looked:
+                try:
+                    with DisableTorchFunction():
+                        if recorder.live.find(data) is not None or type(data) is nn.Parameter:
+                            self._tie(made, data, sys._getframe(1), "parameter")
+                except Exception as error:
+                    recorder.fault("recording a parameter", error)
+            return made
+
+        return __new__
+
+    def _set_data(self, t: Any, data: Any, site: int) -> None:
+        if type(t) is nn.Parameter and isinstance(data, torch.Tensor):
+            with DisableTorchFunction():
+                self._tie(t, data, site, "data")
+
+    def _tie(self, t: Any, data: Any, place: Any, how: str) -> None:
+        recorder = self.recorder
+        entry = recorder.live.find(data)
+        source = recorder.ledger.of(data) if entry is None else recorder.ledger.by_root.get(entry.root)
+        holder = source.ref() if source is not None else None
+        if source is None or holder is None or holder is t or not _same_memory(t, holder):
+            return
+        site = place if isinstance(place, int) else recorder.sites.current(place)
+        if recorder.sites.nodes[site].kind == "user":
+            parameters = [source.id, recorder.ledger.of(t).id]
+            recorder.emit("tied", site, {"parameters": parameters, "how": how})
+
+
+def _same_memory(one: Any, other: Any) -> bool:
+    return bool(one.numel() and one.device.type != "meta" and one.data_ptr() == other.data_ptr())

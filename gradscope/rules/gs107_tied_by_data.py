@@ -1,0 +1,138 @@
+"""Two parameters share memory, and each has a gradient of its own.
+
+Why: `a.weight.data = b.weight.data` makes two parameters over one memory. Each gets only its
+part of the gradient and its own optimizer state; both updates go into the same numbers. And the
+tie breaks silently: `.to(device)`, `load_state_dict` into new memory or a copy of the model part
+the two.
+
+Fix: make both names hold one parameter: `decoder.weight = embedding.weight`.
+
+Silent on: parameters that are one object; copies of values (`.data.copy_()`, `.clone()`); memory
+shared with a parameter that gets no gradient.
+"""
+
+from collections.abc import Iterator
+
+from gradscope.model import Finding, Parameter
+from gradscope.names import names_of
+from gradscope.rules import rule
+from gradscope.rules._common import parameter_name, parameter_subjects, plural
+from gradscope.store import Trace
+
+
+def bad_data_assigned() -> None:
+    import torch
+    from torch import nn
+
+    embedding, decoder = nn.Embedding(5, 3), nn.Linear(3, 5, bias=False)
+    decoder.weight.data = embedding.weight.data  # cause: GS107
+    opt = torch.optim.Adam([*embedding.parameters(), *decoder.parameters()])
+    for _ in range(2):
+        opt.zero_grad()
+        decoder(embedding(torch.tensor([0, 1]))).pow(2).mean().backward()
+        opt.step()
+
+
+def bad_wrapped_anew() -> None:
+    import torch
+    from torch import nn
+
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.embedding = nn.Embedding(5, 3)
+            self.decoder = nn.Linear(3, 5, bias=False)
+            self.decoder.weight = nn.Parameter(self.embedding.weight)  # cause: GS107
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            shown: torch.Tensor = self.decoder(self.embedding(x))
+            return shown
+
+    model = Net()
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(2):
+        opt.zero_grad()
+        model(torch.tensor([0, 1])).pow(2).mean().backward()
+        opt.step()
+
+
+def good_one_parameter() -> None:
+    import torch
+    from torch import nn
+
+    embedding, decoder = nn.Embedding(5, 3), nn.Linear(3, 5, bias=False)
+    decoder.weight = embedding.weight
+    opt = torch.optim.SGD(embedding.parameters(), lr=0.1)
+    for _ in range(2):
+        opt.zero_grad()
+        decoder(embedding(torch.tensor([0, 1]))).pow(2).mean().backward()
+        opt.step()
+
+
+def good_values_copied() -> None:
+    import torch
+    from torch import nn
+
+    first, second = nn.Linear(3, 3), nn.Linear(3, 3)
+    with torch.no_grad():
+        second.weight.copy_(first.weight)
+    third = nn.Linear(3, 3)
+    third.weight = nn.Parameter(first.weight.detach().clone())
+    opt = torch.optim.SGD([*first.parameters(), *second.parameters(), *third.parameters()], lr=0.1)
+    for _ in range(2):
+        opt.zero_grad()
+        third(second(first(torch.randn(4, 3)))).pow(2).mean().backward()
+        opt.step()
+
+
+def good_shared_with_a_frozen_copy() -> None:
+    import torch
+    from torch import nn
+
+    model, shown = nn.Linear(3, 3), nn.Linear(3, 3)
+    shown.requires_grad_(False)
+    shown.weight.data = model.weight.data
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(2):
+        opt.zero_grad()
+        model(torch.randn(4, 3)).pow(2).mean().backward()
+        opt.step()
+    with torch.no_grad():
+        shown.eval()
+        assert shown(torch.randn(2, 3)).shape == (2, 3)
+
+
+@rule("GS107", name="tied-by-data", severity="warning", over=("GS102",))
+def tied_by_data(trace: Trace) -> Iterator[Finding]:
+    known = {p.id: p for p in trace.parameters}
+    told: set[frozenset[int]] = set()
+    for event in trace.of("tied"):
+        pair = [known[id] for id in event.data["parameters"] if id in known]
+        key = frozenset(p.id for p in pair)
+        if len(pair) == 2 and all(p.requires_grad and p.passes for p in pair) and key not in told:
+            told.add(key)
+            first, second = (parameter_name(trace, p.id) for p in pair)
+            yield Finding(
+                message=f"`{first}` and `{second}` share memory, but are two parameters",
+                cause=event.site.user,
+                cause_label="one memory, two parameters from here on",
+                seen=tuple(_seen(trace, p) for p in pair),
+                fix=_fix(names_of(trace).line(event.site.user) or "", first, second),
+                count=event.count,
+                subjects=parameter_subjects(p.id for p in pair),
+            )
+
+
+def _seen(trace: Trace, p: Parameter) -> str:
+    held = f", held by {plural(len(p.optimizers), 'optimizer')}" if p.optimizers else ""
+    passes = f"{p.passes} backward pass{'' if p.passes == 1 else 'es'}"
+    return f"`{parameter_name(trace, p.id)}`: a gradient of its own in {passes}{held}"
+
+
+def _fix(text: str, first: str, second: str) -> str:
+    left, sign, right = text.partition("=")
+    if sign and ".data" in left:
+        holder = right.partition("#")[0].strip().removesuffix(".data")
+        target = left.strip().removesuffix(".data")
+        return f"assign the parameter itself: `{target} = {holder}`"
+    return f"assign the parameter itself, so that `{second}` and `{first}` are one object"

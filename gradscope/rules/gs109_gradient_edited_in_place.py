@@ -1,0 +1,251 @@
+"""A gradient hook writes into the gradient it is given, or returns nothing where a result was meant.
+
+Why: the gradient that a hook gets may be the very tensor that other parts of the graph still use
+(the two sides of `a + b` get one tensor), so a write into it changes theirs too. And what a hook
+computes counts only if it is returned: without `return` the gradient stays as it was.
+
+Fix: return a new tensor: `return grad.clamp(-1, 1)`.
+
+Silent on: hooks that return their result; hooks that only look (logging, norms).
+"""
+
+import ast
+from collections.abc import Iterator
+
+from gradscope.model import Event, Finding, Site
+from gradscope.rules import rule
+from gradscope.rules._common import MAX_CODE, owner, source
+from gradscope.store import Trace
+
+_OPS = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.Pow)
+_LOOKS = {"norm", "item", "mean", "sum", "max", "min", "abs", "any", "all", "detach", "cpu", "std", "numpy"}
+
+
+def bad_in_place() -> None:
+    import torch
+
+    def halve(grad: torch.Tensor) -> None:
+        grad.mul_(0.5)  # cause: GS109
+
+    a, b = torch.ones(3, requires_grad=True), torch.ones(3, requires_grad=True)
+    h = a * 2
+    h.register_hook(halve)  # effect: GS109
+    (h + b).pow(2).sum().backward()
+
+
+def bad_result_dropped() -> None:
+    import torch
+
+    def clip(grad: torch.Tensor) -> None:
+        grad = grad.clamp(-0.1, 0.1)  # cause: GS109
+
+    w = torch.ones(3, requires_grad=True)
+    w.register_hook(clip)  # effect: GS109
+    (w * w).sum().backward()
+
+
+def bad_lambda() -> None:
+    import torch
+
+    w = torch.ones(3, requires_grad=True)
+    w.register_hook(lambda grad: grad.clamp_(-0.1, 0.1))  # cause: GS109 # effect: GS109
+    (w * w).sum().backward()
+
+
+def bad_refused_by_torch() -> None:
+    import torch
+
+    h = torch.ones(3, requires_grad=True) * 2
+    h.register_hook(lambda grad: grad.mul_(0.5))  # cause: GS109 # effect: GS109
+    h.sum().backward()
+
+
+def good_returned() -> None:
+    import torch
+
+    def halve(grad: torch.Tensor) -> torch.Tensor:
+        grad = grad * 0.5
+        return grad + 0
+
+    w = torch.ones(3, requires_grad=True)
+    w.register_hook(halve)
+    w.register_hook(lambda grad: grad.clamp(-0.1, 0.1))
+    (w * w).sum().backward()
+
+
+def good_copy_edited() -> None:
+    import torch
+
+    def clip(grad: torch.Tensor) -> torch.Tensor:
+        grad = grad.clone()
+        grad.clamp_(-0.1, 0.1)
+        return grad
+
+    w = torch.ones(3, requires_grad=True)
+    w.register_hook(clip)
+    (w * w).sum().backward()
+
+
+def good_logged() -> None:
+    import torch
+
+    norms: list[float] = []
+
+    def log(grad: torch.Tensor) -> None:
+        grad = grad.detach().flatten()
+        norms.append(float(grad.norm()))
+
+    w = torch.ones(3, requires_grad=True)
+    w.register_hook(log)
+    w.register_hook(lambda grad: norms.append(float(grad.max())))
+    (w * w).sum().backward()
+
+
+def good_after_accumulation() -> None:
+    import torch
+
+    def clip(p: torch.Tensor) -> None:
+        assert p.grad is not None
+        p.grad.clamp_(-0.1, 0.1)
+
+    w = torch.ones(3, requires_grad=True)
+    w.register_post_accumulate_grad_hook(clip)
+    (w * w).sum().backward()
+
+
+@rule("GS109", name="gradient-edited-in-place", severity="warning", over=("GS106",))
+def gradient_edited_in_place(trace: Trace) -> Iterator[Finding]:
+    for event in trace.of("gradient_hook"):
+        hook = trace.site(event.data.get("hook"))
+        function = _function(trace, hook, str(event.data.get("name"))) if hook is not None else None
+        if event.data.get("edited"):
+            yield _finding(trace, event, hook, _write(function), edited=True)
+        elif event.data.get("returned") is False and hook is not None and function is not None:
+            dropped = _dropped(function)
+            if dropped is not None:
+                yield _finding(trace, event, hook, dropped, edited=False)
+
+
+def _finding(trace: Trace, event: Event, hook: Site | None, node: ast.AST | None, *, edited: bool) -> Finding:
+    registered = event.site.user
+    at = _at(hook, node) or hook or registered
+    text = ast.unparse(node)[:MAX_CODE] if node is not None else ""
+    what = owner(source(trace, registered), "register_hook")
+    name = "a lambda" if event.data["name"] == "<lambda>" else f"`{event.data['name']}`"
+    whose = f"the gradient of `{what}`" if what else "the gradient"
+    if edited:
+        message = (
+            f"{name} writes into {whose} in place{f' (`{text}`)' if text else ''}: other parts may share it"
+        )
+        refused = event.data.get("returned") is None
+        seen = "torch refused the write" if refused else "the gradient's version moved while the hook ran"
+        label = "written in place"
+    else:
+        message = f"{name} computes a new gradient for `{what or 'a tensor'}` and does not return it"
+        seen = "the hook returned None: the gradient stayed as it was"
+        label = "computed, and dropped"
+    return Finding(
+        message=message,
+        cause=at,
+        cause_label=label,
+        effect=registered,
+        effect_label="hooked here",
+        seen=(seen,),
+        fix=_fix(text),
+        count=event.count,
+    )
+
+
+def _fix(text: str) -> str:
+    value = (
+        text.partition("=")[2].strip()
+        if text.partition("=")[1] and "(" not in text.partition("=")[0]
+        else text
+    )
+    for sign in ("+", "-", "*", "/"):
+        left, found, right = text.partition(f" {sign}= ")
+        if found:
+            value = f"{left} {sign} {right}"
+    value = value.replace("_(", "(")
+    return f"return a new tensor: `return {value}`" if value else "return a new tensor"
+
+
+def _function(trace: Trace, hook: Site, name: str) -> ast.FunctionDef | ast.Lambda | None:
+    """The hook's definition, by the line it starts on."""
+    tree = trace.source_file(hook.path).tree
+    for node in ast.walk(tree) if tree is not None else ():
+        if isinstance(node, ast.Lambda) and name == "<lambda>" and node.lineno == hook.line:
+            return node
+        if isinstance(node, ast.FunctionDef) and node.name == name:
+            first = node.decorator_list[0].lineno if node.decorator_list else node.lineno
+            if first <= hook.line <= node.lineno:
+                return node
+    return None
+
+
+def _gradient(function: ast.FunctionDef | ast.Lambda) -> str:
+    arguments = [a.arg for a in (*function.args.posonlyargs, *function.args.args)]
+    return next((name for name in arguments if name not in ("self", "cls")), "")
+
+
+def _is(node: ast.AST, name: str) -> bool:
+    while isinstance(node, (ast.Subscript, ast.Attribute)):
+        node = node.value
+    return isinstance(node, ast.Name) and node.id == name
+
+
+def _write(function: ast.FunctionDef | ast.Lambda | None) -> ast.AST | None:
+    """The statement or call that writes to the gradient in place."""
+    if function is None:
+        return None
+    name = _gradient(function)
+    for node in ast.walk(function):
+        if isinstance(node, ast.AugAssign) and _is(node.target, name):
+            return node
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript):
+            if _is(node.targets[0], name):
+                return node
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and _is(node.func.value, name):
+            if node.func.attr.endswith("_") and not node.func.attr.endswith("__"):
+                return node
+    return None
+
+
+def _dropped(function: ast.FunctionDef | ast.Lambda) -> ast.AST | None:
+    """A statement that computes a new gradient which nothing reads or returns."""
+    if isinstance(function, ast.Lambda):
+        return None
+    if any(isinstance(node, ast.Return) and node.value is not None for node in ast.walk(function)):
+        return None
+    name = _gradient(function)
+    last = function.body[-1]
+    value = last.value if isinstance(last, (ast.Expr, ast.Assign)) else None
+    if value is None or not _changes(value, name):
+        return None
+    if isinstance(last, ast.Expr):
+        return last
+    assert isinstance(last, ast.Assign)
+    return last if isinstance(last.targets[0], ast.Name) else None
+
+
+def _changes(value: ast.expr, name: str) -> bool:
+    """Whether this is arithmetic on the gradient: `grad * 2`, `grad.clamp(-1, 1)`."""
+    if isinstance(value, ast.BinOp) and isinstance(value.op, _OPS):
+        return _is(value.left, name) or _is(value.right, name)
+    call = isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute)
+    if not call:
+        return False
+    assert isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute)
+    attribute = value.func.attr
+    own = isinstance(value.func.value, ast.Name) and value.func.value.id == name
+    given = any(isinstance(a, ast.Name) and a.id == name for a in value.args)
+    torchs = isinstance(value.func.value, ast.Name) and value.func.value.id == "torch" and given
+    return (own or torchs) and attribute not in _LOOKS and not attribute.endswith("_")
+
+
+def _at(hook: Site | None, node: ast.AST | None) -> Site | None:
+    """The place of a statement of the hook."""
+    if hook is None or not isinstance(node, (ast.expr, ast.stmt)):
+        return None
+    end, end_column = node.end_lineno or node.lineno, (node.end_col_offset or 0) + 1
+    return Site(-1, hook.path, node.lineno, node.col_offset + 1, end, end_column, hook.function, hook.kind)

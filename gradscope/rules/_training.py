@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from gradscope.model import Event, Optimizer, Parameter, Site
 from gradscope.names import place
 from gradscope.rules._common import source
+from gradscope.source import SourceFile
 from gradscope.store import Trace
 
 FRESH = ("fresh", "stale")
@@ -76,20 +77,31 @@ def called_in_source(trace: Trace, made: Site | None, attribute: str) -> bool | 
     site = made.user
     file = trace.source_file(site.path)
     name = file.variable(site)
-    scope = _scope(file.tree, site.line) if name and "." not in name else file.tree
-    if scope is None or not name:
+    if not name:
         return None
+    if "." not in name:
+        return _calls_on(file, _scope(file.tree, site.line), name, attribute)
+    last = name.rpartition(".")[2]  # `self.opt` here is `trainer.opt` elsewhere
+    found = [_calls_on(f, f.tree, last, attribute) for f in map(trace.source_file, trace.sources)]
+    return True if True in found else None if None in found else False
+
+
+def _calls_on(file: SourceFile, scope: ast.AST | None, name: str, attribute: str) -> bool | None:
+    """Whether `name.attribute()` is called in `scope`; None where the name is handed on."""
     handed_on = False
-    for node in ast.walk(scope):
-        if isinstance(node, (ast.Name, ast.Attribute)) and ast.unparse(node) == name:
-            above = file.parent.get(id(node))
-            if isinstance(above, ast.Attribute):
-                call = file.parent.get(id(above))
-                if above.attr == attribute and isinstance(call, ast.Call) and call.func is above:
-                    return True
-            elif isinstance(node.ctx, ast.Load):
-                handed_on = True
-    return None if handed_on else False
+    for node in ast.walk(scope) if scope is not None else ():
+        if not (isinstance(node, ast.Name) and node.id == name) and not (
+            isinstance(node, ast.Attribute) and node.attr == name
+        ):
+            continue
+        above = file.parent.get(id(node))
+        if isinstance(above, ast.Attribute):
+            call = file.parent.get(id(above))
+            if above.attr == attribute and isinstance(call, ast.Call) and call.func is above:
+                return True
+        elif isinstance(node.ctx, ast.Load):
+            handed_on = True
+    return None if handed_on or scope is None else False
 
 
 def _scope(tree: ast.AST | None, line: int) -> ast.AST | None:

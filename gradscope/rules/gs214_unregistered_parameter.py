@@ -184,6 +184,29 @@ def good_loaded_judge() -> None:
         opt.step()
 
 
+def good_points() -> None:
+    import torch
+    from torch import nn
+
+    class Physics(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.fc = nn.Linear(1, 1)
+            self.points = torch.linspace(0, 1, 8)[:, None].requires_grad_()
+
+        def forward(self) -> torch.Tensor:
+            u = self.fc(self.points)
+            (slope,) = torch.autograd.grad(u.sum(), self.points, create_graph=True)
+            return (slope - u).pow(2).mean()
+
+    model = Physics()
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        model().backward()
+        opt.step()
+
+
 def good_image() -> None:
     import torch
     from torch import nn
@@ -211,7 +234,8 @@ def good_image() -> None:
 def unregistered_parameter(trace: Trace) -> Iterator[Finding]:
     if not trace.of("step"):
         return
-    known = {p.id: p for p in trace.parameters}
+    wanted = _wanted(trace)
+    known = {p.id: p for p in trace.parameters if p.id not in wanted}
     for event in trace.of("unregistered"):
         held = [known[p] for p in event.data["parameters"] if p in known]
         lost = [p for p in held if _never_trained(trace, p)]
@@ -221,6 +245,16 @@ def unregistered_parameter(trace: Trace) -> Iterator[Finding]:
         if not _serves_as_it_is(trace, lost):
             yield _finding(trace, event, module, lost)
     yield from _made_in_forward(trace)
+
+
+def _wanted(trace: Trace) -> set[int | None]:
+    """Leaves whose gradient `autograd.grad` was asked for: the points of a physics-informed loss."""
+    return {
+        trace.graph(event.graph).values[i].parameter
+        for event in trace.of("backward")
+        if event.graph >= 0
+        for i in event.data.get("inputs") or ()
+    }
 
 
 def _never_trained(trace: Trace, p: Parameter) -> bool:

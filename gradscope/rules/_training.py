@@ -126,11 +126,6 @@ def calls_in_source(trace: Trace, attribute: str) -> Iterator[tuple[str, int]]:
                     yield path, node.lineno
 
 
-def mentions(trace: Trace, *texts: str) -> bool:
-    """Whether any of these texts stands in the user's files."""
-    return any(text in lines for lines in trace.sources.values() for text in texts)
-
-
 def nearest_backward(trace: Trace, ids: set[int]) -> Event | None:
     """The first backward pass that put a gradient into any of these."""
     for event in trace.of("backward"):

@@ -17,6 +17,7 @@ from gradscope.model import Edit, Event, Finding, Site
 from gradscope.rules import rule
 from gradscope.rules._common import code, parameter_names, parameter_subjects, plural, timeline, user
 from gradscope.rules._edits import Source, receiver
+from gradscope.rules._training import method, where
 from gradscope.store import Trace
 
 
@@ -207,7 +208,7 @@ def _used(trace: Trace, cause: Site | None, effect: Site | None, events: list[Ev
     ids = list(dict.fromkeys(p for event in events for p in event.data.get("parameters", ())))
     step, names = code(trace, cause, "the step"), parameter_names(trace, ids)
     uses = [event.site.user for event in events if event.site.user != cause]
-    by_optimizer = events[0].data.get("optimizer") is not None
+    optimizer = events[0].data.get("optimizer")
     return Finding(
         message=f"{names}: the step uses old gradients added to new ones, nothing cleared them in between",
         cause=cause,
@@ -215,9 +216,10 @@ def _used(trace: Trace, cause: Site | None, effect: Site | None, events: list[Ev
         effect=effect,
         effect_label="adds to the gradients that were used already",
         related=tuple((site, "uses the sum") for site in dict.fromkeys(uses)),
-        seen=tuple(_measured(trace, events)),
-        fix="call `zero_grad()` on the optimizer once per step, before `backward()`"
-        if by_optimizer
+        seen=tuple(measured(trace, events)),
+        fix=f"call {method(trace, optimizer, 'zero_grad')} once per step, before"
+        f" {code(trace, effect, '`backward()`')} ({where(effect)})"
+        if optimizer is not None
         else f"clear the gradients after {step}: `p.grad = None` for each parameter",
         count=sum(event.count for event in events),
         edits=_zeroed(trace, cause, effect),
@@ -252,7 +254,8 @@ def _zeroed_by_hand(trace: Trace, cause: Site) -> tuple[Edit, ...]:
     return here.after(statement, f"{reads[0]}.grad = None") if len(set(reads)) == 1 else ()
 
 
-def _measured(trace: Trace, events: list[Event]) -> Iterator[str]:
+def measured(trace: Trace, events: list[Event]) -> Iterator[str]:
+    """A gradient's norm with and without the part that a step had used before."""
     for event in events:
         data = event.data
         if all(data.get(key) is not None for key in ("norm", "norm_without", "parameter")):

@@ -15,8 +15,9 @@ from dataclasses import dataclass, field
 
 from gradscope.model import Edit, Event, Finding, Site
 from gradscope.rules import rule
-from gradscope.rules._common import code, parameter_subjects, plural, timeline
+from gradscope.rules._common import code, parameter_names, parameter_subjects, plural, timeline
 from gradscope.rules._edits import Source, calls
+from gradscope.rules._training import where
 from gradscope.store import Trace
 
 
@@ -171,12 +172,24 @@ def _finding(trace: Trace, number: int, tally: _Tally, cause: Site, effect: Site
         cause_label="throws away the gradients that backward has just computed",
         effect=effect,
         effect_label="has no gradient to use",
-        seen=(f"{count} of {plural(tally.steps, 'step')} had no gradient, {clear} had just dropped it",),
-        fix=f"move {clear} before the backward, or after {step}",
+        seen=(
+            f"{count} of {plural(tally.steps, 'step')} had no gradient, {clear} had just dropped it",
+            *_dropped(trace, cause),
+        ),
+        fix=f"move {clear} ({where(cause)}) before the backward, or after {step} ({where(effect)})",
         count=count,
         edits=_moved(trace, cause),
         subjects=parameter_subjects(tally.parameters) | {("optimizer", number)},
     )
+
+
+def _dropped(trace: Trace, clear: Site) -> Iterator[str]:
+    """What was thrown away, where it was measured."""
+    for event in trace.of("zero_grad"):
+        if event.site.user == clear and event.data.get("norm") and event.data.get("dropped"):
+            name = parameter_names(trace, event.data["dropped"][:1])
+            yield f"norm of {name}'s gradient as it was thrown away: {event.data['norm']:.4g}"
+            return
 
 
 def _moved(trace: Trace, clear: Site) -> tuple[Edit, ...]:

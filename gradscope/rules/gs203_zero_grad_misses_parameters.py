@@ -17,7 +17,8 @@ from dataclasses import dataclass, field
 from gradscope.model import Event, Finding, Site
 from gradscope.rules import rule
 from gradscope.rules._common import code, parameter_names, parameter_subjects, timeline, user
-from gradscope.rules.gs201_stale_gradient_accumulated import stale_uses
+from gradscope.rules._training import method, where
+from gradscope.rules.gs201_stale_gradient_accumulated import measured, stale_uses
 from gradscope.store import Trace
 
 
@@ -87,6 +88,7 @@ class _Miss:
     parameters: set[int] = field(default_factory=set)
     count: int = 0
     backward: Site | None = None
+    events: list[Event] = field(default_factory=list)
 
 
 @rule("GS203", name="zero-grad-misses-parameters", severity="error", over=("GS201",))
@@ -99,6 +101,7 @@ def zero_grad_misses_parameters(trace: Trace) -> Iterator[Finding]:
             miss = found.setdefault((prepared.site.user, event.site.user), _Miss())
             miss.parameters |= missed
             miss.count += repeat
+            miss.events.append(event)
             miss.backward = user(trace.site(event.data.get("backward")))
     for (cause, effect), miss in found.items():
         yield _finding(trace, cause, effect, miss)
@@ -132,8 +135,9 @@ def _finding(trace: Trace, cause: Site, effect: Site, miss: _Miss) -> Finding:
         effect=effect,
         effect_label="steps parameters whose gradients nothing cleared",
         related=((miss.backward, "adds to the gradients that were used already"),) if miss.backward else (),
-        seen=(f"no `zero_grad()` of this run covers {names}",),
-        fix=f"call `zero_grad()` also on the optimizer of {step}, before the backward",
+        seen=(f"no `zero_grad()` of this run covers {names}", *measured(trace, miss.events)),
+        fix=f"call {method(trace, miss.events[0].data.get('optimizer'), 'zero_grad')} too,"
+        f" beside {clear} ({where(cause)})",
         count=miss.count,
         subjects=parameter_subjects(miss.parameters),
     )

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from gradscope.model import Event, Finding, Site
 from gradscope.rules import rule
 from gradscope.rules._common import code, parameter_names, parameter_subjects, timeline
+from gradscope.rules._training import method, where
 from gradscope.store import Trace
 
 
@@ -175,6 +176,8 @@ def _finding(trace: Trace, number: int, tally: _Tally, empty: int) -> Finding:
         cause=cause,
         cause_label=f"{parameter_names(trace, ids)}: no gradient at this point",
         seen=(f"{empty} of {tally.steps} steps of this `{trace.optimizers[number].cls}` found no gradient",),
+        fix=f"order the loop {method(trace, number, 'zero_grad')}, forward, `backward()`,"
+        f" {method(trace, number, 'step')} ({where(cause)})",
         count=empty,
         subjects=parameter_subjects(ids) | {("optimizer", number)},
     )

@@ -18,6 +18,7 @@ from gradscope.rules import rule
 from gradscope.rules._calls import calls
 from gradscope.rules._common import listed, parameter_subjects, plural, written_while_training
 from gradscope.rules._paths import paths
+from gradscope.rules._training import norm, optimizer_name, where
 from gradscope.store import Trace
 
 
@@ -251,10 +252,18 @@ def _finding(
         seen=(
             f"{plural(len(left), 'parameter')} never changed, with a gradient in"
             f" {max(p.passes for p in left)} of the run's backward passes",
+            *_measured(trace, left),
         ),
-        fix=f"give {subject} to the optimizer too; freeze what is meant to stay (`requires_grad_(False)`)",
+        fix=f"give {subject} to {optimizer_name(trace, optimizer.id)} too ({where(optimizer.site)}); freeze"
+        " what is meant to stay (`requires_grad_(False)`)",
         subjects=parameter_subjects(p.id for p in left),
     )
+
+
+def _measured(trace: Trace, left: list[Parameter]) -> Iterator[str]:
+    last = norm(trace, left[0].id)
+    if last:
+        yield f"norm of the last gradient of `{left[0].name}`, which no step used: {last:.4g}"
 
 
 def _nearest(trace: Trace, stepped: list[Parameter]) -> Optimizer:

@@ -197,8 +197,8 @@ def _finding(
     names, passes = parameter_names(trace, [p.id for p in left]), max(p.passes for p in left)
     holder = optimizer_name(trace, number)
     return Finding(
-        message=f"{names} get gradients, but {holder} holds {plural(len(orphans), 'parameter')}"
-        " of what they replaced",
+        message=f"{holder} holds {plural(len(orphans), 'parameter')} that the training model does not have,"
+        f" and misses {names}",
         cause=optimizer.site.user if optimizer.site else None,
         cause_label="was given parameters that the model no longer has",
         effect=effect.site.user if effect else None,

@@ -14,16 +14,10 @@ from collections.abc import Iterator
 from gradscope.model import Finding, Optimizer, Parameter, Site
 from gradscope.rules import rule
 from gradscope.rules._common import code, parameter_names, parameter_subjects, plural
-from gradscope.rules._training import mentions, optimizer_name, parameters_of, where
+from gradscope.rules._training import optimizer_name, parameters_of, where
 from gradscope.store import Trace
 
-UNFREEZES = (
-    "requires_grad = True",
-    "requires_grad_(True)",
-    "requires_grad_()",
-    "requires_grad=True",
-    "unfreeze",
-)
+UNFREEZES = (".requires_grad = True", ".requires_grad=True", ".requires_grad_(", "unfreeze(")
 
 
 def bad() -> None:
@@ -134,7 +128,7 @@ def _finding(
             else "call `requires_grad_(True)` on them"
         )
         + f", or leave them out of {holder}",
-        severity="" if whole and not mentions(trace, *UNFREEZES) else "note",
+        severity="" if whole and not _unfreezes(trace) else "note",
         count=1,
         subjects=parameter_subjects(p.id for p in frozen) | {("optimizer", number)},
     )
@@ -145,3 +139,9 @@ def _froze(trace: Trace, ids: set[int]) -> Site | None:
         if event.data.get("to") is False and event.data.get("leaf") in ids:
             return event.site.user
     return None
+
+
+def _unfreezes(trace: Trace) -> bool:
+    """Whether the program's text unfreezes anything, though it did not come to it."""
+    lines = [line for text in trace.sources.values() for line in text.splitlines()]
+    return any(text in line and "False" not in line for text in UNFREEZES for line in lines)

@@ -211,7 +211,7 @@ def scaler_bypassed(trace: Trace) -> Iterator[Finding]:
     run = _Run(trace)
     for (kind, cause, effect), (_, event, ids, count) in run.found.items():
         yield (_scaled if kind == "scaled" else _plain)(trace, run, cause, effect, event, ids, count)
-    yield from _stopped(trace)
+    yield from _stopped(trace, bool(run.found))
 
 
 def _scaled(
@@ -267,7 +267,7 @@ def _plain(
     )
 
 
-def _stopped(trace: Trace) -> Iterator[Finding]:
+def _stopped(trace: Trace, told: bool) -> Iterator[Finding]:
     """Explains what the scaler itself stopped on."""
     last: dict[tuple[str, int | None], Event] = {}
     for _, events in timeline(trace):
@@ -278,7 +278,25 @@ def _stopped(trace: Trace) -> Iterator[Finding]:
             key = (call, event.data.get("optimizer"))
             if text and "since the last update" in text:
                 yield _twice(trace, event, last.get(key) or event)
+            elif text and call == "update" and "No inf checks" in text and not told:
+                yield _no_step(trace, event)
             last[key] = event
+
+
+def _no_step(trace: Trace, event: Event) -> Finding:
+    calling = code(trace, event.site.user, "`update()`")
+    scaler = calling.strip("`").partition(".")[0] or "scaler"
+    scaled = next((e for e in trace.of("scaler") if e.data["call"] == "scale"), None)
+    return Finding(
+        message=f"{calling} has nothing to go by: no optimizer stepped through `{scaler}`",
+        cause=scaled.site.user if scaled is not None else None,
+        cause_label="scales the loss",
+        effect=event.site.user,
+        effect_label="torch stops here",
+        seen=(f"torch says: {event.data['error']}",),
+        fix=f"call `{scaler}.step(optimizer)` before {calling} ({where(event.site)})",
+        subjects=frozenset({("scaler", event.data["scaler"])}),
+    )
 
 
 def _twice(trace: Trace, event: Event, before: Event) -> Finding:

@@ -197,7 +197,8 @@ def good_points() -> None:
         def forward(self) -> torch.Tensor:
             u = self.fc(self.points)
             (slope,) = torch.autograd.grad(u.sum(), self.points, create_graph=True)
-            return (slope - u).pow(2).mean()
+            y: torch.Tensor = (slope - u).pow(2).mean()
+            return y
 
     model = Physics()
     opt = torch.optim.SGD(model.parameters(), lr=0.1)
@@ -336,6 +337,13 @@ def _made_in_forward(trace: Trace) -> Iterator[Finding]:
         if len(modules) < 2 or not own or not all(_short_lived(p) for p in own):
             continue
         yield _made_anew(trace, cls, site, len(modules), own)
+    leaves: dict[Site, list[Parameter]] = {}
+    for p in trace.parameters:
+        if not p.registered and p.site is not None and _short_lived(p) and _nested(p.site):
+            leaves.setdefault(p.site, []).append(p)
+    for site, own in leaves.items():
+        if len(own) >= 2 and "Parameter(" in _function_text(trace, site.user):
+            yield _made_anew(trace, "Parameter", site, len(own), own)
 
 
 def _nested(site: Site) -> bool:
@@ -347,17 +355,25 @@ def _short_lived(p: Parameter) -> bool:
     return p.passes == 1 and not p.optimizers and idle(p)
 
 
+def _function_text(trace: Trace, site: Site) -> str:
+    """The text of the function that `site` is in, up to it."""
+    lines = trace.lines(site.path)[: site.line]
+    start = max((n for n, line in enumerate(lines) if line.lstrip().startswith("def ")), default=0)
+    return "\n".join(lines[start:])
+
+
 def _made_anew(trace: Trace, cls: str, site: Site, count: int, own: list[Parameter]) -> Finding:
     ids = [p.id for p in own]
     backward = _filled(trace, set(ids))
+    made = own[0].site.user if own[0].site is not None else site.user
     return Finding(
-        message=f"{code(trace, site.user, f'a `{cls}`')} is a new layer at every call: it is never trained",
-        cause=site.user,
-        cause_label=f"makes a `{cls}` with new random weights each time",
+        message=f"{code(trace, made, f'a `{cls}`')} is made anew at every call: it is never trained",
+        cause=made,
+        cause_label=f"makes a new `{cls}` each time",
         effect=backward,
-        effect_label="fills gradients of a layer that is thrown away",
-        seen=(f"{count} layers were made here; each got one gradient and no step",),
-        fix=f"make the layer once, in `__init__` (`self.layer = nn.{cls}(…)`), and call it here ({where(site)})",
+        effect_label="fills gradients of what is thrown away",
+        seen=(f"{count} were made here; each got one gradient and no step",),
+        fix=f"make it once, in `__init__` (`self.… = nn.{cls}(…)`), and use it here ({where(site)})",
         count=count,
         subjects=parameter_subjects(ids),
     )
@@ -365,7 +381,8 @@ def _made_anew(trace: Trace, cls: str, site: Site, count: int, own: list[Paramet
 
 def _filled(trace: Trace, ids: Iterable[int]) -> Site | None:
     wanted = set(ids)
-    for event in trace.of("backward"):
+    passes = trace.of("backward")
+    for event in passes:
         if wanted & set(event.data.get("accumulated") or ()):
             return event.site.user
-    return None
+    return next((event.site.user for event in passes if event.data.get("leaves")), None)

@@ -53,6 +53,7 @@ class Session:
         self.hooks: list[Hook] = []
         self.running = False
         self.started = 0.0
+        self._checkpoint_at = 0.0
         self.exit_code: int | None = None
         self.exception: dict[str, Any] | None = None
 
@@ -91,6 +92,8 @@ class Session:
         self._write_program()
         if self._frame is not None:
             self.recorder.sites.anchor(self._frame, outermost)
+        self._checkpoint_at = perf_counter() + 1.0
+        self.recorder.on_segment.append(self._now_and_then)
         self.running = True
         for hook in [cls(self.recorder) for cls in all_hooks()]:
             try:
@@ -141,10 +144,23 @@ class Session:
         self.faults += self.recorder.faults
         self.recorder.paused += 1_000_000  # what the program keeps of ours (a compiled function) is inert
 
-    def checkpoint(self) -> None:
-        """Writes what is only known at the end (so far): parameters, optimizers, summary."""
+    def _now_and_then(self, is_step: bool, same: bool) -> None:
+        """What is known so far, for who reads along or finds the trace of a killed run. At most
+        once a second, and one part in 100 of the time."""
+        now = perf_counter()
+        if now < self._checkpoint_at:
+            return
+        with aside():
+            self.checkpoint(norms=False)
+        took = perf_counter() - now
+        self.recorder.own_time += took
+        self._checkpoint_at = now + max(1.0, 100 * took)
+
+    def checkpoint(self, norms: bool = True) -> None:
+        """Writes what is only known at the end (so far): parameters, optimizers, summary.
+        norms: also of the gradients as they are now."""
         recorder = self.recorder
-        for number, data in recorder.ledger.rows():
+        for number, data in recorder.ledger.rows(norms):
             self.writer.add("parameter", number, pack(data))
         for number, data in recorder.optimizers.items():
             self.writer.add("optimizer", number, pack(data))

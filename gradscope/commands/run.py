@@ -14,6 +14,7 @@ from gradscope.check import Report, examine, fails, selected_rules
 from gradscope.commands.check import split_codes
 from gradscope.config import FAIL_ON, Config, load_config
 from gradscope.model import GradscopeError
+from gradscope.places import new_trace_path, point_last
 from gradscope.render import renderer_for, write_report
 from gradscope.runner import Outcome, Program, run
 from gradscope.store import Trace
@@ -22,7 +23,15 @@ if TYPE_CHECKING:
     from gradscope.session import Session
 
 
-@click.command(context_settings={"allow_interspersed_args": False})
+class _Run(click.Command):
+    """Keeps its arguments as they were given: `--view` hands them to another process."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        ctx.meta["given"] = list(args)
+        return super().parse_args(ctx, args)
+
+
+@click.command(cls=_Run, context_settings={"allow_interspersed_args": False})
 @click.option("-m", "as_module", is_flag=True, help="PROGRAM is a module, as in `python -m`.")
 @click.option("--report", "reports", multiple=True, type=click.Path(path_type=Path), metavar="FILE",
               help="Also write the report: .txt, .md, .json or .sarif. Repeatable.")  # fmt: skip
@@ -39,6 +48,7 @@ if TYPE_CHECKING:
 @click.option(
     "--fail-on", type=click.Choice(FAIL_ON), help="Exit 1 from this severity on, if the program succeeded."
 )
+@click.option("--view", "viewed", is_flag=True, help="Watch the run in the terminal UI while it goes.")
 @click.argument("program")
 @click.argument("args", nargs=-1, type=click.UNPROCESSED)
 def command(
@@ -51,6 +61,7 @@ def command(
     select: tuple[str, ...],
     ignore: tuple[str, ...],
     fail_on: str | None,
+    viewed: bool,
     program: str,
     args: tuple[str, ...],
 ) -> int:
@@ -67,6 +78,8 @@ def command(
 
         check_target(picture)
     target = Program.module(program, list(args)) if as_module else Program.script(program, list(args))
+    if viewed:
+        return _view(target, trace_path)
     session = _session(target, trace_path, full, prove)
     cwd = Path.cwd()
     reports = tuple(cwd / path for path in reports)
@@ -82,6 +95,25 @@ def command(
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         os.kill(os.getpid(), signal.SIGINT)
     return _exit_code(outcome, report, config, failed)
+
+
+def _view(target: Program, trace_path: Path | None) -> int:
+    """The same run in a process of its own, with the terminal UI here."""
+    from gradscope.tui import view
+
+    given: list[str] = list(click.get_current_context().meta["given"])
+    given.remove("--view")
+    path = trace_path or new_trace_path(target.argv[0], Path.cwd())
+    if trace_path is None:
+        given = ["--trace", str(path), *given]
+    elif path.exists():
+        Trace(path).close()  # only a trace is written over
+        path.unlink()
+    exit_code = view(path, [sys.executable, "-u", "-m", "gradscope", "run", *given])
+    if trace_path is None:
+        point_last(path)
+    print(f"gradscope: the trace is in {os.path.relpath(path)}", file=sys.stderr)
+    return exit_code
 
 
 def _session(target: Program, trace_path: Path | None, full: bool, prove: bool) -> Session:

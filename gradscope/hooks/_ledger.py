@@ -265,8 +265,8 @@ class Ledger:
         self.drops += 1
         return float(grad.detach().norm())
 
-    def rows(self) -> list[tuple[int, dict[str, Any]]]:
-        """(id, data) for the trace's parameter table."""
+    def rows(self, norms: bool = True) -> list[tuple[int, dict[str, Any]]]:
+        """(id, data) for the trace's parameter table; norms: with those of the gradients."""
         found = []
         for record in self.all:
             if not (record.registered or record.optimizers) and not record.passes and record.id > 200:
@@ -274,7 +274,7 @@ class Ledger:
             t = record.ref()
             grad = t.grad if t is not None else None
             norm = None
-            if grad is not None and measurable(grad) and not grad.is_sparse:
+            if norms and grad is not None and measurable(grad) and not grad.is_sparse:
                 try:
                     norm = float(grad.detach().norm())
                 except RuntimeError:

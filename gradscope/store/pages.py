@@ -120,7 +120,9 @@ class Pages:
             work.ops += ops
             work.nodes += nodes or 0
             work.cuts += cuts
-            work.writes += writes or 0
+            work.writes += writes * (
+                site.kind == "user"
+            )  # torch's own are no news: `nn.Linear` fills its weight
         return found
 
     def shape_of(self, graph: int) -> dict[tuple[int, str], int]:

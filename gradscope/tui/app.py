@@ -92,6 +92,11 @@ class Inspector(App[int]):
         return self.pages is not None and sum(g.ops for g in self.pages.graphs()) > jobs.LARGE
 
     @property
+    def running(self) -> bool:
+        """Whether the watched program still goes."""
+        return self.child is not None and self.child.running
+
+    @property
     def report(self) -> Report | None:
         """What the rules said of the trace, once they have been asked."""
         if self.trace is None or self.checked is None:
@@ -150,7 +155,7 @@ class Inspector(App[int]):
         else:
             self.checked = checked
         self.edition += 1
-        if edition + 1 != self.edition or (self.child is not None and self.child.running):
+        if edition + 1 != self.edition or self.running:
             self._check_after = time.monotonic() + _SHARE * (time.monotonic() - began)
         self._show()
 
@@ -273,7 +278,7 @@ class Inspector(App[int]):
 
     def action_leave(self) -> None:
         """Quits; asks first where the program still runs."""
-        if self.child is None or not self.child.running:
+        if not self.running:
             self.exit(self.child.exit_code if self.child is not None else 0)
             return
         self.push_screen(Confirm("the program still runs: stop it and leave?"), self._leave)

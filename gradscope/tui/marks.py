@@ -57,7 +57,7 @@ class Line:
             words += [f"{_many(work.writes, 'in-place write')}"] * bool(work.writes)
             yield Text("; ".join(words))
         for region in self.regions:
-            yield Text(f"under `{region.kind}`, opened at line {region.site.user.line}", "dim")
+            yield Text(f"under `{region.kind}`, opened at line {region.site.line}", "dim")
 
 
 def lines_of(
@@ -74,11 +74,11 @@ def lines_of(
             if place.path in (shown, path):
                 found.setdefault(place.line, Line()).findings.append((finding, place))
     for region in regions:
-        site = region.site.user
+        site = region.site
         if site.path == path:
             for line in range(site.line, (region.end_line or site.line) + 1):
                 held = found.setdefault(line, Line()).regions
-                if (region.kind, site.line) not in {(r.kind, r.site.user.line) for r in held}:
+                if (region.kind, site.line) not in {(r.kind, r.site.line) for r in held}:
                     held.append(region)
     return found
 

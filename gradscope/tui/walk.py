@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from gradscope.model import Node, Op, Parameter, Site, Value
-from gradscope.names import describe, name_of, op_name, parameter_name, place
+from gradscope.names import describe, name_of, op_name, parameter_name, place, short_path
 from gradscope.store import Pages, Trace
 from gradscope.store.pages import WINDOW
 
@@ -57,6 +57,12 @@ class Walk:
             return name if name == describe(graph, value.index) else f"`{name}`"
         maker = self.pages.op(self.graph, value.op) if value.op is not None else None
         return f"output of `{op_name(maker.name)}`" if maker is not None else value.kind
+
+    def where(self, site: Site) -> str:
+        """A place, as short as it is clear."""
+        user = site.user
+        main = (self.trace.program["argv"] or [""])[0]
+        return f"line {user.line}" if short_path(main) == short_path(user.path) else place(user)
 
     # -- neighbours ------------------------------------------------------------------------
 
@@ -111,7 +117,7 @@ class Walk:
         region = self.trace.regions.get(op.region) if op.region is not None else None
         if region is not None:
             yield Fact(
-                "region", f"`{region.kind}` opened at {place(region.site.user)}", site=region.site.user
+                "region", f"`{region.kind}` opened at {self.where(region.site)}", site=region.site.user
             )
         for value in self.pages.values(self.graph, op.inputs):
             yield self._value("from", value)
@@ -126,7 +132,7 @@ class Walk:
     def _place(self, site: Site) -> Fact:
         user = site.user
         line = self.trace.lines(user.path)[user.line - 1 : user.line]
-        return Fact("at", f"{place(user)}  {line[0].strip() if line else ''}", site=user)
+        return Fact("at", f"{self.where(user)}  {line[0].strip() if line else ''}", site=user)
 
     def _value(self, label: str, value: Value) -> Fact:
         to: Thing | None = None
@@ -140,7 +146,7 @@ class Walk:
         readers = self.pages.readers(self.graph, value, _READERS + 1)
         for op in readers[:_READERS]:
             yield Fact(
-                "read by", f"`{op_name(op.name)}` at {place(op.site.user)}", ("op", self.graph, op.index)
+                "read by", f"`{op_name(op.name)}` at {self.where(op.site)}", ("op", self.graph, op.index)
             )
         if len(readers) > _READERS:
             yield Fact("", "and others")
@@ -184,7 +190,7 @@ class Walk:
             yield Fact("module", self.title(to), to)
         for op in self.users(p):
             yield Fact(
-                "read by", f"`{op_name(op.name)}` at {place(op.site.user)}", ("op", self.graph, op.index)
+                "read by", f"`{op_name(op.name)}` at {self.where(op.site)}", ("op", self.graph, op.index)
             )
 
     def _module(self, id: int) -> Iterator[Fact]:
@@ -211,7 +217,7 @@ class Walk:
                 )
                 yield Fact("parameter", f"`{p.name}`  {state}", ("parameter", self.graph, p.id))
         for op in self.pages.ops_of_module(self.graph, id, 0, _READERS):
-            yield Fact("runs", f"`{op_name(op.name)}` at {place(op.site.user)}", ("op", self.graph, op.index))
+            yield Fact("runs", f"`{op_name(op.name)}` at {self.where(op.site)}", ("op", self.graph, op.index))
 
 
 def _kind(value: Value) -> str:

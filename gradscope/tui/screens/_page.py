@@ -34,7 +34,7 @@ class Page(Screen[None]):
         Binding("n", "find_next(True)", "Next", show=False, tooltip="Next place that was found"),
         Binding("N", "find_next(False)", "Previous", show=False, tooltip="Previous place that was found"),
         Binding("o", "edit", "Edit", tooltip="Open $EDITOR at this line"),
-        Binding("y", "copy", "Copy", tooltip="Copy what is selected"),
+        Binding("y", "copy", "Copy", show=False, tooltip="Copy what is selected"),
     ]
 
     def __init__(self) -> None:

@@ -22,7 +22,12 @@ from gradscope.tui.screens.ask import Confirm
 from gradscope.tui.widgets.rows import Rows
 from gradscope.tui.widgets.table import Column, Table
 
-_COLUMNS = (Column("", 7), Column("code", 5), Column("finding", 24, wide=True), Column("place", 22))
+_COLUMNS = (
+    Column("", 7),
+    Column("code", 5),
+    Column("finding", 24, wide=True),
+    Column("place", 22, tail=True),
+)
 _SIGNS = {"error": "✗ error", "warning": "▲ warn", "note": "• note"}
 
 
@@ -52,7 +57,7 @@ class FindingsPage(Page):
 
     def fill(self) -> None:
         table = self.query_one(Table)
-        empty = "checking …" if self.inspector.checked is None else "nothing to report"
+        empty = "checking …" if self.inspector.checked is None else ""
         table.show(_COLUMNS, len(self._findings), self._cells, empty=empty)
         if table.has_focus is False and self.focused is None:
             table.focus()
@@ -80,12 +85,13 @@ class FindingsPage(Page):
         pane = self.query_one("#finding", Rows)
         finding = self._findings[row] if row < len(self._findings) else None
         report = self.inspector.report
+        running = self.inspector.running
         keep = keep_place and finding == self._shown
         self._shown = finding
         if report is None:
             pane.show(lambda width: ())
         elif finding is None:
-            pane.show(lambda width: _facts(report, width))
+            pane.show(lambda width: _facts(report, width, running))
         else:
             pane.show(lambda width: finding_rows(report, finding, width), keep_place=keep)
         place = self.target()
@@ -157,15 +163,17 @@ def _text(finding: Finding) -> str:
     return f"{finding.severity} {finding.code} {finding.name} {finding.message} {places}"
 
 
-def _facts(report: Report, width: int) -> Iterable[Text]:
+def _facts(report: Report, width: int, running: bool) -> Iterable[Text]:
     """What to say where nothing is wrong."""
     summary = report.trace.summary
-    yield Text("nothing to report", "bold green")
+    if running:
+        yield Text("nothing to report so far", "bold green")
+        facts = [f"{summary['steps']:,} steps were watched"]
+    else:
+        yield Text("nothing to report", "bold green")
+        facts = [f"{summary['steps']:,} steps and {summary['passes']:,} backward passes were watched"]
+    facts.append(f"{summary['distinct_graphs']:,} distinct graphs with {summary['nodes']:,} nodes")
     yield Text()
-    facts = [
-        f"{summary['steps']:,} steps and {summary['passes']:,} backward passes were watched",
-        f"{summary['distinct_graphs']:,} distinct graphs with {summary['nodes']:,} nodes",
-    ]
     yield from field_rows("seen", facts, width)
     yield from field_rows("fault", report.faults, width)
     unused = [

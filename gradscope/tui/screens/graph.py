@@ -15,7 +15,7 @@ from textual.widgets.tree import TreeNode
 
 from gradscope.escape import one_line
 from gradscope.model import Module, Parameter
-from gradscope.names import op_name, place
+from gradscope.names import op_name
 from gradscope.store import GraphSize
 from gradscope.tui.screens._page import Page, search_rows
 from gradscope.tui.screens.parameters import got
@@ -136,7 +136,9 @@ class GraphPage(Page):
             self._tell()
         else:
             self._here, self._way = None, []
-            self._show_facts()
+            if tree.root.children and (thing := tree.root.children[0].data)[2] != _OUTSIDE:
+                self._here = thing
+            self._tell()
 
     def _cuts_by_module(self, graph: int) -> Counter[int]:
         """Module → cuts in it and below it."""
@@ -195,10 +197,12 @@ class GraphPage(Page):
             for parameter in self._own.get(None if outside else id, ()):
                 self._add(node, ("parameter", graph, parameter.id))
         pages = self.inspector.pages
-        assert pages is not None
+        assert pages is not None and self._walk is not None
         ops = pages.ops_of_module(graph, None if outside else id, first, _PAGE + 1)
         for op in ops[:_PAGE]:
-            label = Text.assemble(one_line(op_name(op.name)), (f" {one_line(place(op.site.user))}", "dim"))
+            label = Text.assemble(
+                one_line(op_name(op.name)), (f" {one_line(self._walk.where(op.site))}", "dim")
+            )
             label.append(" ✂" if op.cut else "", "bold magenta")
             node.add_leaf(label, ("op", graph, op.index))
         if len(ops) > _PAGE:

@@ -78,11 +78,17 @@ class SourcePage(Page):
         files = self._files
         if self._path not in trace.sources:
             self._path = files[0] if files else None
+            self._wanted_line = self._first_finding()
         self._show()
         if self._worked != self.inspector.edition and self.is_current:
             self.run_worker(self._look_at_lines(self.inspector.edition), exclusive=True, group="lines")
         if self.focused is None:
             self.focus_body()
+
+    def _first_finding(self) -> int | None:
+        """Where to open the file: at its first finding."""
+        shown = self._shown_path(self._path or "")
+        return next((p.line for f in self._findings for p in f.locations if p.path == shown), None)
 
     async def _look_at_lines(self, edition: int) -> None:
         found = await self.inspector.job(jobs.lines)

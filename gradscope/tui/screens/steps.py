@@ -124,10 +124,12 @@ class StepsPage(Page):
         what = f"steps {row.title}" if row.segment.is_step else "a stretch without an optimizer step"
         yield Text(f"{what}, from {row.segment.started:.2f} s on", "bold")
         events = self._events.get(row.segment.index, [])
-        for event in events[:_MOST]:
-            yield Text.assemble((f"{event.kind:>12}  ", "bold"), one_line(self._said(event)))
-        if len(events) > _MOST:
-            yield Text(f"and {len(events) - _MOST:,} more", "dim")
+        told = Counter((event.kind, self._said(event)) for event in events)
+        for (kind, text), times in list(told.items())[:_MOST]:
+            again = (f"  ×{times:,}", "magenta") if times > 1 else ""
+            yield Text.assemble((f"{kind:>12}  ", "bold"), one_line(text), again)
+        if len(told) > _MOST:
+            yield Text(f"and {len(told) - _MOST:,} more", "dim")
         if not events:
             yield Text("no events", "dim")
 

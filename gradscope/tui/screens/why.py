@@ -20,7 +20,7 @@ from gradscope.tui.widgets.rows import Rows
 from gradscope.tui.widgets.table import Column, Table
 from gradscope.why import Answer
 
-_COLUMNS = (Column("", 22), Column("", 20, wide=True))
+_COLUMNS = (Column("", 22, tail=True), Column("", 20, wide=True))
 
 
 class WhyPage(Page):

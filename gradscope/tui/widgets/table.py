@@ -30,6 +30,7 @@ class Column:
     width: int
     wide: bool = False
     right: bool = False
+    tail: bool = False  # where it is too narrow, the end is what counts
 
 
 class Table(ScrollView, can_focus=True):
@@ -206,7 +207,7 @@ class Table(ScrollView, can_focus=True):
         for cell, column, room in zip(cells, self._columns, self._widths(), strict=False):
             if column.wide and shifted and self._shift:
                 cell = cell[self._shift :] if len(cell) > self._shift else Text()
-            line.append_text(_fitted(cell, room, column.right))
+            line.append_text(_fitted(cell, room, column))
             line.append(" ")
         return self._strip_of(line, style, width)
 
@@ -216,13 +217,15 @@ class Table(ScrollView, can_focus=True):
         return Strip(kept).adjust_cell_length(width, style)
 
 
-def _fitted(cell: Text, room: int, right: bool) -> Text:
+def _fitted(cell: Text, room: int, column: Column) -> Text:
     """A cell's text in exactly `room` cells."""
     cell = cell.copy()
     cell.end = ""
+    if column.tail and cell_len(cell.plain) > room:
+        cell = Text("…") + cell[len(cell) - room + 1 :]
     cell.truncate(room, overflow="ellipsis")
     gap = room - cell_len(cell.plain)
-    if right:
+    if column.right:
         cell.pad_left(gap)
     else:
         cell.pad_right(gap)

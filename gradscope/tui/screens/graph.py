@@ -136,8 +136,9 @@ class GraphPage(Page):
             self._tell()
         else:
             self._here, self._way = None, []
-            if tree.root.children and (thing := tree.root.children[0].data)[2] != _OUTSIDE:
-                self._here = thing
+            roots = self._children.get(None, [])
+            if roots:
+                self._here = ("module", graph.id, roots[0].id)
             self._tell()
 
     def _cuts_by_module(self, graph: int) -> Counter[int]:

@@ -12,8 +12,9 @@ program's text unfreezes anything. Silent on: parameters that are unfrozen later
 from collections.abc import Iterator
 
 from gradscope.model import Finding, Optimizer, Parameter, Site
+from gradscope.names import names_of
 from gradscope.rules import rule
-from gradscope.rules._common import code, parameter_names, parameter_subjects, plural
+from gradscope.rules._common import parameter_names, parameter_subjects, plural
 from gradscope.rules._training import optimizer_name, parameters_of, where
 from gradscope.store import Trace
 
@@ -123,7 +124,7 @@ def _finding(
         effect_label="frozen here",
         seen=(f"no gradient and no change in {plural(optimizer.steps, 'step')} of {holder}",),
         fix=(
-            f"take {code(trace, froze)} ({where(froze)}) out"
+            f"take `{names_of(trace).line(froze)}` ({where(froze)}) out"
             if froze
             else "call `requires_grad_(True)` on them"
         )

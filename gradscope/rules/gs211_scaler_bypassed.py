@@ -14,8 +14,8 @@ from collections.abc import Iterator
 
 from gradscope.model import Event, Finding, Site
 from gradscope.rules import rule
-from gradscope.rules._common import code, parameter_subjects, timeline
-from gradscope.rules._training import by_scaler, fresh, norm, optimizer_name, variable, where
+from gradscope.rules._common import code, owner, parameter_subjects, source, timeline
+from gradscope.rules._training import by_scaler, fresh, norm, optimizer_name, where
 from gradscope.store import Trace
 
 
@@ -220,6 +220,7 @@ def _scaled(
     number = event.data["optimizer"]
     by = f" by {run.scale:g}" if run.scale is not None else ""
     name = optimizer_name(trace, number).strip("`")
+    scaler = _scaler_name(trace)
     arguments = name if " " not in name else "optimizer"
     return Finding(
         message=f"{code(trace, effect, 'the step')} uses gradients that are multiplied{by}:"
@@ -229,11 +230,20 @@ def _scaled(
         effect=effect,
         effect_label="steps with them as they are",
         seen=tuple(_measured(trace, run, ids)),
-        fix=f"call `scaler.step({arguments})` and `scaler.update()` in place of"
+        fix=f"call `{scaler}.step({arguments})` and `{scaler}.update()` in place of"
         f" {code(trace, effect, 'the step')} ({where(effect)})",
         count=count,
         subjects=parameter_subjects(ids),
     )
+
+
+def _scaler_name(trace: Trace) -> str:
+    """The user's name of the scaler, from the first call on it that shows one."""
+    for event in trace.of("scaler"):
+        name = owner(source(trace, event.site.user), event.data["call"])
+        if name:
+            return name
+    return "scaler"
 
 
 def _measured(trace: Trace, run: _Run, ids: set[int]) -> Iterator[str]:
@@ -261,7 +271,7 @@ def _plain(
         seen=(f"no pass into these gradients started at a scaled loss; scale {run.scale:g}",)
         if run.scale is not None
         else (),
-        fix=f"write `scaler.scale({root}).backward()` ({where(cause)})",
+        fix=f"write `{_scaler_name(trace)}.scale({root}).backward()` ({where(cause)})",
         count=count,
         subjects=parameter_subjects(ids),
     )
@@ -285,7 +295,7 @@ def _stopped(trace: Trace, told: bool) -> Iterator[Finding]:
 
 def _no_step(trace: Trace, event: Event) -> Finding:
     calling = code(trace, event.site.user, "`update()`")
-    scaler = calling.strip("`").partition(".")[0] or "scaler"
+    scaler = _scaler_name(trace)
     scaled = next((e for e in trace.of("scaler") if e.data["call"] == "scale"), None)
     return Finding(
         message=f"{calling} has nothing to go by: no optimizer stepped through `{scaler}`",
@@ -301,7 +311,7 @@ def _no_step(trace: Trace, event: Event) -> Finding:
 
 def _twice(trace: Trace, event: Event, before: Event) -> Finding:
     calling = code(trace, event.site.user, f"`{event.data['call']}`")
-    scaler = variable(trace, None) or calling.strip("`").partition(".")[0] or "scaler"
+    scaler = _scaler_name(trace)
     number = event.data.get("optimizer")
     return Finding(
         message=f"{calling} is called twice without `{scaler}.update()` in between",

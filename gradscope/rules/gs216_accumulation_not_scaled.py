@@ -54,6 +54,18 @@ def good_divided() -> None:
             opt.zero_grad()
 
 
+def good_many_equal_steps() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(30):
+        opt.zero_grad()
+        nn.functional.mse_loss(model(torch.randn(8, 3)), torch.zeros(8, 1)).backward()
+        opt.step()
+
+
 def good_sums() -> None:
     import torch
     from torch import nn
@@ -95,9 +107,10 @@ def accumulation_not_scaled(trace: Trace) -> Iterator[Finding]:
     open_passes: list[tuple[Event, int]] = []
     sums: dict[Site, _Sum] = {}
     for repeat, events in timeline(trace):
+        times = 1 if any(event.kind == "step" for event in events) else repeat  # passes before one step
         for event in events:
             if event.kind == "backward" and event.data.get("accumulated"):
-                open_passes.append((event, repeat))
+                open_passes.append((event, times))
             elif event.kind in ("zero_grad", "update"):
                 open_passes = [] if event.kind == "update" or event.data.get("dropped") else open_passes
             elif event.kind == "step":

@@ -15,6 +15,7 @@ import torch.autograd.graph as autograd_graph
 from torch import _C
 from torch.nn.utils import clip_grad as clip_grad_module
 from torch.utils import _python_dispatch as python_dispatch
+from torch.utils.data import dataloader as dataloader_module
 
 from gradscope.model import GradscopeError
 
@@ -37,6 +38,9 @@ try:
     _without_kernel_modes = python_dispatch._disable_current_modes
     script_module: Any = torch.jit._script.RecursiveScriptModule
     clip_grad: Any = clip_grad_module
+    worker_module: Any = torch.utils.data._utils.worker
+    WorkerIterator: Any = dataloader_module._MultiProcessingDataLoaderIter
+    _ = worker_module._worker_loop
     _ = clip_grad._clip_grads_with_norm_, clip_grad._group_tensors_by_device_and_dtype
 except AttributeError as missing:
     raise GradscopeError(f"this torch ({torch.__version__}) lacks what gradscope needs: {missing}") from None

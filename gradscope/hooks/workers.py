@@ -1,0 +1,182 @@
+"""Watches DataLoader workers for random numbers that they all draw alike.
+
+A forked worker is left alone but for this: when it starts and after its first batch it notes
+fingerprints of the states that random numbers come from, in a file beside the trace."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+import random
+import sys
+import weakref
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch.utils.data import DataLoader
+
+from gradscope.hooks import Hook
+from gradscope.hooks import _torch as private
+
+DATASET, INDICES, RESULTS, SEED, WORKER = 1, 2, 3, 8, 10  # places of torch's arguments to a worker
+DEPTH = 3  # of objects in objects that are searched for generators
+MOST = 200  # objects looked at
+
+
+class Workers(Hook):
+    order = 28
+
+    def install(self) -> None:
+        recorder = self.recorder
+        self.path = Path(f"{recorder.writer.path}-workers")
+        self.made: dict[int, tuple[Any, int]] = {}  # id of a loader → (weak reference, site)
+        self.loaders: dict[int, tuple[int, int]] = {}  # seed → (site of the loader, site of the loop)
+        worker, iterator = private.worker_module, private.WorkerIterator
+        self.patch(worker, "_worker_loop", self._loop(worker._worker_loop))
+        self.patch(DataLoader, "__init__", self._make(DataLoader.__init__))
+        self.patch(iterator, "__init__", self._iterate(iterator.__init__))
+        recorder.before_end.append(self._tell)
+
+    def _make(self, real: Any) -> Any:
+        recorder = self.recorder
+
+        @functools.wraps(real)
+        def __init__(loader: Any, *args: Any, **kwargs: Any) -> None:
+            real(loader, *args, **kwargs)
+            if loader.num_workers > 1 and recorder.mine():
+                try:
+                    site = recorder.sites.current(sys._getframe(1))
+                    self.made[id(loader)] = (weakref.ref(loader), site)
+                except Exception as error:
+                    recorder.fault("recording a DataLoader", error)
+
+        return __init__
+
+    def _iterate(self, real: Any) -> Any:
+        recorder = self.recorder
+
+        @functools.wraps(real)
+        def __init__(iterator: Any, loader: Any, *args: Any, **kwargs: Any) -> None:
+            real(iterator, loader, *args, **kwargs)
+            known = self.made.get(id(loader))
+            if known is not None and known[0]() is loader and recorder.mine():
+                try:
+                    site = recorder.sites.current(sys._getframe(1))
+                    self.loaders[int(iterator._base_seed)] = (known[1], site)
+                except Exception as error:
+                    recorder.fault("recording a DataLoader", error)
+
+        return __init__
+
+    def _loop(self, real: Any) -> Any:
+        path = self.path
+
+        @functools.wraps(real)  # a worker that is spawned finds torch's own by its name
+        def loop(*args: Any) -> Any:
+            return real(*_noting(args, path))
+
+        return loop
+
+    def _tell(self) -> None:
+        if not self.path.exists():
+            return
+        rows = [json.loads(line) for line in self.path.read_text().splitlines()]
+        self.path.unlink()
+        for seed, (made, loop) in self.loaders.items():
+            mine = {row["worker"]: row for row in rows if row["seed"] == seed}
+            for name in sorted({name for row in mine.values() for name in row["moved"]}):
+                alike: dict[str, list[int]] = {}
+                for number, row in sorted(mine.items()):
+                    if name in row["moved"]:
+                        alike.setdefault(row["start"][name], []).append(number)
+                workers = max(alike.values(), key=len)
+                if len(workers) > 1:
+                    self.recorder.emit(
+                        "worker_seeds", made, {"state": name, "workers": workers, "loop": loop}
+                    )
+
+
+class Noting:
+    """A queue that does something before its first call of `name`, and otherwise is what it was.
+    (Functions of the user's are not wrapped: their tracebacks would show it.)"""
+
+    def __init__(self, queue: Any, name: str, first: Callable[[], None]):
+        self._queue, self._name, self._first = queue, name, first
+
+    def __getattr__(self, name: str) -> Any:
+        if name == self._name:
+            self._name = ""
+            self._first()
+        return getattr(self._queue, name)
+
+
+def _noting(args: tuple[Any, ...], path: Path) -> tuple[Any, ...]:
+    """A worker's arguments, with its start and its first batch noted in `path`."""
+    if len(args) <= WORKER:
+        return args
+    start: dict[str, str] = {}
+    changed = list(args)
+    changed[INDICES] = Noting(args[INDICES], "get", lambda: start.update(_states(args[DATASET])))
+    changed[RESULTS] = Noting(args[RESULTS], "put", lambda: _write(path, args, start))
+    return tuple(changed)
+
+
+def _write(path: Path, args: tuple[Any, ...], start: dict[str, str]) -> None:
+    """Which states the first batch drew from. What fails here must not reach the worker."""
+    try:
+        now = _states(args[DATASET])
+        moved = [name for name, state in start.items() if now.get(name) != state]
+        row = {"seed": int(args[SEED]), "worker": args[WORKER], "start": start, "moved": moved}
+        with open(path, "ab", buffering=0) as file:
+            file.write(json.dumps(row).encode() + b"\n")
+    except Exception:
+        return
+
+
+def _states(dataset: Any) -> dict[str, str]:
+    """Name → fingerprint of every state that this worker may draw random numbers from."""
+    try:
+        found = {
+            "torch": _digest(torch.get_rng_state().numpy().tobytes()),
+            "random": _digest(random.getstate()),
+        }
+        numpy: Any = sys.modules.get("numpy")
+        if numpy is not None:
+            found["numpy.random"] = _digest(numpy.random.get_state()[1].tobytes() + _position(numpy.random))
+        _own(dataset, "dataset", found, DEPTH, set())
+        return found
+    except Exception:
+        return {}
+
+
+def _position(source: Any) -> bytes:
+    return repr(source.get_state()[2:]).encode()
+
+
+def _own(holder: Any, name: str, found: dict[str, str], depth: int, seen: set[int]) -> None:
+    """Generators that an object holds itself: every worker gets a copy of them."""
+    if id(holder) in seen or len(seen) > MOST:
+        return
+    seen.add(id(holder))
+    numpy: Any = sys.modules.get("numpy")
+    if isinstance(holder, random.Random):
+        found[name] = _digest(holder.getstate())
+    elif isinstance(holder, torch.Generator):
+        found[name] = _digest(holder.get_state().numpy().tobytes())
+    elif numpy is not None and isinstance(holder, numpy.random.Generator):
+        found[name] = _digest(holder.bit_generator.state)
+    elif numpy is not None and isinstance(holder, numpy.random.RandomState):
+        found[name] = _digest(holder.get_state()[1].tobytes() + _position(holder))
+    elif depth and not isinstance(holder, (str, bytes, int, float, torch.Tensor, type)):
+        if isinstance(holder, (list, tuple)) and len(holder) <= MOST // 4:
+            for place, item in enumerate(holder):
+                _own(item, f"{name}[{place}]", found, depth - 1, seen)
+        for key, item in list(getattr(holder, "__dict__", {}).items()):
+            _own(item, f"{name}.{key}", found, depth - 1, seen)
+
+
+def _digest(state: Any) -> str:
+    return hashlib.sha1(state if isinstance(state, bytes) else repr(state).encode()).hexdigest()[:16]

@@ -1,0 +1,164 @@
+"""DataLoader workers draw the same random numbers.
+
+Why: every worker is a copy of the process. torch gives each one another seed for torch, `random`
+and `numpy.random`, but not for a generator that the data set holds itself, and a
+`worker_init_fn` that seeds with a constant makes them equal again. Then all workers crop, flip
+and sample alike: the data is less varied than it seems.
+
+Fix: make the generator in the worker, from `torch.utils.data.get_worker_info().seed`, or draw from
+`torch` or `numpy.random`; seed with the worker's number in `worker_init_fn`.
+
+Silent on: workers that draw nothing; generators seeded by the worker; workers that are spawned,
+which are not looked at.
+"""
+
+from collections.abc import Iterator
+
+from gradscope.model import Event, Finding
+from gradscope.names import names_of
+from gradscope.rules import rule
+from gradscope.rules._common import code, listed, user
+from gradscope.store import Trace
+
+
+def bad_generator_in_the_data_set() -> None:
+    import random
+
+    import torch
+    from torch.utils.data import DataLoader, Dataset
+
+    class Noisy(Dataset[torch.Tensor]):
+        def __init__(self) -> None:
+            self.rng = random.Random(0)
+
+        def __len__(self) -> int:
+            return 8
+
+        def __getitem__(self, index: int) -> torch.Tensor:
+            return torch.tensor([index + self.rng.random()])
+
+    loader = DataLoader(Noisy(), batch_size=2, num_workers=2, multiprocessing_context="fork")  # cause: GS804
+    for _ in loader:
+        pass
+
+
+def bad_constant_seed() -> None:
+    import torch
+    from torch.utils.data import DataLoader, Dataset
+
+    class Noisy(Dataset[torch.Tensor]):
+        def __len__(self) -> int:
+            return 8
+
+        def __getitem__(self, index: int) -> torch.Tensor:
+            return index + torch.rand(1)
+
+    def seed(worker: int) -> None:
+        torch.manual_seed(42)
+
+    loader = DataLoader(Noisy(), batch_size=2, num_workers=2, worker_init_fn=seed)  # cause: GS804
+    for _ in loader:
+        pass
+
+
+def good_seeded_by_torch() -> None:
+    import random
+
+    import torch
+    from torch.utils.data import DataLoader, Dataset
+
+    class Noisy(Dataset[torch.Tensor]):
+        def __len__(self) -> int:
+            return 8
+
+        def __getitem__(self, index: int) -> torch.Tensor:
+            return index + torch.rand(1) + random.random()
+
+    for _ in DataLoader(Noisy(), batch_size=2, num_workers=2, multiprocessing_context="fork"):
+        pass
+
+
+def good_generator_made_in_the_worker() -> None:
+    import random
+    from typing import cast
+
+    import torch
+    from torch.utils.data import DataLoader, Dataset, get_worker_info
+
+    class Noisy(Dataset[torch.Tensor]):
+        def __init__(self) -> None:
+            self.rng = random.Random(0)
+
+        def __len__(self) -> int:
+            return 8
+
+        def __getitem__(self, index: int) -> torch.Tensor:
+            return torch.tensor([index + self.rng.random()])
+
+    def seed(worker: int) -> None:
+        info = get_worker_info()
+        assert info is not None
+        data = cast(Noisy, info.dataset)
+        data.rng = random.Random(info.seed)
+
+    for _ in DataLoader(Noisy(), 2, num_workers=2, worker_init_fn=seed, multiprocessing_context="fork"):
+        pass
+
+
+def good_generator_not_drawn_from() -> None:
+    import random
+
+    import torch
+    from torch.utils.data import DataLoader, Dataset
+
+    class Ordered(Dataset[torch.Tensor]):
+        def __init__(self) -> None:
+            self.order = list(range(8))
+            self.rng = random.Random(0)
+            self.rng.shuffle(self.order)
+
+        def __len__(self) -> int:
+            return 8
+
+        def __getitem__(self, index: int) -> torch.Tensor:
+            return torch.tensor([self.order[index]])
+
+    for _ in DataLoader(Ordered(), batch_size=2, num_workers=2, multiprocessing_context="fork"):
+        pass
+
+
+@rule("GS804", name="worker-seed-repeated", severity="error")
+def worker_seed_repeated(trace: Trace) -> Iterator[Finding]:
+    groups: dict[tuple[int, str], list[Event]] = {}
+    for event in trace.of("worker_seeds"):
+        groups.setdefault((event.site.id, event.data["state"]), []).append(event)
+    for (_, state), events in groups.items():
+        yield _finding(trace, state, events)
+
+
+def _finding(trace: Trace, state: str, events: list[Event]) -> Finding:
+    event = events[0]
+    site, loop = event.site.user, user(trace.site(event.data.get("loop")))
+    workers = listed([str(number) for number in event.data["workers"]], 8)
+    own = state.startswith("dataset")
+    name = names_of(trace).assigned(site) or "the DataLoader"
+    what = f"`{state}`" if own else {"torch": "`torch`", "random": "`random`"}.get(state, f"`{state}`")
+    if own:
+        held = state.partition(".")[2]
+        fix = f"make `{held}` anew in each worker, from `torch.utils.data.get_worker_info().seed`"
+    else:
+        fix = "leave the seeding to torch, or add the worker's number to the seed in `worker_init_fn`"
+    return Finding(
+        message=f"the workers of `{name.strip('`')}` draw the same random numbers from {what}",
+        cause=site,
+        cause_label="each worker gets a copy of the generator" if own else "each worker is seeded alike",
+        related=((loop, "the workers start here"),)
+        if loop is not None and loop.location() != site.location()
+        else (),
+        seen=(f"workers {workers} began with the same state of {what}, and each drew from it",),
+        why=f"what {code(trace, site, 'the loader')} hands to its workers is copied, with its state"
+        if own
+        else "",
+        fix=fix,
+        count=len(events),
+    )

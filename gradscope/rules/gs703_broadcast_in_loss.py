@@ -26,7 +26,6 @@ POINTWISE = {
     "clamp", "neg", "__neg__", "add", "__add__", "sub", "__sub__", "div", "__truediv__", "where", "float", "to",
 }  # fmt: skip
 REDUCTIONS = {"mean", "sum", "nanmean", "norm"}
-LOGARITHMS = {"log", "logsigmoid", "log1p", "log_softmax", "clamp"}
 EXPLICIT = {"unsqueeze", "expand", "expand_as", "repeat", "meshgrid", "broadcast_to", "repeat_interleave"}
 NEAR = 8  # ops that are followed back to an explicit unsqueeze, or on to the reduction
 
@@ -70,6 +69,21 @@ def bad_cross_entropy_by_hand() -> None:
         opt.zero_grad()
         chance = torch.sigmoid(model(torch.randn(8, 4)))
         loss = -(target * torch.log(chance) + (1 - target) * torch.log(1 - chance)).mean()  # cause: GS703
+        loss.backward()  # effect: GS703
+        opt.step()
+
+
+def bad_weights() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 2)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        policy = torch.distributions.Categorical(logits=model(torch.randn(8, 4)))
+        rewards = torch.randn(8, 1)
+        loss = -(policy.log_prob(policy.sample()) * rewards).mean()  # cause: GS703
         loss.backward()  # effect: GS703
         opt.step()
 
@@ -185,12 +199,11 @@ def _is_loss(known: Paths, graph: Graph, op: Op) -> bool:
     a, b = (graph.values[i] for i in op.inputs[:2])
     if a.requires_grad == b.requires_grad or any(value.kind in ("parameter", "buffer") for value in (a, b)):
         return False  # not a prediction and a target
-    return "mul" not in op.name or any(_logarithm(graph, i) for i in op.inputs[:2])
+    return _without_ones(a.shape) == _without_ones(b.shape)  # the same examples on both sides
 
 
-def _logarithm(graph: Graph, index: int) -> bool:
-    maker = graph.values[index].op
-    return maker is not None and graph.ops[maker].name in LOGARITHMS
+def _without_ones(shape: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(n for n in shape if n != 1)
 
 
 def _expanded(known: Paths, key: Key) -> bool:

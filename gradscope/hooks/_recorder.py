@@ -80,6 +80,8 @@ class Recorder:
         self.optimizer_number: Callable[[Any, int], int] = _unknown  # set by optimizers
         self.consumed: Callable[[list[Live], int], None] | None = None  # set by aliases while it looks
         self.written: Callable[[Live, Any, int, str], None] | None = None
+        self.on_op: Callable[[Row, list[Any], list[Any]], None] | None = None  # set by nonfinite
+        self.unsound_pass = 0  # the last one that left a gradient whose norm is not finite
         self.optimizers: dict[int, dict[str, Any]] = {}
         self.functions: Any = None
         self.plain_module_call: Any = None  # torch's own nn.Module.__call__
@@ -235,7 +237,10 @@ class Recorder:
         template = self.templates[template_id]
         if made:
             segment.nodes = True
-        return self._note(template_id, template, site, first, tensors, entries, outs, known, metas, hash(key))
+        row = self._note(template_id, template, site, first, tensors, entries, outs, known, metas, hash(key))
+        if self.on_op is not None:
+            self.on_op(row, tensors, outs)
+        return row
 
     def _note(
         self,

@@ -7,6 +7,7 @@ and read when it has arrived.
 
 from __future__ import annotations
 
+import math
 from time import perf_counter
 from typing import Any, NamedTuple
 
@@ -120,6 +121,8 @@ class Numbers(Hook):
     def _store(self, measured: Measured) -> None:
         numbers = [number for part in measured.parts for number in part.read()]
         loss = numbers.pop(0) if measured.has_loss else None
+        if not all(map(math.isfinite, numbers)):
+            self.recorder.unsound_pass = measured.number
         norms = {str(id): float(f"{norm:.6g}") for id, norm in zip(measured.parameters, numbers, strict=True)}
         self.recorder.writer.add(
             "number", measured.number, measured.step, measured.site or None, pack(loss), pack(norms)

@@ -1,0 +1,108 @@
+"""NaN and infinity are traced to where they begin, also while sampling sleeps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+import gradscope
+
+
+def _run(
+    loss_of: Callable[[Tensor, Tensor, bool], Tensor], first: int, **options: bool
+) -> list[gradscope.Finding]:
+    """Findings of GS701 in a run whose loss is `bad` from step `first` on."""
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 3))
+    opt = torch.optim.SGD(model.parameters(), lr=0.01)
+    with gradscope.watch(**options) as scope:
+        for step in range(first + 3):
+            opt.zero_grad()
+            loss_of(model(torch.randn(8, 4)), torch.randn(8, 3), step >= first).backward()
+            opt.step()
+    return [f for f in scope.findings if f.code == "GS701"]
+
+
+def _log(out: Tensor, y: Tensor, bad: bool) -> Tensor:
+    chance = torch.softmax(out * (1000 if bad else 1), 1)
+    return -(torch.ones(()) * torch.log(chance)).sum()  # origin
+
+
+def _exp(out: Tensor, y: Tensor, bad: bool) -> Tensor:
+    size = torch.exp(-out.abs() * (-1e4 if bad else 1))  # origin
+    return size.mean()
+
+
+def _divide(out: Tensor, y: Tensor, bad: bool) -> Tensor:
+    weight = torch.zeros(8, 1) if bad else torch.ones(8, 1)
+    return (out * weight).sum() / weight.sum()  # origin
+
+
+def _target(out: Tensor, y: Tensor, bad: bool) -> Tensor:
+    y = y * float("nan") if bad else y
+    return F.mse_loss(out, y)  # origin
+
+
+def _line(function: Callable[..., Tensor]) -> int:
+    import inspect
+
+    lines, first = inspect.getsourcelines(function)
+    return first + next(i for i, line in enumerate(lines) if "# origin" in line)
+
+
+@pytest.mark.parametrize("loss_of", [_log, _exp, _divide])
+@pytest.mark.parametrize("first", [1, 200])
+def test_the_first_op_is_named(loss_of: Callable[..., Tensor], first: int) -> None:
+    found = _run(loss_of, first)
+    assert [f.locations[0].line for f in found] == [_line(loss_of)]
+    assert found[0].severity == "error"
+
+
+def test_data_that_went_bad_while_nobody_looked_is_told_from_the_model() -> None:
+    (found,) = _run(_target, 200)
+    assert "input" in found.message and found.locations[0].line == _line(_target)
+
+
+def test_a_derivative_that_is_infinite_is_found_though_the_loss_is_finite() -> None:
+    def distance(out: Tensor, y: Tensor, bad: bool) -> Tensor:
+        squares = (out - (out.detach() if bad else y)).pow(2).sum(1)
+        return torch.sqrt(squares).mean()  # origin
+
+    (found,) = _run(distance, 2)
+    assert found.locations[0].line == _line(distance) and "the loss was finite" in found.seen
+    (late,) = _run(distance, 200)  # at least the likeliest call
+    assert late.locations[0].line == _line(distance)
+
+
+def test_gradients_that_are_cleaned_before_the_step_are_no_finding() -> None:
+    w = torch.ones(3, requires_grad=True)
+    opt = torch.optim.SGD([w], lr=0.1)
+    with gradscope.watch() as scope:
+        for _ in range(3):
+            opt.zero_grad()
+            torch.sqrt(w * 0).sum().backward()
+            assert w.grad is not None
+            w.grad.nan_to_num_(0.0, 0.0, 0.0)
+            opt.step()
+    assert not [f for f in scope.findings if f.code == "GS701"]
+
+
+def test_looking_changes_no_gradient_and_keeps_no_graph() -> None:
+    def run() -> list[Tensor]:
+        torch.manual_seed(0)
+        w = torch.rand(5, requires_grad=True)
+        grads = []
+        for _ in range(3):
+            (torch.sqrt(w) / w.sum()).log().sum().backward()
+            assert w.grad is not None
+            grads.append(w.grad.clone())
+        return grads
+
+    plain = run()
+    with gradscope.watch():
+        watched = run()
+    assert all(torch.equal(a, b) for a, b in zip(plain, watched, strict=True))

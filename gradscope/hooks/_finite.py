@@ -70,6 +70,14 @@ def finite(t: Any, wait: bool = False) -> bool:
     return bool(torch.isfinite(t).all())
 
 
+def single_finite(t: Any, wait: bool = False) -> bool:
+    """`finite` for a loss, quick enough for every pass; True for what is no single number."""
+    if t.numel() != 1 or not (wait or t.is_cpu) or t.is_meta or type(t) is not torch.Tensor:
+        return True
+    value = t.item()
+    return not isinstance(value, float) or math.isfinite(value)
+
+
 def has_nan(t: Any) -> bool:
     t = _plain(t, True)
     return t is not None and t.layout is torch.strided and bool(torch.isnan(t).any())

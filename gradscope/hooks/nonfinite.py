@@ -17,7 +17,7 @@ import torch
 from gradscope.hooks import Hook
 from gradscope.hooks import _finite as numbers
 from gradscope.hooks import _torch as private
-from gradscope.hooks._finite import finite, has_nan, is_risky, kind, nodes_below, summary
+from gradscope.hooks._finite import finite, has_nan, is_risky, kind, nodes_below, single_finite, summary
 from gradscope.hooks._ledger import LeafRecord
 from gradscope.hooks._segments import Row, Segment
 
@@ -177,7 +177,7 @@ class NonFinite(Hook):
         self._check_pending()
         began = perf_counter()
         roots = [t for t in t_outputs if isinstance(t, torch.Tensor)]
-        if len(roots) == 1 and roots[0].numel() == 1 and not finite(roots[0], self.suspect):
+        if len(roots) == 1 and not single_finite(roots[0], self.suspect):
             self.loss = float(roots[0].detach())
             self.origin = self._forward_origin(roots[0])
         looked = self.recorder.segment.looked

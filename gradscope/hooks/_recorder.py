@@ -88,6 +88,7 @@ class Recorder:
         self.wake: Callable[[], None] = _nothing  # set by sampling
         self.on_input: Callable[[list[Any], ModuleRecord, int], None] | None = None  # set by settings
         self.on_carried: Callable[[Row, tuple[int, ...], list[Any]], None] | None = None  # set by growth
+        self.after_apply: list[Callable[..., None]] = []  # (class, arguments, result, frame) of a Function
         self.before_end: list[Callable[[], None]] = []  # what is only known at the end
         self.on_exit: Callable[[int], None] | None = None  # before os._exit
 

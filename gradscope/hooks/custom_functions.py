@@ -45,6 +45,8 @@ class CustomFunctions(Hook):
             try:
                 with private.DisableTorchFunction():
                     recorder.op(cls.__name__, args, kwargs, result, first, frame, '{"custom":true}')
+                    for follow in recorder.after_apply:
+                        follow(cls, args, result, frame)
             except Exception as error:
                 recorder.fault(f"recording {cls.__name__}", error)
             recorder.own_time += perf_counter() - began

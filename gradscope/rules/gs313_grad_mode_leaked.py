@@ -1,0 +1,199 @@
+"""Gradients were switched off and stayed off, far beyond the place that meant it.
+
+Why: `torch.set_grad_enabled(False)` as a statement holds until somebody switches back; a
+generator that yields inside `with torch.no_grad():` leaves the mode on in the loop that uses it, and so
+does a context that is entered by hand. What is computed after that has no graph.
+
+Fix: use the mode as a block around what it is meant for (`with torch.no_grad():`), and yield outside
+of it.
+
+Silent on: blocks and decorators that end; modes that are switched back before training.
+"""
+
+import ast
+from collections.abc import Iterator
+
+from gradscope.model import Event, Finding, Graph, Region, Site, Value
+from gradscope.rules import rule
+from gradscope.rules._common import code
+from gradscope.store import Trace
+
+_MODES = ("no_grad", "inference_mode", "set_grad_enabled")
+
+
+def bad_statement() -> None:
+    import torch
+    from torch import nn
+
+    def evaluate(model: nn.Module) -> float:
+        torch.set_grad_enabled(False)  # cause: GS313
+        return float(model(torch.ones(2, 3)).mean())
+
+    try:
+        model = nn.Linear(3, 1)
+        opt = torch.optim.SGD(model.parameters(), lr=0.1)
+        for _ in range(2):
+            opt.zero_grad()
+            loss = model(torch.randn(4, 3)).pow(2).mean()
+            loss.backward()  # effect: GS313
+            opt.step()
+            evaluate(model)
+    finally:
+        torch.set_grad_enabled(True)
+
+
+def bad_generator() -> None:
+    from collections.abc import Iterator
+
+    import torch
+    from torch import nn
+
+    encoder, head = nn.Linear(3, 3), nn.Linear(3, 1)
+
+    def batches() -> Iterator[torch.Tensor]:
+        with torch.no_grad():  # cause: GS313
+            for _ in range(2):
+                yield encoder(torch.randn(4, 3))
+
+    for features in batches():
+        loss = head(features).pow(2).mean()
+        loss.backward()  # effect: GS313
+
+
+def good_switched_back() -> None:
+    import torch
+    from torch import nn
+
+    def evaluate(model: nn.Module) -> float:
+        torch.set_grad_enabled(False)
+        result = float(model(torch.ones(2, 3)).mean())
+        torch.set_grad_enabled(True)
+        return result
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(2):
+        opt.zero_grad()
+        model(torch.randn(4, 3)).pow(2).mean().backward()
+        opt.step()
+        evaluate(model)
+
+
+def good_generator() -> None:
+    from collections.abc import Iterator
+
+    import torch
+    from torch import nn
+
+    encoder, head = nn.Linear(3, 3), nn.Linear(3, 1)
+
+    def batches() -> Iterator[torch.Tensor]:
+        for _ in range(2):
+            with torch.no_grad():
+                features = encoder(torch.randn(4, 3))
+            yield features
+
+    for features in batches():
+        head(features).pow(2).mean().backward()
+
+
+def good_off_at_the_end() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(2):
+        opt.zero_grad()
+        model(torch.randn(4, 3)).pow(2).mean().backward()
+        opt.step()
+    torch.set_grad_enabled(False)
+    model.eval()
+    assert not model(torch.randn(4, 3)).requires_grad
+    torch.set_grad_enabled(True)
+
+
+@rule("GS313", name="grad-mode-leaked", severity="error", over=("GS303",))
+def grad_mode_leaked(trace: Trace) -> Iterator[Finding]:
+    for event in trace.of("error"):
+        if "does not require grad" not in str(event.data.get("text", "")) or event.graph < 0:
+            continue
+        graph = trace.graph(event.graph)
+        for root in event.data.get("roots") or event.data.get("inputs") or ():
+            value = graph.values[root] if root < len(graph.values) else None
+            region = _region(trace, graph, value) if value is not None else None
+            if value is not None and region is not None and _leaked(trace, region, _made(graph, value)):
+                yield _finding(trace, event, region, _made(graph, value))
+                break
+
+
+def _region(trace: Trace, graph: Graph, value: Value) -> Region | None:
+    """The mode under which a value was computed."""
+    number = graph.ops[value.op].region if value.op is not None else None
+    region = trace.regions.get(number) if number is not None else None
+    return region if region is not None and region.kind in _MODES else None
+
+
+def _made(graph: Graph, value: Value) -> Site:
+    assert value.op is not None
+    return graph.ops[value.op].site
+
+
+def _leaked(trace: Trace, region: Region, made: Site) -> bool:
+    """Whether the value was computed outside of the block (or function) that the mode was opened for."""
+    opened = region.site.user
+    if _statement(trace, opened):
+        return True
+    if _decorator(trace, opened):
+        return False
+    inside = [
+        frame
+        for frame in made.stack
+        if frame.path == opened.path
+        and frame.function == opened.function
+        and opened.line <= frame.line <= (region.end_line or frame.line)
+    ]
+    return not inside
+
+
+def _statement(trace: Trace, opened: Site) -> bool:
+    """`torch.set_grad_enabled(False)` or `mode.__enter__()` on a line of its own."""
+    file = trace.source_file(opened.path)
+    node = file.at(opened)
+    return isinstance(node, ast.Call) and isinstance(file.parent.get(id(node)), (ast.Expr, ast.Assign))
+
+
+def _decorator(trace: Trace, opened: Site) -> bool:
+    lines = trace.source_file(opened.path).lines
+    return 0 < opened.line <= len(lines) and lines[opened.line - 1].lstrip().startswith(
+        ("@", "def ", "async def ")
+    )
+
+
+def _finding(trace: Trace, event: Event, region: Region, made: Site) -> Finding:
+    opened, effect = region.site.user, event.site.user
+    by_hand = _statement(trace, opened)
+    shown = code(trace, opened) if by_hand else f"`{region.kind}` of line {opened.line}"
+    function = opened.function.rpartition(".")[2]
+    where = f" in `{function}`" if not function.startswith("<") else ""
+    why = (
+        "as a statement it holds until it is switched back, also after its function has returned"
+        if by_hand
+        else "the generator stopped at its `yield` inside the block, so the mode went on in the code that uses it"
+    )
+    return Finding(
+        message=f"gradients are still off here: {shown}{where} was never undone",
+        cause=opened,
+        cause_label="gradients go off here, and stay off",
+        effect=effect,
+        effect_label="torch stops: there is no graph to go back through",
+        related=((made.user, "computed with gradients off"),)
+        if made.user.location() != effect.location()
+        else (),
+        seen=(f"the value of {code(trace, effect, 'the loss')} was computed outside of it, without a graph",),
+        why=why,
+        fix="put what it is meant for into `with torch.no_grad():`"
+        if by_hand
+        else "compute inside the block and `yield` outside of it",
+        count=event.count,
+    )

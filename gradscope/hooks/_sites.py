@@ -7,6 +7,7 @@ import os
 import site as python_site
 import sys
 import sysconfig
+from collections.abc import Callable
 from pathlib import Path
 from types import CodeType, FrameType, TracebackType
 
@@ -70,12 +71,15 @@ class SiteTree:
         self._codes: dict[int, CodeType] = {}  # keeps each code alive, so that its id stays its own
         self._files: dict[str, tuple[int, str]] = {}
         self._kinds: dict[int, str] = {}
+        # Told of each new place where the user's code calls a `forward` itself: (frame, its code, site).
+        self.on_forward: Callable[[FrameType | None, CodeType, int], None] | None = None
 
     def current(self, frame: FrameType | None) -> int:
         """The id of the stack that ends in `frame`."""
         path = []
         anchors = self.anchors
         node = self.root
+        innermost = frame
         while frame is not None:
             anchored = anchors.get(id(frame))
             if anchored is not None:
@@ -87,6 +91,8 @@ class SiteTree:
             child = node.children.get((id(code), lasti))
             if child is None:
                 child = self._add(node, code, lasti)
+                if code.co_name == "forward" and node.kind == "user" and self.on_forward is not None:
+                    self.on_forward(innermost, code, node.id)
             node = child
         return node.id
 

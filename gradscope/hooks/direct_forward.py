@@ -1,0 +1,72 @@
+"""Notices where the user's code calls a module's `forward` itself, so that its hooks do not run.
+
+Asked once for each new call site whose frame is a `forward` that another frame of the user's
+called: so it costs nothing in the steady state.
+"""
+
+from __future__ import annotations
+
+import inspect
+from types import CodeType, FrameType
+from typing import Any
+
+from torch import nn
+
+from gradscope.hooks import Hook
+from gradscope.hooks._torch import DisableTorchFunction
+
+_TABLES = ("_forward_pre_hooks", "_forward_hooks", "_backward_pre_hooks", "_backward_hooks")
+
+
+class DirectForward(Hook):
+    order = 22
+
+    def install(self) -> None:
+        self.recorder.sites.on_forward = self._seen
+
+    def uninstall(self) -> None:
+        self.recorder.sites.on_forward = None
+        super().uninstall()
+
+    def _seen(self, frame: FrameType | None, code: CodeType, site: int) -> None:
+        try:
+            while frame is not None and frame.f_code is not code:
+                frame = frame.f_back
+            caller = frame.f_back if frame is not None else None
+            if frame is None or caller is None:
+                return
+            module = _receiver(frame)
+            if not isinstance(module, nn.Module) or _passed_on(caller, module):
+                return
+            hooks = [_named(hook) for table in _TABLES for hook in vars(module).get(table, {}).values()]
+            if hooks:
+                with DisableTorchFunction():
+                    self._tell(module, hooks, caller, site)
+        except Exception as error:
+            self.recorder.fault("looking at a call of forward", error)
+
+    def _tell(self, module: nn.Module, hooks: list[str], caller: FrameType, site: int) -> None:
+        modules = self.recorder.modules
+        record = modules.find(module) or modules.register_root(module, caller, site)
+        self.recorder.emit("direct_forward", site, {"module": record.id, "hooks": hooks})
+
+
+def _receiver(frame: FrameType) -> Any:
+    """The first argument of a frame's function. Leaves the frame as it was (see `module_variables`)."""
+    names = frame.f_code.co_varnames[: frame.f_code.co_argcount]
+    if not names:
+        return None
+    local = frame.f_locals
+    found = local.get(names[0])
+    if frame.f_code.co_flags & inspect.CO_OPTIMIZED and type(local) is dict:
+        local.clear()
+    return found
+
+
+def _passed_on(caller: FrameType, module: nn.Module) -> bool:
+    """`super().forward(x)`: the module's own forward is under way, and its hooks ran."""
+    return caller.f_code.co_name == "forward" and _receiver(caller) is module
+
+
+def _named(hook: Any) -> str:
+    return str(getattr(hook, "__name__", None) or type(hook).__name__)

@@ -1,0 +1,99 @@
+"""`forward` of a module with hooks was called directly: the hooks did not run.
+
+Why: `module(x)` runs the hooks around `forward`, `module.forward(x)` only `forward`. Weight norm,
+spectral norm, pruning, feature extractors and wrappers work through hooks.
+
+Fix: call the module: `model(x)`.
+
+Silent on: modules without hooks; `super().forward(x)` inside of a module's own forward.
+"""
+
+from collections.abc import Iterator
+
+from gradscope.model import Event, Finding
+from gradscope.names import names_of
+from gradscope.rules import rule
+from gradscope.rules._common import listed, source
+from gradscope.store import Trace
+
+
+def bad_hook_skipped() -> None:
+    import torch
+    from torch import nn
+
+    kept: list[torch.Tensor] = []
+    model = nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 1))
+    model.register_forward_hook(lambda module, given, result: kept.append(result.detach()))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(2):
+        opt.zero_grad()
+        loss = model.forward(torch.ones(2, 3)).pow(2).mean()  # cause: GS312
+        loss.backward()
+        opt.step()
+
+
+def good_called() -> None:
+    import torch
+    from torch import nn
+
+    kept: list[torch.Tensor] = []
+    model = nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 1))
+    model.register_forward_hook(lambda module, given, result: kept.append(result.detach()))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(2):
+        opt.zero_grad()
+        model(torch.ones(2, 3)).pow(2).mean().backward()
+        opt.step()
+
+
+def good_without_hooks() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(2):
+        opt.zero_grad()
+        model.forward(torch.ones(2, 3)).pow(2).mean().backward()
+        opt.step()
+
+
+def good_super() -> None:
+    import torch
+    from torch import nn
+
+    class Scaled(nn.Linear):
+        def forward(self, input: torch.Tensor) -> torch.Tensor:
+            return super().forward(input) * 2
+
+    kept: list[torch.Tensor] = []
+    model = Scaled(3, 1)
+    model.register_forward_hook(lambda module, given, result: kept.append(result.detach()))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(2):
+        opt.zero_grad()
+        model(torch.ones(2, 3)).pow(2).mean().backward()
+        opt.step()
+
+
+@rule("GS312", name="forward-called-directly", severity="warning")
+def forward_called_directly(trace: Trace) -> Iterator[Finding]:
+    for event in trace.of("direct_forward"):
+        yield _finding(trace, event)
+
+
+def _finding(trace: Trace, event: Event) -> Finding:
+    site = event.site.user
+    holder = (names_of(trace).receiver(site) or "").removesuffix(".forward") or "module"
+    hooks = [f"`{name}`" for name in dict.fromkeys(event.data["hooks"])]
+    count = len(event.data["hooks"])
+    text = source(trace, site)
+    called = text.replace(".forward(", "(", 1) if ".forward(" in text and len(text) < 60 else f"{holder}(…)"
+    return Finding(
+        message=f"`{holder}.forward(…)` goes past the {'hook' if count == 1 else f'{count} hooks'} of `{holder}`",
+        cause=site,
+        cause_label="calls `forward` itself",
+        seen=(f"{listed(hooks)} of `{holder}` did not run here",),
+        fix=f"call the module: `{called}`",
+        count=event.count,
+    )

@@ -184,6 +184,45 @@ def test_numbers_and_random_state_are_untouched(program: Callable[[], torch.Tens
     assert torch.equal(state, torch.get_rng_state())
 
 
+def at_one_site(*calls: Callable[[], torch.Tensor]) -> list[torch.Tensor]:
+    """What these give, all called from here."""
+    return [call() for call in calls]
+
+
+def test_calls_at_one_site_are_told_apart() -> None:
+    """They have the same kinds of inputs, and build other nodes or other edges."""
+
+    def product(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+        return a * b
+
+    def sort(**options: bool) -> torch.Tensor:
+        return torch.sort(x, **options).values
+
+    def doubled(part: torch.Tensor) -> torch.Tensor:
+        return part * 2
+
+    def reshaped(t: torch.Tensor) -> torch.Tensor:
+        return t.sin().reshape(-1) @ torch.ones(9) + t.reshape(9).sum()
+
+    def dropped(t: torch.Tensor, p: float) -> torch.Tensor:
+        return F.dropout(t.exp(), p, inplace=True)
+
+    with gradscope.watch() as scope:
+        x, y = leaf(3, 3), leaf(3, 3)
+        one, two, three = (x * 1).unbind()
+        results = at_one_site(
+            lambda: product(x, x), lambda: product(x, y), lambda: sort(), lambda: sort(stable=True),
+            lambda: doubled(one), lambda: doubled(three), lambda: doubled(two), lambda: reshaped(x),
+            lambda: reshaped(x.t()), lambda: dropped(x, 0.5), lambda: dropped(x, 0.0),
+        )  # fmt: skip
+        torch.atleast_1d(x.sum(), y)
+        total = sum(r.sum() for r in results)
+    assert not scope.faults
+    graph = scope.trace.graphs[-1]
+    node = graph.values[graph.ops[-1].outputs[0]].node
+    assert captured(graph, node) == truth(total.grad_fn)
+
+
 def test_identical_steps_are_stored_once() -> None:
     net = nn.Linear(3, 1)
     optimizer = torch.optim.SGD(net.parameters(), lr=0.1)

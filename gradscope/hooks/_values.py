@@ -5,6 +5,7 @@ Nothing here keeps a tensor alive.
 
 from __future__ import annotations
 
+import itertools
 import weakref
 from typing import Any, NamedTuple
 
@@ -151,6 +152,9 @@ class Metas:
         return found
 
 
+_roots = itertools.count(1)
+
+
 class Live:
     """One live tensor as the current segment knows it."""
 
@@ -164,7 +168,7 @@ class Live:
         self.output_nr = t.output_nr  # which output of its node it is
         self.site = site  # where it was made or first seen
         self.leaf: Any = None  # LeafRecord of a leaf that requires grad
-        self.root = id(self)  # names the memory: views and aliases share it
+        self.root = next(_roots)  # names the memory: views and aliases share it
         self.hidden = False  # shares memory, not the version counter
 
 

@@ -114,6 +114,8 @@ class Aliases(Hook):
         return False
 
     def _keep(self, t: Any, site: int, through: str, value: int) -> bool:
+        if t.layout is not torch.strided:
+            return False
         storage = t.untyped_storage()
         if storage.nbytes() + self.held > MAX_BYTES or t.device.type == "meta":
             return False

@@ -89,16 +89,24 @@ def compare(file: Path, expression: str | None, timeout: int, verbose: bool) -> 
     new = [key for key, (kind, _) in plain.items() if kind != watched.get(key, ("missing", ""))[0]]
     for key in new:
         kind, text = watched.get(key, ("missing", ""))
-        print(f"{key}: {plain[key][0]} plain, {kind} watched")
+        print(f"{key}: {plain[key][0]} plain, {kind} watched", flush=True)
         print(indented(text if verbose else last_lines(text)))
-    for key, text in faults.items():
-        print(f"{key}: fault")
+    for text, where in grouped(faults).items():
+        print(f"fault in {len(where)} tests, first in {where[0]}")
         print(indented(text))
     passed = sum(kind == "passed" for kind, _ in plain.values())
     print(
         f"{file.name}: {len(plain)} tests, {passed} pass plain, {len(new)} end otherwise, {len(faults)} with faults"
     )
     return not new and not faults
+
+
+def grouped(faults: dict[str, str]) -> dict[str, list[str]]:
+    """Text → the tests in which it was noted."""
+    found: dict[str, list[str]] = {}
+    for key, text in faults.items():
+        found.setdefault(text, []).append(key)
+    return found
 
 
 def last_lines(text: str) -> str:

@@ -61,8 +61,14 @@ class Clipping(Hook):
             recorder.fault("recording a clip", error)
 
     def _of(self, tensors: list[Any]) -> list[LeafRecord]:
-        ledger = self.recorder.ledger
-        return [ledger.of(t) for t in tensors if t.requires_grad or t.grad is not None]
+        ledger, found = self.recorder.ledger, []
+        for t in tensors:
+            record = ledger.records.get(id(t))
+            if record is not None and record.ref() is t:
+                found.append(record)
+            elif t.requires_grad or t.grad is not None:
+                found.append(ledger.of(t))
+        return found
 
     def _by_gradient(self, gradients: list[Any]) -> list[LeafRecord]:
         wanted = {id(g) for g in gradients}

@@ -171,7 +171,7 @@ def _trained_elsewhere(trace: Trace, held: list[Parameter]) -> list[Parameter]:
             if sorted(p.shape for p in parameters) == shapes:
                 return parameters
             found = found or parameters
-    return found
+    return found if not any(p.steps for p in trace.parameters if p.passes) else []
 
 
 def _replaced(

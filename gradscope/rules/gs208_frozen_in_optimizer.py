@@ -5,8 +5,8 @@ settings of its own is frozen as a whole, somebody meant it to train.
 
 Fix: unfreeze the group (`requires_grad_(True)`), or leave it out of the optimizer.
 
-A note; a warning only where a whole group among others never trains and nothing in the
-program's text unfreezes anything. Silent on: parameters that are unfrozen later in the run.
+A note; a warning only where a whole group with a learning rate of its own never trains and
+nothing in the program's text unfreezes anything. Silent on: parameters that are unfrozen later in the run.
 """
 
 from collections.abc import Iterator
@@ -101,7 +101,8 @@ def frozen_in_optimizer(trace: Trace) -> Iterator[Finding]:
             continue  # it trains nothing at all: GS204's matter
         for place, (some, group) in enumerate(zip(frozen, groups, strict=True)):
             if some:
-                whole = len(some) == len(group) and len(groups) > 1
+                rates = [str(other.get("lr")) for other in optimizer.groups]
+                whole = len(some) == len(group) and rates.count(rates[place]) == 1
                 yield _finding(trace, number, optimizer, place, some, whole)
 
 

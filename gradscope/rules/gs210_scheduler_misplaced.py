@@ -122,6 +122,21 @@ def good_first_step_skipped() -> None:
         scheduler.step()
 
 
+def good_counts_micro_batches() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    scheduler = torch.optim.lr_scheduler.StepLR(opt, 50)
+    for i in range(8):
+        (model(torch.randn(8, 3)).pow(2).mean() / 2).backward()
+        if i % 2:
+            opt.step()
+            opt.zero_grad()
+        scheduler.step()
+
+
 def good_after_each_epoch() -> None:
     import torch
     from torch import nn
@@ -152,12 +167,18 @@ def _early(trace: Trace, made: Event) -> Iterator[Finding]:
     number, optimizer = made.data["scheduler"], made.data["optimizer"]
     before: dict[Site, tuple[Event, int]] = {}
     first: Event | None = None
+    held = set(trace.optimizers[optimizer].parameters)
+    passes = since = 0  # passes into these parameters: before the schedule's first step, and after it
     for repeat, events in timeline(trace):
         for event in events:
             if event.kind == "scaler" and event.data.get("optimizer") == optimizer and first is None:
                 return  # the step that comes first may have been skipped
             if event.kind == "step" and event.data.get("optimizer") == optimizer and first is None:
                 first = event
+                if passes and since:
+                    return  # an accumulation: the schedule counts passes
+            if event.kind == "backward" and first is None and held & set(event.data.get("accumulated") or ()):
+                passes, since = (passes, since + repeat) if before else (passes + repeat, since)
             if event.kind == "schedule" and event.data.get("scheduler") == number:
                 site = event.site.user
                 if first is None:

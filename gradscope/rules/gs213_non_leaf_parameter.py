@@ -17,7 +17,7 @@ from gradscope.names import names_of
 from gradscope.rules import rule
 from gradscope.rules._common import parameter_subjects, plural, source
 from gradscope.rules._paths import Key, Paths, paths
-from gradscope.rules._training import idle, where
+from gradscope.rules._training import idle, settled, where
 from gradscope.store import Trace
 
 
@@ -226,6 +226,7 @@ def _finding(trace: Trace, known: Paths, key: Key, leaf: Key, effect: Site, labe
         if node
         else (f"`.grad` of {name} is None",),
         fix=_fix(name, text, made, rebound),
+        severity="" if not settled(trace) else "warning",  # it may only have been looked at
         subjects=frozenset({("value", *key)}),
     )
 

@@ -6,11 +6,13 @@ only the last one counts, and the batches before it have cost their time for not
 Fix: clear the gradients where they were used: `zero_grad()` right after `step()`, in the same
 branch.
 
-Silent on: the end of training, a batch that is skipped now and then, steps that a gradient
-scaler skips, gradients of another network (a GAN), gradients that are read or that an input
-wanted (adversarial examples), closures.
+A note where the step waits for something else than a count of passes. Silent on: the end of
+training, a batch that is skipped now and then, steps that a gradient scaler skips, gradients
+of another network (a GAN), gradients that are read or that an input wanted (adversarial
+examples), closures.
 """
 
+import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -146,6 +148,21 @@ def good_gradients_collected() -> None:
         opt.step()
 
 
+def good_only_hard_batches() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.01)
+    for _ in range(12):
+        loss = model(torch.randn(1, 3)).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()
+        if loss.item() > 0.3:
+            opt.step()
+
+
 @dataclass
 class _Line:
     """What became of the passes of one line that runs backward."""
@@ -236,7 +253,23 @@ def _finding(trace: Trace, site: Site, line: _Line, step: Site) -> Finding:
         effect=site,
         effect_label=f"{line.dropped} of {passes} passes here are for nothing",
         seen=tuple(seen),
+        severity="" if _counts(trace, step) else "note",
         fix=f"move {clearing} ({where(clear)}) right after {stepping} ({where(step)}), into the same branch",
         count=line.dropped,
         subjects=parameter_subjects(line.parameters),
     )
+
+
+def _counts(trace: Trace, step: Site) -> bool:
+    """Whether the step waits for every k-th pass: `if i % 4 == 3:`. A step that waits for something
+    else may leave passes out on purpose."""
+    file = trace.source_file(step.path)
+    node: ast.AST | None = file.statement(step)
+    while node is not None and not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        if isinstance(node, ast.If):
+            parts = [
+                ast.unparse(part) for part in ast.walk(node.test) if isinstance(part, (ast.BinOp, ast.Name))
+            ]
+            return any("%" in part or "accum" in part or "sync" in part for part in parts)
+        node = file.parent.get(id(node))
+    return True

@@ -184,7 +184,7 @@ def good_nan_that_is_only_shown() -> None:
         print(float(torch.log(-out.detach().abs()).mean()), float(out[out > 100].mean()))
 
 
-@rule("GS701", name="non-finite-origin", severity="error", over=("GS705",))
+@rule("GS701", name="non-finite-origin", severity="error")
 def non_finite_origin(trace: Trace) -> Iterator[Finding]:
     for event in trace.of("non_finite"):
         origin = trace.site(event.data.get("origin"))

@@ -256,12 +256,12 @@ def _finding(trace: Trace, known: Paths, ops: list[Op]) -> Finding:
     wanted = max(_size(first), _size(second))
     return Finding(
         message=f"{names[0]} {_shape(first)} and {names[1]} {_shape(second)} broadcast to {_shape(made)}: "
-        "each prediction is compared with every target",
+        "each of one meets all of the other",
         cause=op.site.user,
         cause_label=f"{_shape(first)} against {_shape(second)}",
         effect=event.site.user if event is not None else None,
         effect_label="learns from the wrong pairs",
-        seen=(f"{_size(made)} differences where {wanted} were meant",),
+        seen=(f"{_size(made)} results where {wanted} were meant",),
         fix=_fix(trace, graph, op, first, second),
         count=len(ops),
     )

@@ -1,0 +1,278 @@
+"""Gradients shrink to nothing on their way to the first layers, or grow without bound.
+
+Why: each layer multiplies the gradient that passes it. Ten factors of a tenth leave the first layers
+with nothing to learn from; factors above one, or steps that are too long, make it grow until the
+parameters overflow.
+
+Fix: against vanishing: ReLU-like activations in place of sigmoid, normalisation, residual connections,
+an initialisation that keeps the variance. Against exploding: a smaller learning rate, and
+`clip_grad_norm_` between `backward()` and the step.
+
+Silent on: single parameters with a small gradient, layers that begin at zero on purpose, gradients
+that are clipped, losses that a `GradScaler` has scaled.
+"""
+
+import itertools
+import math
+from collections.abc import Iterator
+from statistics import median
+
+from gradscope.model import Event, Finding, Op
+from gradscope.rules import rule
+from gradscope.rules._common import listed, numbers, parameter_name, parameter_names, parameter_subjects
+from gradscope.rules._paths import Paths, paths
+from gradscope.store import Trace
+
+DEEP = 5  # weights on the way, at least
+TINY = 1e-5  # of the gradient in the last third of the layers
+STEADY = 0.7  # of the neighbouring layers (steps) go the same way
+GROWN = 1e4  # times the gradient, from the first passes on
+LOSS_GROWN = 100  # times the loss, with it
+HUGE = 1e8
+PASSES = 3  # measured, at least
+SQUASHING = {"sigmoid": 0.25, "tanh": 1.0, "softmax": 0.5, "hardsigmoid": 1 / 6, "softsign": 1.0}
+
+
+def bad_vanishing() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    layers = [layer for _ in range(9) for layer in (nn.Linear(8, 8), nn.Sigmoid())]
+    model = nn.Sequential(*layers, nn.Linear(8, 1))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(4):
+        opt.zero_grad()
+        out = model(torch.randn(8, 8))  # cause: GS705
+        loss = (out - 1).pow(2).mean()
+        loss.backward()  # effect: GS705
+        opt.step()
+
+
+def bad_diverging() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=20.0)
+    x, y = torch.randn(16, 4), torch.randn(16, 1)
+    for _ in range(6):
+        opt.zero_grad()
+        loss = nn.functional.mse_loss(model(x), y)
+        loss.backward()  # cause: GS705
+        opt.step()
+
+
+def good_deep() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    layers = [layer for _ in range(9) for layer in (nn.Linear(8, 8), nn.LayerNorm(8), nn.ReLU())]
+    model = nn.Sequential(*layers, nn.Linear(8, 1))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(4):
+        opt.zero_grad()
+        (model(torch.randn(8, 8)) - 1).pow(2).mean().backward()
+        opt.step()
+
+
+def good_zero_initialised() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    blocks = [nn.Sequential(nn.Linear(8, 8), nn.Tanh(), nn.Linear(8, 8)) for _ in range(5)]
+    scale = [nn.Parameter(torch.full((8,), 1e-6)) for _ in blocks]
+    head = nn.Linear(8, 1)
+    opt = torch.optim.SGD([p for m in (*blocks, head) for p in m.parameters()] + scale, lr=0.1)
+    for _ in range(4):
+        opt.zero_grad()
+        x = torch.randn(8, 8)
+        for block, size in zip(blocks, scale, strict=True):
+            x = x + size * block(x)
+        head(x).pow(2).mean().backward()
+        opt.step()
+
+
+def good_clipped() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.01)
+    for step in range(6):
+        opt.zero_grad()
+        (model(torch.randn(8, 4)).pow(2).mean() * 10.0 ** (2 * step)).backward()
+        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        opt.step()
+
+
+def good_learning() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 1))
+    opt = torch.optim.Adam(model.parameters(), lr=0.05)
+    x = torch.randn(32, 4)
+    for _ in range(30):
+        opt.zero_grad()
+        (model(x) - x.sum(dim=1, keepdim=True)).pow(2).mean().backward()
+        opt.step()
+
+
+@rule("GS705", name="vanishing-or-exploding", severity="warning", over=("GS212",))
+def vanishing_or_exploding(trace: Trace) -> Iterator[Finding]:
+    known = paths(trace)
+    if trace.of("scaler"):
+        return
+    vanished: set[int] = set()
+    for event in {event.site.user.location(): event for event in known.backwards}.values():
+        layers = [layer for layer in _layers(trace, known, event) if layer[1] not in vanished]
+        if _vanishes(trace, [id for _, id in layers]):
+            vanished.update(id for _, id in layers)
+            yield _vanishing(trace, known, event, layers)
+        elif not trace.of("clip"):
+            yield from _exploding(trace, event)
+
+
+def _layers(trace: Trace, known: Paths, event: Event) -> list[tuple[Op, int]]:
+    """(op, parameter) of each weight that this pass reaches and the forward uses once, first layer first."""
+    graph = known.graph(event.graph)
+    found: list[tuple[Op, int]] = []
+    for value in graph.values:
+        if value.parameter is None or value.index >= len(graph.values) or value.kind != "parameter":
+            continue
+        readers = [op for op in graph.consumers.get(value.index, ()) if op.nodes]
+        if len(readers) == 1 and len(value.shape) >= 2 and value.parameter in event.data["accumulated"]:
+            found.append((readers[0], value.parameter))
+    return sorted(found, key=lambda layer: layer[0].index)
+
+
+def _size(trace: Trace, id: int, norm: float) -> float:
+    """The gradient's mean size by element."""
+    return norm / math.sqrt(max(1, math.prod(trace.parameter(id).shape)))
+
+
+def _vanishes(trace: Trace, ids: list[int]) -> bool:
+    series = [[_size(trace, id, norm) for _, norm in trace.numbers("grad_norm", id)] for id in ids]
+    if len(ids) < DEEP or min(map(len, series)) < PASSES:
+        return False
+    half = min(map(len, series)) // 2
+    return all(_falls([median(part) for part in parts]) for parts in (
+        [s[:half] for s in series], [s[half:] for s in series],
+    ))  # fmt: skip
+
+
+def _falls(sizes: list[float]) -> bool:
+    """Whether sizes (first layer first) shrink steadily from the last layer to the first."""
+    if not all(math.isfinite(size) and size > 0 for size in sizes):
+        return False
+    third = max(1, len(sizes) // 3)
+    rising = sum(a < b for a, b in itertools.pairwise(sizes))
+    small = median(sizes[:third]) < TINY * median(sizes[-third:])
+    return small and rising >= STEADY * (len(sizes) - 1)
+
+
+def _vanishing(trace: Trace, known: Paths, event: Event, layers: list[tuple[Op, int]]) -> Finding:
+    ids = [id for _, id in layers]
+    first, last = ids[0], ids[-1]
+    norms = {id: median(norm for _, norm in trace.numbers("grad_norm", id)) for id in ids}
+    shown = [ids[round(i * (len(ids) - 1) / 4)] for i in range(5)]
+    each = [f"`{parameter_name(trace, id)}` {norms[id]:.2g}" for id in shown]
+    few = [id for id in ids if norms[id] < norms[last] * 1e-3]
+    return Finding(
+        message=f"the gradient vanishes on its way to the first layers: {parameter_names(trace, few)} learn nothing",
+        cause=layers[0][0].site.user,
+        cause_label=f"the gradient that arrives at `{parameter_name(trace, first)}` is "
+        f"{norms[first] / norms[last]:.1g} of that at `{parameter_name(trace, last)}`",
+        effect=event.site.user,
+        effect_label=f"goes back through {len(ids)} layers",
+        seen=(
+            f"gradient norms (median of {len(trace.numbers('grad_norm', first))} passes): {', '.join(each)}",
+        ),
+        fix=_against_vanishing(known, event),
+        count=event.count,
+        subjects=parameter_subjects(few),
+    )
+
+
+def _against_vanishing(known: Paths, event: Event) -> str:
+    names = [op.name for op in known.graph(event.graph).ops if op.nodes and op.name in SQUASHING]
+    general = (
+        "add normalisation or residual connections between the layers, and initialise for the activation used"
+    )
+    if not names:
+        return general
+    name = max(set(names), key=names.count)
+    return (
+        f"each of the {names.count(name)} `{name}` calls multiplies the gradient by at most "
+        f"{SQUASHING[name]:.2g}: use ReLU in its place inside the network; or {general}"
+    )
+
+
+def _exploding(trace: Trace, event: Event) -> Iterator[Finding]:
+    ids = [id for id in event.data["accumulated"] if trace.numbers("grad_norm", id)]
+    if not ids or not trace.parameter(ids[0]).steps:
+        return
+    totals = [math.hypot(*norms) for norms in _by_pass(trace, ids)]
+    losses = [value for _, value in trace.numbers("loss", event.site.id)]
+    grown = _grows(totals, losses)
+    if not grown and not (len(totals) >= PASSES and min(totals[:PASSES]) > HUGE):
+        return
+    finite = [total for total in totals if math.isfinite(total)]
+    seen = [f"norm of all gradients: {listed([f'{t:.2g}' for t in _some(finite)], 6)}"]
+    if losses:
+        seen.append(f"the loss went from {numbers(losses[0])} to {numbers(losses[-1])}")
+    yield Finding(
+        message=f"the gradients explode: their norm reaches {max(finite):.2g}",
+        cause=event.site.user,
+        cause_label="each pass leaves larger gradients than the last"
+        if grown
+        else "leaves gradients this large",
+        seen=tuple(seen),
+        fix=_against_exploding(trace, ids),
+        count=event.count,
+        subjects=parameter_subjects(ids),
+    )
+
+
+def _by_pass(trace: Trace, ids: list[int]) -> list[list[float]]:
+    series = [[norm for _, norm in trace.numbers("grad_norm", id)] for id in ids]
+    return [list(norms) for norms in zip(*series, strict=False)]
+
+
+def _grows(totals: list[float], losses: list[float]) -> bool:
+    """Whether gradients and loss have grown out of proportion, steadily up to the end."""
+    finite = [total for total in totals if math.isfinite(total)]
+    sound = [abs(loss) for loss in losses if math.isfinite(loss)]
+    if len(finite) < PASSES or len(sound) < PASSES:
+        return False
+    start = median(finite[: max(1, len(finite) // 4)])
+    late = finite[-max(PASSES, len(finite) // 4) :]
+    rising = sum(a < b for a, b in itertools.pairwise(late))
+    first = median(sound[: max(1, len(sound) // 4)])
+    return (
+        0 < start * GROWN < finite[-1]
+        and rising >= STEADY * (len(late) - 1)
+        and sound[-1] > LOSS_GROWN * first
+    )
+
+
+def _some(totals: list[float]) -> list[float]:
+    """Five of them, spread over the run."""
+    return [totals[round(i * (len(totals) - 1) / 4)] for i in range(5)]
+
+
+def _against_exploding(trace: Trace, ids: list[int]) -> str:
+    rates = {
+        f"{group['lr']:g}"
+        for number in trace.parameter(ids[0]).optimizers
+        for group in trace.optimizers[number].groups
+        if isinstance(group.get("lr"), (int, float))
+    }
+    rate = f" than {rates.pop()}" if len(rates) == 1 else ""
+    return f"take a smaller learning rate{rate}, or clip: `clip_grad_norm_(…, 1.0)` between `backward()` and the step"

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from functools import cache
 
 import pytest
+import torch
 
 import gradscope
 from gradscope.check import check
@@ -17,12 +18,18 @@ from gradscope.model import Finding
 from gradscope.rules import Rule, all_rules
 
 Example = Callable[[], object]
+CUDA = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
 _MARK = re.compile(r"#.*?\b(cause|effect): (GS\d{3}(?:, ?GS\d{3})*)")
+
+
+def needs(function: Example) -> list[pytest.MarkDecorator]:
+    """What an example says by its name that it needs."""
+    return [CUDA] if function.__name__.endswith("_on_cuda") else []
 
 
 def examples(kind: str) -> list[object]:
     return [
-        pytest.param(rule, function, id=f"{rule.code}-{function.__name__}")
+        pytest.param(rule, function, id=f"{rule.code}-{function.__name__}", marks=needs(function))
         for rule in all_rules().values()
         for function in rule.examples(kind)
     ]
@@ -31,8 +38,6 @@ def examples(kind: str) -> list[object]:
 @cache
 def findings(function: Example) -> tuple[Finding, ...]:
     """What all rules say about one run of `function`. An exception of torch's own is part of it."""
-    import torch
-
     torch.manual_seed(0)
     random.seed(0)
     with gradscope.watch() as scope:
@@ -107,6 +112,8 @@ def test_rule_file_says_what_why_and_how(rule: Rule) -> None:
 def test_findings_carry_what_the_report_shows() -> None:
     for rule in all_rules().values():
         for bad in rule.examples("bad"):
+            if needs(bad) and not torch.cuda.is_available():
+                continue
             for finding in findings(bad):
                 assert finding.message[:1] == finding.message[:1].lower() and not finding.message.endswith(
                     "."

@@ -63,7 +63,7 @@ def drive(
 
     async def session() -> None:
         app = inspector(trace)
-        async with app.run_test(size=size) as pilot:
+        async with app.run_test(size=size, notifications=True) as pilot:
             await settled(pilot, lambda: app.checked is not None or bool(app.fault))
             await steps(app, pilot)
 
@@ -86,6 +86,11 @@ def screen(app: Inspector) -> str:
     return "\n".join("".join(segment.text for segment in strip).rstrip() for strip in strips)
 
 
+def told(app: Inspector) -> str:
+    """The messages that popped up."""
+    return "\n".join(str(notification.message) for notification in app._notifications)
+
+
 def test_findings_show_the_source_with_cause_and_effect(trace: Path) -> None:
     async def steps(app: Inspector, pilot: Pilot[Any]) -> None:
         shown = screen(app)
@@ -94,3 +99,262 @@ def test_findings_show_the_source_with_cause_and_effect(trace: Path) -> None:
         assert "^^^" in shown and "seen:" in shown and "fix:" in shown
 
     drive(trace, steps, size=(100, 40))
+
+
+def test_numbers_and_clicks_turn_the_screens(trace: Path) -> None:
+    async def steps(app: Inspector, pilot: Pilot[Any]) -> None:
+        signs = {
+            "1": "train.py:11", "2": "grad nodes", "3": "train.py 1 of 1", "4": "4 parameters, 4 trainable",
+            "5": "ms each", "6": "never got a gradient",
+        }  # fmt: skip
+        for key, sign in signs.items():
+            if key == "6":
+                await pilot.press("escape")
+            await pilot.press(key)
+            await settled(pilot)
+            assert sign in screen(app), key
+        await pilot.click("PageBar", offset=(14, 0))
+        await settled(pilot)
+        assert "grad nodes" in screen(app)
+
+    drive(trace, steps)
+
+
+def test_parameters_are_sorted_filtered_and_explained(trace: Path) -> None:
+    async def steps(app: Inspector, pilot: Pilot[Any]) -> None:
+        await pilot.press("4")
+        await settled(pilot)
+        rows = screen(app)
+        assert "2 of them never got a gradient" in rows
+        names = ["first.weight", "first.bias", "second.weight", "second.bias"]
+        assert sorted(names, key=rows.index) == names
+        assert "×4" in rows and "never" in rows and "SGD" in rows and "█" in rows
+        await pilot.press("s")
+        assert sorted(names, key=screen(app).index) == sorted(names)
+        await pilot.press("S")
+        assert sorted(names, key=screen(app).index) == sorted(names)[::-1]
+        await pilot.press("f", *"never", "enter")
+        assert "second.weight" not in screen(app) and "first.weight" in screen(app)
+        await pilot.press("home", "enter")
+        await settled(pilot)
+        assert "has no gradient: on its way to the loss it is cut off" in screen(app)
+        assert "the graph ends here" in screen(app)
+
+    drive(trace, steps, size=(110, 36))
+
+
+def test_head_of_a_column_is_clicked_to_sort(trace: Path) -> None:
+    async def steps(app: Inspector, pilot: Pilot[Any]) -> None:
+        await pilot.press("4")
+        await settled(pilot)
+        await pilot.click("#parameters", offset=(2, 0))
+        await pilot.pause()
+        assert "parameter▲" in screen(app)
+        await pilot.click("#parameters", offset=(2, 0))
+        await pilot.pause()
+        assert "parameter▼" in screen(app)
+
+    drive(trace, steps)
+
+
+def test_graph_is_walked_with_a_way_back(trace: Path) -> None:
+    async def steps(app: Inspector, pilot: Pilot[Any]) -> None:
+        await pilot.press("2")
+        await settled(pilot)
+        tree = screen(app)
+        assert "model Net ✂1" in tree and "first Linear no gradient" in tree and "detach line 11" in tree
+        await pilot.press("slash", *"second", "enter", "f")
+        assert "`linear`" in screen(app) and "requires grad" in screen(app)
+        await pilot.press("f")
+        assert "second › linear › square" in screen(app)
+        await pilot.press("b")
+        assert "square › linear" in screen(app)
+        await pilot.press("backspace", "backspace", "backspace")
+        assert "second.weight" in screen(app) and "`square`" not in screen(app)
+        await pilot.press("f", "s")
+        await settled(pilot)
+        assert "train.py 1 of 1" in screen(app)
+
+    drive(trace, steps)
+
+
+def test_detail_leads_to_neighbours_and_to_the_source(trace: Path) -> None:
+    async def steps(app: Inspector, pilot: Pilot[Any]) -> None:
+        await pilot.press("2")
+        await settled(pilot)
+        await pilot.press("slash", *"first", "enter", "f", "tab", *["down"] * 3, "enter")
+        assert "x" in screen(app)
+        await pilot.press("w")
+        await settled(pilot)
+        assert isinstance(app.screen, type(app.screen)) and "6 Why" in screen(app)
+
+    drive(trace, steps)
+
+
+def test_source_has_cuts_and_findings_in_its_gutter(trace: Path) -> None:
+    async def steps(app: Inspector, pilot: Pilot[Any]) -> None:
+        await pilot.press("3")
+        await settled(pilot)
+        lines = screen(app).splitlines()
+        cut = next(line for line in lines if ".detach())" in line)
+        assert "✗" in cut and "✂" in cut
+        assert any("no grad" in line or "GS301" in line for line in lines[-8:])
+        region = next(line for line in lines if line.startswith("21"))
+        assert "┃" in region
+        await pilot.press("enter")
+        await settled(pilot)
+        assert "line 11" in screen(app)
+
+    drive(trace, steps, size=(100, 40))
+
+
+def test_steps_tell_events_and_are_compared(trace: Path) -> None:
+    async def steps(app: Inspector, pilot: Pilot[Any]) -> None:
+        await pilot.press("5")
+        await settled(pilot)
+        assert "backward" in screen(app) and "loss.backward()" not in screen(app)
+        await pilot.press("down")
+        assert "loss.backward()" in screen(app)
+        await pilot.press("m", "up", "c")
+        assert "their graphs differ in" in screen(app) and "`linear`" in screen(app)
+        await pilot.press("end", "enter")
+        await settled(pilot)
+        assert "grad nodes" in screen(app)
+
+    drive(trace, steps, size=(100, 40))
+
+
+def test_why_answers_names_and_says_what_it_does_not_know(trace: Path) -> None:
+    async def steps(app: Inspector, pilot: Pilot[Any]) -> None:
+        await pilot.press("6", *"loss", "enter")
+        await settled(pilot)
+        assert "`loss`" in screen(app) and "train.py:18" in screen(app)
+        await pilot.press("a", *"nonsense", "enter")
+        await settled(pilot)
+        assert "no answer" in screen(app) and "called `nonsense`" in told(app)
+
+    drive(trace, steps)
+
+
+def test_find_goes_to_the_next_and_the_one_before(trace: Path) -> None:
+    async def steps(app: Inspector, pilot: Pilot[Any]) -> None:
+        await pilot.press("3")
+        await settled(pilot)
+        table = app.screen.query_one("#code")
+        await pilot.press("home", "slash", *"linear", "enter")
+        found = [table.cursor]
+        for key in ("n", "n", "N"):
+            await pilot.press(key)
+            found.append(table.cursor)
+        assert found == [6, 7, 6, 7]
+        await pilot.press("slash", *"Xnowhere", "enter")
+        await pilot.pause(0.1)
+        assert "is not on this screen" in told(app)
+
+    drive(trace, steps)
+
+
+def test_help_and_palette_list_every_key(trace: Path) -> None:
+    async def steps(app: Inspector, pilot: Pilot[Any]) -> None:
+        known = {command.title for command in app.get_system_commands(app.screen)}
+        assert {"Findings", "Ignore", "Edit", "Copy", "Export", "Quit", "Find", "Theme"} <= known
+        await pilot.press("question_mark")
+        await pilot.pause()
+        for about in ("Write a comment that silences", "Open $EDITOR", "Find text", "Write a picture"):
+            assert about in screen(app)
+        await pilot.press("escape", "ctrl+p")
+        await pilot.pause()
+        await pilot.press(*"Param", "enter")
+        await settled(pilot)
+        await pilot.pause(0.2)
+        assert "4 trainable" in screen(app)
+
+    drive(trace, steps, size=(100, 50))
+
+
+def test_ignore_asks_and_writes_the_comment(tmp_path: Path) -> None:
+    trace = record(tmp_path, DETACHED)
+
+    async def steps(app: Inspector, pilot: Pilot[Any]) -> None:
+        await pilot.press("i")
+        await pilot.pause()
+        assert "write this comment into train.py, line 11?" in screen(app)
+        await pilot.press("n")
+        assert (tmp_path / "train.py").read_text() == DETACHED
+        await pilot.press("i", "y")
+        await pilot.pause()
+        line = "        return self.second(self.first(x).detach())"
+        changed = DETACHED.replace(line, f"{line}  # gradscope: ignore[GS301]")
+        assert (tmp_path / "train.py").read_text() == changed
+        assert "train.py has changed since the run" in screen(app)
+        await pilot.press("i")
+        await pilot.pause(0.1)
+        assert "run again first" in told(app)
+
+    drive(trace, steps)
+
+
+def test_vanished_source_is_told(tmp_path: Path) -> None:
+    trace = record(tmp_path, DETACHED)
+    (tmp_path / "train.py").unlink()
+
+    async def steps(app: Inspector, pilot: Pilot[Any]) -> None:
+        assert "train.py is gone since the run" in screen(app)
+        await pilot.press("o")
+        await pilot.pause(0.1)
+        assert "there is nothing to edit" in told(app)
+        await pilot.press("3")
+        await settled(pilot)
+        assert "class Net" in screen(app)
+
+    drive(trace, steps)
+
+
+def test_export_writes_what_the_suffix_says(
+    trace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    async def steps(app: Inspector, pilot: Pilot[Any]) -> None:
+        for name in ("out.svg", "out.md", "out.xyz"):
+            await pilot.press("g", "ctrl+u", *name, "enter")
+            await settled(pilot)
+            await pilot.pause(0.1)
+        assert "can't tell what to write" in told(app)
+
+    drive(trace, steps)
+    assert "<svg" in (tmp_path / "out.svg").read_text()
+    assert "GS301" in (tmp_path / "out.md").read_text()
+
+
+def test_copy_puts_the_finding_on_the_clipboard(trace: Path) -> None:
+    async def steps(app: Inspector, pilot: Pilot[Any]) -> None:
+        await pilot.press("y")
+        assert "error[GS301]" in app.clipboard and "fix:" in app.clipboard
+
+    drive(trace, steps)
+
+
+def test_markup_in_names_is_shown(tmp_path: Path) -> None:
+    source = (
+        "import torch\n"
+        "model = torch.nn.Module()\n"
+        "model.register_parameter('[bold red]x[/]', torch.nn.Parameter(torch.ones(2)))\n"
+        "model.forward = lambda: model._parameters['[bold red]x[/]'].sum()\n"
+        "loss = model()  # [link=file:///]here[/]\n"
+        "loss.backward()\n"
+    )
+    trace = record(tmp_path, source)
+
+    async def steps(app: Inspector, pilot: Pilot[Any]) -> None:
+        await pilot.press("4")
+        await settled(pilot)
+        assert "[bold red]x[/]" in screen(app)
+        await pilot.press("3")
+        await settled(pilot)
+        assert "[link=file:///]here[/]" in screen(app)
+        await pilot.press("2")
+        await settled(pilot)
+        assert "[bold red]x[/]" in screen(app)
+
+    drive(trace, steps)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from gradscope.model import Node, Op, Parameter, Site, Value
-from gradscope.names import describe, name_of, op_name, parameter_name, place, short_path
+from gradscope.names import names_of, op_name, parameter_name, place, short_path
 from gradscope.store import Pages, Trace
 from gradscope.store.pages import WINDOW
 
@@ -52,11 +52,15 @@ class Walk:
         if value.parameter is not None:
             return f"`{parameter_name(self.trace, self.trace.parameter(value.parameter))}`"
         if self._named:
-            graph = self.trace.graph(self.graph)
-            name = name_of(self.trace, graph, value.index)
-            return name if name == describe(graph, value.index) else f"`{name}`"
+            name = names_of(self.trace).name(self.trace.graph(self.graph), value.index)
+            if name is not None:
+                return f"`{name}`"
         maker = self.pages.op(self.graph, value.op) if value.op is not None else None
-        return f"output of `{op_name(maker.name)}`" if maker is not None else value.kind
+        return (
+            f"output of `{op_name(maker.name)}`, {self.where(maker.site)},"
+            if maker is not None
+            else value.kind
+        )
 
     def where(self, site: Site) -> str:
         """A place, as short as it is clear."""

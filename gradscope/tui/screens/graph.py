@@ -347,8 +347,30 @@ class GraphPage(Page):
             text, len(things), at, lambda i: self._searched(things[i]), forward=forward, again=again
         )
         if row is not None:
-            self._go(things[row])
+            self._go(things[row], walked=False)
+            self._point_at(things[row])
         return row is not None
+
+    def _point_at(self, thing: Thing) -> None:
+        """Opens the tree down to a module or a parameter, and puts its cursor there."""
+        trace = self.inspector.trace
+        assert trace is not None
+        kind, graph, id = thing
+        at = trace.parameter(id).module if kind == "parameter" else trace.modules[id].parent
+        above: list[Thing] = []
+        while at is not None:
+            above.append(("module", graph, at))
+            at = trace.modules[at].parent
+        node: TreeNode[Any] | None = self._tree.root
+        for step in [*reversed(above), thing]:
+            if node is None:
+                return
+            if not node.children and node.data is not None:
+                self._grow(node, 0)
+            node.expand()
+            node = next((child for child in node.children if child.data == step), None)
+        if node is not None:
+            self._tree.move_cursor(node)
 
     def _searched(self, thing: Thing) -> str:
         assert self._walk is not None and self.inspector.trace is not None

@@ -1,0 +1,123 @@
+"""What is watched around a step: clips, schedules, scalers and the values before and after."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import torch
+from torch import nn
+from torch.amp.grad_scaler import GradScaler
+from torch.nn.utils import clip_grad_norm_, clip_grad_value_
+from torch.optim.lr_scheduler import LRScheduler, OneCycleLR, SequentialLR, StepLR
+
+import gradscope
+from gradscope.model import Finding
+
+
+def train(steps: int = 4) -> list[torch.Tensor]:
+    """A loop with everything that is watched, by names that were imported before the watch."""
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 1))
+    opt = torch.optim.Adam(model.parameters(), lr=0.1)
+    schedule = SequentialLR(opt, [StepLR(opt, 1), OneCycleLR(opt, 0.1, total_steps=9)], milestones=[2])
+    scaler = GradScaler("cpu", init_scale=64.0)
+    for _ in range(steps):
+        opt.zero_grad()
+        scaler.scale(model(torch.randn(8, 3)).pow(2).mean()).backward()
+        scaler.unscale_(opt)
+        clip_grad_norm_(model.parameters(), 0.1)
+        clip_grad_value_(model.parameters(), 0.05)
+        scaler.step(opt)
+        scaler.update()
+        schedule.step()
+    rates = torch.tensor([float(group["lr"]) for group in opt.param_groups])
+    return [*(p.detach().clone() for p in model.parameters()), rates]
+
+
+def findings(program: Callable[[], object]) -> dict[str, Finding]:
+    with gradscope.watch() as scope:
+        program()
+    return {finding.code: finding for finding in scope.findings}
+
+
+def test_what_is_trained_is_the_same_under_watch_and_nothing_is_found() -> None:
+    plain = train()
+    with gradscope.watch() as scope:
+        watched = train()
+    assert all(torch.equal(a, b) for a, b in zip(plain, watched, strict=True))
+    assert not scope.findings
+    kinds = [event.kind for event in scope.trace.events for _ in range(event.count)]
+    assert kinds.count("clip") == 8 and kinds.count("schedule") == 4
+    assert not scope.trace.meta["faults"]
+
+
+def test_torch_is_as_before_after_the_watch() -> None:
+    watched: list[type] = [GradScaler, torch.optim.Optimizer]
+    todo: list[type] = [LRScheduler]
+    while todo:
+        watched.append(todo[-1])
+        todo += todo.pop().__subclasses__()
+    before = [dict(vars(cls)) for cls in watched]
+    with gradscope.watch():
+        train()
+    for cls, members in zip(watched, before, strict=True):
+        for name in ("__init__", "step", "scale", "update", "unscale_"):
+            assert vars(cls).get(name) is members.get(name), f"{cls.__name__}.{name}"
+
+
+def test_a_stale_gradient_is_measured_with_and_without_the_old_part() -> None:
+    norms: list[tuple[float, float]] = []
+
+    def program() -> None:
+        torch.manual_seed(0)
+        model = nn.Linear(3, 1)
+        opt = torch.optim.SGD(model.parameters(), lr=0.1)
+        for step in range(3):
+            loss = model(torch.randn(8, 3)).pow(2).mean()
+            (new,) = torch.autograd.grad(loss, [model.weight], retain_graph=True)
+            loss.backward()
+            if step == 1:
+                with torch.no_grad():
+                    assert model.weight.grad is not None
+                    norms.append((float(model.weight.grad.norm()), float(new.norm())))
+            opt.step()
+
+    said = " ".join(findings(program)["GS201"].seen)
+    found = [float(number) for number in re.findall(r": ([\d.]+)", said)]
+    assert [f"{x:.3g}" for x in found] == [f"{x:.3g}" for x in norms[0]]
+
+
+def test_a_bug_is_told_after_two_steps() -> None:
+    def loop(order: str) -> Callable[[], None]:
+        def program() -> None:
+            model = nn.Linear(3, 1)
+            opt = torch.optim.SGD(model.parameters(), lr=0.0 if order == "rate" else 0.1)
+            for _ in range(2):
+                opt.zero_grad()
+                model(torch.randn(8, 3)).pow(2).mean().backward()
+                if order != "clip last":
+                    clip_grad_norm_(model.parameters(), 1.0)
+                opt.step()
+                if order == "clip last":
+                    clip_grad_norm_(model.parameters(), 1.0)
+
+        return program
+
+    assert findings(loop("clip last")).keys() == {"GS209"}
+    assert findings(loop("rate")).keys() == {"GS212"}
+    assert not findings(loop("right"))
+
+
+def test_a_scaled_gradient_is_told_with_the_scale_as_it_was() -> None:
+    def program() -> None:
+        model = nn.Linear(3, 1)
+        opt = torch.optim.SGD(model.parameters(), lr=1e-6)
+        grad_scaler = GradScaler("cpu", init_scale=512.0)
+        for _ in range(2):
+            opt.zero_grad()
+            grad_scaler.scale(model(torch.randn(8, 3)).pow(2).mean()).backward()
+            opt.step()
+
+    finding = findings(program)["GS211"]
+    assert "512" in finding.message and "grad_scaler.step(opt)" in finding.fix

@@ -63,6 +63,35 @@ def test_handled_error_is_not_explained() -> None:
     assert not scope.findings
 
 
+def test_error_with_a_rule_is_told_once() -> None:
+    def program() -> None:
+        with torch.inference_mode():
+            kept = torch.zeros(3)
+        kept.add_(1)
+
+    with pytest.raises(RuntimeError), gradscope.watch() as scope:
+        program()
+    assert [finding.code for finding in scope.findings] == ["GS310"]
+
+
+def test_error_while_sampling_sleeps_is_explained() -> None:
+    model = torch.nn.Sequential(*[torch.nn.Linear(4, 4) for _ in range(12)])
+    opt = torch.optim.SGD(model.parameters(), lr=1e-3)
+
+    def program() -> None:
+        for step in range(300):
+            opt.zero_grad()
+            model(torch.ones(2, 4)).sum().backward()
+            opt.step()
+            if step == 290:
+                model[0].bias.fill_(0.0)
+
+    with pytest.raises(RuntimeError), gradscope.watch() as scope:
+        program()
+    (finding,) = scope.findings
+    assert finding.code == "GS105" and "model[0].bias" in finding.message
+
+
 def test_error_of_the_programs_own_is_not_explained() -> None:
     def program() -> None:
         settings: dict[str, str] | None = None

@@ -31,18 +31,12 @@ def note_crash(recorder: Recorder, error: BaseException) -> None:
         with DisableTorchFunction(), torch._C._DisableTorchDispatch():
             site = recorder.sites.of_traceback(traceback)
             data = {
-                "type": type(error).__name__, "text": str(error)[:4000], "told": _is_last(recorder, error),
+                "type": type(error).__name__, "text": str(error)[:4000], "told": recorder.history.is_last(error),
                 "tensors": _operands(recorder, traceback),
             }  # fmt: skip
             recorder.emit("crash", site, data)
     except Exception as fault:
         recorder.fault("recording a crash", fault)
-
-
-def _is_last(recorder: Recorder, error: BaseException) -> bool:
-    """Whether an `error` event tells of the same exception."""
-    last = recorder.history.last_error
-    return last is not None and last() is error
 
 
 def _operands(recorder: Recorder, traceback: TracebackType) -> list[dict[str, Any]]:

@@ -20,7 +20,7 @@ def note_error(
 ) -> None:  # fmt: skip
     """Emits an `error` event; the innermost call that failed is the one told."""
     try:
-        if recorder.history.last_error is not None and recorder.history.last_error() is error:
+        if recorder.history.told(error):
             return
         recorder.history.remember_error(error)
         tensors: list[Any] = []

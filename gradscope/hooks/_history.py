@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import weakref
 from collections import deque
 from collections.abc import Set
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -34,16 +33,23 @@ class Pass(NamedTuple):
 class History:
     def __init__(self, recorder: Recorder):
         self.recorder = recorder
-        self.last_error: Any = None  # weak reference to the exception told last
+        self._last_error: tuple[int, str, int] | None = None  # id, text and frames of the one told last
         self.writes: deque[Write] = deque(maxlen=4000)
         self.passes: deque[Pass] = deque(maxlen=400)
         self.recent: deque[Segment] = deque(maxlen=6)
 
+    def told(self, error: BaseException) -> bool:
+        """Whether this exception was noted already, further in: it has come through more frames
+        since, so it is not another one that got the place of the first in memory."""
+        return self.is_last(error) and self._last_error is not None and _frames(error) > self._last_error[2]
+
+    def is_last(self, error: BaseException) -> bool:
+        """Whether this is the exception noted last. It is known by id and text: exceptions take no
+        weak reference, and holding one would keep its frames alive."""
+        return self._last_error is not None and self._last_error[:2] == (id(error), str(error))
+
     def remember_error(self, error: BaseException) -> None:
-        try:
-            self.last_error = weakref.ref(error)
-        except TypeError:
-            self.last_error = None
+        self._last_error = (id(error), str(error), _frames(error))
 
     def forget(self) -> None:
         self.writes.clear()
@@ -85,3 +91,10 @@ class History:
             if one.number > number and not one.retained:
                 return one.site
         return None
+
+
+def _frames(error: BaseException) -> int:
+    count, entry = 0, error.__traceback__
+    while entry is not None:
+        count, entry = count + 1, entry.tb_next
+    return count

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from gradscope.model import Event, Graph, Region, Site, Value
@@ -107,3 +107,11 @@ def region_of(trace: Trace, graph: Graph, value: Value, kind: str) -> Region | N
         graph = trace.graph(value.origin[0])
         value = graph.values[value.origin[1]]
     return None
+
+
+def opening(trace: Trace, site: Site) -> Site:
+    """The first line of a block, where `site` spans all of it."""
+    lines = trace.source_file(site.path).lines
+    if site.end_line == site.line or not 0 < site.line <= len(lines):
+        return site
+    return replace(site, end_line=site.line, end_column=len(lines[site.line - 1]) + 1)

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 
 from gradscope.model import Finding, Region
 from gradscope.rules import rule
-from gradscope.rules._failures import Failure, Operand, failures, region_of
+from gradscope.rules._failures import Failure, Operand, failures, opening, region_of
 from gradscope.store import Trace
 
 _SAVED = "Inference tensors cannot be saved for backward"
@@ -93,7 +93,7 @@ def _explained(trace: Trace, failure: Failure) -> Finding:
         cause_label="an inference tensor, for ever",
         effect=failure.site,
         effect_label="torch stops: autograd cannot work with it",
-        related=((region.site.user, begins),) if region is not None else (),
+        related=((opening(trace, region.site.user), begins),) if region is not None else (),
         seen=(f"{shown}: {found.facts}, made in inference mode",) if found is not None else (failure.said,),
         fix=f"compute {shown} under `torch.no_grad()` instead of inference mode"
         + (f", or use `{found.name}.clone()` here" if found is not None and found.name else ""),

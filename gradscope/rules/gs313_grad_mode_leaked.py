@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from gradscope.model import Event, Finding, Graph, Region, Site, Value
 from gradscope.rules import rule
 from gradscope.rules._common import code
+from gradscope.rules._failures import opening
 from gradscope.store import Trace
 
 _MODES = ("no_grad", "inference_mode", "set_grad_enabled")
@@ -183,7 +184,7 @@ def _finding(trace: Trace, event: Event, region: Region, made: Site) -> Finding:
     )
     return Finding(
         message=f"gradients are still off here: {shown}{where} was never undone",
-        cause=opened,
+        cause=opening(trace, opened),
         cause_label="gradients go off here, and stay off",
         effect=effect,
         effect_label="torch stops: there is no graph to go back through",

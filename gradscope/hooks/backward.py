@@ -68,6 +68,7 @@ class Backward(Hook):
                             self._after(note, t_outputs, failed, sys._getframe(1))
                     except Exception as error:
                         recorder.fault("recording a backward", error)
+                failed = None  # a frame and an error that hold each other keep the user's tensors
                 recorder.depth -= 1
                 recorder.paused -= 1
                 recorder.own_time += perf_counter() - began

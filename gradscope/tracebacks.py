@@ -17,7 +17,7 @@ def _is_own(traceback: TracebackType) -> bool:
 
 
 def _is_detour(traceback: TracebackType) -> bool:
-    """torch's way round through a function mode, which the plain program does not take."""
+    """torch's way round through a function mode; where ours follows, the plain program has none."""
     return traceback.tb_frame.f_code.co_filename.endswith(_DETOUR)
 
 
@@ -30,10 +30,10 @@ def clean(traceback: TracebackType | None) -> TracebackType | None:
         entries.append(current)
         current = current.tb_next
     kept: list[TracebackType] = []
-    for entry in entries:
+    for entry, following in zip(entries, [*entries[1:], None], strict=True):
         if _is_own(entry):
             continue
-        if _is_detour(entry):
+        if _is_detour(entry) and following is not None and _is_own(following):
             # The function that took the detour comes again, called for real.
             if kept and "torch" in kept[-1].tb_frame.f_code.co_filename:
                 kept.pop()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from gradscope.hooks._torch import DisableTorchFunction, name_of, sequence_of
+from gradscope.hooks._torch import DisableTorchFunction, grad_fn_of, name_of, sequence_of
 from gradscope.hooks._values import find_tensors
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def examine(recorder: Recorder, roots: list[Any], text: str) -> dict[str, Any]:
     if not (inplace or freed):
         return {}
     seen: set[Any] = set()
-    todo = [t.grad_fn for t in roots if t.grad_fn is not None]
+    todo = [node for t in roots if (node := grad_fn_of(t)) is not None]
     candidates = []
     while todo and len(seen) < MAX_WALK:
         node = todo.pop(0)

@@ -109,7 +109,9 @@ def walk(
                     edges.append((EARLIER, known[0], known[1], input_nr))
                 else:
                     edges.append((OUTSIDE, outside(target), 0, input_nr))
-        rows.append((name_of(node), sequence_of(node) - first, tuple(edges)))
+        number = sequence_of(node)
+        reusable = reusable and number >= first
+        rows.append((name_of(node), number - first, tuple(edges)))
     return tuple(rows), tuple(outputs), reusable
 
 

@@ -131,9 +131,12 @@ class Learner:
         first: int,
         made: int,
         extra: str,
+        listed: int,
+        certain: bool,
     ) -> int:
-        """Looks at the call's nodes and interns what it did."""
-        writes = self._find_writes(name, kwargs, tensors, outs, made, first)
+        """Looks at the call's nodes and interns what it did. listed: length of the list that
+        is the first argument. certain: whether such a call will do the same again."""
+        writes = self._find_writes(name, kwargs, tensors, outs, made, first, listed)
         written = [tensors[i] for i in writes]
         fresh = _fresh(outs, known, written)
         alias = tuple(
@@ -143,7 +146,7 @@ class Learner:
         outputs: tuple[int, ...] = tuple(-1 for _ in fresh)
         reusable = True
         if made or any(t.requires_grad for t in fresh):
-            sources = self._sources(tensors, entries, writes)
+            sources = self._sources(tensors, entries, writes, first)
             nodes, outputs, reusable = walk(
                 fresh, first, sources, self._earlier, self._outside, self._leaf_value
             )
@@ -168,11 +171,11 @@ class Learner:
         if kind is None:
             kind = self._kinds[key] = Kind()
         alike = outline(others, entries, self.recorder.metas)
-        kind.add(details, alike, number if reusable and name != "data" else None)
+        kind.add(details, alike, number if reusable and certain and name != "data" else None)
         return number
 
     def _find_writes(
-        self, name: str, kwargs: Any, tensors: list[Any], outs: list[Any], made: int, first: int
+        self, name: str, kwargs: Any, tensors: list[Any], outs: list[Any], made: int, first: int, listed: int
     ) -> list[int]:
         if not tensors:
             return []
@@ -184,8 +187,10 @@ class Learner:
                 targets: list[Any] = []
                 find_tensors([out], targets)
                 return [i for i, t in enumerate(tensors) if any(t is o for o in targets)]
-            if name.startswith(("_foreach", "_fused")):
+            if name.startswith("_fused"):
                 return []
+            if name.startswith("_foreach"):  # writes to every tensor of its first list
+                return list({id(t): i for i, t in reversed(list(enumerate(tensors[:listed])))}.values())[::-1]
             return [0]
         if made:
             given_back = [i for i, t in enumerate(tensors) if any(t is o for o in outs)]
@@ -222,7 +227,7 @@ class Learner:
             pass
         return None
 
-    def _sources(self, tensors: list[Any], entries: list[Live], writes: list[int]) -> Sources:
+    def _sources(self, tensors: list[Any], entries: list[Live], writes: list[int], first: int) -> Sources:
         sources = Sources()
         for i, (t, entry) in enumerate(zip(tensors, entries, strict=True)):
             if not self.recorder.metas.table[entry.meta].requires_grad:
@@ -231,12 +236,13 @@ class Learner:
             if number is not None:
                 sources.by_number.setdefault(number, i)
                 sources.by_output.setdefault((number, entry.output_nr), i)
-            elif i in writes:
-                continue
             elif leafness(t):
-                sources.leaves.setdefault(id(t), i)
+                if i not in writes:
+                    sources.leaves.setdefault(id(t), i)
             elif (grad_fn := grad_fn_of(t)) is not None:
                 number = sequence_of(grad_fn)
+                if (i in writes and number >= first) or self._earlier(number) is not None:
+                    continue  # the node is the call's own, or of a write through a view since
                 sources.by_number.setdefault(number, i)
                 sources.by_output.setdefault((number, entry.output_nr), i)
         return sources

@@ -9,6 +9,7 @@ from __future__ import annotations
 import weakref
 from typing import TYPE_CHECKING, Any
 
+from gradscope.hooks._torch import grad_of
 from gradscope.hooks._values import measurable, sizes
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ class LeafRecord:
         self.module: int | None = None
         self.registered = False
         self.optimizers: list[int] = []
-        self.state = "none" if t.grad is None else "fresh"
+        self.state = "none" if grad_of(t) is None else "fresh"
         self.passes = self.steps = self.updates = self.reads = 0
         self.read_since = False
         self.changed = False
@@ -105,7 +106,7 @@ class Ledger:
             if t is None:
                 continue
             self._compare(record, t)
-            grad = t.grad
+            grad = grad_of(t)
             if grad is None:
                 record.state = "none"
                 found.append((record, t, None))
@@ -162,7 +163,7 @@ class Ledger:
         accumulated, stale, others = [], [], []
         self.filled = []
         for record, t, was in before:
-            grad = t.grad
+            grad = grad_of(t)
             if grad is None:
                 continue
             now = (id(grad), grad._version)
@@ -194,7 +195,7 @@ class Ledger:
             t = record.ref()
             if t is None:
                 continue
-            grad = t.grad
+            grad = grad_of(t)
             if grad is None:
                 record.state = "none"
             elif record.state == "none":
@@ -223,8 +224,8 @@ class Ledger:
         }  # fmt: skip
         measured: dict[str, Any] = {"parameter": shown.id}
         t = shown.ref()
-        if shown.stale_copy is not None and t is not None and t.grad is not None:
-            grad = t.grad.detach()
+        if shown.stale_copy is not None and t is not None and grad_of(t) is not None:
+            grad = grad_of(t).detach()
             measured["norm"] = float(grad.norm())
             measured["norm_without"] = float((grad - shown.stale_copy).norm())
         return {"data": data, "measured": measured}
@@ -233,7 +234,7 @@ class Ledger:
         for record in records:
             if record.state in ("fresh", "stale", "zero", "used"):
                 t = record.ref()
-                if t is None or t.grad is None:
+                if t is None or grad_of(t) is None:
                     continue
                 if record.state != "zero":
                     record.state = "used"
@@ -241,7 +242,7 @@ class Ledger:
                 record.steps += 1
                 record.read_since = False
                 record.stale_copy = None
-                record.after = (id(t.grad), t.grad._version)
+                record.after = (id(grad_of(t)), grad_of(t)._version)
 
     def zeroed(self, records: list[LeafRecord]) -> tuple[list[int], list[int], float | None]:
         """Call before the gradients go. Returns the ids of those that were fresh, those of
@@ -250,9 +251,9 @@ class Ledger:
         for record in records:
             if record.state == "fresh":
                 t = record.ref()
-                if t is not None and t.grad is not None:
+                if t is not None and grad_of(t) is not None:
                     dropped.append(record.id)
-                    first = t.grad if first is None else first
+                    first = grad_of(t) if first is None else first
                     if record.read_since:
                         read.append(record.id)
             record.state = "zero"
@@ -272,7 +273,7 @@ class Ledger:
             if not (record.registered or record.optimizers) and not record.passes and record.id > 200:
                 continue
             t = record.ref()
-            grad = t.grad if t is not None else None
+            grad = grad_of(t) if t is not None else None
             norm = None
             if norms and grad is not None and measurable(grad) and not grad.is_sparse:
                 try:

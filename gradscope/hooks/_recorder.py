@@ -230,11 +230,13 @@ class Recorder:
         details: tuple[Any, ...] = tuple([t._is_view() for t in outs])
         if made:
             details = (*details, *others, *[e.meta for e in entries])
-        template_id = self.learner.find(key, details, others, entries)
+        certain = not segment.rebased or not self._rebased(entries)
+        template_id = self.learner.find(key, details, others, entries) if certain else None
         if template_id is None:
             template_id = self.learner.learn(
-                key, details, others, name, kwargs, tensors, entries, outs, known, first, made, extra
-            )
+                key, details, others, name, kwargs, tensors, entries, outs, known, first, made, extra,
+                len(args[0]) if args and type(args[0]) in (list, tuple) else 0, certain,
+            )  # fmt: skip
         template = self.templates[template_id]
         if made:
             segment.nodes = True
@@ -242,6 +244,11 @@ class Recorder:
         if self.on_op is not None:
             self.on_op(row, tensors, outs)
         return row
+
+    def _rebased(self, entries: list[Live]) -> bool:
+        """Whether a write through another view may have changed the grad_fn of one of these."""
+        segment = self.segment
+        return any(segment.rebased.get(e.root, -1) > segment.makers[e.index] for e in entries)
 
     def _note(
         self,
@@ -267,6 +274,8 @@ class Recorder:
             entry.serial = segment.serial
             entry.output_nr = tensors[position].output_nr
             written.append(entry.index)
+            if entry.shared and template.nodes:
+                segment.rebased[entry.root] = index
             self._log_write(entry, tensors[position], site, template.name)
         indices = []
         place = 0
@@ -281,6 +290,7 @@ class Recorder:
             entry = self.live[id(t)] = Live(t, segment.serial, meta, site)
             if place < len(template.alias) and (source := template.alias[place]) is not None:
                 entry.root = entries[source[0]].root
+                entry.shared = entries[source[0]].shared = True
                 entry.hidden = source[1] or entries[source[0]].hidden
             entry.index = segment.new_value(meta, index, entry.root)
             indices.append(entry.index)

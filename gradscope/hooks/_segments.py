@@ -60,6 +60,7 @@ class Segment:
     freed_at: int = 0  # ops before this index: their graph was freed by a backward
     nodes: bool = False  # a node was built
     calls: dict[int, int] = field(default_factory=dict)  # site of an outermost module call → how often
+    rebased: dict[int, int] = field(default_factory=dict)  # memory with views → op that wrote to it last
     looked: bool = True
     continued: bool = False  # the one before was full: the same graph goes on
 

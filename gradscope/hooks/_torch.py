@@ -101,9 +101,12 @@ def backward_doors() -> list[Any]:
 
 
 def sequence_of(node: Any) -> int:
-    """The creation number of a grad_fn, -1 for leaves."""
+    """The creation number of a grad_fn; -1 for leaves; below that for others without one
+    (what `set_` leaves behind), as long as they live."""
     number = int(node._sequence_nr())
-    return -1 if number == LEAF_SEQUENCE else number
+    if number != LEAF_SEQUENCE:
+        return number
+    return -1 if hasattr(node, "variable") else -2 - id(node)
 
 
 def name_of(node: Any) -> str:
@@ -118,6 +121,11 @@ def grad_fn_of(t: Any) -> Any:
         return t.grad_fn
     except RuntimeError:
         return None
+
+
+def grad_of(t: Any) -> Any:
+    """`t.grad`, without torch's warning for those that are no leaf and have none."""
+    return t.grad if is_leaf(t) or t.retains_grad else None
 
 
 def is_leaf(t: Any) -> bool:

@@ -158,7 +158,7 @@ _roots = itertools.count(1)
 class Live:
     """One live tensor as the current segment knows it."""
 
-    __slots__ = ("hidden", "index", "leaf", "meta", "output_nr", "ref", "root", "serial", "site")
+    __slots__ = ("hidden", "index", "leaf", "meta", "output_nr", "ref", "root", "serial", "shared", "site")
 
     def __init__(self, t: Any, serial: int = -1, meta: int = -1, site: int = 0):
         self.ref = weakref.ref(t)
@@ -169,6 +169,7 @@ class Live:
         self.site = site  # where it was made or first seen
         self.leaf: Any = None  # LeafRecord of a leaf that requires grad
         self.root = next(_roots)  # names the memory: views and aliases share it
+        self.shared = False  # has views or is one
         self.hidden = False  # shares memory, not the version counter
 
 

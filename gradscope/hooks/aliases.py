@@ -17,7 +17,7 @@ import torch
 from gradscope.hooks import Hook
 from gradscope.hooks._learner import writes_by_name
 from gradscope.hooks._modules import tensor_variables
-from gradscope.hooks._torch import aside, name_of, sequence_number, sequence_of
+from gradscope.hooks._torch import aside, grad_fn_of, grad_of, name_of, sequence_number, sequence_of
 from gradscope.hooks._values import Live
 
 EXPOSING = ("numpy", "__array__", "from_numpy", "__dlpack__")  # hand the memory to another library
@@ -129,7 +129,7 @@ class Aliases(Hook):
         """Memory was handed to another library: what is saved of it must be checked."""
         t = result if name == "from_numpy" else args[0]
         recorder = self.recorder
-        if not isinstance(t, torch.Tensor) or t.device.type != "cpu":
+        if not isinstance(t, torch.Tensor) or _device(t) != "cpu":
             return
         site = recorder.sites.current(frame)
         if recorder.sites.nodes[site].kind != "user" or len(self.exposed) > 64:
@@ -181,11 +181,11 @@ class Aliases(Hook):
     def _compare(self, node: Any, name: str, number: int, by_pointer: dict[int, list[Snapshot]]) -> None:
         try:
             saved = getattr(node, name)
+            if not isinstance(saved, torch.Tensor) or saved.layout is not torch.strided:
+                return
+            storage = saved.untyped_storage()
         except RuntimeError:
-            return  # freed, or seen by the version counter: torch itself will say so
-        if not isinstance(saved, torch.Tensor) or saved.layout is not torch.strided:
-            return
-        storage = saved.untyped_storage()
+            return  # freed; or seen by the version counter: torch itself will say so; or without memory
         snapshot = next((s for s in by_pointer.get(storage.data_ptr(), ()) if s.number > number), None)
         if snapshot is None:
             return
@@ -235,7 +235,7 @@ class Aliases(Hook):
         for one in self.found if failed is None else ():
             snapshot = one["snapshot"]
             place = recorder.history.locate(one["number"])
-            wrong = {name: head(t.grad) for name, t in one.get("leaves", ()) if t.grad is not None}
+            wrong = {name: head(grad_of(t)) for name, t in one.get("leaves", ()) if grad_of(t) is not None}
             in_this = place is not None and place[0] == recorder.segment.serial
             recorder.emit(
                 "corrupted", site,
@@ -252,6 +252,11 @@ class Aliases(Hook):
             self.held = 0
 
 
+def _device(t: Any) -> str:
+    with aside():
+        return str(t.device.type)
+
+
 def head(t: Any) -> list[float]:
     """The first elements, rounded for showing."""
     flat = t.detach().flatten()[:8].tolist()
@@ -260,7 +265,7 @@ def head(t: Any) -> list[float]:
 
 def _nodes(roots: list[Any]) -> list[Any]:
     seen: dict[Any, None] = {}
-    todo = [t.grad_fn for t in roots if t.grad_fn is not None]
+    todo = [node for t in roots if (node := grad_fn_of(t)) is not None]
     while todo and len(seen) < MAX_WALK:
         node = todo.pop()
         if node not in seen:

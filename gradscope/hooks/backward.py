@@ -113,7 +113,7 @@ class Backward(Hook):
         for record in others:
             t = record.ref()
             if t is not None and recorder.segment.looked:
-                grad = t.grad
+                grad = private.grad_of(t)
                 leaves.append(
                     {
                         "value": recorder.value(t, site).index, "bytes": bytes_of(grad),

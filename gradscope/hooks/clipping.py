@@ -66,11 +66,15 @@ class Clipping(Hook):
             record = ledger.records.get(id(t))
             if record is not None and record.ref() is t:
                 found.append(record)
-            elif t.requires_grad or t.grad is not None:
+            elif t.requires_grad or private.grad_of(t) is not None:
                 found.append(ledger.of(t))
         return found
 
     def _by_gradient(self, gradients: list[Any]) -> list[LeafRecord]:
         wanted = {id(g) for g in gradients}
         alive = ((r, r.ref()) for r in self.recorder.ledger.records.values())
-        return [r for r, t in alive if t is not None and t.grad is not None and id(t.grad) in wanted]
+        return [
+            r
+            for r, t in alive
+            if t is not None and private.grad_of(t) is not None and id(private.grad_of(t)) in wanted
+        ]

@@ -10,6 +10,7 @@ import torch
 
 from gradscope.hooks import Hook
 from gradscope.hooks._ledger import LeafRecord
+from gradscope.hooks._torch import grad_of
 from gradscope.hooks._values import measurable
 
 ENOUGH = 3  # steps compared where each changes something
@@ -58,7 +59,7 @@ class Effects(Hook):
         equal, moved = [], 0
         for record, old in copies:
             t = record.ref()
-            if t is None or t.shape != old.shape or t.grad is None or not bool(t.grad.any()):
+            if t is None or t.shape != old.shape or grad_of(t) is None or not bool(grad_of(t).any()):
                 continue
             if torch.equal(t.detach(), old):
                 equal.append(record.id)
@@ -76,8 +77,8 @@ class Effects(Hook):
 
 def _comparable(t: Any) -> bool:
     return (
-        measurable(t) and t.device.type == "cpu" and t.layout is torch.strided and t.grad is not None
-        and measurable(t.grad) and t.grad.layout is torch.strided and t.is_floating_point()
+        measurable(t) and t.device.type == "cpu" and t.layout is torch.strided and grad_of(t) is not None
+        and measurable(grad_of(t)) and grad_of(t).layout is torch.strided and t.is_floating_point()
     )  # fmt: skip
 
 

@@ -22,6 +22,7 @@ from gradscope.hooks import _torch as private
 from gradscope.hooks._errors import note_error
 
 sequence_number = private.sequence_number
+is_leaf = private.is_leaf
 thread_number = private.thread_number
 
 SKIPPED_NAMES = {
@@ -241,7 +242,7 @@ class Functions(Hook):
             if not t.requires_grad and result is None:
                 return
             entry = recorder.live.find(t)
-            if t.is_leaf:
+            if is_leaf(t):
                 record = recorder.ledger.of(t)
                 record.reads += 1
                 record.read_since = True
@@ -256,7 +257,7 @@ class Functions(Hook):
                 recorder.emit(
                     "grad_read", site,
                     {
-                        "value": entry.index, "is_leaf": bool(t.is_leaf), "retains_grad": bool(t.retains_grad),
+                        "value": entry.index, "is_leaf": is_leaf(t), "retains_grad": bool(t.retains_grad),
                         "was_none": result is None,
                     },
                 )  # fmt: skip
@@ -272,7 +273,7 @@ class Functions(Hook):
 
     def _note_grad_set(self, t: Any, grad: Any, frame: Any) -> None:
         recorder = self.recorder
-        if type(t) not in (Tensor, torch.nn.Parameter) or not t.is_leaf:
+        if type(t) not in (Tensor, torch.nn.Parameter) or not is_leaf(t):
             return
         record = recorder.ledger.records.get(id(t))
         if record is not None and grad is not None:
@@ -293,7 +294,7 @@ class Functions(Hook):
             entry = recorder.live.find(args[0])
             if entry is not None and entry.serial == recorder.segment.serial:
                 # `model.half()` and `model.to(device)` give a parameter other memory.
-                entry.meta = recorder.metas.of(args[0], private.is_leaf(args[0]))
+                entry.meta = recorder.metas.of(args[0], is_leaf(args[0]))
                 recorder.segment.metas[entry.index] = entry.meta
             if self.on_set_data is not None:
                 self.on_set_data(args[0], args[1], recorder.sites.current(frame))
@@ -309,11 +310,11 @@ class Functions(Hook):
                 t = args[0]
                 site = recorder.sites.current(frame)
                 entry = recorder.value(t, site)
-                if t.requires_grad and t.is_leaf and entry.leaf is None:
+                if t.requires_grad and is_leaf(t) and entry.leaf is None:
                     entry.leaf = recorder.ledger.leaf(t, entry.site, entry.root)
                 if entry.leaf is not None:
                     entry.leaf.was_grad = bool(t.requires_grad)
-                entry.meta = recorder.metas.of(t, t.is_leaf)
+                entry.meta = recorder.metas.of(t, is_leaf(t))
                 segment = recorder.segment
                 segment.metas[entry.index] = entry.meta
                 recorder.emit(

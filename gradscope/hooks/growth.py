@@ -12,7 +12,7 @@ import torch
 
 from gradscope.hooks import Hook
 from gradscope.hooks._segments import Row
-from gradscope.hooks._torch import DisableTorchFunction
+from gradscope.hooks._torch import DisableTorchFunction, grad_fn_of
 
 MAX_WALK = 20_000
 MIN_LENGTH = 3  # segments in a row before it counts as growth
@@ -93,7 +93,7 @@ class Growth(Hook):
 
     def _before_pass(self, roots: Any, args: Any, site: int, accumulate: bool, frame: Any) -> None:
         self.passes += 1
-        tensors = [t for t in roots if isinstance(t, torch.Tensor) and t.grad_fn is not None]
+        tensors = [t for t in roots if isinstance(t, torch.Tensor) and grad_fn_of(t) is not None]
         if accumulate and tensors:
             if self.passes in LOOKS:
                 self._find_kept()
@@ -118,7 +118,7 @@ class Growth(Hook):
                 if chain.longest < MIN_LENGTH:
                     continue
                 last = chain.last()
-                if last is not None and last.grad_fn is not None:
+                if last is not None and grad_fn_of(last) is not None:
                     chain.sizes.append((chain.length, *held([last])))
                 if chain.backwarded or not chain.sum:
                     self._tell_state(chain)
@@ -166,7 +166,7 @@ class Growth(Hook):
         for ref, site in self.roots:
             by_site.setdefault(site, []).append(ref())
         for site, tensors in by_site.items():
-            alive = [t for t in tensors if t is not None and t.grad_fn is not None]
+            alive = [t for t in tensors if t is not None and grad_fn_of(t) is not None]
             if len(alive) < MIN_KEPT or len(alive) < len(tensors) - 1:
                 continue
             if self.kept is None or self.kept[0] < len(alive):
@@ -177,7 +177,7 @@ def held(tensors: list[Any]) -> tuple[int, int]:
     """(nodes reachable from these tensors, bytes of what they saved)."""
     seen: set[Any] = set()
     memory: dict[int, int] = {}
-    todo = [t.grad_fn for t in tensors if t.grad_fn is not None]
+    todo = [node for t in tensors if (node := grad_fn_of(t)) is not None]
     while todo and len(seen) < MAX_WALK:
         node = todo.pop()
         if node in seen:
@@ -202,8 +202,8 @@ def held(tensors: list[Any]) -> tuple[int, int]:
 
 def _reaches(tensors: list[Any], wanted: Any) -> bool:
     seen: set[Any] = set()
-    todo = [t.grad_fn for t in tensors]
-    goal = wanted.grad_fn
+    todo = [grad_fn_of(t) for t in tensors]
+    goal = grad_fn_of(wanted)
     while todo and len(seen) < 5_000:
         node = todo.pop()
         if node is goal:

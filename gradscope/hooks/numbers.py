@@ -15,6 +15,7 @@ import torch
 
 from gradscope.hooks import Hook
 from gradscope.hooks._ledger import LeafRecord
+from gradscope.hooks._torch import grad_of
 from gradscope.hooks._values import measurable
 from gradscope.store import pack
 
@@ -99,7 +100,7 @@ class Numbers(Hook):
         by_device: dict[torch.device, tuple[list[int], list[torch.Tensor]]] = {}
         for record in filled[:MAX_PARAMETERS]:
             t = record.ref()
-            grad = t.grad if t is not None else None
+            grad = grad_of(t) if t is not None else None
             if grad is None or not measurable(grad):
                 continue
             ids, grads = by_device.setdefault(grad.device, ([], []))

@@ -62,17 +62,15 @@ class Optimizers(Hook):
                 real(optimizer, *args, **kwargs)
                 return
             recorder.paused += 1
-            failed: Exception | None = None
             try:
                 real(optimizer, *args, **kwargs)
-            except Exception as error:
-                failed = error
-                raise
-            finally:
+            except BaseException as error:
                 recorder.paused -= 1
-                if failed is not None and recorder.mine():
+                if isinstance(error, Exception) and recorder.mine():
                     name, frame = type(optimizer).__name__, sys._getframe(1)
-                    note_error(recorder, "optimizer", name, failed, args[:1], None, frame)
+                    note_error(recorder, "optimizer", name, error, args[:1], None, frame)
+                raise
+            recorder.paused -= 1
             if recorder.mine():
                 try:
                     with private.aside():

@@ -70,7 +70,7 @@ class ShownErrors(Hook):
             return
         warnings.warn_explicit(
             message.message, message.category, frame.f_code.co_filename, frame.f_lineno,
-            frame.f_globals.get("__name__"), frame.f_globals.setdefault("__warningregistry__", {}),
+            frame.f_globals.get("__name__") or "<string>", frame.f_globals.setdefault("__warningregistry__", {}),
         )  # fmt: skip
 
 

@@ -1,0 +1,28 @@
+"""Random programs: gradscope makes no difference to any of them, and sees the graph that they built.
+
+`pytest tests/test_programs.py --hypothesis-profile=sweep --hypothesis-seed=7` tries 2,000 others, and
+`python tests/programs.py --seed 7 --count 1000` does the same faster and makes what fails small.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import programs
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+SHORT = {"max_examples": 60, "derandomize": True, "database": None}
+LONG = {"max_examples": 2000, "derandomize": False}
+sweeping = settings.get_current_profile_name() == "sweep"
+
+
+@st.composite
+def random_programs(draw: Any) -> programs.Program:
+    return programs.generate(lambda n: draw(st.integers(0, n - 1)))
+
+
+@settings(deadline=None, suppress_health_check=list(HealthCheck), **(LONG if sweeping else SHORT))
+@given(random_programs())
+def test_nothing_tells_a_program_that_it_is_watched(program: programs.Program) -> None:
+    assert not programs.difference(program), program.source()

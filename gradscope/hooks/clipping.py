@@ -71,10 +71,6 @@ class Clipping(Hook):
         return found
 
     def _by_gradient(self, gradients: list[Any]) -> list[LeafRecord]:
-        wanted = {id(g) for g in gradients}
+        wanted = {id(g) for g in gradients if g is not None}
         alive = ((r, r.ref()) for r in self.recorder.ledger.records.values())
-        return [
-            r
-            for r, t in alive
-            if t is not None and private.grad_of(t) is not None and id(private.grad_of(t)) in wanted
-        ]
+        return [r for r, t in alive if t is not None and id(private.grad_of(t)) in wanted]

@@ -181,10 +181,24 @@ class Ledger:
                     record.stale_site = site
                 record.state = "stale"
                 stale.append(record.id)
-            else:
+            elif record.state != "unknown":
                 record.state = "fresh"
             record.after = now
         return accumulated, stale, others
+
+    def resume(self, known: bool) -> None:
+        """After steps that were not followed. known: each gradient is where it would be, had
+        they been; otherwise its state is "unknown" until it is cleared or used."""
+        for record in self.records.values():
+            t = record.ref()
+            grad = t.grad if t is not None else None
+            if known:
+                if record.after is not None and grad is not None:
+                    record.after = (id(grad), grad._version)
+            else:
+                record.state = "none" if grad is None else "unknown"
+                record.after = None
+            record.read_since = False
 
     # -- steps -------------------------------------------------------------------
 
@@ -232,7 +246,7 @@ class Ledger:
 
     def used(self, records: list[LeafRecord], site: int) -> None:
         for record in records:
-            if record.state in ("fresh", "stale", "zero", "used"):
+            if record.state != "none":
                 t = record.ref()
                 if t is None or grad_of(t) is None:
                     continue

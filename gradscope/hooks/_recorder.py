@@ -21,6 +21,7 @@ from gradscope.hooks._learn import Template
 from gradscope.hooks._learner import FACTORIES, Learner, writes_by_name
 from gradscope.hooks._ledger import LeafRecord, Ledger
 from gradscope.hooks._modules import ModuleRecord, ModuleTable
+from gradscope.hooks._replay import Replay
 from gradscope.hooks._segments import External, Row, Segment, SegmentStore, freeze
 from gradscope.hooks._sites import SiteTree
 from gradscope.hooks._torch import grad_fn_of, name_of, sequence_number
@@ -61,6 +62,7 @@ class Recorder:
         self.segment = Segment(0, perf_counter())
         self.learner = Learner(self)
         self.history = History(self)
+        self.replay = Replay(self)
         self.region = -1
         self.region_kinds: list[str] = []
         self._region_ids: dict[tuple[str, int], int] = {}
@@ -359,6 +361,8 @@ class Recorder:
         segment = self.segment
         if not segment.ops and not segment.events and not is_step:
             return
+        if self.replay.active:
+            self.replay.end_segment(is_step)
         same = False
         try:
             same = self.store.store(segment, is_step)
@@ -375,7 +379,10 @@ class Recorder:
     def emit(self, kind: str, site: int, data: dict[str, Any], **first_only: Any) -> None:
         """Notes an event. `first_only` data is stored with the first of identical events."""
         segment = self.segment
-        segment.events.append((kind, site, len(segment.ops) - 1, freeze(data)))
+        event = (kind, site, len(segment.ops) - 1, freeze(data))
+        if self.replay.active:
+            self.replay.met(event)
+        segment.events.append(event)
         segment.volatile.append(first_only)
 
     # -- regions -------------------------------------------------------------------

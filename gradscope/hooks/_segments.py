@@ -88,6 +88,7 @@ class SegmentStore:
         self.distinct: set[int] = set()
         self.graph_of: dict[int, int] = {}  # recent segment serial → graph id
         self.rows = 0
+        self.stored = 0
         self.last: list[Any] | None = None  # the segment row that may still be repeated
         self.began = perf_counter()
 
@@ -143,6 +144,7 @@ class SegmentStore:
         return hash(tuple(built))
 
     def _row(self, segment: Segment, graph: int | None, events: int | None, is_step: bool) -> None:
+        self.stored += 1
         duration = perf_counter() - segment.started
         last = self.last
         if last is not None and last[1] == graph and last[2] == events and last[5] == is_step:
@@ -155,7 +157,7 @@ class SegmentStore:
             last = self.last = [
                 self.rows, graph, events, segment.started - self.began, duration, is_step, 1,
             ]  # fmt: skip
-        if self.writer.due() or self.rows < 8:
+        if self.writer.due() or self.stored < 8:
             self.flush()
 
     def flush(self) -> None:

@@ -87,6 +87,7 @@ class Backward(Hook):
         inputs = args[3] if len(args) > 3 else kwargs.get("inputs", ())
         for follow in recorder.before_pass:
             follow(t_outputs, args, site, bool(accumulate), frame)
+        replayed = recorder.replay.expects("backward", site)
         return {
             "site": site,
             "roots": self._indices(t_outputs, site),
@@ -94,7 +95,8 @@ class Backward(Hook):
             "retain": bool(args[1]) if len(args) > 1 else False,
             "create": bool(args[2]) if len(args) > 2 else False,
             "accumulate": bool(accumulate),
-            "before": recorder.ledger.before_pass(site) if accumulate else [],
+            "replayed": replayed,
+            "before": recorder.ledger.before_pass(site) if accumulate and not replayed else [],
             "number": private.sequence_number(),
         }
 
@@ -108,6 +110,10 @@ class Backward(Hook):
         recorder = self.recorder
         site = note["site"]
         recorder.passes += 1
+        if note["replayed"] and failed is None and recorder.replay.expects("backward", site):
+            recorder.replay.take()
+            self._passed(note, failed)
+            return
         accumulated, stale, others = recorder.ledger.after_pass(note["before"], site)
         leaves = []
         for record in others:
@@ -141,6 +147,11 @@ class Backward(Hook):
                     [t for t in t_outputs if isinstance(t, torch.Tensor)]
                 )
             recorder.emit("backward", site, data, **first)
-            recorder.history.passes.append(Pass(note["number"], site, note["retain"]))
+        self._passed(note, failed)
+
+    def _passed(self, note: dict[str, Any], failed: BaseException | None) -> None:
+        recorder = self.recorder
+        if failed is None:
+            recorder.history.passes.append(Pass(note["number"], note["site"], note["retain"]))
         for follow in recorder.after_pass:
-            follow(site, failed)
+            follow(note["site"], failed)

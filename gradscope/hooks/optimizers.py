@@ -26,7 +26,7 @@ class Inside(NamedTuple):
 
     frame: int  # id of torch's wrapper's frame
     site: int
-    records: list[LeafRecord]
+    records: list[LeafRecord] | None  # None: a step that went as expected
     states: dict[str, list[int]]
     versions: list[tuple[LeafRecord, int]]
     closure: bool
@@ -133,6 +133,10 @@ class Optimizers(Hook):
             with private.aside():
                 site = recorder.sites.current(frame.f_back)
                 number = self._register(optimizer, site)
+                if recorder.replay.expects("step", site, number):
+                    self.inside.append(Inside(id(frame), site, None, {}, [], False))
+                    recorder.own_time += perf_counter() - began
+                    return None
                 records = self._records(optimizer)
                 if len(records) != self.sizes.get(number):  # groups were added
                     self._write(optimizer, number, recorder.optimizers[number]["site"] or 0)
@@ -197,6 +201,14 @@ class Optimizers(Hook):
         try:
             with private.aside():
                 number = self.ids[id(optimizer)][0]
+                if records is None and not recorder.replay.expects("step", site, number):
+                    records = self._records(optimizer)
+                    states = recorder.ledger.states(records)
+                if records is None:
+                    recorder.replay.take()
+                    self._stepped(number, site, self.roots[number])
+                    recorder.own_time += perf_counter() - began
+                    return
                 if closure:
                     states = recorder.ledger.states(records)
                 unchanged = []
@@ -217,17 +229,20 @@ class Optimizers(Hook):
                     for follow in recorder.after_step:
                         follow(optimizer, number, site)
                 recorder.ledger.used(records, site)
-                recorder.optimizers[number]["steps"] += 1
-                recorder.steps += 1
                 roots = frozenset(r.root for r in records)
-                if roots == self.roots.get(number):
-                    roots = self.roots[number]  # one set for all steps of the history
-                self.roots[number] = roots
-                recorder.history.writes.append(Write(private.sequence_number(), site, "step", roots, None))
-                recorder.end_segment(True)
+                if roots != self.roots.get(number):
+                    self.roots[number] = roots
+                self._stepped(number, site, self.roots[number])
         except Exception as error:
             recorder.fault("recording a step", error)
         recorder.own_time += perf_counter() - began
+
+    def _stepped(self, number: int, site: int, roots: frozenset[int]) -> None:
+        recorder = self.recorder
+        recorder.optimizers[number]["steps"] += 1
+        recorder.steps += 1
+        recorder.history.writes.append(Write(private.sequence_number(), site, "step", roots, None))
+        recorder.end_segment(True)
 
     # -- zero_grad -------------------------------------------------------------------
 
@@ -242,7 +257,10 @@ class Optimizers(Hook):
                     with private.aside():
                         site = recorder.sites.current(sys._getframe(1))
                         number = self._register(optimizer, site)
-                        self._emit_zero(self._records(optimizer), site, by="optimizer", optimizer=number)
+                        if recorder.replay.expects("zero_grad", site, number):
+                            recorder.replay.take()
+                        else:
+                            self._emit_zero(self._records(optimizer), site, by="optimizer", optimizer=number)
                 except Exception as error:
                     recorder.fault("recording zero_grad", error)
             recorder.paused += 1
@@ -267,8 +285,11 @@ class Optimizers(Hook):
                         record = recorder.modules.find(module) or recorder.modules.register_root(
                             module, frame, site
                         )
-                        records = [recorder.ledger.of(p) for p in module.parameters()]
-                        self._emit_zero(records, site, by="module", module=record.id)
+                        if recorder.replay.expects("zero_grad", site):
+                            recorder.replay.take()
+                        else:
+                            records = [recorder.ledger.of(p) for p in module.parameters()]
+                            self._emit_zero(records, site, by="module", module=record.id)
                 except Exception as error:
                     recorder.fault("recording zero_grad", error)
             recorder.paused += 1

@@ -7,14 +7,29 @@ events change, and when a module is called without gradients.
 
 from __future__ import annotations
 
+from collections import deque
 from time import perf_counter
+from typing import NamedTuple
 
 from gradscope.hooks import Hook
+from gradscope.hooks._replay import Frozen, repeating
 
 KNOWN_STEPS = 6  # equal steps before it first sleeps
 LOOKS = 2  # steps looked at when it wakes
 BUDGET = 0.03  # share of the run that looking may take
 LONGEST = 2_000  # steps
+REPLAY_BUDGET = 0.015  # share of the run that working out what became of the gradients may take
+LONGEST_REPLAY = 40  # cycles
+LONGEST_CYCLE = 12  # segments
+
+
+class Seen(NamedTuple):
+    """A segment that sampling slept through."""
+
+    events: tuple[Frozen, ...]
+    is_step: bool
+    time: float  # seconds
+    own: float  # of them, gradscope's
 
 
 class Sampling(Hook):
@@ -28,11 +43,16 @@ class Sampling(Hook):
         self.since = perf_counter()
         self.spent = self.recorder.own_time
         self.steps = 0
+        self.seen: deque[Seen] = deque(maxlen=2 * LONGEST_CYCLE)
+        self.ended = (0.0, 0.0)  # the last segment: when, and what had been spent then
+        self.recorder.before_end.append(self.recorder.replay.leave)
         if self.recorder.sample:
             self.recorder.on_segment.append(self._segment)
             self.recorder.wake = self._wake
 
     def _segment(self, is_step: bool, same: bool) -> None:
+        if self.asleep:
+            self._foresee(is_step, same)
         if not is_step:
             if self.asleep:
                 self.recorder.segment.looked = False
@@ -61,12 +81,37 @@ class Sampling(Hook):
         self.known = 0
         self.needed = LOOKS
 
+    def _foresee(self, is_step: bool, same: bool) -> None:
+        """Expects the next steps to be as the last ones, where they are alike and working out
+        what each did to the gradients takes more than its share."""
+        began, own = self.ended
+        self.ended = now, spent = perf_counter(), self.recorder.own_time
+        replay = self.recorder.replay
+        if replay.active:
+            return
+        if not same:
+            self.seen.clear()
+        events = tuple(self.recorder.history.recent[-1].events)
+        self.seen.append(Seen(events, is_step, now - began, spent - own))
+        cycle = repeating([(row.events, row.is_step) for row in self.seen]) if is_step else None
+        if cycle is None:
+            return
+        rows = list(self.seen)[-len(cycle.segments) :]
+        share = 1.3 * sum(row.own for row in rows) / max(sum(row.time for row in rows), 1e-9)
+        times = min(LONGEST_REPLAY, int(share / REPLAY_BUDGET))
+        if times > 1:
+            self.seen.clear()
+            self.seen.extend(rows)  # once more like these, and they are expected again
+            replay.begin(cycle, times)
+
     def _wake(self) -> None:
         """Looks again, from the next call on."""
         if not self.asleep:
             return
         recorder = self.recorder
         self.asleep = 0
+        self.seen.clear()
+        recorder.replay.leave()
         recorder.end_segment(False)
         recorder.segment.looked = True
         self.known = self.steps = 0

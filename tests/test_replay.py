@@ -1,0 +1,105 @@
+"""A long run is followed by expectation: what is counted stays right, what changes is seen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch import nn
+
+import gradscope
+from gradscope.hooks._replay import Replay
+
+STEPS = 700
+
+
+def small() -> nn.Module:
+    torch.manual_seed(0)
+    return nn.Sequential(*(nn.Linear(8, 8) for _ in range(12)))
+
+
+def training(change: Callable[[int, nn.Module, torch.optim.Optimizer], bool]) -> gradscope.Scope:
+    """Trains; `change` may do something before a step, and says whether to zero the gradients."""
+    with gradscope.watch() as scope:
+        model = small()
+        optimizer = torch.optim.SGD(model.parameters(), lr=1e-4)
+        for step in range(STEPS):
+            if change(step, model, optimizer):
+                optimizer.zero_grad()
+            model(torch.ones(4, 8)).pow(2).mean().backward()
+            optimizer.step()
+    assert not scope.faults
+    return scope
+
+
+@pytest.fixture
+def replays(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many cycles each replay was meant for."""
+    begun: list[int] = []
+    begin = Replay.begin
+
+    def noted(replay: Replay, cycle: object, times: int) -> None:
+        begun.append(times)
+        begin(replay, cycle, times)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Replay, "begin", noted)
+    return begun
+
+
+def test_counts_are_those_of_every_step(replays: list[int]) -> None:
+    scope = training(lambda step, model, optimizer: True)
+    assert sum(replays) > STEPS / 4
+    assert not [f for f in scope.findings if f.severity != "note"]
+    for p in scope.trace.parameters:
+        assert (p.passes, p.steps) == (STEPS, STEPS)
+    assert sum(s.repeat for s in scope.trace.segments if s.is_step) == STEPS
+
+
+def test_gradients_that_are_no_longer_cleared_are_found(replays: list[int]) -> None:
+    scope = training(lambda step, model, optimizer: step < STEPS - 50)
+    assert replays
+    assert "GS201" in {f.code for f in scope.findings}
+
+
+def test_an_evaluation_between_is_seen(replays: list[int]) -> None:
+    def evaluate(step: int, model: nn.Module, optimizer: object) -> bool:
+        if step == STEPS - 50:
+            model.append(nn.Dropout(0.5))
+            with torch.no_grad():
+                model(torch.ones(4, 8)).argmax(dim=1).tolist()
+        return True
+
+    scope = training(evaluate)
+    assert replays
+    assert "GS401" in {f.code for f in scope.findings}
+
+
+@pytest.mark.parametrize("when", [STEPS - 50, STEPS - 49, STEPS - 48])
+def test_a_step_left_out_alarms_nobody(replays: list[int], when: int) -> None:
+    def skip(step: int, model: nn.Module, optimizer: torch.optim.Optimizer) -> bool:
+        if step == when:
+            optimizer.zero_grad()
+            model(torch.ones(4, 8)).mean().backward()  # two losses, one step
+        return step != when
+
+    scope = training(skip)
+    assert replays
+    assert not [f for f in scope.findings if f.severity != "note"]
+
+
+def test_two_optimizers_in_turn(replays: list[int]) -> None:
+    with gradscope.watch() as scope:
+        one, two = small(), small()
+        first, second = (torch.optim.SGD(m.parameters(), lr=1e-4) for m in (one, two))
+        for _ in range(STEPS):
+            first.zero_grad()
+            one(torch.ones(4, 8)).pow(2).mean().backward()
+            first.step()
+            second.zero_grad()
+            two(one(torch.ones(4, 8))).pow(2).mean().backward()
+            second.step()
+    assert sum(replays) > STEPS / 4
+    assert not scope.faults
+    assert not [f for f in scope.findings if f.severity != "note"]
+    assert {p.steps for p in scope.trace.parameters} == {STEPS}

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import random
+import subprocess
+import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -85,3 +89,27 @@ def alike(
 def names(scope: Scope) -> list[str]:
     """The ops that were captured, in program order."""
     return [op.name for graph in scope.trace.graphs for op in graph.ops]
+
+
+def run_both(
+    folder: Path, *arguments: str, returncode: int | None = 0
+) -> tuple[subprocess.CompletedProcess[str], subprocess.CompletedProcess[str]]:
+    """Runs `python ARGUMENTS` and `gradscope run ARGUMENTS` in `folder`: same output, same
+    exit code, no fault, no finding that matters."""
+    found = []
+    path = os.pathsep.join(p for p in sys.path if p)
+    env = {**os.environ, "PYTHONPATH": path, "NO_COLOR": "1", "OMP_NUM_THREADS": "1"}
+    for prefix in ([], ["-m", "gradscope", "run", "--full"]):
+        found.append(
+            subprocess.run(
+                [sys.executable, *prefix, *arguments],
+                cwd=folder, text=True, capture_output=True, env=env, timeout=240,
+            )
+        )  # fmt: skip
+    plain, watched = found
+    assert plain.returncode == returncode or returncode is None, plain.stderr
+    assert watched.stdout == plain.stdout, watched.stderr
+    assert watched.returncode == plain.returncode, watched.stderr
+    assert "fault" not in watched.stderr, watched.stderr
+    assert "warning[" not in watched.stderr and "error[" not in watched.stderr, watched.stderr
+    return plain, watched

@@ -114,6 +114,15 @@ def test_what_was_compiled_in_the_watch_works_after_it() -> None:
     alike(lambda: call(torch.ones(2, 3)))
 
 
+def test_compiled_over_a_run_that_is_sampled() -> None:
+    def program() -> Any:
+        model = net()
+        return train(torch.compile(model, backend="eager"), model, steps=120), train(model, model, steps=60)
+
+    scope = alike(program, sample=True)
+    assert scope.trace.summary["steps"] == 180
+
+
 def test_compiled_in_place() -> None:
     def program() -> Any:
         model = net()

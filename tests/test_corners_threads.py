@@ -74,6 +74,14 @@ def test_training_in_one_thread_after_another() -> None:
     assert scope.trace.meta["summary"]["unseen_passes"] == 0
 
 
+def test_long_training_in_threads_is_sampled() -> None:
+    def program() -> Any:
+        return [in_thread(train, net(), fold, 80) for fold in range(2)], train(net(), steps=40)
+
+    scope = alike(program, sample=True)
+    assert scope.trace.summary["steps"] == 200
+
+
 def test_several_threads_at_once_are_told() -> None:
     def program() -> Any:
         models = [net() for _ in range(3)]

@@ -76,6 +76,11 @@ def stacked_ensemble() -> Any:
     return out, [p.grad for p in params.values()]
 
 
+def vmap_over_dropout_and_norms() -> Any:
+    model = nn.Sequential(nn.Linear(3, 4), nn.LayerNorm(4), nn.Dropout(), nn.Linear(4, 1))
+    return torch.func.vmap(lambda x: model(x).log().sum(), randomness="different")(torch.rand(5, 3))
+
+
 def functionalize() -> Any:
     return torch.func.functionalize(lambda x: x.clone().add_(1).view(-1))(torch.randn(2, 2))
 
@@ -95,7 +100,7 @@ def within_training() -> Any:
 
 PROGRAMS: list[Callable[[], Any]] = [
     grad, grad_of_grad, vmap, vmap_random, jacobians, vjp_jvp, per_sample_gradients,
-    functional_call_trains, stacked_ensemble, functionalize, linearize, within_training,
+    functional_call_trains, stacked_ensemble, vmap_over_dropout_and_norms, functionalize, linearize, within_training,
 ]  # fmt: skip
 
 

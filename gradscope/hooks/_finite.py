@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from gradscope.hooks import _torch as private
+from gradscope.hooks._values import measurable
 
 MAX_ELEMENTS = 50_000_000  # of a tensor that is summed up
 
@@ -49,11 +50,11 @@ def is_risky(name: str, nodes: set[str] = RISKY_NODES) -> bool:
 def _plain(t: Any, wait: bool) -> Any:
     """The numbers of `t` as a dense tensor outside the graph; None where they cannot be had:
     no numbers, or (unless `wait`) a device that would have to be waited for."""
-    if not isinstance(t, torch.Tensor) or type(t) not in (torch.Tensor, torch.nn.Parameter):
+    if not measurable(t):
         return None
     if not (t.is_floating_point() or t.is_complex()) or t.numel() == 0 or t.is_nested:
         return None
-    if t.device.type != "cpu" and (not wait or t.device.type == "meta"):
+    if t.device.type != "cpu" and not wait:
         return None
     t = t.detach()
     return t.coalesce().values() if t.layout is torch.sparse_coo else t
@@ -72,7 +73,7 @@ def finite(t: Any, wait: bool = False) -> bool:
 
 def single_finite(t: Any, wait: bool = False) -> bool:
     """`finite` for a loss, quick enough for every pass; True for what is no single number."""
-    if t.numel() != 1 or not (wait or t.is_cpu) or t.is_meta or type(t) is not torch.Tensor:
+    if t.numel() != 1 or not (wait or t.is_cpu) or not measurable(t):
         return True
     value = t.item()
     return not isinstance(value, float) or math.isfinite(value)

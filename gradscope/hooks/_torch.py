@@ -33,6 +33,7 @@ try:
     run_backward = autograd_graph._engine_run_backward
     set_grad_enabled = _C._set_grad_enabled
     DisableTorchFunction = _C.DisableTorchFunction
+    transforms = _C._functorch.peek_interpreter_stack  # None outside torch.func
     thread_number = threading.get_ident
     _kernel_modes = _C._len_torch_dispatch_stack
     _without_kernel_modes = python_dispatch._disable_current_modes

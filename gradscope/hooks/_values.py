@@ -12,6 +12,8 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from gradscope.hooks._torch import transforms
+
 _KNOWN_TYPES: dict[type, bool] = {
     Tensor: True, torch.nn.Parameter: True, int: False, float: False, bool: False, str: False,
     type(None): False, tuple: False, list: False, dict: False, torch.dtype: False, torch.device: False,
@@ -106,8 +108,9 @@ def _number(size: Any) -> int:
 
 
 def measurable(t: Any) -> bool:
-    """Whether kernels of ours may run on it: a subclass would see them, and may refuse."""
-    return type(t) in (Tensor, torch.nn.Parameter) and t.device.type != "meta"
+    """Whether kernels of ours may run on it: a subclass would see them, and may refuse; under
+    torch.func a tensor stands for many."""
+    return type(t) in (Tensor, torch.nn.Parameter) and not t.is_meta and transforms() is None
 
 
 class Meta(NamedTuple):

@@ -15,7 +15,7 @@ from torch.utils import checkpoint
 from gradscope.hooks import Hook
 from gradscope.hooks._sites import kind_of
 from gradscope.hooks._torch import aside, grad_fn_of
-from gradscope.hooks._values import find_tensors
+from gradscope.hooks._values import find_tensors, measurable
 
 LOOKS = 3  # backward calls looked at, per place of `apply`
 
@@ -128,7 +128,7 @@ class Applied(Hook):
 
 def _some(t: Any) -> bool:
     """Whether any element is not zero. Not asked of a GPU: the answer would wait for it."""
-    if t is None or t.device.type != "cpu" or t.layout is not torch.strided:
+    if t is None or not measurable(t) or t.device.type != "cpu" or t.layout is not torch.strided:
         return t is not None
     return bool(t.any())
 

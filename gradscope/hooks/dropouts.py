@@ -9,6 +9,7 @@ from torch import nn
 
 from gradscope.hooks import Hook
 from gradscope.hooks import _torch as private
+from gradscope.hooks._values import measurable
 
 FUNCTIONS = (
     "dropout", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout", "feature_alpha_dropout", "feature_dropout",
@@ -60,6 +61,8 @@ class Dropouts(Hook):
 
 def _zeroed(given: Any, result: Any) -> dict[str, float]:
     """Which part of the input the call set to zero."""
+    if not measurable(given) or not measurable(result):
+        return {}
     kept = given.detach() != 0
     if given is result or not bool(kept.any()):
         return {}
@@ -69,6 +72,8 @@ def _zeroed(given: Any, result: Any) -> dict[str, float]:
 
 def _moved(args: Any, kwargs: Any, result: Any) -> dict[str, float]:
     """How far the result is from the one without dropout, which draws no random numbers."""
+    if not measurable(result) or not all(measurable(t) for t in args[:3]):
+        return {}
     if len(args) > 4:
         args = (*args[:4], 0.0, *args[5:])
     else:

@@ -57,11 +57,9 @@ def dropped(trace: Trace, known: Calls) -> Iterator[Unread]:
             for number in event.data.get("accumulated", ()):
                 holder.setdefault(number, []).append(event)
         elif event.kind == "zero_grad":
-            gone = set(event.data.get("dropped", ()))
             for number in event.data.get("parameters", ()):
                 for held in holder.pop(number, ()):
-                    side = cleared if number in gone else kept
-                    side.setdefault(held.site.user.location(), set()).add(number)
+                    cleared.setdefault(held.site.user.location(), set()).add(number)
         elif event.kind == "step":
             for number in [n for ids in event.data.get("states", {}).values() for n in ids]:
                 for held in holder.pop(number, ()):
@@ -121,11 +119,29 @@ def beyond(known: Calls, event: Event, members: set[int]) -> bool:
         node = paths.graph(key[0]).nodes[key[1]]
         if node.name == "AccumulateGrad":
             parameter = paths.parameters.get(node.parameter) if node.parameter is not None else None
-            if parameter is None or parameter.module not in members:
+            if parameter is None or (_used(parameter) and parameter.module not in members):
                 return True
         elif not node.edges:
             return True  # goes on in another stretch
         todo += [(key[0], edge.target) for edge in node.edges]
+    return False
+
+
+def _used(p: Parameter) -> bool:
+    """By a step or by the program's own update; a leaf outside all modules is the program's affair."""
+    return bool(p.steps or p.optimizers or (p.updates and p.reads) or not p.registered)
+
+
+def feeds_trained(known: Calls, event: Event) -> bool:
+    """Whether a network that is trained takes the result of this call."""
+    outputs = set(known.outputs(event))
+    for other in known.all:
+        if other.event.graph != event.graph or other.event is event:
+            continue
+        if any(_used(p) for p in known.parameters(other.event)):
+            inputs = [(other.event.graph, i) for i in other.event.data.get("inputs", ())]
+            if outputs & set(known.paths.flow(inputs).order):
+                return True
     return False
 
 

@@ -98,7 +98,7 @@ def good_unrolled_inner_loop() -> None:
         opt.step()
 
 
-@rule("GS603", name="hidden-state-keeps-graph", severity="warning")
+@rule("GS603", name="hidden-state-keeps-graph", severity="warning", over=("GS604",))
 def hidden_state_keeps_graph(trace: Trace) -> Iterator[Finding]:
     known = paths(trace)
     told: set[tuple[str, int]] = set()
@@ -122,7 +122,7 @@ def _pass(known: Paths) -> Event | None:
 def _finding(trace: Trace, event: Event, through: Event | None) -> Finding:
     data = event.data
     site = user(trace.site(data.get("site"))) or event.site.user
-    name = names_of(trace).assigned(site)
+    name = next(iter((names_of(trace).assigned(site) or "").split(", ")[-1:]), "")
     subject = f"`{name}`" if name else code(trace, site, "a state")
     first_length, first_nodes, first_bytes = (*data.get("first", ()), 0, 0, 0)[:3]
     seen = (

@@ -106,6 +106,23 @@ def good_penalty_on_the_weights_gradient() -> None:
         opt.step()
 
 
+def good_penalty_of_a_piecewise_linear_critic() -> None:
+    import torch
+    from torch import nn
+
+    critic = nn.Sequential(nn.Linear(4, 8), nn.LeakyReLU(), nn.Linear(8, 1))
+    opt = torch.optim.Adam(critic.parameters())
+    for _ in range(3):
+        real, fake = torch.randn(8, 4), torch.randn(8, 4)
+        x = ((real + fake) / 2).requires_grad_(True)
+        ones = torch.ones(8, 1)
+        slope = torch.autograd.grad(critic(x), x, ones, create_graph=True, retain_graph=True)[0]
+        opt.zero_grad()
+        loss = critic(fake).mean() - critic(real).mean() + (slope.norm(2, dim=1) - 1).pow(2).mean()
+        loss.backward()
+        opt.step()
+
+
 def good_inner_loop() -> None:
     import torch
 
@@ -184,6 +201,8 @@ def _used_again(trace: Trace, known: Paths, event: Event) -> bool:
         reach = known.reach(_roots(other))
         if same and (reach.nodes & first or not reach.complete):
             return True
+        if not same and any(key in first for key in reach.nodes if key[0] != other.graph):
+            return True
         if not same and _carries(known, other.graph, reach.nodes, event.graph, first):
             return True
     # Equal stretches are stored once: a state that enters its own graph again is its own later pass.
@@ -221,8 +240,19 @@ def _gradient_used(trace: Trace, known: Paths) -> bool:
     """Whether a gradient that has a graph itself went into anything, or into an optimizer that may."""
     if any(optimizer.cls not in FIRST_ORDER for optimizer in trace.optimizers.values()):
         return True
-    return any(
-        value.kind == "carried" and value.origin is None and known.graph(number).consumers.get(value.index)
+    gradients = {
+        (number, output)
         for number in known.graph_ids
-        for value in known.graph(number).values
-    )
+        for op in known.graph(number).ops
+        if op.name == "grad"
+        for output in op.outputs
+    }
+    for number in known.graph_ids:
+        graph = known.graph(number)
+        for value in graph.values:
+            unknown = value.kind == "carried" and value.origin is None
+            if (unknown or gradients & {(number, value.index), value.origin}) and graph.consumers.get(
+                value.index
+            ):
+                return True
+    return False

@@ -15,14 +15,14 @@ clears before its own backward.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gradscope.model import Event, Finding, Parameter
 from gradscope.rules import rule
 from gradscope.rules._calls import Call, Calls, calls
-from gradscope.rules._common import code, parameter_subjects, plural
+from gradscope.rules._common import code, listed, parameter_subjects, plural
 from gradscope.rules._paths import passes
-from gradscope.rules._unread import Unread, beyond, dropped, size_of, time_of, unread
+from gradscope.rules._unread import Unread, beyond, dropped, feeds_trained, size_of, time_of, unread
 from gradscope.rules.gs206_parameter_not_in_optimizer import left_out
 from gradscope.store import Trace
 
@@ -196,10 +196,14 @@ def gradient_never_used(trace: Trace) -> Iterator[Finding]:
     if not known.paths.stepping or not known.paths.reached.complete:
         return
     forgotten = {p.id for _, _, left in left_out(trace) for p in left}  # GS206's
+    found: dict[object, Waste] = {}
     for group in unread(trace, known, forgotten):
         waste = _waste(known, group)
         if waste is not None:
-            yield _finding(trace, waste)
+            place = (waste.call.entry.location(), waste.event.site.user.location(), waste.mild)
+            found[place] = _joined(found[place], waste) if place in found else waste
+    for waste in found.values():
+        yield _finding(trace, waste)
     for group in dropped(trace, known):
         waste = _waste(known, group)
         if waste is not None and not waste.through:
@@ -218,9 +222,15 @@ def _waste(known: Calls, group: Unread) -> Waste | None:
                 continue
             times = sum(e.count for e in events)
             through = beyond(known, event, group.members)
-            mild = through or known.feeds_another(call.event)
+            mild = through or feeds_trained(known, call.event)
             return Waste(group.name, group.parameters, call, event, times, through, mild)
     return None
+
+
+def _joined(one: Waste, other: Waste) -> Waste:
+    """Two networks that one line brings into the loss, as one."""
+    names = listed([*dict.fromkeys((one.name, other.name))])
+    return replace(one, name=names, parameters=[*one.parameters, *other.parameters])
 
 
 def _cost(trace: Trace, waste: Waste) -> str:

@@ -6,6 +6,7 @@ accumulation, GANs and LBFGS are silent by themselves (docs/design.md).
 
 from __future__ import annotations
 
+import math
 import weakref
 from typing import TYPE_CHECKING, Any
 
@@ -278,7 +279,8 @@ class Ledger:
         if grad is None or self.drops >= MAX_DROPS or grad.device.type != "cpu" or grad.is_sparse:
             return None
         self.drops += 1
-        return float(grad.detach().norm())
+        norm = float(grad.detach().norm())
+        return norm if math.isfinite(norm) else None
 
     def rows(self, norms: bool = True) -> list[tuple[int, dict[str, Any]]]:
         """(id, data) for the trace's parameter table; norms: with those of the gradients."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from math import isfinite
 
 from gradscope.model import Event, Optimizer, Parameter, Site
 from gradscope.names import place
@@ -144,7 +145,8 @@ def backward_text(trace: Trace, event: Event | None) -> str:
 def norm(trace: Trace, parameter: int) -> float | None:
     """The last norm measured of this parameter's gradient."""
     measured = trace.numbers("grad_norm", parameter)
-    return measured[-1][1] if measured else trace.parameter(parameter).grad_norm
+    last = measured[-1][1] if measured else trace.parameter(parameter).grad_norm
+    return last if isinstance(last, float) and isfinite(last) else None
 
 
 def trained_by(trace: Trace, p: Parameter) -> Optimizer | None:

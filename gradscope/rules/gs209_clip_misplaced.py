@@ -193,7 +193,7 @@ class _Clip:
 
     site: Site
     times: int = 0
-    met: int = 0  # times that it found a new gradient
+    met: int = 0  # times that it found a new gradient which a step can use
     empty: int = 0  # times without any parameter
     states: Counter[str] = field(default_factory=Counter)
     parameters: set[int] = field(default_factory=set)
@@ -213,6 +213,7 @@ class _Run:
         self.holders: dict[Site, int] = {}
         self.pending: dict[int, _Clip] = {}  # parameter → the clip of the gradient that waits for a step
         self.scaled: dict[int, float | None] = {}  # parameter → scale in its gradient
+        self.stepped = {p.id for p in trace.parameters if p.steps}
         self.next_scaled = False
         self.scale: float | None = None
         for repeat, events in timeline(trace):
@@ -244,7 +245,7 @@ class _Run:
         if limit is not None and limit >= MEASURES:
             return
         clip = self.clips.setdefault(event.site.user, _Clip(event.site.user))
-        new = fresh(event)
+        new = fresh(event) & self.stepped
         clip.times += repeat
         clip.limit = limit
         clip.met += repeat if new else 0

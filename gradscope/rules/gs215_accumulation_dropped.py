@@ -86,8 +86,11 @@ def good_skipped_by_the_scaler() -> None:
 
     model = nn.Linear(3, 1)
     opt = torch.optim.SGD(model.parameters(), lr=0.1)
-    scaler = torch.amp.GradScaler("cpu", init_scale=2.0**126, backoff_factor=2.0**-30)
-    for _ in range(5):
+    nn.init.constant_(model.weight, 1e-3)
+    scaler = torch.amp.GradScaler(
+        "cpu", init_scale=2.0**110, backoff_factor=2.0**-4
+    )  # too high for four steps
+    for _ in range(6):
         opt.zero_grad()
         scaler.scale(model(torch.full((8, 3), 1e5)).pow(2).mean()).backward()
         scaler.step(opt)

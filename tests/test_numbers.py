@@ -70,3 +70,11 @@ def test_sparse_half_and_complex_gradients_are_measured() -> None:
     assert math.isclose(found[(5, 2)][0][1], math.sqrt(8), rel_tol=1e-4)
     assert math.isclose(found[(4,)][0][1], 80_000, rel_tol=1e-2)
     assert math.isclose(found[(2,)][0][1], math.sqrt(2), rel_tol=1e-4)
+
+
+def test_a_norm_whose_squares_overflow_is_a_number_all_the_same() -> None:
+    w = torch.ones(4, requires_grad=True)
+    with gradscope.watch() as scope:
+        (w * 1e30).sum().backward()
+    ((_, norm),) = scope.trace.numbers("grad_norm", scope.trace.parameters[0].id)
+    assert math.isclose(norm, 2e30, rel_tol=1e-4)

@@ -110,7 +110,7 @@ class Numbers(Hook):
         parts = [] if loss is None else [_send(loss.double())]
         for ids, grads in by_device.values():
             parameters += ids
-            parts.append(_send(torch.stack(_norms(grads))))
+            parts.append(_send(_norms(grads)))
         self.waiting.append(
             Measured(self.recorder.passes, self.recorder.steps + 1, site, parameters, parts, loss is not None)
         )
@@ -142,17 +142,19 @@ def _elements(grad: torch.Tensor) -> torch.Tensor:
     return grad.coalesce().values() if grad.is_sparse else grad.values()
 
 
-def _norms(grads: list[torch.Tensor]) -> list[torch.Tensor]:
-    """The 2-norms as float32, also of halves whose norm a half cannot hold."""
+def _norms(grads: list[torch.Tensor]) -> torch.Tensor:
+    """The 2-norms, also where a half or a float cannot hold the squares."""
     kinds = {grad.dtype for grad in grads}
     if len(kinds) == 1 and next(iter(kinds)).is_floating_point and next(iter(kinds)).itemsize <= 4:
-        return list(torch._foreach_norm(grads, 2, torch.float32))
-    return [_norm(grad) for grad in grads]
+        norms = torch.stack(torch._foreach_norm(grads, 2, torch.float32))
+        if norms.device.type != "cpu" or bool(norms.isfinite().all()):
+            return norms
+    return torch.stack([_norm(grad) for grad in grads])
 
 
 def _norm(grad: torch.Tensor) -> torch.Tensor:
-    real = grad.dtype.is_floating_point
-    norm: torch.Tensor = torch.linalg.vector_norm(grad, dtype=torch.float64 if real else None).float()
+    wide = torch.float64 if grad.dtype.is_floating_point else torch.complex128
+    norm: torch.Tensor = torch.linalg.vector_norm(grad, dtype=wide)
     return norm
 
 

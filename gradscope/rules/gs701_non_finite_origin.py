@@ -186,7 +186,8 @@ def good_nan_that_is_only_shown() -> None:
 
 @rule("GS701", name="non-finite-origin", severity="error")
 def non_finite_origin(trace: Trace) -> Iterator[Finding]:
-    for event in trace.of("non_finite"):
+    events = trace.of("non_finite")
+    for event in [e for e in events if e.data["parameters"]] or events:
         origin = trace.site(event.data.get("origin"))
         name, where = op_name(str(event.data["name"])), event.data["where"]
         if origin is None and where != "unknown" and not name:

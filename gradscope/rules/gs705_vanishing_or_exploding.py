@@ -221,9 +221,9 @@ def _exploding(trace: Trace, event: Event) -> Iterator[Finding]:
     totals = [math.hypot(*norms) for norms in _by_pass(trace, ids)]
     losses = [value for _, value in trace.numbers("loss", event.site.id)]
     grown = _grows(totals, losses)
-    if not grown and not (len(totals) >= PASSES and min(totals[:PASSES]) > HUGE):
-        return
     finite = [total for total in totals if math.isfinite(total)]
+    if not finite or not (grown or median(finite[:PASSES]) > HUGE):
+        return
     seen = [f"norm of all gradients: {listed([f'{t:.2g}' for t in _some(finite)], 6)}"]
     if losses:
         seen.append(f"the loss went from {numbers(losses[0])} to {numbers(losses[-1])}")
@@ -264,7 +264,8 @@ def _grows(totals: list[float], losses: list[float]) -> bool:
 
 def _some(totals: list[float]) -> list[float]:
     """Five of them, spread over the run."""
-    return [totals[round(i * (len(totals) - 1) / 4)] for i in range(5)]
+    places = dict.fromkeys(round(i * (len(totals) - 1) / 4) for i in range(5))
+    return [totals[place] for place in places]
 
 
 def _against_exploding(trace: Trace, ids: list[int]) -> str:

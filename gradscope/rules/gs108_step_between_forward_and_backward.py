@@ -53,6 +53,20 @@ def bad_two_losses() -> None:
     opt.step()
 
 
+def bad_graph_kept_over_the_step() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 1))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    out = model(torch.ones(2, 3))
+    out.mean().backward(retain_graph=True)
+    opt.step()  # cause: GS108
+    opt.zero_grad()
+    out.pow(2).mean().backward()  # effect: GS108
+    opt.step()
+
+
 def good_gan() -> None:
     import torch
     from torch import nn
@@ -102,7 +116,8 @@ def stepped(event: Event) -> dict[str, Any] | None:
 
 
 def _explained(trace: Trace, event: Event, step: dict[str, Any]) -> Finding:
-    cause, saved = user(trace.site(step.get("site"))), user(trace.site(event.data.get("saved_site")))
+    cause, forward = user(trace.site(step.get("site"))), trace.site(event.data.get("saved_site"))
+    saved = forward.entry if forward is not None else None  # the call in the loop, not the layer's line
     shown = code(trace, cause, "an optimizer's step")
     by = f" that {code(trace, saved)} had saved" if saved is not None and code(trace, saved) else ""
     return Finding(

@@ -191,7 +191,8 @@ def _used_again(trace: Trace, known: Paths, event: Event) -> bool:
     if event.data.get("create_graph") and _gradient_used(trace, known):
         return True
     after = False
-    for other in known.backwards:
+    failed = [e for e in trace.of("error") if e.data.get("where") == "backward" and e.graph >= 0]
+    for other in [*known.backwards, *failed]:
         if other is event:
             after = True
             continue

@@ -19,6 +19,7 @@ from gradscope.rules import rule
 from gradscope.rules._common import code, user
 from gradscope.rules._edits import Source
 from gradscope.rules._paths import Paths, passes, paths
+from gradscope.rules._unread import time_of
 from gradscope.store import Trace
 
 
@@ -161,6 +162,7 @@ def _trains(trace: Trace, known: Paths, event: Event) -> bool:
 def _finding(trace: Trace, group: Needless) -> Finding:
     effect = group.event.site.user
     size = group.bytes * group.times
+    took = time_of(trace, group.event.site)
     shape = "×".join(map(str, group.shape)) or "1"
     return Finding(
         message=f"data requires a gradient that nobody reads: {code(trace, group.requires, 'an input of the loss')}",
@@ -169,7 +171,8 @@ def _finding(trace: Trace, group: Needless) -> Finding:
         effect=effect,
         effect_label="computes and keeps its gradient",
         seen=(
-            f"{passes(group.times)} computed a gradient of {shape} ({size:,} bytes in all) that was never read",
+            f"{passes(group.times)} computed a gradient of {shape} ({size:,} bytes in all) that was never read"
+            + (f"; the passes of this line took {took} in all" if took else ""),
         ),
         count=group.times,
         edits=_without_request(trace, group.requires),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 import sys
 import weakref
 from typing import Any
@@ -111,4 +112,5 @@ def _above(numbers: set[int], nodes: list[Any]) -> bool:
 def _scale(scaler: Any) -> float | None:
     """The scale, where reading it waits for no device."""
     value = scaler._scale
-    return float(value) if value is not None and value.device.type == "cpu" else None
+    scale = float(value) if value is not None and value.device.type == "cpu" else math.inf
+    return scale if math.isfinite(scale) else None

@@ -59,6 +59,7 @@ class NonFinite(Hook):
         self.told = False  # what comes after the first follows from it
         self.loss_told = False
         self.site = 0  # of the last pass
+        self.unsound = 0  # the last pass known for a norm that is not finite
         self.serial = -1
         self.bad: dict[int, Origin] = {}  # values of the segment that are not finite
         self.suspect = False  # seen without an origin: wait for devices, check every node
@@ -296,9 +297,10 @@ class NonFinite(Hook):
         if (
             failed is not None
             or self.told
-            or (self.loss is None and origin is None and recorder.unsound_pass != recorder.passes)
+            or (self.loss is None and origin is None and recorder.unsound_pass <= self.unsound)
         ):
             return
+        self.unsound = recorder.unsound_pass  # from a GPU the news comes passes later
         broken = [r for r in recorder.ledger.filled if _broken(r)]
         if not broken and self.loss is not None and origin is not None and not self.loss_told:
             self.loss_told = origin.name not in AVERAGING

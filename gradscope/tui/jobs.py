@@ -69,6 +69,12 @@ def lines(trace: Trace) -> dict[tuple[str, int], LineWork]:
     return Pages(trace).work_by_line()
 
 
+def shapes(trace: Trace, first: str, second: str) -> list[dict[tuple[int, str], int]]:
+    """What two graphs are compared by."""
+    pages = Pages(trace)
+    return [pages.shape_of(int(graph)) for graph in (first, second)]
+
+
 def export(trace: Trace, target: str, folder: str) -> str:
     """Writes a picture or a report, as the suffix of `target` says; tells what was written."""
     from gradscope.render.picture import check_target
@@ -94,7 +100,7 @@ def export(trace: Trace, target: str, folder: str) -> str:
 
 
 Job = Callable[..., Any]
-_JOBS: dict[str, Job] = {job.__name__: job for job in (check, explain, lines, export)}
+_JOBS: dict[str, Job] = {job.__name__: job for job in (check, explain, lines, shapes, export)}
 
 
 async def run(job: Job, path: Path, *args: str, large: bool) -> Any:

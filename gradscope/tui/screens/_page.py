@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
-from textual.widgets import Footer, Static
+from textual.widgets import Static
 
 from gradscope.escape import one_line
 from gradscope.names import short_path
 from gradscope.tui import editor
 from gradscope.tui.widgets.asking import AskLine
+from gradscope.tui.widgets.keys import KeyBar
 from gradscope.tui.widgets.pages import PageBar
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ class Page(Screen[None]):
         yield Static(id="notice", markup=False)
         yield from self.body()
         yield AskLine()
-        yield Footer(show_command_palette=False, compact=True)
+        yield KeyBar()
 
     def body(self) -> ComposeResult:
         """The widgets between bar and footer."""

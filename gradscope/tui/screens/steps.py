@@ -16,6 +16,7 @@ from gradscope.model import Event, Segment
 from gradscope.names import op_name, place
 from gradscope.render.text import field_rows
 from gradscope.store import GraphSize
+from gradscope.tui import jobs
 from gradscope.tui.screens._page import Page, search_rows
 from gradscope.tui.widgets.rows import Rows
 from gradscope.tui.widgets.table import Column, Table
@@ -25,6 +26,7 @@ _COLUMNS = (
     Column("nodes", 7, right=True), Column("ms each", 8, right=True), Column("loss", 9, right=True),
     Column("events", 12, wide=True),
 )  # fmt: skip
+Shape = dict[tuple[int, str], int]  # (site, op) → how often
 _MOST = 200  # events, or differing ops, that are told
 
 
@@ -159,9 +161,16 @@ class StepsPage(Page):
         if row is None or marked is None or row is marked:
             self.inspector.tell("mark one row with m, go to another, then press c")
             return
-        self.query_one("#step", Rows).show(lambda width: self._compared(marked, row, width))
+        self.run_worker(self._compare(marked, row), exclusive=True, group="compare")
 
-    def _compared(self, a: Stretch, b: Stretch, width: int) -> Iterable[Text]:
+    async def _compare(self, a: Stretch, b: Stretch) -> None:
+        graphs = a.segment.graph, b.segment.graph
+        shapes: list[Shape] | None = None
+        if None not in graphs and graphs[0] != graphs[1]:
+            shapes = await self.inspector.job(jobs.shapes, *map(str, graphs))
+        self.query_one("#step", Rows).show(lambda width: self._compared(a, b, width, shapes))
+
+    def _compared(self, a: Stretch, b: Stretch, width: int, shapes: list[Shape] | None) -> Iterable[Text]:
         yield Text(f"{a.title} and {b.title}", "bold")
         facts = [f"{_each(a.segment):.3g} and {_each(b.segment):.3g} ms each"]
         losses = self._loss(a), self._loss(b)
@@ -173,18 +182,16 @@ class StepsPage(Page):
         only = [(word, kinds[i] - kinds[1 - i]) for i, word in enumerate(("first", "second"))]
         for word, more in only:
             yield from field_rows("more", [f"in the {word}: {_kinds(more)}"] if more else [], width)
-        yield from self._graphs_compared(a, b)
-
-    def _graphs_compared(self, a: Stretch, b: Stretch) -> Iterable[Text]:
-        trace, pages = self.inspector.trace, self.inspector.pages
-        graphs = a.segment.graph, b.segment.graph
-        if graphs[0] is None or graphs[1] is None or trace is None or pages is None:
+        if a.segment.graph is None or b.segment.graph is None:
             yield Text("one of them was not looked at: sampling slept", "dim")
-            return
-        if graphs[0] == graphs[1]:
+        elif shapes is None:
             yield Text("both built the same graph", "green")
-            return
-        shapes = pages.shape_of(graphs[0]), pages.shape_of(graphs[1])
+        else:
+            yield from self._graphs_compared(shapes)
+
+    def _graphs_compared(self, shapes: list[Shape]) -> Iterable[Text]:
+        trace = self.inspector.trace
+        assert trace is not None
         differ = [k for k in {**shapes[0], **shapes[1]} if shapes[0].get(k, 0) != shapes[1].get(k, 0)]
         yield Text(
             f"their graphs differ in {len(differ):,} calls" if differ else "the same calls, wired otherwise"

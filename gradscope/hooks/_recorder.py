@@ -26,7 +26,16 @@ from gradscope.hooks._segments import External, Row, Segment, SegmentStore, free
 from gradscope.hooks._sites import SiteTree
 from gradscope.hooks._torch import grad_fn_of, name_of, sequence_number
 from gradscope.hooks._torch import is_leaf as leafness
-from gradscope.hooks._values import Live, LiveTable, Metas, find_tensors, is_tensor_type, plain, repeats
+from gradscope.hooks._values import (
+    PLAIN_TYPES,
+    Live,
+    LiveTable,
+    Metas,
+    find_tensors,
+    is_tensor_type,
+    plain,
+    repeats,
+)
 from gradscope.store import TraceWriter
 
 INITIALISERS = os.path.join("torch", "nn", "init.py")
@@ -182,7 +191,7 @@ class Recorder:
             elif cls is list or cls is tuple or cls is dict:
                 find_tensors(a, tensors, 0, others)
             else:
-                others.append(plain(a))
+                others.append(a if cls in PLAIN_TYPES else plain(a))
         if kwargs:
             find_tensors(kwargs, tensors, 0, others)
         outs: list[Any]
@@ -227,11 +236,13 @@ class Recorder:
             site, name, self.region, made,
             tuple([structs[e.meta] for e in entries]), tuple([structs[m] for m in metas]),
             tuple([e is not None for e in known]), extra, tuple([e.output_nr for e in entries]),
-            repeats(entries) if len(entries) > 1 else None,
+            None if len(set(entries)) == len(entries) else repeats(entries),
         )  # fmt: skip
-        details: tuple[Any, ...] = tuple([t._is_view() for t in outs])
+        details: tuple[Any, ...]
         if made:
-            details = (*details, *others, *[e.meta for e in entries])
+            details = (*[t._is_view() for t in outs], *others, *[e.meta for e in entries])
+        else:
+            details = tuple([t._is_view() for t in outs])
         certain = not segment.rebased or not self._rebased(entries)
         template_id = self.learner.find(key, details, others, entries) if certain else None
         if template_id is None:

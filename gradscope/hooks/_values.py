@@ -28,7 +28,7 @@ def is_tensor_type(cls: type) -> bool:
 
 
 # Types whose values are remembered as they are: no code of the user's compares them.
-_PLAIN_TYPES = {
+PLAIN_TYPES = {
     int, float, bool, str, complex, type(None), type(...), torch.dtype, torch.device, torch.layout, torch.memory_format,
 }  # fmt: skip
 
@@ -36,7 +36,7 @@ _PLAIN_TYPES = {
 def plain(argument: Any) -> Any:
     """An argument that is no tensor, as something to compare: its value, or only its type."""
     cls = type(argument)
-    if cls in _PLAIN_TYPES:
+    if cls in PLAIN_TYPES:
         return argument
     if cls is slice:
         return plain(argument.start), plain(argument.stop), plain(argument.step)
@@ -56,7 +56,7 @@ def find_tensors(arguments: Any, found: list[Any], depth: int = 0, others: list[
         elif (cls is tuple or cls is list or isinstance(item, (tuple, list, dict))) and depth < 4 and item:
             find_tensors(item, found, depth + 1, others)
         elif others is not None:
-            others.append(item if cls in _PLAIN_TYPES else plain(item))
+            others.append(item if cls in PLAIN_TYPES else plain(item))
 
 
 def sizes(t: Any) -> tuple[int, ...]:
@@ -196,8 +196,7 @@ class LiveTable(dict[int, Live]):
             self._limit = max(4096, 2 * len(self))
 
 
-def repeats(entries: list[Live]) -> tuple[int, ...] | None:
-    """Which of a call's inputs are the same tensor, None if all differ."""
-    places: dict[int, int] = {}
-    found = tuple([places.setdefault(id(entry), i) for i, entry in enumerate(entries)])
-    return found if len(places) < len(found) else None
+def repeats(entries: list[Live]) -> tuple[int, ...]:
+    """Which of a call's inputs are the same tensor: for each, the place where it is first."""
+    places: dict[Live, int] = {}
+    return tuple([places.setdefault(entry, i) for i, entry in enumerate(entries)])

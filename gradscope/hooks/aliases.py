@@ -18,7 +18,7 @@ from gradscope.hooks import Hook
 from gradscope.hooks._learner import writes_by_name
 from gradscope.hooks._modules import tensor_variables
 from gradscope.hooks._torch import aside, grad_fn_of, grad_of, name_of, sequence_number, sequence_of
-from gradscope.hooks._values import Live
+from gradscope.hooks._values import Live, measurable
 
 EXPOSING = ("numpy", "__array__", "from_numpy", "__dlpack__")  # hand the memory to another library
 MAX_BYTES = 256 << 20  # of copies held at a time
@@ -114,10 +114,10 @@ class Aliases(Hook):
         return False
 
     def _keep(self, t: Any, site: int, through: str, value: int) -> bool:
-        if t.layout is not torch.strided:
+        if t.layout is not torch.strided or not measurable(t):
             return False
         storage = t.untyped_storage()
-        if storage.nbytes() + self.held > MAX_BYTES or t.device.type == "meta":
+        if storage.nbytes() + self.held > MAX_BYTES:
             return False
         self.held += storage.nbytes()
         self.snapshots.append(
@@ -181,7 +181,11 @@ class Aliases(Hook):
     def _compare(self, node: Any, name: str, number: int, by_pointer: dict[int, list[Snapshot]]) -> None:
         try:
             saved = getattr(node, name)
-            if not isinstance(saved, torch.Tensor) or saved.layout is not torch.strided:
+            if (
+                not isinstance(saved, torch.Tensor)
+                or saved.layout is not torch.strided
+                or not measurable(saved)
+            ):
                 return
             storage = saved.untyped_storage()
         except RuntimeError:

@@ -22,9 +22,11 @@ LOOKS = 3  # backward calls looked at, per place of `apply`
 
 @dataclass
 class Returned:
-    """What the backward of one place of `apply` returned, by position among forward's tensors."""
+    """What the backward of one place of `apply` returned, by position of the argument."""
 
     name: str
+    line: int  # where its forward is defined
+    tensors: list[int]  # positions of the tensors among the arguments
     watched: int = 0
     calls: int = 0
     none: dict[int, int] = field(default_factory=dict)
@@ -45,14 +47,17 @@ class Applied(Hook):
             return
         code = getattr(inspect.unwrap(cls.forward), "__code__", None)
         if code is not None and kind_of(code.co_filename, self.recorder.sites.main) == "user":
-            self._watch(cls, args, result, frame)
+            self._watch(cls, code.co_firstlineno, args, result, frame)
 
     # -- what a custom backward returns ---------------------------------------------------
 
-    def _watch(self, cls: Any, args: Any, result: Any, frame: Any) -> None:
+    def _watch(self, cls: Any, line: int, args: Any, result: Any, frame: Any) -> None:
         site = self.recorder.sites.current(frame)
-        place = self.places.setdefault((site, cls.__name__), Returned(cls.__name__))
-        if place.watched >= LOOKS:
+        tensors = [p for p, a in enumerate(args) if isinstance(a, torch.Tensor)]
+        place = self.places.setdefault((site, cls.__name__), Returned(cls.__name__, line, tensors))
+        nested: list[Any] = []
+        find_tensors([a for a in args if isinstance(a, (list, tuple, dict))], nested)
+        if place.watched >= LOOKS or place.tensors != tensors or nested:
             return
         found: list[Any] = []
         find_tensors([result], found)
@@ -61,7 +66,6 @@ class Applied(Hook):
             return
         place.watched += 1
         # Edges lead to the tensors among the arguments, in their order; None where none is needed.
-        tensors = [p for p, a in enumerate(args) if isinstance(a, torch.Tensor)]
         needed = [
             (edge, position)
             for edge, (position, (target, _)) in enumerate(zip(tensors, node.next_functions, strict=False))
@@ -95,7 +99,14 @@ class Applied(Hook):
             none = [p for p, count in place.none.items() if count == place.calls]
             zero = [p for p, count in place.zero.items() if count == place.calls]
             if none or zero:
-                data = {"function": place.name, "calls": place.calls, "none": none, "zero": zero}
+                data = {
+                    "function": place.name,
+                    "line": place.line,
+                    "calls": place.calls,
+                    "tensors": place.tensors,
+                    "none": none,
+                    "zero": zero,
+                }
                 self.recorder.emit("dropped_gradient", site, data)
 
     # -- reentrant checkpoints ----------------------------------------------------------------

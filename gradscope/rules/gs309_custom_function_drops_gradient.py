@@ -144,6 +144,32 @@ def good_codebook_moved_by_hand() -> None:
             book.lerp_(z[:1].expand(5, 2), 0.01)
 
 
+def bad_behind_a_number() -> None:
+    from typing import Any
+
+    import torch
+    from torch import nn
+
+    class Scale(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: torch.Tensor, power: float, w: torch.Tensor) -> torch.Tensor:
+            ctx.save_for_backward(w)
+            return x * w
+
+        @staticmethod
+        def backward(ctx: Any, g: torch.Tensor) -> Any:  # cause: GS309
+            (w,) = ctx.saved_tensors
+            return g * w, None, None
+
+    fc, power = nn.Linear(3, 3), 2.0
+    w = nn.Parameter(torch.ones(3))
+    opt = torch.optim.SGD([*fc.parameters(), w], lr=0.1)
+    for _ in range(2):
+        opt.zero_grad()
+        Scale.apply(fc(torch.ones(2, 3)), power, w).pow(2).sum().backward()  # effect: GS309
+        opt.step()
+
+
 @rule(
     "GS309", name="custom-function-drops-gradient", severity="warning",
     over=("GS204", "GS206", "GS301", "GS302"),
@@ -157,7 +183,7 @@ def custom_function_drops_gradient(trace: Trace) -> Iterator[Finding]:
         graph, op = found
         for kind in ("none", "zero"):
             for position in event.data[kind]:
-                value = _argument(graph, op, trace, event, position)
+                value = _argument(graph, op, event, position)
                 lost = _lost(trace, known, graph, value) if value is not None else []
                 if lost:
                     yield _finding(trace, event, kind, position, lost)
@@ -173,19 +199,15 @@ def _applied(trace: Trace, event: Event) -> tuple[Graph, Op] | None:
 
 def _call(trace: Trace, event: Event) -> ast.Call | None:
     node = trace.source_file(event.site.user.path).at(event.site.user)
-    return node if isinstance(node, ast.Call) else None
+    plain = isinstance(node, ast.Call) and not any(isinstance(a, ast.Starred) for a in node.args)
+    return node if isinstance(node, ast.Call) and plain else None
 
 
-def _argument(graph: Graph, op: Op, trace: Trace, event: Event, position: int) -> int | None:
-    """The value that was passed at this position. Values count tensors only, so an argument behind
-    others that are none is found by what is known to be a constant in the user's text."""
-    call = _call(trace, event)
-    before = call.args[:position] if call is not None else []
-    constants = sum(isinstance(argument, ast.Constant) for argument in before)
-    index = position - constants
-    return (
-        op.inputs[index] if index < len(op.inputs) and graph.values[op.inputs[index]].requires_grad else None
-    )
+def _argument(graph: Graph, op: Op, event: Event, position: int) -> int | None:
+    """The value that was passed at this position."""
+    order = event.data["tensors"].index(position)
+    index = op.inputs[order] if order < len(op.inputs) else None
+    return index if index is not None and graph.values[index].requires_grad else None
 
 
 def _lost(trace: Trace, known: Paths, graph: Graph, value: int) -> list[Parameter]:
@@ -214,7 +236,7 @@ def _finding(trace: Trace, event: Event, kind: str, position: int, lost: list[Pa
     calls = event.data["calls"]
     return Finding(
         message=f"the backward of `{name}` returns {what} for {shown}: {names} cannot train",
-        cause=_definition(trace, name) or event.site.user,
+        cause=_definition(trace, name, event.data["line"]) or event.site.user,
         cause_label=f"returns {what} for {shown}",
         effect=event.site.user,
         effect_label="a gradient is needed here",
@@ -229,15 +251,19 @@ def _finding(trace: Trace, event: Event, kind: str, position: int, lost: list[Pa
     )
 
 
-def _definition(trace: Trace, cls: str) -> Site | None:
+def _definition(trace: Trace, cls: str, line: int) -> Site | None:
     """The line of `backward` in the user's class."""
     for path in trace.sources:
         tree = trace.source_file(path).tree
         for node in ast.walk(tree) if tree is not None else ():
-            if isinstance(node, ast.ClassDef) and node.name == cls:
+            if isinstance(node, ast.ClassDef) and node.name == cls and _spans(node, line):
                 for part in node.body:
                     if isinstance(part, ast.FunctionDef) and part.name in ("backward", "vjp"):
                         start = part.col_offset + 1
                         end = start + len(f"def {part.name}")
                         return Site(-1, path, part.lineno, start, part.lineno, end, part.name, "user")
     return None
+
+
+def _spans(node: ast.ClassDef, line: int) -> bool:
+    return node.lineno <= line <= (node.end_lineno or node.lineno)

@@ -37,7 +37,7 @@ def bad_generator_in_the_data_set() -> None:
         def __getitem__(self, index: int) -> torch.Tensor:
             return torch.tensor([index + self.rng.random()])
 
-    loader = DataLoader(Noisy(), batch_size=2, num_workers=2, multiprocessing_context="fork")  # cause: GS804
+    loader = DataLoader(Noisy(), batch_size=2, num_workers=2)  # cause: GS804
     for _ in loader:
         pass
 
@@ -74,7 +74,7 @@ def good_seeded_by_torch() -> None:
         def __getitem__(self, index: int) -> torch.Tensor:
             return index + torch.rand(1) + random.random()
 
-    for _ in DataLoader(Noisy(), batch_size=2, num_workers=2, multiprocessing_context="fork"):
+    for _ in DataLoader(Noisy(), batch_size=2, num_workers=2):
         pass
 
 
@@ -101,7 +101,7 @@ def good_generator_made_in_the_worker() -> None:
         data = cast(Noisy, info.dataset)
         data.rng = random.Random(info.seed)
 
-    for _ in DataLoader(Noisy(), 2, num_workers=2, worker_init_fn=seed, multiprocessing_context="fork"):
+    for _ in DataLoader(Noisy(), 2, num_workers=2, worker_init_fn=seed):
         pass
 
 
@@ -123,7 +123,7 @@ def good_generator_not_drawn_from() -> None:
         def __getitem__(self, index: int) -> torch.Tensor:
             return torch.tensor([self.order[index]])
 
-    for _ in DataLoader(Ordered(), batch_size=2, num_workers=2, multiprocessing_context="fork"):
+    for _ in DataLoader(Ordered(), batch_size=2, num_workers=2):
         pass
 
 

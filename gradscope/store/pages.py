@@ -91,6 +91,7 @@ class Pages:
 
     def cuts(self, graph: int) -> list[tuple[int | None, str, int]]:
         """(module, why no gradient passes, how many ops) of one graph."""
+        # `+graph`: else SQLite reads the whole graph by its key instead of the few cuts by theirs.
         return [
             (module, cut, count)
             for module, cut, count in self._trace.rows(

@@ -112,7 +112,9 @@ class Inspector(App[int]):
             self._version = self.trace.version()
             self.fault = ""
         except GradscopeError as error:
-            self.fault = str(error)
+            if not (self.running and before is None):  # a program makes its trace when it is up
+                self.fault = str(error)
+            self._show()
             return
         if before is not None:
             before.close()

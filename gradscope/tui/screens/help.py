@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterable
 from typing import ClassVar
 
 from rich.text import Text
-from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.app import App, ComposeResult
+from textual.binding import ActiveBinding, Binding, BindingType
 from textual.containers import Vertical
 
 from gradscope.tui.screens._page import Page
@@ -16,7 +17,7 @@ from gradscope.tui.widgets.rows import Rows
 
 
 class Help(Dialog[None]):
-    """Every key that works on `page`, with what it does."""
+    """Every key that works on `page`, with what it does: its own first, then those for moving."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,question_mark", "leave", "Close")]
 
@@ -24,9 +25,15 @@ class Help(Dialog[None]):
         super().__init__()
         self._about = f"{page.TITLE_TEXT}: {page.ABOUT[:1].lower()}{page.ABOUT[1:]}"
         self._keys: dict[str, tuple[list[str], str]] = {}
-        for active in page.active_bindings.values():
+        for active in sorted(page.active_bindings.values(), key=_order):
             binding = active.binding
-            if active.enabled and binding.description and not binding.system:
+            ours = binding.tooltip or not isinstance(active.node, (Page, App))
+            if (
+                active.enabled
+                and binding.description
+                and ours
+                and binding.action not in ("quit", "help_quit")
+            ):
                 keys, _ = self._keys.setdefault(binding.action, ([], binding.tooltip or binding.description))
                 keys.append(page.app.get_key_display(binding))
 
@@ -41,7 +48,13 @@ class Help(Dialog[None]):
         yield Text(self._about, "bold")
         yield Text()
         for keys, about in self._keys.values():
-            yield Text.assemble((f"{' '.join(keys):>12}  ", "bold"), about)
+            for number, line in enumerate(textwrap.wrap(about, max(width - 12, 20))):
+                yield Text.assemble((f"{'' if number else ' '.join(keys):>10}  ", "bold"), line)
 
     def action_leave(self) -> None:
         self.dismiss()
+
+
+def _order(active: ActiveBinding) -> int:
+    """The screen's own keys, then those of all screens, then those for moving about."""
+    return 0 if isinstance(active.node, Page) else 1 if isinstance(active.node, App) else 2

@@ -44,9 +44,9 @@ class PageBar(Widget):
             style = self.get_component_rich_style("page-bar--here") if name == self._here else ""
             line.append(f" {number} {title} ", style)
         room = self.size.width - len(line) - 1
-        if room > 8:
-            facts = Text(self._facts, "dim")
-            facts.truncate(room, overflow="ellipsis")
+        *_, last = self._facts.rpartition(", ")
+        facts = Text(self._facts if len(self._facts) <= room else last, "dim")
+        if len(facts) <= room:
             facts.align("right", room)
             line.append_text(facts)
         return line

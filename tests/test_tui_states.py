@@ -1,0 +1,221 @@
+"""The terminal UI's main states as text, and what files and terminals it has to bear.
+
+`EXPECTTEST_ACCEPT=1 pytest tests/test_tui_states.py` writes tests/screens/ anew.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from test_tui import DETACHED, drive, record, screen, settled
+from textual.pilot import Pilot
+
+from gradscope.tui.app import Inspector
+
+SCREENS = Path(__file__).parent / "screens"
+STATES = {
+    "findings": (),
+    "graph": ("2", "slash", *"second", "enter", "f"),
+    "source": ("3",),
+    "parameters": ("4",),
+    "why": ("6", *"first.weight", "enter"),
+    "help": ("question_mark",),
+    "export": ("g",),
+}
+CLEAN = "import torch\nx = torch.ones(2, requires_grad=True)\nx.sum().backward()\nprint(x.grad)\n"
+
+
+@pytest.fixture(scope="module")
+def trace(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    seeded = DETACHED.replace("model = Net()", "torch.manual_seed(0)\nmodel = Net()")
+    return record(tmp_path_factory.mktemp("states"), seeded)
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_screen_looks_as_it_did(state: str, trace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(trace.parent)
+    shown = ""
+
+    async def steps(app: Inspector, pilot: Pilot[Any]) -> None:
+        nonlocal shown
+        for key in STATES[state]:
+            await pilot.press(key)
+            await settled(pilot)
+        shown = screen(app).replace(str(trace.parent), "FOLDER") + "\n"
+
+    drive(trace, steps, size=(80, 24))
+    kept = SCREENS / f"{state}.txt"
+    if os.environ.get("EXPECTTEST_ACCEPT"):
+        kept.parent.mkdir(exist_ok=True)
+        kept.write_text(shown, encoding="utf-8")
+    assert shown == kept.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("theme", ["textual-light", "ansi-light"])
+def test_other_themes_show_the_same_text(theme: str, trace: Path) -> None:
+    async def steps(app: Inspector, pilot: Pilot[Any]) -> None:
+        before = screen(app)
+        app.theme = theme
+        await settled(pilot)
+        assert screen(app) == before
+        await pilot.press("3")
+        await settled(pilot)
+        assert ".detach())" in screen(app)
+
+    drive(trace, steps)
+
+
+def test_resizing_lays_the_frames_out_anew(trace: Path) -> None:
+    async def steps(app: Inspector, pilot: Pilot[Any]) -> None:
+        for width, height in ((40, 12), (200, 60), (80, 24)):
+            await pilot.resize_terminal(width, height)
+            await settled(pilot)
+            assert all(len(line) <= width for line in screen(app).splitlines())
+            assert "GS301" in screen(app)
+
+    drive(trace, steps)
+
+
+def test_clean_run_says_what_was_watched(tmp_path: Path) -> None:
+    trace = record(tmp_path, CLEAN)
+
+    async def steps(app: Inspector, pilot: Pilot[Any]) -> None:
+        assert "nothing to report" in screen(app) and "1 backward passes were watched" in screen(app)
+        for key in ("down", "enter", "i", "o", "y", "n", "2", "f", "b", "3", "4", "enter", "5", "c", "enter"):
+            await pilot.press(key)
+            await settled(pilot)
+
+    drive(trace, steps)
+
+
+# -- what it is given, and where it runs -------------------------------------------------
+
+
+def gradscope(*args: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "gradscope", *args], cwd=cwd, capture_output=True, text=True, timeout=120,
+        stdin=subprocess.DEVNULL,
+    )  # fmt: skip
+
+
+def test_no_terminal_is_one_clear_line(trace: Path, tmp_path: Path) -> None:
+    ran = gradscope("view", str(trace), cwd=tmp_path)
+    assert ran.returncode == 2 and ran.stderr.startswith("gradscope: the terminal UI needs a terminal")
+    assert len(ran.stderr.splitlines()) == 1
+
+
+def test_growing_trace_that_breaks_is_told(tmp_path: Path) -> None:
+    trace = record(tmp_path, CLEAN)
+    trace.write_bytes(trace.read_bytes()[:200])
+
+    async def steps(app: Inspector, pilot: Pilot[Any]) -> None:
+        assert "image is malformed" in screen(app)
+        for key in ("2", "3", "4", "5", "1", "g", "o", "i"):
+            await pilot.press(key)
+            await settled(pilot)
+
+    drive(trace, steps)
+
+
+class Terminal:
+    """A tmux window that runs a command."""
+
+    def __init__(self, name: str, command: str, cwd: Path, size: tuple[int, int], env: str = ""):
+        self._tmux = ["tmux", "-L", name]
+        width, height = size
+        paths = f"COLUMNS= LINES= PYTHONPATH={os.pathsep.join(p for p in sys.path if p)} {env}"
+        self._do("-f", "/dev/null", "new-session", "-d", "-x", str(width), "-y", str(height), "-c", str(cwd),
+                 f"{paths} {sys.executable} -m gradscope {command}; echo ended with $?; sleep 60")  # fmt: skip
+
+    def _do(self, *args: str) -> str:
+        return subprocess.run([*self._tmux, *args], capture_output=True, text=True, timeout=30).stdout
+
+    def press(self, *keys: str) -> None:
+        self._do("send-keys", *keys)
+
+    def wait(self, ready: Callable[[str], bool]) -> str:
+        """The screen, once it is as wanted."""
+        end = time.monotonic() + 90
+        shown = ""
+        while time.monotonic() < end:
+            shown = self._do("capture-pane", "-p")
+            if ready(shown):
+                return shown
+            time.sleep(0.1)
+        raise AssertionError(f"not seen; the screen is\n{shown}")
+
+    def close(self) -> None:
+        self._do("kill-server")
+
+
+@pytest.fixture
+def terminal(tmp_path: Path) -> Iterator[Callable[..., Terminal]]:
+    if shutil.which("tmux") is None:
+        pytest.skip("no tmux here")
+    opened: list[Terminal] = []
+
+    def start(command: str, size: tuple[int, int] = (80, 24), env: str = "") -> Terminal:
+        opened.append(Terminal(f"gradscope-{os.getpid()}-{len(opened)}", command, tmp_path, size, env))
+        return opened[-1]
+
+    yield start
+    for each in opened:
+        each.close()
+
+
+def test_a_real_terminal_of_16_colours(trace: Path, terminal: Callable[..., Terminal]) -> None:
+    window = terminal(f"view {trace}", env="TERM=xterm")
+    assert "train.py:11" in window.wait(lambda shown: "GS301" in shown)
+    window.press("4")
+    window.wait(lambda shown: "4 parameters, 4 trainable" in shown)
+    window.press("2")
+    window.wait(lambda shown: "model Net ✂1" in shown)
+    window.press("?")
+    window.wait(lambda shown: "Go where the gradient flows to" in shown)
+    window.press("Escape")
+    window.wait(lambda shown: "Go where the gradient flows to" not in shown)
+    window.press("q")
+    window.wait(lambda shown: "ended with 0" in shown)
+
+
+def test_run_view_watches_a_program_and_keeps_its_exit_code(
+    tmp_path: Path, terminal: Callable[..., Terminal]
+) -> None:
+    slow = DETACHED.replace(
+        "for step in range(4):", "import sys, time\nfor step in range(40):\n    time.sleep(0.1)"
+    )
+    slow = slow.replace("    loss.backward()", "    loss.backward()\n    print('step', step, sys.argv[1])")
+    (tmp_path / "train.py").write_text(slow + "sys.exit(7)\n")
+    window = terminal("run --view --full train.py --depth", size=(110, 30))
+    window.wait(lambda shown: "running" in shown)
+    window.press("7")
+    window.wait(lambda shown: "step 1 --depth" in shown)
+    window.press("4")
+    window.wait(lambda shown: "first.weight" in shown and "running" in shown)
+    window.wait(lambda shown: "exit code 7" in shown)
+    window.press("1")
+    window.wait(lambda shown: "GS301" in shown)
+    window.press("q")
+    shown = window.wait(lambda shown: "ended with 7" in shown)
+    assert "the trace is in .gradscope/train-" in shown
+    assert not list((tmp_path / ".gradscope").glob("*-wal"))
+    assert gradscope("check", cwd=tmp_path).returncode == 1
+
+
+def test_leaving_a_run_stops_the_program(tmp_path: Path, terminal: Callable[..., Terminal]) -> None:
+    (tmp_path / "train.py").write_text("import time, torch\nprint('up')\ntime.sleep(600)\n")
+    window = terminal("run --view train.py")
+    window.press("7")
+    window.wait(lambda shown: "up" in shown)
+    window.press("q")
+    window.wait(lambda shown: "still runs" in shown)
+    window.press("y")
+    window.wait(lambda shown: "ended with" in shown)

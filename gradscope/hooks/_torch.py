@@ -34,6 +34,9 @@ try:
     set_grad_enabled = _C._set_grad_enabled
     DisableTorchFunction = _C.DisableTorchFunction
     transforms = _C._functorch.peek_interpreter_stack  # None outside torch.func
+    profiling = _C._autograd._profiler_enabled  # kernels of ours would stand in the user's profile
+    is_legacy_batched = _C._functorch.is_legacy_batchedtensor  # gradcheck's and is_grads_batched's
+    saved_hooks = _C._autograd._top_saved_tensors_default_hooks
     thread_number = threading.get_ident
     _kernel_modes = _C._len_torch_dispatch_stack
     _without_kernel_modes = python_dispatch._disable_current_modes

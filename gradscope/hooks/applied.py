@@ -14,7 +14,7 @@ from torch.utils import checkpoint
 
 from gradscope.hooks import Hook
 from gradscope.hooks._sites import kind_of
-from gradscope.hooks._torch import aside, grad_fn_of
+from gradscope.hooks._torch import aside, grad_fn_of, is_legacy_batched, transforms
 from gradscope.hooks._values import find_tensors, measurable
 
 LOOKS = 3  # backward calls looked at, per place of `apply`
@@ -77,7 +77,7 @@ class Applied(Hook):
         thread = self.recorder.thread
 
         def returned(gradients: Any, given: Any) -> None:
-            if threading.get_ident() != thread:
+            if threading.get_ident() != thread or transforms() is not None:
                 return
             try:
                 with aside():
@@ -141,7 +141,7 @@ def _some(t: Any) -> bool:
     """Whether any element is not zero. Not asked of a GPU: the answer would wait for it."""
     if t is None or not measurable(t) or t.device.type != "cpu" or t.layout is not torch.strided:
         return t is not None
-    return bool(t.any())
+    return is_legacy_batched(t) or bool(t.any())
 
 
 def _modules(function: Any) -> list[nn.Module]:

@@ -97,6 +97,8 @@ class NonFinite(Hook):
             self.risky = True
         if not self.bad and not self.suspect and template.name not in numbers.RISKY:
             return
+        if private.profiling():
+            return
         with private.aside():
             for value, t in zip(row.outs, outs, strict=True):
                 if not finite(t, self.suspect):
@@ -173,7 +175,7 @@ class NonFinite(Hook):
     def _before(self, t_outputs: Any, args: Any, site: int, accumulate: bool, frame: Any) -> None:
         self._let_go()
         self.loss = self.origin = None
-        if not accumulate or self.told:
+        if not accumulate or self.told or private.profiling():
             return
         self._check_pending()
         began = perf_counter()
@@ -244,7 +246,10 @@ class NonFinite(Hook):
     # -- backward ------------------------------------------------------------------
 
     def _watch(self, roots: list[Any]) -> None:
-        """Puts hooks on the nodes of this pass that only look."""
+        """Puts hooks on the nodes of this pass that only look. Not where hooks of the user's run
+        while a node does: they would find its inputs kept, for ours."""
+        if private.saved_hooks(True) is not None:
+            return
         nodes = nodes_below(roots, MAX_NODES)
         if not nodes:
             return

@@ -15,7 +15,7 @@ import torch
 
 from gradscope.hooks import Hook
 from gradscope.hooks._ledger import LeafRecord
-from gradscope.hooks._torch import grad_of
+from gradscope.hooks._torch import grad_of, profiling
 from gradscope.hooks._values import measurable
 from gradscope.store import pack
 
@@ -74,7 +74,7 @@ class Numbers(Hook):
 
     def _before(self, t_outputs: Any, args: Any, site: int, accumulate: bool, frame: Any) -> None:
         self.loss = None
-        self.wanted = accumulate and self._affordable()
+        self.wanted = accumulate and self._affordable() and not profiling()
         if self.wanted and len(t_outputs) == 1:
             loss = t_outputs[0]
             if measurable(loss) and loss.numel() == 1 and loss.is_floating_point():

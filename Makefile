@@ -13,6 +13,10 @@ fix:
 	$(PYTHON) -m ruff check --fix .
 	$(PYTHON) -m ruff format .
 
+.PHONY: screenshots
+screenshots:
+	$(PYTHON) docs/screenshots.py
+
 .PHONY: pictures
 pictures:
 	$(dir $(PYTHON))gradscope run --graph docs/img/detach.svg examples/detach_between_layers.py

@@ -56,6 +56,8 @@ def test_open_does_not_load_torch(trace: Path, tmp_path: Path) -> None:
         ("gradscope.why", ["torch", "graphviz"]),
         ("gradscope.check", ["torch", "graphviz", "networkx"]),
         ("gradscope.render.text", ["torch"]),
+        ("gradscope.tui.app", ["torch", "graphviz"]),
+        ("gradscope.tui", ["torch", "textual"]),
     ],
 )
 def test_module_loads_without(module: str, absent: list[str], tmp_path: Path) -> None:
@@ -95,3 +97,10 @@ def test_run_without_torch_is_one_clear_line(tmp_path: Path) -> None:
     assert ran.returncode == 2
     assert "torch" in ran.stderr
     assert len(ran.stderr.strip().splitlines()) == 1
+
+
+def test_view_without_textual_is_one_clear_line(trace: Path, tmp_path: Path) -> None:
+    code = WITHOUT.format(names=["textual"]) + (
+        f"from pathlib import Path\nfrom gradscope.tui import inspector\ninspector(Path({str(trace)!r}))"
+    )
+    assert "textual is not installed: `pip install textual`" in python(code, tmp_path).stderr.splitlines()[-1]

@@ -358,3 +358,37 @@ def test_markup_in_names_is_shown(tmp_path: Path) -> None:
         assert "[bold red]x[/]" in screen(app)
 
     drive(trace, steps)
+
+
+def test_large_traces_are_worked_on_in_another_process(trace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gradscope.tui.jobs.LARGE", 0)
+    monkeypatch.setattr("gradscope.tui.walk.NAMED", 0)
+
+    async def steps(app: Inspector, pilot: Pilot[Any]) -> None:
+        assert app.large and "GS301" in screen(app) and "^^^" in screen(app)
+        await pilot.press("3")
+        await settled(pilot)
+        assert any("✂" in line for line in screen(app).splitlines() if ".detach())" in line)
+        await pilot.press("6", *"first.weight", "enter")
+        await settled(pilot)
+        assert "the graph ends here" in screen(app)
+        await pilot.press("a", *"nonsense", "enter")
+        await settled(pilot)
+        assert "called `nonsense`" in told(app)
+
+    drive(trace, steps)
+
+
+def test_editor_opens_at_the_line(trace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from gradscope.tui import editor
+
+    source = str(trace.parent / "train.py")
+    for chosen, expected in {
+        "vim -n": ["vim", "-n", "+11", source],
+        "code": ["code", "--wait", "--goto", f"{source}:11"],
+        "/usr/bin/hx": ["/usr/bin/hx", f"{source}:11"],
+        "notepad": ["notepad", source],
+    }.items():
+        monkeypatch.delenv("VISUAL", raising=False)
+        monkeypatch.setenv("EDITOR", chosen)
+        assert editor.command(source, 11) == expected

@@ -59,7 +59,8 @@ class FindingsPage(Page):
         table = self.query_one(Table)
         empty = "checking …" if self.inspector.checked is None else ""
         table.show(_COLUMNS, len(self._findings), self._cells, empty=empty)
-        if table.has_focus is False and self.focused is None:
+        table.styles.height = min(max(len(self._findings), 1) + 2, 12)
+        if self.focused is None:
             table.focus()
         self._select(table.cursor, keep_place=True)
 

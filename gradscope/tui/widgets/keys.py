@@ -44,13 +44,19 @@ class KeyBar(Widget):
         line = Text(no_wrap=True, end="", overflow="ellipsis")
         style = self.get_component_rich_style("key-bar--key", partial=True)
         for binding, key, _ in self._shown():
-            line.append(key, style).append(f" {binding.description} ")
+            line.append(key, style).append(f" {binding.description}{self._gap}")
         return line
+
+    @property
+    def _gap(self) -> str:
+        """What parts two keys: more where there is room."""
+        needed = sum(len(key) + len(binding.description) + 3 for binding, key, _ in self._shown())
+        return "  " if needed <= self.size.width else " "
 
     async def on_click(self, event: Click) -> None:
         at = 0
         for binding, key, node in self._shown():
-            at += len(f"{key} {binding.description} ")
+            at += len(f"{key} {binding.description}{self._gap}")
             if event.x < at:
                 await self.app.run_action(binding.action, node)
                 return

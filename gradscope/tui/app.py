@@ -145,7 +145,7 @@ class Inspector(App[int]):
             self._check_after = max(self._check_after, time.monotonic() + _POLL)
             return
         self._check_after = 0.0
-        self.run_worker(self._checked(), group="check", exit_on_error=False)
+        self.run_worker(self._checked(), group="check")
 
     async def _checked(self) -> None:
         began = time.monotonic()
@@ -154,6 +154,8 @@ class Inspector(App[int]):
             checked = await jobs.run(jobs.check, self.path, str(Path.cwd()), large=self.large)
         except GradscopeError as error:
             self.fault = str(error)
+        except Exception as error:  # ours: the other screens work on
+            self.fault = f"no findings, a fault of its own: {type(error).__name__}: {error}"
         else:
             self.checked = checked
         self.edition += 1

@@ -108,7 +108,7 @@ async def run(job: Job, path: Path, *args: str, large: bool) -> Any:
     if not large:
         return await asyncio.to_thread(_in_thread, job, path, *args)
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-P", "-m", __name__, job.__name__, str(path), *args,
+        sys.executable, "-P", "-c", f"from {__name__} import main; main()", job.__name__, str(path), *args,
         stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL,
         env=os.environ | {"PYTHONPATH": os.pathsep.join(p for p in sys.path if p)},
     )  # fmt: skip
@@ -134,7 +134,10 @@ def _in_thread(job: Job, path: Path, *args: str) -> Any:
         trace.close()
 
 
-def _main(name: str, path: str, *args: str) -> None:
+def main() -> None:
+    """In the other process: one job, its result pickled to stdout. Not run as `__main__`, whose
+    classes no other process could find."""
+    name, path, *args = sys.argv[1:]
     if hasattr(os, "nice"):
         os.nice(5)
     result: tuple[str | None, Any]
@@ -143,7 +146,3 @@ def _main(name: str, path: str, *args: str) -> None:
     except GradscopeError as error:
         result = str(error), None
     sys.stdout.buffer.write(pickle.dumps(result))
-
-
-if __name__ == "__main__":
-    _main(*sys.argv[1:])

@@ -103,6 +103,29 @@ def good_generator_under_no_grad() -> None:
     sample.mul(0.5).add(0.5).clamp(0, 1).numpy()
 
 
+def good_samples_kept() -> None:
+    import torch
+    from torch import nn
+
+    generator = nn.Sequential(nn.Linear(2, 8), nn.BatchNorm1d(8), nn.Linear(8, 4))
+    critic = nn.Linear(4, 1)
+    opt_g = torch.optim.SGD(generator.parameters(), lr=0.1)
+    opt_c = torch.optim.SGD(critic.parameters(), lr=0.1)
+    fixed = torch.randn(8, 2)
+    images = []
+    for _ in range(2):
+        fake = generator(torch.randn(8, 2))
+        opt_c.zero_grad()
+        (critic(fake.detach()).mean() - critic(torch.randn(8, 4)).mean()).backward()
+        opt_c.step()
+        opt_g.zero_grad()
+        (-critic(fake).mean()).backward()
+        opt_g.step()
+        with torch.no_grad():
+            image = generator(fixed).detach().cpu()
+        images.append(image)
+
+
 @rule("GS401", name="eval-missing", severity="error")
 def eval_missing(trace: Trace) -> Iterator[Finding]:
     known = calls(trace)
@@ -129,13 +152,12 @@ def _severity(known: Calls, call: Call) -> str | None:
         return None
     if data.get("grad") and any(c.entry.location() == call.entry.location() and c.trains for c in known.all):
         return None  # the training call itself, on a pass that was skipped
+    draws = known.called(call.event) in known.generators and not known.feeds_another(call.event)
     if not (known.judged(call.event) if data.get("grad") else known.consumed(call.event)):
         if data.get("grad"):
             return None
-        return "warning" if _kept(known, call) else "note"
-    if known.called(call.event) in known.generators and not known.feeds_another(call.event):
-        return "note"
-    return "error"
+        return "warning" if _kept(known, call) and not draws else "note"
+    return "note" if draws else "error"
 
 
 def _inside_step(known: Calls, call: Call) -> bool:

@@ -37,6 +37,29 @@ def bad_inputs_in_training_loop() -> None:
         opt.step()
 
 
+def bad_first_state() -> None:
+    import torch
+    from torch import nn
+
+    class Tagger(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.rnn = nn.GRU(3, 4)
+            self.out = nn.Linear(4, 2)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            h = torch.zeros(1, x.size(1), 4, requires_grad=True)  # cause: GS601
+            return self.out(self.rnn(x, h)[0])
+
+    model = Tagger()
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(4):
+        opt.zero_grad()
+        loss = model(torch.randn(5, 8, 3)).pow(2).mean()
+        loss.backward()  # effect: GS601
+        opt.step()
+
+
 def bad_target() -> None:
     import torch
     from torch import nn
@@ -90,6 +113,32 @@ def good_tutorial() -> None:
     x = torch.ones(3, requires_grad=True)
     y = torch.ones(3, requires_grad=True)
     (x * y).sum().backward()
+
+
+def good_gradient_of_a_state() -> None:
+    import torch
+    from torch import nn
+
+    class Probe(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.rnn = nn.GRU(3, 4)
+            self.first: torch.Tensor | None = None
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            self.first = torch.zeros(1, x.size(1), 4, requires_grad=True)
+            out: torch.Tensor = self.rnn(x, self.first)[0]
+            return out
+
+    model = Probe()
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    norms = []
+    for _ in range(4):
+        opt.zero_grad()
+        model(torch.randn(5, 8, 3)).pow(2).mean().backward()
+        assert model.first is not None and model.first.grad is not None
+        norms.append(model.first.grad.norm().item())
+        opt.step()
 
 
 def good_trained_input() -> None:
@@ -213,6 +262,8 @@ def _is_data(known: Paths, graph: Graph, value: Value, event: Event, trace: Trac
     for call in trace.of("call"):
         if call.graph == graph.id and value.index in _roots_of(graph, call.data.get("inputs", ())):
             return True
+    if _made_each_time(trace, known, value) and any(op.module is not None for op in readers):
+        return True
     for op in readers:
         if op.module is None or "loss" in op.name or "entropy" in op.name:
             others = [graph.values[i] for i in op.inputs if i != value.index]
@@ -221,6 +272,22 @@ def _is_data(known: Paths, graph: Graph, value: Value, event: Event, trace: Trac
             ):
                 return True
     return False
+
+
+def _made_each_time(trace: Trace, known: Paths, value: Value) -> bool:
+    """Whether a line of the user's makes such a constant anew for every pass, and asks for its gradient."""
+    site = user(value.site)
+    if site is None or not value.shape:
+        return False
+    node = trace.source_file(site.path).at(site)
+    if not isinstance(node, ast.Call) or not any(k.arg == "requires_grad" for k in node.keywords):
+        return False
+    made = [
+        p
+        for p in known.parameters.values()
+        if p.site is not None and p.site.user.location() == site.location()
+    ]
+    return len(made) > 2 and all(p.passes < 2 and not p.registered for p in made)
 
 
 def _roots_of(graph: Graph, inputs: list[int]) -> set[int]:

@@ -13,7 +13,7 @@ second-order methods and meta learning; states that later passes go through.
 
 from collections.abc import Iterator
 
-from gradscope.model import Event, Finding
+from gradscope.model import Event, Finding, Graph
 from gradscope.rules import rule
 from gradscope.rules._common import code, plural
 from gradscope.rules._paths import Key, Paths, passes, paths
@@ -49,6 +49,20 @@ def bad_create_in_loop() -> None:
         opt.zero_grad()
         loss = model(torch.randn(8, 4)).pow(2).mean()
         loss.backward(create_graph=True)  # cause: GS604
+        opt.step()
+
+
+def bad_create_then_detach() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        loss = model(torch.randn(8, 4)).pow(2).mean()
+        slopes = torch.autograd.grad(loss, list(model.parameters()), create_graph=True)  # cause: GS604
+        for p, slope in zip(model.parameters(), slopes, strict=True):
+            p.grad = slope.detach()
         opt.step()
 
 
@@ -237,6 +251,12 @@ def _carries(known: Paths, graph: int, nodes: set[Key], source: int, wanted: set
     return False
 
 
+def _made_of(graph: Graph, value: int) -> Iterator[int]:
+    """What is computed from a value, or written with it."""
+    for op in graph.consumers.get(value, ()):
+        yield from op.outputs or op.inputs
+
+
 def _gradient_used(trace: Trace, known: Paths) -> bool:
     """Whether a gradient that has a graph itself went into anything, or into an optimizer that may."""
     if any(optimizer.cls not in FIRST_ORDER for optimizer in trace.optimizers.values()):
@@ -252,8 +272,7 @@ def _gradient_used(trace: Trace, known: Paths) -> bool:
         graph = known.graph(number)
         for value in graph.values:
             unknown = value.kind == "carried" and value.origin is None
-            if (unknown or gradients & {(number, value.index), value.origin}) and graph.consumers.get(
-                value.index
-            ):
-                return True
+            if unknown or gradients & {(number, value.index), value.origin}:
+                if any(graph.values[i].requires_grad for i in _made_of(graph, value.index)):
+                    return True
     return False

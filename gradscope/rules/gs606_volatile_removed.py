@@ -29,6 +29,29 @@ def bad() -> None:
     assert y.requires_grad
 
 
+def bad_through_a_helper() -> None:
+    import torch
+    from torch.autograd import Variable
+
+    def to_var(data: torch.Tensor, volatile: bool = False) -> torch.Tensor:
+        return Variable(data, volatile=volatile)
+
+    weight = torch.ones(3, requires_grad=True)
+    y = weight * to_var(torch.ones(3), volatile=True)  # cause: GS606
+    assert y.requires_grad
+
+
+def good_helper_that_is_not_asked() -> None:
+    import torch
+    from torch.autograd import Variable
+
+    def to_var(data: torch.Tensor, volatile: bool = False) -> torch.Tensor:
+        return Variable(data, volatile=volatile)
+
+    weight = torch.ones(3, requires_grad=True)
+    assert (weight * to_var(torch.ones(3))).requires_grad
+
+
 def good_no_grad() -> None:
     import torch
     from torch.autograd import Variable
@@ -67,18 +90,24 @@ def _evaluations(trace: Trace, path: str, function: str) -> frozenset[object]:
 
 @lru_cache(maxsize=32)
 def _volatile(text: str) -> list[tuple[tuple[int, int, int, int], str]]:
-    """Every `Variable(…, volatile=True)` in a file's text, with the function it is in."""
+    """Every call in a file's text that asks for `volatile=True`, with the function it is in: of `Variable`,
+    or of a helper that hands the argument on to it."""
     if "volatile" not in text:
         return []
     try:
         tree = ast.parse(text)
     except (SyntaxError, ValueError):
         return []
+    helpers = {
+        node.name: [argument.arg for argument in node.args.args]
+        for node in ast.walk(tree)
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and _hands_on(node)
+    }
     found: list[tuple[tuple[int, int, int, int], str]] = []
     todo: list[tuple[ast.AST, str]] = [(tree, "<module>")]
     while todo:
         node, function = todo.pop()
-        if isinstance(node, ast.Call) and _is_volatile(node):
+        if isinstance(node, ast.Call) and _is_volatile(node, helpers):
             end = (node.end_lineno or node.lineno, (node.end_col_offset or node.col_offset) + 1)
             found.append(((node.lineno, node.col_offset + 1, *end), function))
         inside = node.name if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) else function
@@ -86,9 +115,38 @@ def _volatile(text: str) -> list[tuple[tuple[int, int, int, int], str]]:
     return sorted(found)
 
 
-def _is_volatile(node: ast.Call) -> bool:
-    name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-    return name == "Variable" and any(
-        k.arg == "volatile" and isinstance(k.value, ast.Constant) and k.value.value is True
+def _hands_on(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """Whether a function gives its own argument `volatile` to `Variable`."""
+    names = {argument.arg for argument in [*function.args.args, *function.args.kwonlyargs]}
+    return "volatile" in names and any(
+        isinstance(node, ast.Call) and _name(node) == "Variable" and _asks(node, "volatile")
+        for node in ast.walk(function)
+    )
+
+
+def _is_volatile(node: ast.Call, helpers: dict[str, list[str]]) -> bool:
+    name = _name(node)
+    if name not in helpers:
+        return name == "Variable" and _asks(node, True)
+    by_position = helpers[name].index("volatile") if "volatile" in helpers[name] else len(node.args)
+    if isinstance(node.func, ast.Attribute) and helpers[name][:1] in (["self"], ["cls"]):
+        by_position -= 1
+    given = node.args[by_position] if 0 <= by_position < len(node.args) else None
+    return _asks(node, True) or (isinstance(given, ast.Constant) and given.value is True)
+
+
+def _name(node: ast.Call) -> str:
+    return node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+
+
+def _asks(node: ast.Call, wanted: object) -> bool:
+    """Whether `volatile=` is given: True, or the name of a variable."""
+    return any(
+        k.arg == "volatile"
+        and (
+            k.value.value is wanted
+            if isinstance(k.value, ast.Constant)
+            else getattr(k.value, "id", 0) == wanted
+        )
         for k in node.keywords
     )

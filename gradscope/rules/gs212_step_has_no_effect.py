@@ -6,8 +6,8 @@ parameter's number format can tell apart (half-precision weights with a small le
 Fix: give the optimizer a learning rate above 0; keep the weights in float32 and let autocast
 compute in half precision.
 
-A note for a warm-up that starts at 0, and for single parameters among others that move.
-Silent where a schedule ends at 0.
+A note for a warm-up that stands at 0 for several steps, and for single parameters among others
+that move. Silent where only the first step of a warm-up is at 0, and where a schedule ends there.
 """
 
 from collections.abc import Iterator
@@ -127,7 +127,7 @@ def step_has_no_effect(trace: Trace) -> Iterator[Finding]:
         lost = sum(e.count for e in still)
         if still and lost >= 2 and lost >= min(optimizer.steps, COMPARED):
             yield _finding(trace, number, optimizer, still, lost, _severity(trace, number, still[0]))
-        elif still and _at_the_start(trace, number, still[0]) and lost * 2 < optimizer.steps:
+        elif lost > 1 and _at_the_start(trace, number, still[0]) and lost * 2 < optimizer.steps:
             yield _finding(trace, number, optimizer, still, lost, "note")
         elif partly := [e for e in events if e.data["moved"]]:
             yield from _partly(trace, number, optimizer, partly)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import runpy
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -168,6 +169,15 @@ def test_runs_as_under_plain_python(
     assert "fault of its own" not in program.ran.stderr
     shown = program.report["program"]["exception"]
     assert (shown is None) == (error is None)
+
+
+@pytest.mark.parametrize("name", [path.stem for path in EXAMPLES if marks(path)])
+def test_a_wrong_example_has_a_fixed_twin(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with gradscope.watch() as scope:
+        runpy.run_path(str(ROOT / "examples" / "fixed" / f"{name}.py"), run_name="__main__")
+    assert not scope.faults
+    assert not scope.findings
+    assert capsys.readouterr().out, "it shows what is different"
 
 
 def test_every_scenario_has_an_example() -> None:

@@ -1,0 +1,8 @@
+"""`backward()` on the tensor itself, not on its detached twin."""
+
+import torch
+
+x = torch.ones(3, requires_grad=True)
+z = (x * 2).sum()
+print("z has a graph:", z.requires_grad, "and its detached twin has none:", z.detach().requires_grad)
+z.backward()

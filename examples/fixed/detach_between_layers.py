@@ -1,0 +1,27 @@
+"""Without the `detach()` between them, both layers learn."""
+
+import torch
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer1 = nn.Linear(4, 8)
+        self.layer2 = nn.Linear(8, 1)
+
+    def forward(self, x):
+        y = torch.tanh(self.layer1(x))
+        return self.layer2(y)
+
+
+torch.manual_seed(0)
+model = Net()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for _ in range(3):
+    optimizer.zero_grad()
+    loss = model(torch.randn(8, 4)).pow(2).mean()
+    loss.backward()
+    optimizer.step()
+print("layer1.weight.grad", tuple(model.layer1.weight.grad.shape))
+print("layer2.weight.grad", tuple(model.layer2.weight.grad.shape))

@@ -1,0 +1,19 @@
+"""The optimizer zeroes all that it steps."""
+
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+encoder, decoder = nn.Linear(4, 2), nn.Linear(2, 4)
+optimizer = torch.optim.SGD([*encoder.parameters(), *decoder.parameters()], lr=0.01)
+
+for _ in range(3):
+    optimizer.zero_grad()
+    data = torch.randn(8, 4)
+    loss = nn.functional.mse_loss(decoder(encoder(data)), data)
+    loss.backward()
+    optimizer.step()
+
+optimizer.zero_grad()
+print("gradient left in the encoder:", encoder.weight.grad is not None)
+print("gradient left in the decoder:", decoder.weight.grad is not None)

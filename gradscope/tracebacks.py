@@ -30,7 +30,8 @@ def clean(traceback: TracebackType | None) -> TracebackType | None:
         entries.append(current)
         current = current.tb_next
     kept: list[TracebackType] = []
-    for entry, following in zip(entries, [*entries[1:], None], strict=True):
+    for place, entry in enumerate(entries):
+        following = entries[place + 1] if place + 1 < len(entries) else None
         if _is_own(entry):
             continue
         if _is_detour(entry) and following is not None and _is_own(following):

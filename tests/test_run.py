@@ -29,6 +29,7 @@ PROGRAMS = {
         "except RuntimeError:\n    import traceback\n    print(traceback.format_exc())\ny.sum().backward()"
     ),
     "chained": "try:\n    1 / 0\nexcept ZeroDivisionError as error:\n    raise ValueError('later') from error",
+    "cause_never_raised": "raise ValueError('later') from KeyError('has no frames')",
     "syntax_error": "x = = 1",
     "warns": (
         "import warnings\nx = torch.ones(2, requires_grad=True)\ny = x * 2\ny.grad\n"

@@ -14,9 +14,11 @@ PASSING = {
     "permute", "t", "T", "mT", "movedim", "swapaxes", "contiguous", "clone", "to", "float", "double", "half",
     "bfloat16", "type", "type_as", "cuda", "cpu", "__getitem__", "select", "narrow", "split", "chunk", "unbind", "cat",
     "concat", "stack", "vstack", "hstack", "expand", "repeat", "clamp", "clamp_", "clip", "clamp_min", "clamp_max",
-    "index_select", "masked_select", "identity",
+    "index_select", "masked_select", "identity", "resize", "Resize", "ravel", "swapdims", "moveaxis", "flip", "tile",
+    "concatenate", "column_stack", "squeeze_", "unsqueeze_",
 }  # fmt: skip
 
+JOINING = {"cat", "concat", "concatenate", "stack", "vstack", "hstack", "column_stack"}
 PROBABILITIES = {"softmax", "sigmoid", "sigmoid_", "softmax_", "expit"}
 
 
@@ -31,8 +33,7 @@ def makers(known: Paths, key: Key) -> list[tuple[Key, Op]]:
         if op is None:
             nexts = sources
         elif op.name in PASSING:
-            several = {"cat", "concat", "stack", "vstack", "hstack"}
-            nexts = sources if op.name in several else sources[:1]
+            nexts = sources if op.name in JOINING else sources[:1]
         else:
             found.append((current, op))
             continue

@@ -70,6 +70,20 @@ def bad_log_softmax() -> None:
         opt.step()
 
 
+def bad_reshaped() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        chances = model(torch.randn(5, 4)).softmax(dim=0)  # cause: GS702
+        loss = nn.functional.cross_entropy(chances.ravel().resize(1, 5), torch.tensor([0]))  # effect: GS702
+        loss.backward()
+        opt.step()
+
+
 def good() -> None:
     import torch
     from torch import nn

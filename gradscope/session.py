@@ -6,6 +6,8 @@ import os
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from time import perf_counter
 from types import FrameType
@@ -89,9 +91,11 @@ class Session:
         _active.append(self)
         self.started = perf_counter()
         self._frame = frame if outermost else frame.f_back
-        self._write_program()
-        if self._frame is not None:
-            self.recorder.sites.anchor(self._frame, outermost)
+        with self._guarded("beginning the trace"):
+            self._write_program()
+        with self._guarded("finding the caller"):
+            if self._frame is not None:
+                self.recorder.sites.anchor(self._frame, outermost)
         self._checkpoint_at = perf_counter() + 1.0
         self.recorder.on_segment.append(self._now_and_then)
         self.running = True
@@ -101,7 +105,16 @@ class Session:
                 self.hooks.append(hook)
             except Exception as error:
                 self.recorder.fault(f"installing {type(hook).__name__}", error)
-                hook.uninstall()
+                with self._guarded(f"removing {type(hook).__name__}"):
+                    hook.uninstall()
+
+    @contextmanager
+    def _guarded(self, what: str) -> Iterator[None]:
+        """Notes a fault of ours in the block and goes on after it."""
+        try:
+            yield
+        except Exception as error:
+            self.recorder.fault(what, error)
 
     def stop(self, exit_code: int | None = 0, exception: BaseException | None = None) -> None:
         """Removes every hook and closes the trace. Safe to call twice."""
@@ -110,37 +123,34 @@ class Session:
         self.running = False
         self.recorder.ended = True
         if exception is not None:
-            note_crash(self.recorder, exception)
+            with self._guarded("recording the end"):
+                note_crash(self.recorder, exception)
         for tell in self.recorder.before_end:
-            try:
-                with aside():
-                    tell()
-            except Exception as error:
-                self.recorder.fault("ending", error)
+            with self._guarded("ending"), aside():
+                tell()
         for hook in reversed(self.hooks):
-            try:
+            with self._guarded(f"removing {type(hook).__name__}"):
                 hook.uninstall()
-            except Exception as error:
-                self.recorder.fault(f"removing {type(hook).__name__}", error)
         self.hooks.clear()
         if self in _active:
             _active.remove(self)
         if self._frame is not None:
-            self.recorder.sites.release(self._frame)
+            with self._guarded("leaving the caller"):
+                self.recorder.sites.release(self._frame)
             self._frame = None
         self.exit_code = exit_code
         if exception is not None:
-            self.exception = {"type": type(exception).__name__, "text": str(exception)[:4000]}
-        try:
-            with aside():
-                self.recorder.end_segment(False)
-                self.checkpoint()
+            self.exception = {"type": type(exception).__name__, "text": text_of(exception)}
+        with self._guarded("recording the end"), aside():
+            self.recorder.end_segment(False)
+        with self._guarded("recording the end"), aside():
+            self.checkpoint()
+        with self._guarded("closing the trace"):
             self.recorder.store.flush()
+        with self._guarded("closing the trace"):
             self.writer.close()
             if self._default_place:
                 point_last(self.path)
-        except Exception as error:
-            self.recorder.fault("closing the trace", error)
         self.faults += self.recorder.faults
         self.recorder.paused += 1_000_000  # what the program keeps of ours (a compiled function) is inert
 
@@ -150,7 +160,7 @@ class Session:
         now = perf_counter()
         if now < self._checkpoint_at:
             return
-        with aside():
+        with self._guarded("writing the trace"), aside():
             self.checkpoint(norms=False)
         took = perf_counter() - now
         self.recorder.own_time += took
@@ -195,6 +205,14 @@ class Session:
             hook.uninstall()
         self.hooks.clear()
         _active.clear()
+
+
+def text_of(error: BaseException) -> str:
+    """What the exception says, where it can say it."""
+    try:
+        return str(error)[:4000]
+    except Exception:
+        return "(its text cannot be had)"
 
 
 def active() -> Session | None:

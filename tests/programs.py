@@ -68,7 +68,7 @@ class Program:
             "v2 = torch.rand(3, 3, dtype=torch.float64)", "v3 = v0 * 2", "v4 = net(v1).double()", f"T.step({POOL})",
         ]  # fmt: skip
         lines = head + list(_emit(self.steps, 0))
-        lines += [f"T.truth({name}, last=True)" for name in NAMES]
+        lines += [f"T.truth({name})" for name in NAMES]
         if self.in_function:
             lines = ["def main():", *("    " + line for line in lines), "main()"]
         return "\n".join(lines) + "\n"

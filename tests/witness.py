@@ -92,16 +92,15 @@ class Witness:
         text = "".join(traceback.format_exception(error))
         self.record.notes.append(("error", type(error).__name__, " ".join(_no_addresses(text))))
 
-    def truth(self, t: Any, last: bool = False) -> None:
-        """Notes the graph below `t` (of its sum, at the end), and which value the trace has for it."""
+    def truth(self, t: Any) -> None:
+        """Notes the graph below the sum of `t`, and which value the trace has for it."""
         if not isinstance(t, torch.Tensor):
             return
-        if last:
-            try:
-                with torch.enable_grad():
-                    t = t.abs().sum()
-            except RuntimeError:
-                return
+        try:
+            with torch.enable_grad():
+                t = t.abs().sum()
+        except RuntimeError:
+            return
         with torch._C.DisableTorchFunction():
             root = _asked(lambda: t.grad_fn)
             if root is None or isinstance(root, str):
@@ -122,7 +121,7 @@ class Witness:
             text = f"line {sys._getframe(1).f_lineno}"
             if entry is None or entry.serial < 0:
                 self.record.mismatch = self.record.mismatch or f"{text}: not captured"
-            elif last or not _rebased(t):
+            else:
                 self.record.checks.append(Check(rows, entry.serial, entry.index, text))
 
     def twice(self) -> bool:
@@ -131,11 +130,6 @@ class Witness:
 
     def broken(self, g: Any) -> None:
         raise ValueError("a hook of the user's")
-
-
-def _rebased(t: Any) -> bool:
-    """Whether the tensor is a view: a write to its base since may have given it another node."""
-    return bool(t._is_view())
 
 
 def _modes() -> tuple[Any, ...]:

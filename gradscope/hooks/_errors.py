@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from gradscope.hooks._torch import DisableTorchFunction, grad_fn_of, name_of, sequence_of
+from gradscope.hooks._torch import DisableTorchFunction, grad_fn_of, name_of, saved_by, sequence_of
 from gradscope.hooks._values import find_tensors
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def examine(recorder: Recorder, roots: list[Any], text: str) -> dict[str, Any]:
         seen.add(node)
         for name in _saved_names(node):
             try:
-                getattr(node, name)
+                saved_by(node, name)
             except RuntimeError as fault:
                 said = str(fault)
                 written = inplace and "inplace" in said

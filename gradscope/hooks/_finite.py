@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from gradscope.hooks import _torch as private
+from gradscope.hooks._torch import saved_by
 from gradscope.hooks._values import measurable
 
 MAX_ELEMENTS = 50_000_000  # of a tensor that is summed up
@@ -114,7 +115,7 @@ def saved(node: Any) -> dict[str, Any]:
     for name in dir(type(node)):
         if name.startswith("_saved_"):
             try:
-                value = getattr(node, name)
+                value = saved_by(node, name)
             except RuntimeError:  # freed, or written to since
                 continue
             if isinstance(value, torch.Tensor):

@@ -127,6 +127,17 @@ def grad_fn_of(t: Any) -> Any:
         return None
 
 
+def saved_by(node: Any, name: str) -> Any:
+    """What the node saved under this name ("_saved_self"); None where to look would run a hook of
+    the user's (a checkpoint computes its stretch again). Raises RuntimeError as torch does where it
+    was freed or written to."""
+    raw = getattr(node, f"_raw{name}", None)
+    for one in raw if isinstance(raw, (tuple, list)) else (raw,):
+        if one is not None and one.unpack_hook is not None:
+            return None
+    return getattr(node, name)
+
+
 def grad_of(t: Any) -> Any:
     """`t.grad`, without torch's warning for those that are no leaf and have none."""
     return t.grad if is_leaf(t) or t.retains_grad else None

@@ -17,7 +17,7 @@ import torch
 from gradscope.hooks import Hook
 from gradscope.hooks._learner import writes_by_name
 from gradscope.hooks._modules import tensor_variables
-from gradscope.hooks._torch import aside, grad_fn_of, grad_of, name_of, sequence_number, sequence_of
+from gradscope.hooks._torch import aside, grad_fn_of, grad_of, name_of, saved_by, sequence_number, sequence_of
 from gradscope.hooks._values import Live, measurable
 
 EXPOSING = ("numpy", "__array__", "from_numpy", "__dlpack__")  # hand the memory to another library
@@ -180,7 +180,7 @@ class Aliases(Hook):
 
     def _compare(self, node: Any, name: str, number: int, by_pointer: dict[int, list[Snapshot]]) -> None:
         try:
-            saved = getattr(node, name)
+            saved = saved_by(node, name)
             if (
                 not isinstance(saved, torch.Tensor)
                 or saved.layout is not torch.strided

@@ -57,7 +57,11 @@ class FunctionMode(TorchFunctionMode):
             return func(*args, **kwargs) if kwargs else func(*args)
         handler = self.special.get(func)
         if handler is None:
-            handler = self.hook.classify(func)
+            try:
+                handler = self.hook.classify(func)
+            except Exception as error:  # a callable of the user's whose name raises
+                recorder.fault("naming a call", error)
+                handler = False
         if handler is False:
             return func(*args, **kwargs) if kwargs else func(*args)
         if type(handler) is not str:

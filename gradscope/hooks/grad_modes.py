@@ -44,7 +44,10 @@ class GradModes(Hook):
             recorder.fault("recording a grad mode", error)
 
     def _close(self) -> None:
-        self.recorder.region = self.stack.pop() if self.stack else -1
+        try:
+            self.recorder.region = self.stack.pop() if self.stack else -1
+        except Exception as error:
+            self.recorder.fault("recording a grad mode", error)
 
     def _enter(self, real: Any, name: str) -> Any:
         def __enter__(mode: Any) -> None:

@@ -12,7 +12,7 @@ import torch
 
 from gradscope.hooks import Hook
 from gradscope.hooks._segments import Row
-from gradscope.hooks._torch import DisableTorchFunction, grad_fn_of
+from gradscope.hooks._torch import DisableTorchFunction, grad_fn_of, saved_by
 
 MAX_WALK = 20_000
 MIN_LENGTH = 3  # segments in a row before it counts as growth
@@ -187,7 +187,7 @@ def held(tensors: list[Any]) -> tuple[int, int]:
             if not name.startswith("_saved_"):
                 continue
             try:
-                saved = getattr(node, name)
+                saved = saved_by(node, name)
             except RuntimeError:
                 continue  # freed, or written to since
             if isinstance(saved, torch.Tensor) and not isinstance(saved, torch.nn.Parameter):

@@ -112,11 +112,11 @@ class Modules(Hook):
 
     def _stats(self, module: Any, record: ModuleRecord) -> list[tuple[int, str, Any, list[float]]] | None:
         """Running statistics before an evaluation-like call, once per root."""
-        if record.id in self.measured or torch.is_grad_enabled() or not _training(module):
-            return None
-        self.measured.add(record.id)
         found: list[tuple[int, str, Any, list[float]]] = []
         try:
+            if record.id in self.measured or torch.is_grad_enabled() or not _training(module):
+                return None
+            self.measured.add(record.id)
             with private.aside():
                 for m in module.modules():
                     known = self.recorder.modules.find(m)

@@ -121,7 +121,10 @@ class Optimizers(Hook):
         recorder = self.recorder
         if threading.get_ident() != recorder.thread or recorder.depth:
             return None
-        self._forget_failed()
+        try:
+            self._forget_failed()
+        except Exception as error:
+            recorder.fault("recording a step", error)
         if self.inside:  # a wrapper's step that calls the inner optimizer's
             return None
         began = perf_counter()

@@ -100,6 +100,6 @@ def _rates(scheduler: Any) -> list[float] | None:
     """Learning rates of the groups, where they are plain numbers."""
     try:
         rates = [group["lr"] for group in scheduler.optimizer.param_groups]
-    except (AttributeError, KeyError, TypeError):
+    except Exception:  # a scheduler or an optimizer of the user's own
         return None
     return rates if all(type(rate) in (int, float) for rate in rates) else None

@@ -47,6 +47,7 @@ class TraceWriter:
     """
 
     COMMIT_SECONDS = 0.25
+    MAX_FAILURES = 3  # commits in a row, before it is given up
 
     def __init__(self, path: Path):
         self.path = path
@@ -71,6 +72,7 @@ class TraceWriter:
             self.db.execute("PRAGMA journal_mode=WAL").fetchone()
         self._rows: dict[str, list[tuple[Any, ...]]] = {name: [] for name in COLUMNS}
         self._committed = time.monotonic()
+        self._failures = 0
 
     def add(self, table: str, *row: Any) -> None:
         self._rows[table].append(row)
@@ -85,14 +87,33 @@ class TraceWriter:
         return time.monotonic() - self._committed > self.COMMIT_SECONDS
 
     def commit(self) -> None:
+        """Writes the gathered rows. After a failure they are kept for the next time, until that
+        has failed too often: then they are dropped, so that a full disk fills no memory."""
         self._committed = time.monotonic()
+        try:
+            if self._failures < self.MAX_FAILURES:
+                self._insert()
+        except BaseException:
+            self._failures += 1
+            if self.db.in_transaction:
+                self.db.execute("ROLLBACK")
+            if self._failures >= self.MAX_FAILURES:
+                self._clear()
+            raise
+        self._clear()
+
+    def _insert(self) -> None:
         self.db.execute("BEGIN")
         for table, rows in self._rows.items():
             if rows:
                 marks = ",".join("?" * COLUMNS[table])
                 self.db.executemany(f"INSERT OR REPLACE INTO {table} VALUES ({marks})", rows)
-                rows.clear()
         self.db.execute("COMMIT")
+        self._failures = 0
+
+    def _clear(self) -> None:
+        for rows in self._rows.values():
+            rows.clear()
 
     def close(self) -> None:
         try:

@@ -55,7 +55,7 @@ class FunctionMode(TorchFunctionMode):
         recorder = self.recorder
         if recorder.paused or (recorder.moved and thread_number() != recorder.thread):
             return func(*args, **kwargs) if kwargs else func(*args)
-        handler = self.special.get(func)
+        handler: Any = self.special.get(func)
         if handler is None:
             try:
                 handler = self.hook.classify(func)

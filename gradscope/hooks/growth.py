@@ -13,6 +13,7 @@ import torch
 from gradscope.hooks import Hook
 from gradscope.hooks._segments import Row
 from gradscope.hooks._torch import DisableTorchFunction, grad_fn_of, saved_by
+from gradscope.hooks._values import Live
 
 MAX_WALK = 20_000
 MIN_LENGTH = 3  # segments in a row before it counts as growth
@@ -21,6 +22,8 @@ WEIGHED = (MIN_LENGTH, 6, 10, 100, 1000)  # lengths at which what it holds is me
 MANY_PASSES = 3  # through one state
 MAX_CHAINS = 256
 MIN_KEPT = 4  # losses alive at once
+MAX_NOTED = 12  # passes whose parts of the loss are noted
+MAX_PARTS = 200  # ops behind a loss
 LOOKS = {6, 12, 24, 48, 100, 200, 400, 1000}  # passes at which they are counted
 
 
@@ -54,6 +57,8 @@ class Growth(Hook):
     def install(self) -> None:
         self.chains: dict[int, Chain] = {}
         self.roots: deque[tuple[Any, int]] = deque(maxlen=64)
+        self.parts: list[tuple[Any, int, int]] = []  # (weak reference to a number, site, pass)
+        self.noted = 0
         self.passes = 0
         self.kept: tuple[int, int, int, int] | None = None  # (losses, nodes, bytes, site)
         recorder = self.recorder
@@ -99,6 +104,8 @@ class Growth(Hook):
                 self._find_kept()
             entry = self.recorder.live.find(tensors[0])
             self.roots.append((weakref.ref(tensors[0]), entry.site if entry is not None else site))
+            if entry is not None and self.noted < MAX_NOTED:
+                self._note_parts(entry)
         for chain in self.chains.values():
             last = chain.last() if chain.last is not None else None
             if last is None or chain.length < 2 or chain.known:
@@ -171,6 +178,40 @@ class Growth(Hook):
                 continue
             if self.kept is None or self.kept[0] < len(alive):
                 self.kept = (len(alive), *held(alive), site)
+        if self.kept is None:
+            self._find_kept_parts()
+
+    def _note_parts(self, loss: Live) -> None:
+        """Remembers the numbers that this loss is made of (reconstruction, penalty, ...)."""
+        segment = self.recorder.segment
+        if loss.serial != segment.serial:
+            return
+        self.noted += 1
+        behind: set[int] = set()
+        todo = [loss.index]
+        while todo and len(behind) < MAX_PARTS:
+            maker = segment.makers[todo.pop()]
+            for index in segment.ops[maker].ins if maker is not None and maker >= 0 else ():
+                if index not in behind:
+                    behind.add(index)
+                    todo.append(index)
+        for entry in self.recorder.live.values():
+            if entry.serial == segment.serial and entry.index in behind:
+                t = entry.ref()
+                if t is not None and t.dim() == 0 and grad_fn_of(t) is not None:
+                    self.parts.append((entry.ref, entry.site, self.passes))
+
+    def _find_kept_parts(self) -> None:
+        """Numbers of one line that went into the losses of many passes, every one of them still alive."""
+        by_site: dict[int, list[tuple[Any, int]]] = {}
+        for ref, site, number in self.parts:
+            if number < self.passes:
+                by_site.setdefault(site, []).append((ref(), number))
+        for site, parts in by_site.items():
+            alive = [t for t, _ in parts if t is not None and grad_fn_of(t) is not None]
+            if len(alive) == len(parts) and len({number for _, number in parts}) >= MIN_KEPT:
+                self.kept = (len(alive), *held(alive), site)
+                return
 
 
 def held(tensors: list[Any]) -> tuple[int, int]:

@@ -49,7 +49,8 @@ def bad_first_state() -> None:
 
         def forward(self, x: torch.Tensor) -> torch.Tensor:
             h = torch.zeros(1, x.size(1), 4, requires_grad=True)  # cause: GS601
-            return self.out(self.rnn(x, h)[0])
+            out: torch.Tensor = self.out(self.rnn(x, h)[0])
+            return out
 
     model = Tagger()
     opt = torch.optim.SGD(model.parameters(), lr=0.1)

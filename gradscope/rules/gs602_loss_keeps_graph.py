@@ -55,6 +55,40 @@ def bad_moving_average() -> None:
     assert average.detach() >= 0
 
 
+def bad_parts_of_a_loss() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 4)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    history: dict[str, list[torch.Tensor]] = {"fit": [], "size": []}
+    for _ in range(12):
+        opt.zero_grad()
+        x = torch.randn(8, 4)
+        out = model(x)
+        fit = (out - x).pow(2).mean()
+        size = out.abs().mean()
+        (fit + 0.1 * size).backward()
+        opt.step()
+        history["fit"].append(fit)  # cause: GS602
+        history["size"].append(size.detach())
+
+
+def good_parts_summed_at_the_end() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(8):
+        rewards = []
+        for _ in range(6):
+            rewards.append(model(torch.randn(4)).tanh().sum())
+        opt.zero_grad()
+        torch.stack(rewards).mean().backward()
+        opt.step()
+
+
 def good_moving_average_of_numbers() -> None:
     import torch
     from torch import nn
@@ -175,21 +209,30 @@ def _stored(trace: Trace, made: Site) -> Site | None:
     """The one line that puts the losses of `made` into a list, where its function or a caller has one."""
     found: dict[tuple[str, int], Site] = {}
     callee = ""
+    assigned = trace.source_file(made.path).statement(made)
+    own = {
+        target.id
+        for target in (assigned.targets if isinstance(assigned, ast.Assign) else ())
+        if isinstance(target, ast.Name)
+    }
     for frame in reversed(list(made.stack)):  # innermost first
         if frame.kind != "user":
             continue
         name = frame.function.rpartition(".")[2]
-        for span in _appends(trace.sources.get(frame.path, ""), name, callee):
+        for span in _appends(trace.sources.get(frame.path, ""), name, callee, frozenset(own)):
             found[frame.path, span[0]] = Site(-1, frame.path, *span, frame.function, "user")
         if found:
             return next(iter(found.values())) if len(found) == 1 else None
-        callee = name
+        callee, own = name, set()
     return None
 
 
 @lru_cache(maxsize=64)
-def _appends(text: str, function: str, callee: str) -> tuple[tuple[int, int, int, int], ...]:
-    """Spans of every `….append(loss)` in `function`, for a `loss` that it backwards or gets from `callee`."""
+def _appends(
+    text: str, function: str, callee: str, own: frozenset[str]
+) -> tuple[tuple[int, int, int, int], ...]:
+    """Spans of every `….append(loss)` in `function`, for a `loss` that is one of `own`, or that it
+    backwards or gets from `callee`."""
     try:
         tree = ast.parse(text)
     except (SyntaxError, ValueError):
@@ -200,7 +243,7 @@ def _appends(text: str, function: str, callee: str) -> tuple[tuple[int, int, int
     for node in (node for scope in scopes for node in _own_nodes(scope)):
         if isinstance(node, ast.Call) and _method(node) == "append" and len(node.args) == 1:
             kept = node.args[0].elts if isinstance(node.args[0], (ast.Tuple, ast.List)) else node.args
-            losses = {name for scope in scopes for name in _losses(scope, callee)}
+            losses = own or {name for scope in scopes for name in _losses(scope, callee)}
             if any(getattr(k, "id", None) in losses or _calls(k, callee) for k in kept):
                 end = (node.end_lineno or node.lineno, (node.end_col_offset or 0) + 1)
                 spans.append((node.lineno, node.col_offset + 1, *end))
@@ -222,7 +265,12 @@ def _losses(scope: ast.AST, callee: str) -> Iterator[str]:
         if isinstance(node, ast.Call) and _method(node) == "backward":
             yield getattr(getattr(node.func, "value", None), "id", "")
         elif isinstance(node, ast.Assign) and _calls(node.value, callee):
-            yield from (target.id for target in node.targets if isinstance(target, ast.Name))
+            yield from (
+                name.id
+                for target in node.targets
+                for name in (target.elts if isinstance(target, (ast.Tuple, ast.List)) else [target])
+                if isinstance(name, ast.Name)
+            )
 
 
 def _method(node: ast.Call) -> str:

@@ -275,3 +275,92 @@ def checkpoint_asked_for_one() -> None:
     x = torch.ones(3, requires_grad=True)
     y = checkpoint(torch.sin, x, use_reentrant=True)  # cause: checkpoint-with-grad
     torch.autograd.grad(y.sum(), x)  # effect: checkpoint-with-grad
+
+
+# -- sizes, indices and kinds -----------------------------------------------------------
+
+
+def last_batch_of_one() -> None:
+    net = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4))
+    for x in torch.ones(5, 3).split(2):
+        net(x)  # effect: one-value-per-channel
+
+
+def layer_of_other_width() -> None:
+    net = nn.Sequential(nn.Conv2d(1, 2, 3), nn.Flatten(), nn.Linear(2 * 4 * 4, 2))
+    net(torch.ones(3, 1, 8, 8))  # effect: sizes-of-a-product
+
+
+def keys_not_turned() -> None:
+    q, k = torch.ones(2, 5, 4), torch.ones(2, 5, 4)
+    (q @ k).softmax(-1)  # effect: sizes-of-batched-products
+
+
+def mean_of_other_size() -> None:
+    x, mean = torch.ones(4, 3), torch.ones(4)
+    x.sub(mean)  # effect: sizes-side-by-side
+
+
+def batch_flattened_away() -> None:
+    net = nn.Linear(6, 2)
+    x, y = torch.ones(4, 12), torch.zeros(4, dtype=torch.long)
+    nn.functional.cross_entropy(net(x.view(-1, 6)), y)  # effect: batches-of-different-size
+
+
+def channels_last() -> None:
+    net = nn.Conv2d(3, 4, 3)
+    net(torch.ones(2, 8, 8, 3))  # effect: channels
+
+
+def state_of_a_larger_batch() -> None:
+    net, state = nn.GRU(3, 4), torch.zeros(1, 8, 4)
+    for x in torch.ones(5, 12, 3).split(8, dim=1):
+        _, state = net(x, state)  # effect: size-of-a-state
+
+
+def word_without_row() -> None:
+    emb = nn.Embedding(10, 2)
+    words = torch.tensor([1, 10])  # cause: index-without-row
+    emb(words)  # effect: index-without-row
+
+
+def label_without_score() -> None:
+    scores = torch.zeros(2, 4)
+    labels = torch.tensor([1, 4])  # cause: class-out-of-range
+    nn.functional.cross_entropy(scores, labels)  # effect: class-out-of-range
+
+
+def labels_of_two_dimensions() -> None:
+    scores, labels = torch.zeros(2, 4), torch.tensor([[1], [3]])
+    nn.functional.cross_entropy(scores, labels)  # effect: target-of-two-dimensions
+
+
+def scores_for_probabilities() -> None:
+    nn.functional.binary_cross_entropy(torch.full((2,), 3.0), torch.ones(2))  # effect: no-probability
+
+
+def mask_of_floats() -> None:
+    x = torch.ones(3)
+    mask = (x > 0).float()  # cause: index-of-floats
+    x[mask]  # effect: index-of-floats
+
+
+def view_after_permute() -> None:
+    x = torch.ones(2, 3, 4).permute(0, 2, 1)  # cause: view-of-scattered-memory
+    x.view(2, 12)  # effect: view-of-scattered-memory
+
+
+def head_of_other_width() -> None:
+    saved = nn.Linear(3, 2).state_dict()
+    nn.Linear(3, 4).load_state_dict(saved)  # effect: weights-of-another-size
+
+
+def whole_checkpoint_loaded() -> None:
+    saved = {"model": nn.Linear(3, 2).state_dict(), "epoch": 3}
+    nn.Linear(3, 2).load_state_dict(saved)  # effect: weights-by-other-names
+
+
+def output_with_its_state() -> None:
+    net, head = nn.GRU(3, 4), nn.Linear(4, 1)
+    out: Any = net(torch.ones(5, 2, 3))
+    head(out)  # effect: tuple-for-tensor

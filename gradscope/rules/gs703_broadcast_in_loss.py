@@ -24,6 +24,7 @@ DIFFERENCES = {"sub", "__sub__", "rsub", "__rsub__", "subtract", "mul", "__mul__
 POINTWISE = {
     "pow", "__pow__", "square", "abs", "absolute", "__abs__", "mul", "__mul__", "sqrt", "log1p", "cosh", "log",
     "clamp", "neg", "__neg__", "add", "__add__", "sub", "__sub__", "div", "__truediv__", "where", "float", "to",
+    "detach", "min", "max", "minimum", "maximum",
 }  # fmt: skip
 REDUCTIONS = {"mean", "sum", "nanmean", "norm"}
 EXPLICIT = {"unsqueeze", "expand", "expand_as", "repeat", "meshgrid", "broadcast_to", "repeat_interleave"}
@@ -88,6 +89,22 @@ def bad_weights() -> None:
         opt.step()
 
 
+def bad_advantage() -> None:
+    import torch
+    from torch import nn
+
+    actor, critic = nn.Linear(4, 2), nn.Linear(4, 1)
+    opt = torch.optim.SGD(actor.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        states, returns = torch.randn(8, 4), torch.randn(8)
+        chances = actor(states).log_softmax(dim=1)[range(8), torch.randint(0, 2, (8,))]
+        advantages = returns - critic(states).detach()  # cause: GS703
+        loss = -(chances * advantages).mean()
+        loss.backward()  # effect: GS703
+        opt.step()
+
+
 def good() -> None:
     import torch
     from torch import nn
@@ -146,6 +163,22 @@ def good_centred() -> None:
         opt.step()
 
 
+def good_advantage() -> None:
+    import torch
+    from torch import nn
+
+    actor, critic = nn.Linear(4, 2), nn.Linear(4, 1)
+    opt = torch.optim.SGD(actor.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        states, returns = torch.randn(8, 4), torch.randn(8)
+        chances = actor(states).log_softmax(dim=1)[range(8), torch.randint(0, 2, (8,))]
+        values = critic(states).detach()
+        weights = (returns.view(-1, 1) - returns).abs().mean(dim=1)
+        (-chances * weights * (returns - values.squeeze(1))).mean().backward()
+        opt.step()
+
+
 def good_basis_functions() -> None:
     import torch
     from torch import nn
@@ -197,9 +230,20 @@ def _is_loss(known: Paths, graph: Graph, op: Op) -> bool:
     if any(wide) or not _reduced(known, (graph.id, op.outputs[0])):
         return False
     a, b = (graph.values[i] for i in op.inputs[:2])
-    if a.requires_grad == b.requires_grad or any(value.kind in ("parameter", "buffer") for value in (a, b)):
+    if any(value.kind in ("parameter", "buffer") for value in (a, b)):
+        return False
+    if a.requires_grad == b.requires_grad and (a.requires_grad or not _one_is_predicted(known, graph, op)):
         return False  # not a prediction and a target
     return _without_ones(a.shape) == _without_ones(b.shape)  # the same examples on both sides
+
+
+def _one_is_predicted(known: Paths, graph: Graph, op: Op) -> bool:
+    """Whether one of two constants comes from a network and the other does not: an advantage."""
+    predicted = [
+        any(known.parameter_of(key) is not None for key in known.flow([(graph.id, i)]).order)
+        for i in op.inputs[:2]
+    ]
+    return predicted[0] != predicted[1]
 
 
 def _without_ones(shape: tuple[int, ...]) -> tuple[int, ...]:

@@ -50,8 +50,9 @@ def check(trace: Trace, config: Config | None = None) -> list[Finding]:
     return list(examine(trace, config).findings)
 
 
-def examine(trace: Trace, config: Config | None = None) -> Report:
+def examine(trace: Trace, config: Config | None = None, *, each: bool = False) -> Report:
     """Like `check`, as a whole report: with the rules that failed and the unused ignores.
+    `each` keeps notes apart that say the same of several places in a file.
 
     Raises GradscopeError for an unknown code in `config` and for a damaged trace.
     """
@@ -74,7 +75,8 @@ def examine(trace: Trace, config: Config | None = None) -> Report:
     kept.sort(key=_rank)
     baseline = Baseline(config.baseline)
     fresh = [finding for finding in kept if not baseline.accepts(finding, _lines_of(trace, finding))]
-    return Report(trace, tuple(fresh), tuple(faults), unused, len(kept) - len(fresh))
+    told = fresh if each else _fold_notes(fresh)
+    return Report(trace, tuple(told), tuple(faults), unused, len(kept) - len(fresh))
 
 
 def fails(findings: Iterable[Finding], fail_on: str) -> bool:
@@ -270,6 +272,34 @@ def _same_cause(finding: Finding, root: Finding) -> bool:
 
 def _lines(finding: Finding) -> set[tuple[str, int]]:
     return {(place.path, place.line) for place in finding.locations if place.role != "related"}
+
+
+def _fold_notes(found: list[Finding]) -> list[Finding]:
+    """One note for all of a code in a file that each name a place and no effect."""
+    groups: dict[object, list[Finding]] = {}
+    for finding in found:
+        alone = finding.severity != "note" or finding.effect is not None or not finding.locations
+        key = id(finding) if alone else (finding.code, finding.locations[0].path)
+        groups.setdefault(key, []).append(finding)
+    return [_together(notes) if len(notes) > 1 else notes[0] for notes in groups.values()]
+
+
+def _together(notes: list[Finding]) -> Finding:
+    first, others = notes[0], notes[1:]
+    also = [
+        replace(place, role="related", label=place.label or "and here")
+        for note in others
+        for place in note.locations
+    ]
+    places = "place" if len(others) == 1 else "places"
+    return replace(
+        first,
+        message=f"{first.message} (and {len(others)} more {places})",
+        locations=(*first.locations, *also),
+        count=sum(note.count for note in notes),
+        edits=tuple(dict.fromkeys(edit for note in notes for edit in note.edits)),
+        subjects=first.subjects.union(*(note.subjects for note in others)),
+    )
 
 
 # -- leaving out, ordering -------------------------------------------------------

@@ -70,3 +70,16 @@ def test_diff_is_a_patch_on_stdout(project: Path) -> None:
     subprocess.run(["patch", "-p0"], cwd=project, input=patch, text=True, check=True, capture_output=True)
     assert "opt.zero_grad()" in (project / "train.py").read_text()
     assert gradscope(project, "run", "--fail-on", "note", "train.py").returncode == 0
+
+
+def test_each_place_of_a_note_is_accepted_by_itself(tmp_path: Path) -> None:
+    place = tmp_path / "init.py"
+    text = (
+        "import torch\nlayer = torch.nn.Linear(3, 1)\nlayer.weight.data.fill_(1.0)\nlayer.bias.data.zero_()\n"
+    )
+    place.write_text(text)
+    assert gradscope(tmp_path, "run", "init.py").stderr.count("note[GS102]") == 1
+    gradscope(tmp_path, "check", "--write-baseline")
+    place.write_text(text + "layer.bias.data.add_(1.0)\n")
+    told = gradscope(tmp_path, "run", "init.py").stderr
+    assert "init.py:5" in told and "more place" not in told and "2 findings in the baseline" in told

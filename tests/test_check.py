@@ -74,6 +74,20 @@ def test_equal_findings_are_one_with_the_sum_of_their_counts(
     ]
 
 
+def test_notes_that_say_the_same_of_a_file_are_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    use_rules(
+        monkeypatch,
+        made_up("GS102", lambda t: [*one(2)(t), *one(4, "alike", count=2)(t)], severity="note"),
+        made_up("GS101", lambda t: [*one(1)(t), *one(3)(t)], severity="warning"),
+    )
+    trace = write_trace(tmp_path)
+    *warnings, note = check(trace)
+    assert [f.message for f in warnings] == ["wrong", "wrong"]
+    assert (note.message, note.count) == ("wrong (and 1 more place)", 3)
+    assert [(p.role, p.line) for p in note.locations] == [("cause", 2), ("related", 4)]
+    assert len(examine(trace, each=True).findings) == 4
+
+
 def test_a_consequence_is_folded_into_its_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     about = frozenset({"w"})
     root = made_up("GS203", one(1, subjects=about), over=("GS201", "GS202"))

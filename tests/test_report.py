@@ -139,7 +139,10 @@ def test_frame_without_source(line: int, tmp_path: Path, monkeypatch: pytest.Mon
 
 def test_full_folds_counts_and_shortens_notes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def check(trace: Trace) -> list[Finding]:
-        return [Finding(f"note {n}", cause=site(trace, 5, n, n + 1), count=n) for n in range(1, 41)]
+        effect = site(trace, 7, 1, 5)
+        return [
+            Finding(f"note {n}", cause=site(trace, 5, n, n + 1), effect=effect, count=n) for n in range(1, 41)
+        ]
 
     use_rules(monkeypatch, made_up("GS102", check, severity="note"))
     text = rendered(examine(write_trace(tmp_path)), "full")

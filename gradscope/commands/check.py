@@ -71,7 +71,7 @@ def command(
 
 
 def _accept(trace: Trace, config: Config) -> int:
-    report = examine(trace, replace(config, baseline=None))
+    report = examine(trace, replace(config, baseline=None), each=True)
     assert config.baseline is not None, "load_config says where it lies"
     write(config.baseline, [(finding, report.lines_of(finding)) for finding in report.findings])
     with printing() as stdout:

@@ -210,6 +210,7 @@ def _reading(trace: Trace, place: _Place) -> Finding:
     return Finding(
         message=message,
         cause=place.site,
+        cause_label="written through `.data`" if place.written else "`.data` read",
         fix=fix,
         count=place.count,
         severity="note",

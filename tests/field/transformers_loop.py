@@ -152,6 +152,14 @@ def image_classifier(name: str, **more: Any) -> Model:
 GPT2 = {"n_embd": 32, "n_layer": 2, "n_head": 2, "n_positions": 32}
 T5 = {"d_model": 32, "d_kv": 16, "d_ff": 48, "num_layers": 2, "num_heads": 2, "decoder_start_token_id": 0}
 DISTILBERT = {"dim": 32, "hidden_dim": 48, "n_layers": 2, "n_heads": 2}
+XLNET = {
+    "vocab_size": VOCABULARY,
+    "d_model": 32,
+    "n_layer": 2,
+    "n_head": 2,
+    "d_inner": 48,
+    "num_labels": CLASSES,
+}
 MAMBA = {"state_size": 4, "conv_kernel": 2, "time_step_rank": 2, "intermediate_size": 64}
 WHISPER = SEQ2SEQ | {"num_mel_bins": 8, "max_source_positions": 16, "max_target_positions": 32}
 STAGES = {"embedding_size": 8, "hidden_sizes": [8, 16], "depths": [1, 1], "num_labels": CLASSES}
@@ -183,11 +191,14 @@ MODELS: dict[str, Model] = {
     "albert": classifier("Albert", embedding_size=16),
     "electra": classifier("Electra", embedding_size=16),
     "deberta": classifier("DebertaV2", relative_attention=True, pos_att_type=["p2c", "c2p"]),
-    "xlnet": classifier("XLNet", d_model=32, n_layer=2, n_head=2, d_inner=48),
+    "xlnet": (build("XLNetConfig", "XLNetForSequenceClassification", XLNET), labelled_sentence),
     "bert_masked": (build("BertConfig", "BertForMaskedLM", TEXT), masked_sentence),
     "bert_tags": (build("BertConfig", "BertForTokenClassification", TEXT), tagged_sentence),
-    "bert_answers": (build("BertConfig", "BertForQuestionAnswering", TEXT), answered_sentence),
-    "gpt2": language_model("GPT2", **GPT2),
+    "bert_answers": (
+        build("BertConfig", "BertForQuestionAnswering", TEXT, num_labels=2),
+        answered_sentence,
+    ),
+    "gpt2": (build("GPT2Config", "GPT2LMHeadModel", DECODER, **GPT2), continued_sentence),
     "llama": language_model("Llama"),
     "mistral": language_model("Mistral", sliding_window=8),
     "mixtral": language_model("Mixtral", num_local_experts=4, output_router_logits=True),

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 import programs
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -26,3 +27,15 @@ def random_programs(draw: Any) -> programs.Program:
 @given(random_programs())
 def test_nothing_tells_a_program_that_it_is_watched(program: programs.Program) -> None:
     assert not programs.difference(program), program.source()
+
+
+@pytest.mark.parametrize(
+    "statement",
+    ["torch.jit.trace(T.plain, v2, check_trace=False)", "T.train(net, opt, v0)", "net.eval()(v1)"],
+)
+def test_a_mode_of_the_users_ends_with_its_block(statement: str) -> None:
+    block = programs.Block("with T.counting():", [programs.Line(statement)])
+    steps: list[Any] = [programs.Line("T.train(net, opt, v0)"), block, programs.Line("v3 = v0 * v1")]
+    for sample in (True, False):
+        program = programs.Program(steps, sample=sample)
+        assert not programs.difference(program), program.source()

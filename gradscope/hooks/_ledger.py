@@ -192,7 +192,7 @@ class Ledger:
         they been; otherwise its state is "unknown" until it is cleared or used."""
         for record in self.records.values():
             t = record.ref()
-            grad = t.grad if t is not None else None
+            grad = grad_of(t) if t is not None else None
             if known:
                 if record.after is not None and grad is not None:
                     record.after = (id(grad), grad._version)

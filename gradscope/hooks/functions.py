@@ -161,9 +161,16 @@ class Functions(Hook):
         super().uninstall()
 
     def resume(self) -> None:
-        if not getattr(self.local, "on", False):
-            private.push_mode(self.mode)
-            self.local.on = True
+        """Puts the mode where it stood: a mode of the user's that was pushed later leaves the
+        stack from its top."""
+        if getattr(self.local, "on", False):
+            return
+        count = private.mode_count()
+        below = getattr(self.local, "below", count)
+        above = [private.pop_mode() for _ in range(count - below)]
+        for mode in (self.mode, *reversed(above)):
+            private.push_mode(mode)
+        self.local.on = True
 
     def pause(self) -> bool:
         """Takes the mode off the stack, wherever it stands. False if it was off."""
@@ -174,6 +181,7 @@ class Functions(Hook):
             top = private.pop_mode()
             if top is self.mode:
                 self.local.on = False
+                self.local.below = private.mode_count()
                 break
             above.append(top)
         for mode in reversed(above):

@@ -387,7 +387,7 @@ class NonFinite(Hook):
 
 def _broken(record: LeafRecord) -> bool:
     t = record.ref()
-    return t is not None and t.grad is not None and not finite(t.grad, True)
+    return t is not None and (grad := private.grad_of(t)) is not None and not finite(grad, True)
 
 
 def _described(inputs: list[tuple[int, Any]]) -> tuple[list[int], list[dict[str, Any]]]:

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from gradscope.hooks import Hook
 from gradscope.hooks._replay import Frozen, repeating
+from gradscope.hooks._torch import aside
 
 KNOWN_STEPS = 6  # equal steps before it first sleeps
 LOOKS = 2  # steps looked at when it wakes
@@ -111,8 +112,9 @@ class Sampling(Hook):
         recorder = self.recorder
         self.asleep = 0
         self.seen.clear()
-        recorder.replay.leave()
-        recorder.end_segment(False)
+        with aside():
+            recorder.replay.leave()
+            recorder.end_segment(False)
         recorder.segment.looked = True
         self.known = self.steps = 0
         self.since, self.spent = perf_counter(), recorder.own_time

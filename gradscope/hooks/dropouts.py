@@ -51,9 +51,15 @@ class Dropouts(Hook):
         recorder = self.recorder
         record = recorder.modules.inner
         site = recorder.sites.current(frame)
-        if record is None or (site, record.id) in self.told:
+        if record is None:
             return
-        self.told.add((site, record.id))
+        anew = (
+            not record.path and name != ATTENTION and isinstance(record.ref(), nn.modules.dropout._DropoutNd)
+        )
+        key = (site, -1 if anew else record.id)  # a layer made in `forward` is another each time
+        if key in self.told:
+            return
+        self.told.add(key)
         with private.aside():
             change = measure()
         recorder.emit("dropout", site, {"module": record.id, "op": name, "p": rate, **change})

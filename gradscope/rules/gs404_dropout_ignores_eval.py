@@ -1,24 +1,28 @@
-"""Dropout stays active in evaluation mode: a function that was not told of the mode.
+"""Dropout stays active in evaluation mode: a function or layer that was not told of the mode.
 
 Why: `model.eval()` reaches modules. `F.dropout(x)` drops by default, whatever the mode, and the
-`dropout_p` of attention is a plain number: predictions then depend on chance.
+`dropout_p` of attention is a plain number. A layer made in `forward`, or kept in a plain list, is
+no part of the model, and `eval()` passes it by. Predictions then depend on chance.
 
 Fix: pass the mode on: `F.dropout(x, p, training=self.training)`,
-`dropout_p=self.p if self.training else 0.0`; or use an `nn.Dropout` module.
+`dropout_p=self.p if self.training else 0.0`; or make an `nn.Dropout` in `__init__`.
 
 Silent on: Monte Carlo dropout with dropout modules left in training mode; results that train.
-At note: `training=True` written out, as for Monte Carlo dropout by choice.
+At note: `training=True` written out in a model that is asked the same thing several times, or that
+is not trained here (Monte Carlo dropout by choice).
 """
 
 import ast
 from collections.abc import Iterator
+from itertools import pairwise
 
 from gradscope.model import Event, Finding, Site
 from gradscope.rules import rule
-from gradscope.rules._calls import Call, calls
+from gradscope.rules._calls import Call, Calls, calls
 from gradscope.rules._common import code
 from gradscope.store import Trace
 
+COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
 ATTENTION = "scaled_dot_product_attention"
 
 
@@ -74,6 +78,90 @@ def bad_attention() -> None:
         model.eval()
         with torch.no_grad():
             model(torch.randn(2, 6, 4)).pow(2).mean().item()  # effect: GS404
+
+
+def bad_mode_written_out() -> None:
+    import torch
+    from torch import nn
+
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.first, self.last = nn.Linear(4, 32), nn.Linear(32, 2)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            x = nn.functional.dropout(self.first(x), 0.5, training=True)  # cause: GS404
+            out: torch.Tensor = self.last(x)
+            return out
+
+    model = Net()
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        model.train()
+        opt.zero_grad()
+        model(torch.randn(8, 4)).pow(2).mean().backward()
+        opt.step()
+        model.eval()
+        with torch.no_grad():
+            for x in torch.randn(3, 8, 4):
+                model(x).pow(2).mean().item()  # effect: GS404
+
+
+def bad_layer_made_in_forward() -> None:
+    import torch
+    from torch import nn
+
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.first, self.last = nn.Linear(4, 32), nn.Linear(32, 2)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            x = nn.Dropout(0.5)(self.first(x))  # cause: GS404
+            out: torch.Tensor = self.last(x)
+            return out
+
+    model = Net()
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(2):
+        model.train()
+        opt.zero_grad()
+        model(torch.randn(8, 4)).pow(2).mean().backward()
+        opt.step()
+        model.eval()
+        with torch.no_grad():
+            model(torch.randn(8, 4)).pow(2).mean().item()  # effect: GS404
+
+
+def good_monte_carlo_after_training() -> None:
+    import torch
+    from torch import nn
+
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer = nn.Linear(4, 2)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            out: torch.Tensor = self.layer(nn.functional.dropout(x, 0.5, training=True))
+            return out
+
+    model = Net()
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+
+    def predict(x: torch.Tensor) -> torch.Tensor:
+        out: torch.Tensor = model(x).softmax(dim=1)
+        return out
+
+    for _ in range(3):
+        model.train()
+        opt.zero_grad()
+        model(torch.randn(8, 4)).pow(2).mean().backward()
+        opt.step()
+        model.eval()
+        with torch.no_grad():
+            for x in torch.randn(2, 8, 4):
+                sum(predict(x).numpy() for _ in range(4))
 
 
 def good_mode_passed_on() -> None:
@@ -138,13 +226,18 @@ def good_monte_carlo_written_out() -> None:
 @rule("GS404", name="dropout-ignores-eval", severity="error")
 def dropout_ignores_eval(trace: Trace) -> Iterator[Finding]:
     known = calls(trace)
+    told: set[tuple[str, int]] = set()
     for event in trace.of("dropout"):
         module = trace.modules.get(event.data["module"])
-        if event.graph < 0 or module is None or "Dropout" in module.cls:
+        if event.graph < 0 or module is None or event.site.user.location() in told:
             continue
         call = _evaluation(known.all, event)
-        if call is not None and not call.used and not call.event.data.get("training"):
-            yield _finding(trace, event, call)
+        if call is None or call.used or call.event.data.get("training"):
+            continue
+        layer = "Dropout" in module.cls
+        if not layer or (module.root == module.id and call.event.data["module"] != module.id):
+            told.add(event.site.user.location())
+            yield _finding(trace, known, event, call, layer)
 
 
 def _evaluation(found: list[Call], event: Event) -> Call | None:
@@ -154,7 +247,7 @@ def _evaluation(found: list[Call], event: Event) -> Call | None:
     return min(later, key=lambda c: c.event.position) if later else None
 
 
-def _finding(trace: Trace, event: Event, call: Call) -> Finding:
+def _finding(trace: Trace, known: Calls, event: Event, call: Call, layer: bool) -> Finding:
     cause = event.site.user
     attention = event.data.get("op") == ATTENTION
     text = code(trace, cause, f"`{event.data.get('op')}`")
@@ -166,10 +259,15 @@ def _finding(trace: Trace, event: Event, call: Call) -> Finding:
         seen = f"it ran in evaluation mode with p={event.data.get('p')}"
     rate = event.data.get("p")
     fix = (
-        f"pass `dropout_p={rate} if self.training else 0.0`"
-        if attention
-        else f"pass `training=self.training` to {text}"
+        "make the layer once, in `__init__`, as an attribute of the module: `eval()` reaches it there"
+        if layer
+        else _told_of_the_mode(attention, rate, text)
     )
+    severity = ""
+    if not call.event.data.get("outputs"):
+        severity = "note"
+    elif not layer and _written_out(trace, cause):
+        severity = "note" if not known.paths.roots or _asked_again(known, call) else "warning"
     return Finding(
         message=f"{text} drops in evaluation mode too: it does not follow `eval()`",
         cause=cause,
@@ -179,9 +277,42 @@ def _finding(trace: Trace, event: Event, call: Call) -> Finding:
         seen=(seen,),
         fix=fix,
         count=call.event.count,
-        severity="note" if _written_out(trace, cause) or not call.event.data.get("outputs") else "",
+        severity=severity,
         subjects=frozenset({("call", call.entry.location())}),
     )
+
+
+def _told_of_the_mode(attention: bool, rate: object, text: str) -> str:
+    if attention:
+        return f"pass `dropout_p={rate} if self.training else 0.0`"
+    return f"pass `training=self.training` to {text}"
+
+
+def _asked_again(known: Calls, call: Call) -> bool:
+    """Whether the model is asked several times in a row by a loop that does not change the input."""
+    alike = [c.event for c in known.all if c.entry.location() == call.entry.location() and not c.used]
+    trained = {event.segment for event in known.paths.backwards}
+    segments = sorted(event.segment for event in alike)
+    in_a_row = any(event.count > 1 for event in alike) or any(
+        not any(one <= segment <= other for segment in trained) for one, other in pairwise(segments)
+    )
+    return in_a_row and _in_steady_loop(known.trace, call.entry)
+
+
+def _in_steady_loop(trace: Trace, entry: Site) -> bool:
+    """Whether the innermost loop around a call gives it the same arguments each time."""
+    for frame in reversed(list(entry.stack)):
+        if frame.kind != "user":
+            continue
+        around = list(trace.source_file(frame.path).around(frame))
+        loop = next((n for n in around if isinstance(n, (ast.For, ast.While, *COMPREHENSIONS))), None)
+        if loop is not None:
+            names = {n.id for n in ast.walk(around[0]) if isinstance(n, ast.Name)}
+            changed = {
+                n.id for n in ast.walk(loop) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
+            }
+            return not names & changed
+    return False
 
 
 def _written_out(trace: Trace, site: Site) -> bool:

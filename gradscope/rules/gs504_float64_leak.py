@@ -105,6 +105,20 @@ def good_double_number() -> None:
         opt.step()
 
 
+def good_double_weight_of_a_loss() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    weight = torch.tensor(0.5, dtype=torch.float64)
+    for _ in range(3):
+        opt.zero_grad()
+        out = model(torch.randn(8, 4))
+        (weight * out.pow(2).mean() + out.abs().mean()).backward()
+        opt.step()
+
+
 @rule("GS504", name="float64-leak", severity="warning")
 def float64_leak(trace: Trace) -> Iterator[Finding]:
     known = paths(trace)
@@ -134,6 +148,8 @@ def _promotes(graph: Graph, op: Op) -> int | None:
     if result.dtype != "float64" or not result.requires_grad:
         return None
     inputs = graph.inputs(op)
+    if not any(v.shape for v in inputs):
+        return None  # a weighted loss is one number: it costs nothing
     if not any(v.dtype in SINGLE and v.requires_grad for v in inputs):
         return None
     data = [v for v in inputs if v.dtype == "float64"]

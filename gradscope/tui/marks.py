@@ -53,7 +53,9 @@ class Line:
             yield Text.assemble((f"{sign} {finding.code} ", style), finding.message, (label, "dim"))
         if work.ops:
             words = [f"{_many(work.ops, 'op')} ran here, {_many(work.nodes, 'grad node')} built"]
-            words += [f"the gradient was cut {work.cuts:,} times"] * bool(work.cuts)
+            words += [f"the gradient was cut {'once' if work.cuts == 1 else f'{work.cuts:,} times'}"] * bool(
+                work.cuts
+            )
             words += [f"{_many(work.writes, 'in-place write')}"] * bool(work.writes)
             yield Text("; ".join(words))
         for region in self.regions:

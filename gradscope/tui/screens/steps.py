@@ -103,7 +103,7 @@ class StepsPage(Page):
             Text(str(list(self._graphs).index(graph.id) + 1) if graph else "–"),
             Text(f"{graph.ops:,}" if graph else ""),
             Text(f"{graph.nodes:,}" if graph else ""),
-            Text(f"{_each(segment):.3g}"),
+            Text(_each(segment)),
             Text("" if loss is None else f"{loss:.4g}"),
             Text(_kinds(kinds) if graph or kinds else "not looked at", "" if graph else "dim"),
         ]
@@ -172,7 +172,7 @@ class StepsPage(Page):
 
     def _compared(self, a: Stretch, b: Stretch, width: int, shapes: list[Shape] | None) -> Iterable[Text]:
         yield Text(f"{a.title} and {b.title}", "bold")
-        facts = [f"{_each(a.segment):.3g} and {_each(b.segment):.3g} ms each"]
+        facts = [f"{_each(a.segment)} and {_each(b.segment)} ms each"]
         losses = self._loss(a), self._loss(b)
         if None not in losses:
             facts.append(f"loss {losses[0]:.4g} and {losses[1]:.4g}")
@@ -236,9 +236,10 @@ class StepsPage(Page):
         return self.query_one("#step", Rows).text
 
 
-def _each(segment: Segment) -> float:
+def _each(segment: Segment) -> str:
     """Milliseconds that one of the equal segments took."""
-    return segment.duration * 1000 / max(segment.repeat, 1)
+    each = segment.duration * 1000 / max(segment.repeat, 1)
+    return f"{each:.3g}" if each < 100 else f"{each:,.0f}"
 
 
 def _kinds(kinds: Counter[str]) -> str:

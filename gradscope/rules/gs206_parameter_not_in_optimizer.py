@@ -7,15 +7,18 @@ Fix: give the optimizer all parameters (`model.parameters()`), also those of lay
 were added later (`optimizer.add_param_group`); where the part is meant to stay as it is,
 freeze it with `requires_grad_(False)`, which also saves the work.
 
+A note only where a whole model goes on with what a trained one gives it: it may be there to judge.
+
 Silent on: several optimizers that share a model, parameters updated by hand, models of
 which nothing is stepped (gradients for an input), frozen parts.
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from gradscope.model import Event, Finding, Optimizer, Parameter, Site
 from gradscope.rules import rule
-from gradscope.rules._calls import calls
+from gradscope.rules._calls import Call, calls
 from gradscope.rules._common import listed, parameter_subjects, plural, written_while_training
 from gradscope.rules._paths import paths
 from gradscope.rules._training import norm, optimizer_name, where
@@ -69,11 +72,23 @@ def bad_encoder_forgotten() -> None:
         opt.step()
 
 
+def bad_head_forgotten() -> None:
+    import torch
+    from torch import nn
+
+    encoder, head = nn.Linear(3, 3), nn.Linear(3, 1)
+    opt = torch.optim.SGD(encoder.parameters(), lr=0.1)  # cause: GS206
+    for _ in range(3):
+        opt.zero_grad()
+        head(encoder(torch.randn(8, 3))).pow(2).mean().backward()  # effect: GS206
+        opt.step()
+
+
 def good_judged_by_another_model() -> None:
     import torch
     from torch import nn
 
-    model, judge = nn.Linear(3, 3), nn.Linear(3, 1)
+    model, judge = nn.Linear(3, 3), nn.Linear(3, 1).eval()
     opt = torch.optim.SGD(model.parameters(), lr=0.1)
     for _ in range(3):
         opt.zero_grad()
@@ -152,6 +167,8 @@ def good_image_optimized() -> None:
 def parameter_not_in_optimizer(trace: Trace) -> Iterator[Finding]:
     for parameters, stepped, left in left_out(trace):
         yield _finding(trace, parameters, stepped, left)
+    for parameters, stepped, left in left_behind(trace):  # which may be wanted: a model that judges
+        yield replace(_finding(trace, parameters, stepped, left), severity="note")
 
 
 def left_out(trace: Trace) -> Iterator[tuple[list[Parameter], list[Parameter], list[Parameter]]]:
@@ -159,10 +176,7 @@ def left_out(trace: Trace) -> Iterator[tuple[list[Parameter], list[Parameter], l
     if not trace.optimizers:
         return
     written = written_while_training(trace)
-    roots: dict[int, list[Parameter]] = {}
-    for p in trace.parameters:
-        if p.registered and p.module in trace.modules:
-            roots.setdefault(trace.modules[p.module].root, []).append(p)
+    roots = _by_root(trace)
     for parameters in roots.values():
         stepped = [p for p in parameters if p.steps and p.optimizers]
         left = [p for p in parameters if p.id not in written and _left_out(p, stepped)]
@@ -171,34 +185,78 @@ def left_out(trace: Trace) -> Iterator[tuple[list[Parameter], list[Parameter], l
     for parameters in roots.values():
         if any(p.id in written or p.optimizers or p.steps for p in parameters):
             continue
-        number = trace.modules[parameters[0].module or 0].root
-        stepped = _fed(trace, number, roots)
-        if stepped and all(_left_out(p, stepped) for p in parameters if p.requires_grad):
-            yield parameters, stepped, [p for p in parameters if p.requires_grad]
+        yield from _unheld(trace, parameters, _fed(trace, parameters, roots))
 
 
-def _fed(trace: Trace, root: int, roots: dict[int, list[Parameter]]) -> list[Parameter]:
-    """The stepped parameters of the models that train on what the model `root` gives them: its
-    gradients were wanted as theirs are, if it was made in this run and is in training mode (what
-    was loaded or put into eval mode serves as it is)."""
+def left_behind(trace: Trace) -> Iterator[tuple[list[Parameter], list[Parameter], list[Parameter]]]:
+    """As `left_out`, of each new model in training mode that no optimizer holds, and that goes on
+    with what stepped models give it."""
+    if not trace.optimizers:
+        return
+    written = written_while_training(trace)
+    roots = _by_root(trace)
+    for parameters in roots.values():
+        if not any(p.id in written or p.optimizers or p.steps for p in parameters):
+            yield from _unheld(trace, parameters, _feeding(trace, parameters, roots))
+
+
+def _by_root(trace: Trace) -> dict[int, list[Parameter]]:
+    roots: dict[int, list[Parameter]] = {}
+    for p in trace.parameters:
+        if p.registered and p.module in trace.modules:
+            roots.setdefault(trace.modules[p.module].root, []).append(p)
+    return roots
+
+
+def _unheld(
+    trace: Trace, parameters: list[Parameter], stepped: list[Parameter]
+) -> Iterator[tuple[list[Parameter], list[Parameter], list[Parameter]]]:
+    left = [p for p in parameters if p.requires_grad]
+    if stepped and left and all(_left_out(p, stepped) for p in left):
+        yield parameters, stepped, left
+
+
+def _feeding(trace: Trace, own: list[Parameter], roots: dict[int, list[Parameter]]) -> list[Parameter]:
+    """The stepped parameters of the models on whose results a new model works (see `_fed`)."""
+    stepped, mine = _sides(trace, own, roots)
+    for call in mine:
+        inputs = [(call.event.graph, i) for i in call.event.data.get("inputs", ())]
+        reached = calls(trace).paths.reach(inputs).parameters
+        for parameters in stepped.values():
+            if any(p.id in reached for p in parameters):
+                return parameters
+    return []
+
+
+def _fed(trace: Trace, own: list[Parameter], roots: dict[int, list[Parameter]]) -> list[Parameter]:
+    """The stepped parameters of the models that train on what the model of these parameters gives
+    them: its gradients were wanted as theirs are, if it was made in this run and is in training
+    mode (what was loaded or put into eval mode serves as it is)."""
+    stepped, mine = _sides(trace, own, roots)
+    ids = {p.id for p in own}
     known = calls(trace)
-    stepped = {
-        r: [p for p in parameters if p.steps and p.optimizers]
-        for r, parameters in roots.items()
-        if r != root and any(p.steps and p.optimizers for p in parameters)
-    }
-    mine = [c for c in known.all if c.event.data["module"] == root]
-    if not stepped or not any(c.trains for c in mine) or not all(c.event.data.get("training") for c in mine):
-        return []
-    ids = {p.id for p in roots[root]}
-    if not _initialised(trace, ids):
-        return []
-    for other in known.all:
+    for other in known.all if mine else ():
         inputs = [(other.event.graph, i) for i in other.event.data.get("inputs", ())]
         target = other.event.data["module"]
         if target in stepped and other.trains and ids & known.paths.reach(inputs).parameters:
             return stepped[target]
     return []
+
+
+def _sides(
+    trace: Trace, own: list[Parameter], roots: dict[int, list[Parameter]]
+) -> tuple[dict[int, list[Parameter]], list[Call]]:
+    """The stepped parameters of each other model; the calls of a new model in training mode."""
+    root = trace.modules[own[0].module or 0].root
+    stepped = {
+        r: [p for p in parameters if p.steps and p.optimizers]
+        for r, parameters in roots.items()
+        if r != root and any(p.steps and p.optimizers for p in parameters)
+    }
+    mine = [c for c in calls(trace).all if c.event.data["module"] == root]
+    if not stepped or not any(c.trains for c in mine) or not all(c.event.data.get("training") for c in mine):
+        return {}, []
+    return (stepped, mine) if _initialised(trace, {p.id for p in own}) else ({}, [])
 
 
 def _initialised(trace: Trace, ids: set[int]) -> bool:

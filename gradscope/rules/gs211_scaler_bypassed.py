@@ -63,6 +63,21 @@ def bad_no_update() -> None:
         scaler.step(opt)  # cause: GS211  # effect: GS211
 
 
+def bad_clipped_and_never_updated() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    scaler = torch.amp.GradScaler("cpu")
+    for _ in range(2):
+        opt.zero_grad()
+        scaler.scale(model(torch.randn(8, 4)).pow(2).mean()).backward()
+        scaler.unscale_(opt)  # effect: GS211
+        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        scaler.step(opt)  # cause: GS211
+
+
 def good() -> None:
     import torch
     from torch import nn
@@ -286,7 +301,9 @@ def _stopped(trace: Trace, told: bool) -> Iterator[Finding]:
                 continue
             call, text = event.data["call"], event.data.get("error")
             key = (call, event.data.get("optimizer"))
-            if text and "since the last update" in text:
+            if text and "being called after step()" in text:
+                yield _twice(trace, event, last.get(("step", key[1])) or event)
+            elif text and "since the last update" in text:
                 yield _twice(trace, event, last.get(key) or event)
             elif text and call == "update" and "No inf checks" in text and not told:
                 yield _no_step(trace, event)
@@ -314,7 +331,7 @@ def _twice(trace: Trace, event: Event, before: Event) -> Finding:
     scaler = _scaler_name(trace)
     number = event.data.get("optimizer")
     return Finding(
-        message=f"{calling} is called twice without `{scaler}.update()` in between",
+        message=f"{calling} is reached again without `{scaler}.update()` in between",
         cause=before.site.user,
         cause_label="called here, and no `update()` follows",
         effect=event.site.user,

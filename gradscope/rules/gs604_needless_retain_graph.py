@@ -205,7 +205,9 @@ def _used_again(trace: Trace, known: Paths, event: Event) -> bool:
     if event.data.get("create_graph") and _gradient_used(trace, known):
         return True
     after = False
-    failed = [e for e in trace.of("error") if e.data.get("where") == "backward" and e.graph >= 0]
+    failed = [e for e in trace.of("error") if e.data.get("where") == "backward"]
+    if any(e.graph < 0 for e in failed):
+        return True  # it may be what that pass went through
     for other in [*known.backwards, *failed]:
         if other is event:
             after = True

@@ -23,7 +23,7 @@ from gradscope.rules._calls import Call, Calls, calls
 from gradscope.rules._common import code, listed, parameter_subjects, plural
 from gradscope.rules._paths import passes
 from gradscope.rules._unread import Unread, beyond, dropped, feeds_trained, size_of, time_of, unread
-from gradscope.rules.gs206_parameter_not_in_optimizer import left_out
+from gradscope.rules.gs206_parameter_not_in_optimizer import left_behind, left_out
 from gradscope.store import Trace
 
 
@@ -195,7 +195,7 @@ def gradient_never_used(trace: Trace) -> Iterator[Finding]:
     known = calls(trace)
     if not known.paths.stepping or not known.paths.reached.complete:
         return
-    forgotten = {p.id for _, _, left in left_out(trace) for p in left}  # GS206's
+    forgotten = {p.id for found in (left_out, left_behind) for _, _, left in found(trace) for p in left}
     found: dict[object, Waste] = {}
     for group in unread(trace, known, forgotten):
         waste = _waste(known, group)

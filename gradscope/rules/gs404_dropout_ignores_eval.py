@@ -8,8 +8,8 @@ Fix: pass the mode on: `F.dropout(x, p, training=self.training)`,
 `dropout_p=self.p if self.training else 0.0`; or make an `nn.Dropout` in `__init__`.
 
 Silent on: Monte Carlo dropout with dropout modules left in training mode; results that train.
-At note: `training=True` written out in a model that is asked the same thing several times, or that
-is not trained here (Monte Carlo dropout by choice).
+At note: a model that is asked the same thing several times in a row, or that is not trained here and
+has `training=True` written out (Monte Carlo dropout by choice).
 """
 
 import ast
@@ -164,6 +164,31 @@ def good_monte_carlo_after_training() -> None:
                 sum(predict(x).numpy() for _ in range(4))
 
 
+def good_samples_stacked() -> None:
+    import torch
+    from torch import nn
+
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer = nn.Linear(4, 2)
+
+        def forward(self, x: torch.Tensor, sample: bool = True) -> torch.Tensor:
+            out: torch.Tensor = self.layer(nn.functional.dropout(x, 0.5, training=sample))
+            return out
+
+    model = Net()
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        model(torch.randn(8, 4)).pow(2).mean().backward()
+        opt.step()
+    model.eval()
+    x = torch.randn(8, 4)
+    with torch.no_grad():
+        torch.stack([model(x) for _ in range(4)]).std(dim=0).mean().item()
+
+
 def good_mode_passed_on() -> None:
     import torch
     from torch import nn
@@ -266,8 +291,10 @@ def _finding(trace: Trace, known: Calls, event: Event, call: Call, layer: bool) 
     severity = ""
     if not call.event.data.get("outputs"):
         severity = "note"
+    elif not layer and _asked_again(known, call):
+        severity = "note"
     elif not layer and _written_out(trace, cause):
-        severity = "note" if not known.paths.roots or _asked_again(known, call) else "warning"
+        severity = "warning" if known.paths.roots else "note"
     return Finding(
         message=f"{text} drops in evaluation mode too: it does not follow `eval()`",
         cause=cause,
@@ -316,9 +343,9 @@ def _in_steady_loop(trace: Trace, entry: Site) -> bool:
 
 
 def _written_out(trace: Trace, site: Site) -> bool:
-    """Whether the call says `True` for its mode."""
+    """Whether the call says `True` for its mode, or takes it from something else than the module."""
     node = trace.source_file(site.path).at(site)
     if not isinstance(node, ast.Call):
         return False
     given = [k.value for k in node.keywords if k.arg in ("training", "train")] + node.args[2:3]
-    return any(isinstance(a, ast.Constant) and a.value is True for a in given)
+    return any(not isinstance(a, ast.Attribute) or a.attr != "training" for a in given)

@@ -49,6 +49,26 @@ def bad_vanishing() -> None:
         opt.step()
 
 
+def bad_small_weights() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    layers = [layer for _ in range(7) for layer in (nn.Linear(8, 8), nn.Tanh())]
+    model = nn.Sequential(*layers, nn.Linear(8, 1))
+    for m in model:
+        if isinstance(m, nn.Linear):
+            nn.init.normal_(m.weight, std=0.01)
+            nn.init.zeros_(m.bias)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(4):
+        opt.zero_grad()
+        out = model(torch.randn(8, 8))  # cause: GS705
+        loss = (out - 1).pow(2).mean()
+        loss.backward()  # effect: GS705
+        opt.step()
+
+
 def bad_diverging() -> None:
     import torch
     from torch import nn
@@ -132,9 +152,12 @@ def vanishing_or_exploding(trace: Trace) -> Iterator[Finding]:
     vanished: set[int] = set()
     for event in {event.site.user.location(): event for event in known.backwards}.values():
         layers = [layer for layer in _layers(trace, known, event) if layer[1] not in vanished]
-        if _vanishes(trace, [id for _, id in layers]):
+        # Where activations shrink as the gradients do, the weights' are small all along: biases tell.
+        series = (layers, _biases(known, event, layers))
+        shrinking = next((s for s in series if _vanishes(trace, [id for _, id in s])), None)
+        if shrinking is not None:
             vanished.update(id for _, id in layers)
-            yield _vanishing(trace, known, event, layers)
+            yield _vanishing(trace, known, event, shrinking)
         elif not trace.of("clip"):
             yield from _exploding(trace, event)
 
@@ -150,6 +173,17 @@ def _layers(trace: Trace, known: Paths, event: Event) -> list[tuple[Op, int]]:
         if len(readers) == 1 and len(value.shape) >= 2 and value.parameter in event.data["accumulated"]:
             found.append((readers[0], value.parameter))
     return sorted(found, key=lambda layer: layer[0].index)
+
+
+def _biases(known: Paths, event: Event, layers: list[tuple[Op, int]]) -> list[tuple[Op, int]]:
+    """The same layers with their biases, where each has one."""
+    found = []
+    for op, _ in layers:
+        ids = [v.parameter for v in known.graph(event.graph).inputs(op) if len(v.shape) == 1]
+        if len(ids) != 1 or ids[0] is None or ids[0] not in event.data["accumulated"]:
+            return []
+        found.append((op, ids[0]))
+    return found
 
 
 def _size(trace: Trace, id: int, norm: float) -> float:

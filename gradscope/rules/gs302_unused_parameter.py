@@ -8,6 +8,7 @@ Fix: use the layer in `forward`, or remove it.
 
 Silent on: parameters that some pass of the run trains; averaged copies that the program
 writes itself; one of several alternatives (experts) that the run may not have chosen yet.
+A note for parts of a library's model, which only some of its tasks need.
 """
 
 import ast
@@ -130,9 +131,30 @@ def unused_parameter(trace: Trace) -> Iterator[Finding]:
 
 
 def _severity(trace: Trace, known: Paths, parameter: Parameter) -> str:
-    if parameter.id in known.written_later:
+    if parameter.id in known.written_later or _in_library(trace, parameter):
         return "note"
     return "note" if known.passes < MANY_PASSES and _alternative(trace, known, parameter) else "warning"
+
+
+def _in_library(trace: Trace, parameter: Parameter) -> bool:
+    """Whether its layer is part of a model whose forward stands in a library: those have
+    parts that only some of their tasks need."""
+    module = trace.modules.get(parameter.module) if parameter.module is not None else None
+    kinds = _forwards(trace)
+    while module is not None and module.id not in kinds:
+        module = trace.modules.get(module.parent) if module.parent is not None else None
+    return module is not None and kinds[module.id] == "library"
+
+
+def _forwards(trace: Trace) -> dict[int, str]:
+    """Module → the kind of code, outside torch, that computes in it."""
+    found: dict[int, str] = {}
+    for graph in trace.graphs:
+        for op in graph.ops:
+            if op.module is not None and op.module not in found:
+                kinds = (frame.kind for frame in reversed(op.site.stack) if frame.kind != "torch")
+                found[op.module] = next(kinds, "torch")
+    return found
 
 
 def _alternative(trace: Trace, known: Paths, parameter: Parameter) -> bool:

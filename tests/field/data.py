@@ -25,7 +25,7 @@ def prepare(clones: Path, folder: Path) -> None:
         clones / "pytorch-tutorial/tutorials/02-intermediate/language_model/data/train.txt",
         "\n".join(text[:150]),
     )
-    write(clones / "minGPT/projects/chargpt/input.txt", "\n".join(text[:900]))
+    write(clones / "minGPT/projects/chargpt/input.txt", "\n".join(["O God, O God!", *text[:900]]))
     characters(clones / "nanoGPT/data/shakespeare_char")
     citations(folder / "cora")
     with tarfile.open(folder / "cora.tgz", "w:gz") as archive:

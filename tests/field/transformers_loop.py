@@ -163,6 +163,15 @@ XLNET = {
 MAMBA = {"state_size": 4, "conv_kernel": 2, "time_step_rank": 2, "intermediate_size": 64}
 WHISPER = SEQ2SEQ | {"num_mel_bins": 8, "max_source_positions": 16, "max_target_positions": 32}
 STAGES = {"embedding_size": 8, "hidden_sizes": [8, 16], "depths": [1, 1], "num_labels": CLASSES}
+SWIN = {
+    "image_size": 16,
+    "patch_size": 2,
+    "embed_dim": 16,
+    "depths": [1, 1],
+    "num_heads": [2, 2],
+    "window_size": 2,
+    "num_labels": CLASSES,
+}
 WAVE = TEXT | {
     "conv_dim": (16, 16),
     "conv_stride": (5, 2),
@@ -212,8 +221,8 @@ MODELS: dict[str, Model] = {
     "wav2vec2": (build("Wav2Vec2Config", "Wav2Vec2ForSequenceClassification", WAVE), waveform),
     "vit": image_classifier("ViT"),
     "deit": image_classifier("DeiT"),
-    "swin": image_classifier("Swin", embed_dim=16, depths=[1, 1], num_heads=[2, 2], window_size=2),
-    "convnext": (build("ConvNextConfig", "ConvNextForImageClassification", STAGES), image),
+    "swin": (build("SwinConfig", "SwinForImageClassification", SWIN), image),
+    "convnext": (build("ConvNextConfig", "ConvNextForImageClassification", STAGES, num_stages=2), image),
     "resnet": (build("ResNetConfig", "ResNetForImageClassification", STAGES, layer_type="basic"), image),
     "vit_mae": (
         build(

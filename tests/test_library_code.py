@@ -1,0 +1,60 @@
+"""What stands in a library is not the user's to mend: told as a note, at the user's own lines."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+LIBRARY = """\
+import torch
+
+class Backbone(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.mask = torch.nn.Parameter(torch.zeros(4))
+        self.first, self.second = torch.nn.Linear(4, 4), torch.nn.Linear(4, 1)
+
+    def forward(self, x, hide=False):
+        x = torch.relu(self.first(self.mask if hide else x))
+        return self.second(x * 2)
+"""
+PROGRAM = """\
+import torch
+from zoo import Backbone
+torch.manual_seed(0)
+model = Backbone()
+opt = torch.optim.SGD(model.parameters(), lr=0.1)
+for _ in range(4):
+    opt.zero_grad()
+    model(torch.randn(8, 4)).pow(2).mean().backward()
+    opt.step()
+"""
+
+
+# Code without a file counts as a library's, as what is installed does.
+INSTALLED = """\
+import types
+zoo = types.ModuleType("zoo")
+exec(compile({!r}, "<zoo>", "exec"), zoo.__dict__)
+Backbone = zoo.Backbone
+"""
+
+
+def found(folder: Path) -> list[tuple[str, str]]:
+    report = folder / "report.json"
+    (folder / "train.py").write_text(PROGRAM)
+    command = [sys.executable, "-m", "gradscope", "run", "--report", str(report), "train.py"]
+    subprocess.run(command, cwd=folder, check=True, capture_output=True)
+    return [(f["code"], f["severity"]) for f in json.loads(report.read_text())["findings"]]
+
+
+def test_an_unused_part_of_a_librarys_model_is_a_note(tmp_path: Path) -> None:
+    (tmp_path / "zoo.py").write_text(INSTALLED.format(LIBRARY))
+    assert found(tmp_path) == [("GS302", "note")]
+
+
+def test_in_the_users_own_model_it_is_a_warning(tmp_path: Path) -> None:
+    (tmp_path / "zoo.py").write_text(LIBRARY)
+    assert found(tmp_path) == [("GS302", "warning")]

@@ -5,8 +5,9 @@ settings of its own is frozen as a whole, somebody meant it to train.
 
 Fix: unfreeze the group (`requires_grad_(True)`), or leave it out of the optimizer.
 
-A note; a warning only where a whole group with a learning rate of its own never trains and
-nothing in the program's text unfreezes anything. Silent on: parameters that are unfrozen later in the run.
+A note; a warning only where the optimizer trains nothing at all, or a whole group with a learning
+rate of its own never trains, and nothing in the program's text unfreezes anything. Silent on:
+parameters that are unfrozen later in the run.
 """
 
 from collections.abc import Iterator
@@ -36,6 +37,20 @@ def bad() -> None:
     for _ in range(3):
         opt.zero_grad()
         model(torch.randn(8, 3)).pow(2).mean().backward()
+        opt.step()
+
+
+def bad_everything() -> None:
+    import torch
+    from torch import nn
+
+    body, head = nn.Sequential(nn.Linear(3, 3), nn.BatchNorm1d(3)), nn.Linear(3, 1)
+    opt = torch.optim.SGD(head.parameters(), lr=0.1)  # cause: GS208
+    for p in head.parameters():
+        p.requires_grad = False  # effect: GS208
+    for _ in range(3):
+        opt.zero_grad()
+        head(body(torch.randn(8, 3))).pow(2).mean().backward()
         opt.step()
 
 
@@ -98,7 +113,9 @@ def frozen_in_optimizer(trace: Trace) -> Iterator[Finding]:
         groups = [parameters_of(trace, group["parameters"]) for group in optimizer.groups]
         frozen = [[p for p in group if _frozen(p)] for group in groups]
         if all(len(some) == len(group) for some, group in zip(frozen, groups, strict=True)):
-            continue  # it trains nothing at all: GS204's matter
+            if (everything := [p for some in frozen for p in some]) and trace.of("backward"):
+                yield _finding(trace, number, optimizer, None, everything, True)
+            continue
         for place, (some, group) in enumerate(zip(frozen, groups, strict=True)):
             if some:
                 rates = [str(other.get("lr")) for other in optimizer.groups]
@@ -111,11 +128,12 @@ def _frozen(p: Parameter) -> bool:
 
 
 def _finding(
-    trace: Trace, number: int, optimizer: Optimizer, place: int, frozen: list[Parameter], whole: bool
+    trace: Trace, number: int, optimizer: Optimizer, place: int | None, frozen: list[Parameter], whole: bool
 ) -> Finding:
     names, holder = parameter_names(trace, [p.id for p in frozen]), optimizer_name(trace, number)
     froze = _froze(trace, {p.id for p in frozen})
-    group = f"group {place} of {holder}" if len(optimizer.groups) > 1 else holder
+    one = place is not None and len(optimizer.groups) > 1
+    group = f"group {place} of {holder}" if one else holder
     return Finding(
         message=f"{names}: frozen all the time, though {group} is to train "
         + ("them" if len(frozen) > 1 else "it"),

@@ -19,6 +19,11 @@ from gradscope.store import Trace
 _REFLECTED = re.compile(r"^r(add|sub|mul|truediv|floordiv|pow|matmul|mod|and|or|xor|div)$")
 _IN_PLACE = re.compile(r"^i(add|sub|mul|truediv|floordiv|pow|matmul|mod|and|or|xor|div)$")
 _SPOKEN = {"truediv": "div", "floordiv": "floor_divide", "__array__": "numpy"}
+# Methods of a tensor whose arguments are no tensors: `x.to(device)`.
+_ALONE = {
+    "to", "type", "view", "reshape", "permute", "transpose", "flatten", "expand", "repeat", "squeeze", "unsqueeze",
+    "sum", "mean", "pow", "softmax", "log_softmax", "chunk", "split", "narrow", "select",
+}  # fmt: skip
 _PLAIN = (ast.Name, ast.Attribute, ast.Subscript)
 
 
@@ -238,6 +243,8 @@ class Names:
                 exprs = [node.func.value]
             exprs += _flat([*node.args, *(k.value for k in node.keywords)])
         exprs = [e for e in exprs if not isinstance(e, (ast.Constant, ast.Starred))]
+        if receiver and count == 1 and isinstance(node, ast.Call) and _method(node) in _ALONE:
+            exprs = exprs[:1]
         if receiver and len(exprs) == count + 1:  # `self.net(x)`: the receiver is no tensor
             exprs = exprs[1:]
         if len(exprs) != count:
@@ -245,6 +252,10 @@ class Names:
         for index, expr in enumerate(exprs):
             if isinstance(expr, _PLAIN):
                 yield index, ast.unparse(expr)
+
+
+def _method(call: ast.Call) -> str:
+    return call.func.attr if isinstance(call.func, ast.Attribute) else ""
 
 
 def _flat(exprs: list[ast.expr]) -> list[ast.expr]:

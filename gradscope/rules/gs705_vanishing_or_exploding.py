@@ -29,6 +29,7 @@ STEADY = 0.7  # of the neighbouring layers (steps) go the same way
 GROWN = 1e4  # times the gradient, from the first passes on
 LOSS_GROWN = 100  # times the loss, with it
 HUGE = 1e8
+IDLE = 1e3  # times smaller than its weight's, the gradient of a bias says nothing
 PASSES = 3  # measured, at least
 SQUASHING = {"sigmoid": 0.25, "tanh": 1.0, "softmax": 0.5, "hardsigmoid": 1 / 6, "softsign": 1.0}
 
@@ -116,6 +117,21 @@ def good_zero_initialised() -> None:
         opt.step()
 
 
+def good_bias_before_normalisation() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    blocks = [m for _ in range(3) for m in (nn.Conv2d(8, 8, 3, padding=1), nn.BatchNorm2d(8), nn.ReLU())]
+    critic = [m for _ in range(3) for m in (nn.Conv2d(8, 8, 3, padding=1), nn.ReLU())]
+    model = nn.Sequential(*blocks, *critic, nn.Flatten(), nn.Linear(128, 1))
+    opt = torch.optim.Adam(model.parameters())
+    for _ in range(6):
+        opt.zero_grad()
+        model(torch.randn(8, 8, 4, 4)).sub(1).pow(2).mean().backward()
+        opt.step()
+
+
 def good_clipped() -> None:
     import torch
     from torch import nn
@@ -153,7 +169,7 @@ def vanishing_or_exploding(trace: Trace) -> Iterator[Finding]:
     for event in {event.site.user.location(): event for event in known.backwards}.values():
         layers = [layer for layer in _layers(trace, known, event) if layer[1] not in vanished]
         # Where activations shrink as the gradients do, the weights' are small all along: biases tell.
-        series = (layers, _biases(known, event, layers))
+        series = (layers, _biases(trace, known, event, layers))
         shrinking = next((s for s in series if _vanishes(trace, [id for _, id in s])), None)
         if shrinking is not None:
             vanished.update(id for _, id in layers)
@@ -175,15 +191,22 @@ def _layers(trace: Trace, known: Paths, event: Event) -> list[tuple[Op, int]]:
     return sorted(found, key=lambda layer: layer[0].index)
 
 
-def _biases(known: Paths, event: Event, layers: list[tuple[Op, int]]) -> list[tuple[Op, int]]:
-    """The same layers with their biases, where each has one."""
+def _biases(trace: Trace, known: Paths, event: Event, layers: list[tuple[Op, int]]) -> list[tuple[Op, int]]:
+    """The same layers with their biases, where each has one that counts: before a
+    normalisation its gradient is zero but for rounding, and its weight's is not."""
     found = []
-    for op, _ in layers:
+    for op, weight in layers:
         ids = [v.parameter for v in known.graph(event.graph).inputs(op) if len(v.shape) == 1]
         if len(ids) != 1 or ids[0] is None or ids[0] not in event.data["accumulated"]:
             return []
+        if _typical(trace, weight) > IDLE * _typical(trace, ids[0]):
+            return []
         found.append((op, ids[0]))
     return found
+
+
+def _typical(trace: Trace, id: int) -> float:
+    return median([_size(trace, id, norm) for _, norm in trace.numbers("grad_norm", id)] or [0.0])
 
 
 def _size(trace: Trace, id: int, norm: float) -> float:

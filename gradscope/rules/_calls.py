@@ -164,12 +164,13 @@ class Calls:
         return found
 
     def feeds_another(self, event: Event) -> bool:
-        """Whether another module's outermost call takes the result (a generator's does)."""
+        """Whether another network's outermost call takes the result (a generator's does); a loss
+        module is none."""
         outputs = set(self.outputs(event))
         for other in self.all:
             if other.event.graph != event.graph or other.event is event:
                 continue
-            if self._root(other.event) == self._root(event):
+            if self._root(other.event) == self._root(event) or not self.parameters(other.event):
                 continue
             inputs = [(other.event.graph, i) for i in other.event.data.get("inputs", ())]
             if outputs & set(self.paths.flow(inputs).order):

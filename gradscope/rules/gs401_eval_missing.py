@@ -47,6 +47,21 @@ def bad_validation_in_training_mode() -> None:
         evaluate()
 
 
+def bad_beside_a_loss_module() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.ReLU(), nn.Linear(8, 2))
+    criterion = nn.CrossEntropyLoss()
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(2):
+        for _ in range(2):
+            opt.zero_grad()
+            criterion(model(torch.randn(8, 4)), torch.zeros(8, dtype=torch.long)).backward()
+            opt.step()
+        (model(torch.randn(8, 4)).argmax(dim=1) == 0).sum().item()  # cause: GS401
+
+
 def good_eval_and_no_grad() -> None:
     import torch
     from torch import nn

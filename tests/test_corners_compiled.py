@@ -281,6 +281,23 @@ def test_torchscript() -> None:
     assert all(p.passes == 3 and p.steps == 3 for p in scope.trace.parameters if p.registered)
 
 
+def scripted_without_gradients(x: torch.Tensor) -> torch.Tensor:
+    with torch.no_grad():
+        scale = x.sum()
+    return x * scale
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_torchscript_with_a_grad_mode() -> None:
+    def program() -> Any:
+        function = torch.jit.script(scripted_without_gradients)
+        w = torch.ones(3, requires_grad=True)
+        function(w).sum().backward()
+        return w.grad
+
+    alike(program)
+
+
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_torchscript_that_was_saved(tmp_path: Any) -> None:
     def program() -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import linecache
 import os
+import re
 import site as python_site
 import sys
 import sysconfig
@@ -28,6 +29,7 @@ _LIBRARY = tuple(
         if path and os.path.basename(path) not in ("bin", "data", "scripts") and "python" in path.lower()
     }
 )
+_INSTALLED = re.compile(r"[\\/](?:site|dist)-packages[\\/]")  # `pip install --target`, other environments
 _OWN_USER_FILES = (_PACKAGE + "rules" + os.sep,)  # the rules' examples are programs under watch
 
 
@@ -43,7 +45,7 @@ def kind_of(path: str, main: str | None = None) -> str:
         return "library"
     if path.startswith(_OWN_USER_FILES):
         return "user"
-    return "library" if path.startswith(_LIBRARY) else "user"
+    return "library" if path.startswith(_LIBRARY) or _INSTALLED.search(path) else "user"
 
 
 class SiteNode:

@@ -8,6 +8,7 @@ while sampling sleeps, when its ops are not seen.
 from __future__ import annotations
 
 import sys
+from functools import wraps
 from types import FrameType, FunctionType
 from typing import Any
 
@@ -50,6 +51,7 @@ class GradModes(Hook):
             self.recorder.fault("recording a grad mode", error)
 
     def _enter(self, real: Any, name: str) -> Any:
+        @wraps(real)  # TorchScript compiles the source of the modes: it has to find torch's own
         def __enter__(mode: Any) -> None:
             self.inside += 1
             try:
@@ -63,6 +65,7 @@ class GradModes(Hook):
         return __enter__
 
     def _exit(self, real: Any) -> Any:
+        @wraps(real)
         def __exit__(mode: Any, *args: Any) -> Any:
             if self.recorder.mine() and not self.inside:
                 self._close()
@@ -75,6 +78,7 @@ class GradModes(Hook):
         return __exit__
 
     def _switch(self, real: Any) -> Any:
+        @wraps(real)
         def __init__(switch: Any, mode: bool) -> None:
             real(switch, mode)
             if self.inside or not self.recorder.mine():

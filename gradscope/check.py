@@ -267,6 +267,8 @@ def _fold_consequences(found: list[Finding]) -> list[Finding]:
 
 
 def _same_cause(finding: Finding, root: Finding) -> bool:
+    if root.severity == "note" and finding.severity != "note":
+        return False  # less cannot stand for more
     return bool(finding.subjects & root.subjects) or bool(_lines(finding) & _lines(root))
 
 

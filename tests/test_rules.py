@@ -43,7 +43,7 @@ def findings(function: Example) -> tuple[Finding, ...]:
     with gradscope.watch() as scope:
         try:
             function()
-        except (RuntimeError, TypeError, ValueError, AttributeError) as error:
+        except (RuntimeError, TypeError, ValueError, AttributeError, AssertionError) as error:
             failure: Exception | None = error
         else:
             failure = None

@@ -40,7 +40,7 @@ def cuts(trace: Trace) -> list[Cut]:
             if found is None:
                 continue
             op, output = found
-            kind = op.cut or "leaf"
+            kind = op.cut or ("nondifferentiable" if _whole(known, output) else "leaf")
             region = op.region if kind in ("no_grad", "inference_mode") else None
             group = ("region", region) if region is not None else (kind, op.site.user.location())
             cut = groups.get(group)
@@ -53,6 +53,11 @@ def cuts(trace: Trace) -> list[Cut]:
         else:
             _left_torch(trace, known, parameter, groups)
     return list(groups.values())
+
+
+def _whole(known: Paths, output: Key) -> bool:
+    """Whether the result holds integers or booleans (the indices of `max(dim)`)."""
+    return known.graph(output[0]).values[output[1]].dtype.startswith(("int", "uint", "bool"))
 
 
 def _left_torch(trace: Trace, known: Paths, parameter: Parameter, groups: dict[object, Cut]) -> None:

@@ -84,6 +84,26 @@ def bad_head_forgotten() -> None:
         opt.step()
 
 
+def bad_loss_that_learns() -> None:
+    import torch
+    from torch import nn
+
+    class Weighted(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.scale = nn.Parameter(torch.zeros(1))
+
+        def forward(self, error: torch.Tensor) -> torch.Tensor:
+            return (torch.exp(-self.scale) * error + self.scale).mean()
+
+    model, weigh = nn.Linear(3, 1), Weighted()
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)  # cause: GS206
+    for _ in range(3):
+        opt.zero_grad()
+        weigh(model(torch.randn(8, 3)).pow(2)).backward()  # effect: GS206
+        opt.step()
+
+
 def good_judged_by_another_model() -> None:
     import torch
     from torch import nn
@@ -219,6 +239,8 @@ def _unheld(
 def _feeding(trace: Trace, own: list[Parameter], roots: dict[int, list[Parameter]]) -> list[Parameter]:
     """The stepped parameters of the models on whose results a new model works (see `_fed`)."""
     stepped, mine = _sides(trace, own, roots)
+    if mine and _writes(trace, own)[1]:
+        return []
     for call in mine:
         inputs = [(call.event.graph, i) for i in call.event.data.get("inputs", ())]
         reached = calls(trace).paths.reach(inputs).parameters
@@ -235,7 +257,7 @@ def _fed(trace: Trace, own: list[Parameter], roots: dict[int, list[Parameter]]) 
     stepped, mine = _sides(trace, own, roots)
     ids = {p.id for p in own}
     known = calls(trace)
-    for other in known.all if mine else ():
+    for other in known.all if mine and _writes(trace, own) == (True, False) else ():
         inputs = [(other.event.graph, i) for i in other.event.data.get("inputs", ())]
         target = other.event.data["module"]
         if target in stepped and other.trains and ids & known.paths.reach(inputs).parameters:
@@ -246,7 +268,7 @@ def _fed(trace: Trace, own: list[Parameter], roots: dict[int, list[Parameter]]) 
 def _sides(
     trace: Trace, own: list[Parameter], roots: dict[int, list[Parameter]]
 ) -> tuple[dict[int, list[Parameter]], list[Call]]:
-    """The stepped parameters of each other model; the calls of a new model in training mode."""
+    """The stepped parameters of each other model; the calls of this one, all in training mode."""
     root = trace.modules[own[0].module or 0].root
     stepped = {
         r: [p for p in parameters if p.steps and p.optimizers]
@@ -256,20 +278,19 @@ def _sides(
     mine = [c for c in calls(trace).all if c.event.data["module"] == root]
     if not stepped or not any(c.trains for c in mine) or not all(c.event.data.get("training") for c in mine):
         return {}, []
-    return (stepped, mine) if _initialised(trace, {p.id for p in own}) else ({}, [])
+    return stepped, mine
 
 
-def _initialised(trace: Trace, ids: set[int]) -> bool:
-    """Whether this run initialised one of these parameters and loaded none of them."""
-    known, found = paths(trace), False
+def _writes(trace: Trace, own: list[Parameter]) -> tuple[bool, bool]:
+    """Whether this run wrote any of these parameters (to initialise them); whether it loaded any."""
+    known, ids, written, loaded = paths(trace), {p.id for p in own}, False, False
     for graph in trace.graphs:
         for op in graph.ops:
             made = known.parameter_of((graph.id, op.writes[0])) if op.writes else None
             if made is not None and made.id in ids:
-                if any(frame.function.endswith("load_state_dict") for frame in op.site.stack):
-                    return False
-                found = True
-    return found
+                written = True
+                loaded = loaded or any(f.function.endswith("load_state_dict") for f in op.site.stack)
+    return written, loaded
 
 
 def replaced(trace: Trace) -> set[int]:

@@ -63,6 +63,18 @@ def bad_no_update() -> None:
         scaler.step(opt)  # cause: GS211  # effect: GS211
 
 
+def bad_never_scaled() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    scaler = torch.amp.GradScaler("cpu")
+    loss = model(torch.randn(8, 4)).pow(2).mean()
+    loss.backward()  # cause: GS211
+    scaler.step(opt)  # effect: GS211
+
+
 def bad_clipped_and_never_updated() -> None:
     import torch
     from torch import nn
@@ -303,11 +315,28 @@ def _stopped(trace: Trace, told: bool) -> Iterator[Finding]:
             key = (call, event.data.get("optimizer"))
             if text and "being called after step()" in text:
                 yield _twice(trace, event, last.get(("step", key[1])) or event)
+            elif text and "_scale is None" in text:
+                yield _never_scaled(trace, event)
             elif text and "since the last update" in text:
                 yield _twice(trace, event, last.get(key) or event)
             elif text and call == "update" and "No inf checks" in text and not told:
                 yield _no_step(trace, event)
             last[key] = event
+
+
+def _never_scaled(trace: Trace, event: Event) -> Finding:
+    calling, scaler = code(trace, event.site.user, f"`{event.data['call']}`"), _scaler_name(trace)
+    passes = trace.of("backward")
+    return Finding(
+        message=f"{calling} has no scale to take out: `{scaler}.scale(loss)` was never called",
+        cause=passes[-1].site.user if passes else None,
+        cause_label="the loss is not scaled here",
+        effect=event.site.user,
+        effect_label="torch stops here",
+        seen=(f"torch says: {event.data['error']}",),
+        fix=f"write `{scaler}.scale(loss).backward()`",
+        subjects=frozenset({("scaler", event.data["scaler"])}),
+    )
 
 
 def _no_step(trace: Trace, event: Event) -> Finding:

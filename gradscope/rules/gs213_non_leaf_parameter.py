@@ -197,7 +197,15 @@ def _same_thing(trace: Trace, known: Paths, key: Key, leaf: Key) -> bool:
     if name and name == names.name(known.graph(leaf[0]), leaf[1]):
         return True
     made, first = _origin(known, key).site, _origin(known, leaf).site
-    return made is not None and first is not None and made.user.location() == first.user.location()
+    return made is not None and first is not None and _holds(made.user, first.user)
+
+
+def _holds(outer: Site, inner: Site) -> bool:
+    """Whether the expression `inner` stands within `outer`."""
+    if outer.path != inner.path:
+        return False
+    start = (outer.line, outer.column) <= (inner.line, inner.column)
+    return start and (inner.end_line, inner.end_column) <= (outer.end_line, outer.end_column)
 
 
 def _origin(known: Paths, key: Key) -> Value:

@@ -12,8 +12,9 @@ estimators.
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 
-from gradscope.model import Event, Finding, Op, Parameter
+from gradscope.model import Event, Finding, Op, Parameter, Site
 from gradscope.rules import rule
 from gradscope.rules._common import code, parameter_names, parameter_subjects
 from gradscope.rules._cuts import cuts
@@ -81,13 +82,42 @@ def good_metric_and_mask() -> None:
         _ = (scores.argmax(dim=1) == target).float().mean().item()
 
 
+def bad_asked_to_require() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 3)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        found = model(torch.randn(8, 4)).max(1)[1]  # cause: GS305
+        loss = (found != 0).float().mean()
+        loss.requires_grad = True  # effect: GS305
+        loss.backward()
+        opt.step()
+
+
 @rule("GS305", name="nondifferentiable-cut", severity="error", over=("GS301", "GS302", "GS204"))
 def nondifferentiable_cut(trace: Trace) -> Iterator[Finding]:
     known = paths(trace)
     for cut in cuts(trace):
         if cut.kind == "nondifferentiable" and cut.loss is not None:
-            yield _finding(trace, cut.op, cut.parameters, cut.loss, "has no gradient", "is None")
+            found = _finding(trace, cut.op, cut.parameters, cut.loss, "has no gradient", "is None")
+            asked = _asked(known, cut.loss)
+            yield (
+                replace(found, effect=asked, effect_label="makes backward run, without a way back")
+                if asked
+                else found
+            )
     yield from _zero_gradients(trace, known)
+
+
+def _asked(known: Paths, loss: Event) -> Site | None:
+    """Where the program made the loss itself require a gradient."""
+    for root in loss.data.get("roots", ()):
+        if (site := known.required((loss.graph, root))) is not None:
+            return site.user
+    return None
 
 
 def _zero_gradients(trace: Trace, known: Paths) -> Iterator[Finding]:

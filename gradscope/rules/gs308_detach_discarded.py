@@ -122,7 +122,7 @@ def good_step_kept_as_a_name() -> None:
         step()
 
 
-@rule("GS308", name="detach-discarded", severity="warning", over=("GS201",))
+@rule("GS308", name="detach-discarded", severity="warning", over=("GS201", "GS206", "GS605"))
 def detach_discarded(trace: Trace) -> Iterator[Finding]:
     yield from _discarded(trace)
     yield from _never_called(trace)
@@ -221,6 +221,7 @@ def _misnamed(trace: Trace, event: Event) -> Iterator[Finding]:
         fix=f"write `{holder}.requires_grad_(False)`"
         if event.data["holder"] == "module"
         else f"write `{holder}.requires_grad = False`",
+        subjects=parameter_subjects(ids),
     )
 
 

@@ -39,7 +39,7 @@ SUMS = {
 }
 DIFFERENCES = {"sub", "__sub__", "__rsub__", "rsub"}
 SCALES = {"mul", "mul_", "__mul__", "__rmul__", "__imul__", "div", "__truediv__"}
-MEANT = re.compile(r"target|goal|bootstrap|^y$|^expected|label", re.IGNORECASE)
+MEANT = re.compile(r"target|goal|bootstrap|^y$|^td$|^returns?$|^expected|label", re.IGNORECASE)
 MAX_HOPS = 200
 
 
@@ -73,6 +73,25 @@ def bad_value_target_by_hand() -> None:
         opt.zero_grad()
         error.pow(2).mean().backward()
         opt.step()
+
+
+def bad_action_of_an_actor() -> None:
+    import torch
+    from torch import nn
+
+    actor, critic = nn.Linear(3, 1), nn.Linear(4, 1)
+    opt = torch.optim.SGD(critic.parameters(), lr=0.1)
+    for_actor = torch.optim.SGD(actor.parameters(), lr=0.1)
+    for _ in range(3):
+        state, after, reward = torch.randn(8, 3), torch.randn(8, 3), torch.randn(8, 1)
+        goal = reward + 0.9 * critic(torch.cat([after, actor(after)], 1))  # cause: GS314
+        loss = nn.functional.mse_loss(critic(torch.randn(8, 4)), goal)  # effect: GS314
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+        for_actor.zero_grad()
+        (-critic(torch.cat([state, actor(state)], 1))).mean().backward()
+        for_actor.step()
 
 
 def good_detached() -> None:
@@ -227,7 +246,8 @@ def _bootstraps(trace: Trace, known: Calls, graph: Graph, op: Op) -> Bootstrap |
         paths = known.paths
         own = paths.reach([(graph.id, target)]).parameters
         shared = own & paths.reach([(graph.id, prediction)]).parameters & known.trained
-        if shared and shared == own & known.trained and not _says_residual(trace, made):
+        bootstrapped = own & {p.id for p in known.parameters(call.event)} & known.trained
+        if shared and bootstrapped <= shared and not _says_residual(trace, made):
             return Bootstrap(op, made, call, frozenset(shared))
     return None
 

@@ -1,7 +1,7 @@
 """Loaded by Python at the start of a field program (its folder is first on PYTHONPATH).
 
-Small generated data take the place of torchvision's downloads, `random` and NumPy start from
-a seed (torch's CPU generator has a fixed one), and a program whose number of epochs is fixed
+Small generated data take the place of torchvision's downloads, `random`, NumPy and torch start
+from a seed, and a program whose number of epochs is fixed
 in its text ends where it prints FIELD_STOP_AT. All of that is the same without gradscope.
 """
 
@@ -12,6 +12,7 @@ import importlib.util
 import os
 import random
 import sys
+from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
@@ -82,21 +83,24 @@ def replace_downloads(datasets: ModuleType) -> None:
 
 
 class WhenImported(importlib.abc.MetaPathFinder):
-    """Changes `torchvision.datasets` once it has been imported."""
+    """Calls `then` with a module once it has been imported."""
+
+    def __init__(self, name: str, then: Callable[[ModuleType], object]):
+        self.name, self.then = name, then
 
     def find_spec(self, name: str, path: Any, target: Any = None) -> Any:
-        if name != "torchvision.datasets":
+        if name != self.name:
             return None
         sys.meta_path.remove(self)
         spec = importlib.util.find_spec(name)
         if spec is not None and spec.loader is not None:
             execute = spec.loader.exec_module
 
-            def then_replace(module: ModuleType) -> None:
+            def and_then(module: ModuleType) -> None:
                 execute(module)
-                replace_downloads(module)
+                self.then(module)
 
-            spec.loader.exec_module = then_replace  # type: ignore[method-assign]
+            spec.loader.exec_module = and_then  # type: ignore[method-assign]
         return spec
 
 
@@ -122,7 +126,8 @@ def seeded() -> None:
 
 
 if os.environ.get("FIELD_FOLDER"):
-    sys.meta_path.insert(0, WhenImported())
+    sys.meta_path.insert(0, WhenImported("torchvision.datasets", replace_downloads))
+    sys.meta_path.insert(0, WhenImported("torch", lambda torch: torch.manual_seed(0)))
     seeded()
     if os.environ.get("FIELD_STOP_AT"):
         stop_at(os.environ["FIELD_STOP_AT"])

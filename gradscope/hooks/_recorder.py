@@ -306,6 +306,8 @@ class Recorder:
                 entry.shared = entries[source[0]].shared = True
                 entry.hidden = source[1] or entries[source[0]].hidden
             entry.index = segment.new_value(meta, index, entry.root)
+            if not template.nodes and t.requires_grad and leafness(t):
+                entry.leaf = self.ledger.leaf(t, site, entry.root)
             indices.append(entry.index)
             place += 1
         row = Row(

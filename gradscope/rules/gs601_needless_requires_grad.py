@@ -48,8 +48,9 @@ def bad_first_state() -> None:
             self.out = nn.Linear(4, 2)
 
         def forward(self, x: torch.Tensor) -> torch.Tensor:
+            y = torch.tanh(self.rnn.weight_hh_l0.mean() * x)
             h = torch.zeros(1, x.size(1), 4, requires_grad=True)  # cause: GS601
-            out: torch.Tensor = self.out(self.rnn(x, h)[0])
+            out: torch.Tensor = self.out(self.rnn(y, h)[0])
             return out
 
     model = Tagger()

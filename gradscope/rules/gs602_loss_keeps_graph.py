@@ -209,21 +209,16 @@ def _stored(trace: Trace, made: Site) -> Site | None:
     """The one line that puts the losses of `made` into a list, where its function or a caller has one."""
     found: dict[tuple[str, int], Site] = {}
     callee = ""
-    assigned = trace.source_file(made.path).statement(made)
-    own = {
-        target.id
-        for target in (assigned.targets if isinstance(assigned, ast.Assign) else ())
-        if isinstance(target, ast.Name)
-    }
     for frame in reversed(list(made.stack)):  # innermost first
         if frame.kind != "user":
             continue
         name = frame.function.rpartition(".")[2]
-        for span in _appends(trace.sources.get(frame.path, ""), name, callee, frozenset(own)):
+        own = _assigned(trace.source_file(frame.path).statement(frame))
+        for span in _appends(trace.sources.get(frame.path, ""), name, callee, own):
             found[frame.path, span[0]] = Site(-1, frame.path, *span, frame.function, "user")
         if found:
             return next(iter(found.values())) if len(found) == 1 else None
-        callee, own = name, set()
+        callee = name
     return None
 
 
@@ -265,12 +260,17 @@ def _losses(scope: ast.AST, callee: str) -> Iterator[str]:
         if isinstance(node, ast.Call) and _method(node) == "backward":
             yield getattr(getattr(node.func, "value", None), "id", "")
         elif isinstance(node, ast.Assign) and _calls(node.value, callee):
-            yield from (
-                name.id
-                for target in node.targets
-                for name in (target.elts if isinstance(target, (ast.Tuple, ast.List)) else [target])
-                if isinstance(name, ast.Name)
-            )
+            yield from _assigned(node)
+
+
+def _assigned(statement: ast.AST | None) -> frozenset[str]:
+    """The names that a statement gives a value: `loss`, or `loss, parts`."""
+    return frozenset(
+        name.id
+        for target in (statement.targets if isinstance(statement, ast.Assign) else ())
+        for name in (target.elts if isinstance(target, (ast.Tuple, ast.List)) else [target])
+        if isinstance(name, ast.Name)
+    )
 
 
 def _method(node: ast.Call) -> str:

@@ -18,7 +18,7 @@ from gradscope.hooks._values import Live
 MAX_WALK = 20_000
 MIN_LENGTH = 3  # segments in a row before it counts as growth
 LONG_RUN = 5  # segments in a row that a state goes on without a detach
-WEIGHED = (MIN_LENGTH, 6, 10, 100, 1000)  # lengths at which what it holds is measured
+WEIGHED = (2, MIN_LENGTH, 6, 10, 100, 1000)  # lengths at which what it holds is measured
 MANY_PASSES = 3  # through one state
 MAX_CHAINS = 256
 MIN_KEPT = 4  # losses alive at once
@@ -134,6 +134,8 @@ class Growth(Hook):
                     continue
                 length, nodes, size = chain.sizes[-1]
                 first = chain.sizes[0]
+                if len(chain.sizes) > 1 and max(row[1] for row in chain.sizes) <= first[1]:
+                    continue  # it carries one step's graph, never more
                 recorder.emit(
                     "keeps_graph", chain.site,
                     {

@@ -8,7 +8,8 @@ Fix: use the layer in `forward`, or remove it.
 
 Silent on: parameters that some pass of the run trains; averaged copies that the program
 writes itself; one of several alternatives (experts) that the run may not have chosen yet.
-A note for parts of a library's model, which only some of its tasks need.
+A note for parts of a library's model, which only some of its tasks need, and for a layer that
+is called under a condition only, where this run never met it.
 """
 
 import ast
@@ -88,6 +89,29 @@ def good_expert_not_chosen_yet() -> None:
         opt.step()
 
 
+def good_layer_under_a_condition() -> None:
+    import torch
+    from torch import nn
+
+    class Bouncing(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.fall, self.bounce = nn.Linear(1, 1), nn.Linear(1, 1)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            y: torch.Tensor = self.fall(x)
+            if bool((x < -100).any()):
+                y = self.bounce(y)
+            return y
+
+    model = Bouncing()
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        model(torch.randn(8, 1)).pow(2).mean().backward()
+        opt.step()
+
+
 @rule("GS302", name="unused-parameter", severity="warning")
 def unused_parameter(trace: Trace) -> Iterator[Finding]:
     known = paths(trace)
@@ -131,7 +155,7 @@ def unused_parameter(trace: Trace) -> Iterator[Finding]:
 
 
 def _severity(trace: Trace, known: Paths, parameter: Parameter) -> str:
-    if parameter.id in known.written_later or _in_library(trace, parameter):
+    if parameter.id in known.written_later or _in_library(trace, parameter) or _not_yet(trace, parameter):
         return "note"
     return "note" if known.passes < MANY_PASSES and _alternative(trace, known, parameter) else "warning"
 
@@ -155,6 +179,25 @@ def _forwards(trace: Trace) -> dict[int, str]:
                 kinds = (frame.kind for frame in reversed(op.site.stack) if frame.kind != "torch")
                 found[op.module] = next(kinds, "torch")
     return found
+
+
+def _not_yet(trace: Trace, parameter: Parameter) -> bool:
+    """Whether its layer was not called, and the user's class calls it only under a condition."""
+    called = set(_forwards(trace))
+    module = trace.modules.get(parameter.module) if parameter.module is not None else None
+    while module is not None and module.parent is not None and module.id not in called:
+        holder, attribute = trace.modules[module.parent], module.path.rpartition(".")[2]
+        if any(conditional(text, holder.cls, attribute) for text in trace.sources.values()):
+            return not any(_within(trace, id, module.id) for id in called)
+        module = holder
+    return False
+
+
+def _within(trace: Trace, inner: int, outer: int) -> bool:
+    number: int | None = inner
+    while number is not None and number != outer:
+        number = trace.modules[number].parent if number in trace.modules else None
+    return number is not None
 
 
 def _alternative(trace: Trace, known: Paths, parameter: Parameter) -> bool:
@@ -213,3 +256,31 @@ def assignments(text: str) -> dict[tuple[str, str], tuple[int, int, int, int]]:
                 if isinstance(target, ast.Attribute) and getattr(target.value, "id", "") == "self":
                     found.setdefault((cls.name, target.attr), span)
     return found
+
+
+@lru_cache(maxsize=256)
+def conditional(text: str, cls: str, attribute: str) -> bool:
+    """Whether class `cls` uses `self.attribute` outside its `__init__`, each time under a condition."""
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError):
+        return False
+    found: list[bool] = []
+    todo: list[tuple[ast.AST, bool]] = [
+        (function, False)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ClassDef) and node.name == cls
+        for function in node.body
+        if isinstance(function, ast.FunctionDef) and function.name != "__init__"
+    ]
+    while todo:
+        node, under = todo.pop()
+        if (
+            isinstance(node, ast.Attribute)
+            and node.attr == attribute
+            and getattr(node.value, "id", "") == "self"
+        ):
+            found.append(under)
+        under = under or isinstance(node, (ast.If, ast.IfExp, ast.While, ast.match_case))
+        todo += ((child, under) for child in ast.iter_child_nodes(node))
+    return bool(found) and all(found)

@@ -8,18 +8,21 @@ Fix: evaluate under `with torch.no_grad():` (or `torch.inference_mode()`).
 
 Silent on: evaluation that asks for gradients (saliency, adversarial examples); results that
 a loss uses; a single forward that nobody looks at.
-At note at most: a forward beside one whose input gets a gradient, in the same function
+At note at most: a single call with a small graph; the evaluation that a library's `fit()` makes;
+a forward beside one whose input gets a gradient, in the same function
 (the attacked input of an FGSM test is judged with the code that made it).
 """
 
 from collections.abc import Iterator
 
-from gradscope.model import Edit, Finding, Site
+from gradscope.model import Edit, Event, Finding, Site
 from gradscope.rules import rule
 from gradscope.rules._calls import Call, Calls, calls
 from gradscope.rules._common import plural
 from gradscope.rules._edits import Source
 from gradscope.store import Trace
+
+LARGE = 10_000_000  # bytes that the graph of a single call has to hold to be worth a warning
 
 
 def bad_validation_with_graphs() -> None:
@@ -98,15 +101,29 @@ def good_attack_test() -> None:
         (model(attacked).argmax(dim=1) == target).sum().item()
 
 
+def good_one_small_call_at_the_end() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 2)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        nn.functional.cross_entropy(model(torch.randn(8, 4)), torch.zeros(8, dtype=torch.long)).backward()
+        opt.step()
+    model.eval()
+    (model(torch.randn(8, 4)).argmax(dim=1) == 0).sum().item()
+
+
 @rule("GS402", name="no-grad-missing", severity="warning")
 def no_grad_missing(trace: Trace) -> Iterator[Finding]:
     known = calls(trace)
     if not known.paths.roots or not known.paths.reached.complete:
         return
-    groups: dict[tuple[tuple[str, int], int], list[Call]] = {}
+    groups: dict[tuple[str, int], list[Call]] = {}
     for call in known.all:
         if _builds_for_nothing(known, call):
-            groups.setdefault((call.entry.location(), known.called(call.event)), []).append(call)
+            groups.setdefault(call.entry.location(), []).append(call)
     for group in groups.values():
         yield _finding(known, group)
 
@@ -121,8 +138,11 @@ def _builds_for_nothing(known: Calls, call: Call) -> bool:
 
 def _finding(known: Calls, group: list[Call]) -> Finding:
     first = group[0].event
-    times = sum(call.event.count for call in group)
-    name = known.name(first)
+    called = {known.called(call.event) for call in group}
+    times = max(
+        sum(call.event.count for call in group if known.called(call.event) == number) for number in called
+    )
+    name = known.name(first) if len(called) == 1 else _whole(known, first)
     looked = any(known.consumed(call.event) for call in group)
     nodes = len(known.paths.reach(known.outputs(first)).nodes)
     held = first.data.get("graph_bytes")
@@ -135,10 +155,23 @@ def _finding(known: Calls, group: list[Call]) -> Finding:
         cause_label="keeps everything a backward would need",
         seen=(seen,),
         count=times,
-        severity="" if looked and (times > 1 or held) and not _beside_gradients(known, group[0]) else "note",
+        severity="" if looked and _worth(known, group[0], times, held or 0) else "note",
         edits=_under_no_grad(known.trace, group[0].entry),
         subjects=frozenset({("call", group[0].entry.location())}),
     )
+
+
+def _worth(known: Calls, call: Call, times: int, held: float) -> bool:
+    """Whether it costs something, and the user's line is one that can be changed."""
+    where = call.event.site.user.location()
+    trains = any(event.site.user.location() == where for event in known.paths.backwards)  # a library's loop
+    return (times > 1 or held >= LARGE) and not trains and not _beside_gradients(known, call)
+
+
+def _whole(known: Calls, event: Event) -> str:
+    """The name of the model that holds the called module."""
+    root = known.trace.modules[known.trace.modules[known.called(event)].root]
+    return f"`{root.name or root.cls}`"
 
 
 def _under_no_grad(trace: Trace, entry: Site) -> tuple[Edit, ...]:

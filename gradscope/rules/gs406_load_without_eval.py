@@ -6,7 +6,8 @@ statistics), so the same input gives different results, worse than those in trai
 
 Fix: call `model.eval()` after loading.
 
-Silent on: loading to train on; models without such layers; dropout left on by choice.
+Silent on: loading to train on; models without such layers; dropout left on by choice; layers that
+the program itself put in training mode one by one (batch statistics at test time).
 """
 
 from collections.abc import Iterator
@@ -56,15 +57,30 @@ def good_load_and_train_on() -> None:
         opt.step()
 
 
+def good_batch_statistics_at_test_time() -> None:
+    import torch
+    from torch import nn
+
+    saved = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8)).state_dict()
+    model = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8))
+    model.load_state_dict(saved)
+    for layer in model.modules():
+        if isinstance(layer, nn.BatchNorm1d):
+            layer.train()
+    with torch.no_grad():
+        model(torch.randn(8, 4)).argmax(dim=1).tolist()
+
+
 @rule("GS406", name="load-without-eval", severity="error")
 def load_without_eval(trace: Trace) -> Iterator[Finding]:
     known = calls(trace)
     loads: dict[int, Op] | None = None
+    chosen = {event.data["module"] for event in trace.of("mode") if event.data["training"]}
     told: set[tuple[tuple[str, int], int]] = set()
     for call in known.all:
         data = call.event.data
         train = data.get("train_layers") or []
-        if not train or call.used or call.entry.kind != "user":
+        if not train or call.used or call.entry.kind != "user" or chosen.issuperset(train):
             continue
         if data.get("eval_layers") and all(known.dropout(layer) for layer in train):
             continue

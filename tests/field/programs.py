@@ -79,7 +79,7 @@ CORRECT_GANS = (
 PROGRAMS = [
     _example("mnist", "--epochs 1 --no-accel"),
     _example("mnist_rnn", "--epochs 1"),
-    _example("mnist_forward_forward", "--epochs 5 --no_accel --train_size 256 --test_size 256", exact=False),
+    _example("mnist_forward_forward", "--epochs 5 --no_accel --train_size 256 --test_size 256"),
     _example("mnist_hogwild", "--epochs 1 --num-processes 2", exact=False),
     _example(
         "dcgan",

@@ -21,6 +21,10 @@ class GradscopeError(Exception):
     exit_code = 2
 
 
+class NoPlaceError(GradscopeError):
+    """Nowhere, not even in the temporary directory, can a trace be written."""
+
+
 @dataclass(frozen=True, slots=True)
 class Site:
     """One call in the program: exact source span and the stack that led to it.

@@ -9,11 +9,19 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from gradscope.model import GradscopeError
+from gradscope.model import GradscopeError, NoPlaceError
 
 FOLDER = ".gradscope"
 SUFFIX = ".gradscope"
 _POINTER = "last"
+
+
+def standing() -> Path:
+    """The working directory; where it was removed, what the shell calls it."""
+    try:
+        return Path.cwd()
+    except OSError:
+        return Path(os.environ.get("PWD") or os.sep)
 
 
 def new_trace_path(argv0: str, cwd: Path) -> Path:
@@ -30,7 +38,7 @@ def new_trace_path(argv0: str, cwd: Path) -> Path:
     try:
         return _reserve(Path(tempfile.mkdtemp(prefix="gradscope-")), name)
     except OSError as error:
-        raise GradscopeError(f"no place for the trace: {error.strerror}") from None
+        raise NoPlaceError(f"no place for the trace: {error.strerror}") from None
 
 
 def point_last(path: Path) -> None:

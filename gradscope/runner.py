@@ -7,6 +7,7 @@ import importlib.util
 import os
 import sys
 import types
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import CodeType
@@ -110,8 +111,7 @@ def run(program: Program) -> Outcome:
     except BaseException as error:
         clean_exception(error)
         _flush()
-        sys.excepthook(type(error), error, error.__traceback__)
-        return Outcome(1, error, isinstance(error, KeyboardInterrupt))
+        return Outcome(_shown(error), error, isinstance(error, KeyboardInterrupt))
     finally:
         _flush()
     return Outcome(0)
@@ -123,7 +123,24 @@ def _status(error: SystemExit) -> int:
     if isinstance(error.code, int):
         return error.code
     _flush()
-    print(error.code, file=sys.stderr)
+    with suppress(Exception):  # as Python: what can't be written is lost
+        os.write(2, f"{error.code}\n".encode()) if sys.stderr is None else print(error.code, file=sys.stderr)
+    return 1
+
+
+def _shown(error: BaseException) -> int:
+    """Shows an uncaught exception by the program's own hook, and gives the exit code."""
+    try:
+        sys.excepthook(type(error), error, error.__traceback__)
+    except SystemExit as end:
+        return _status(end)
+    except BaseException as fault:  # Python shows both then
+        clean_exception(fault)
+        with suppress(Exception):
+            print("Error in sys.excepthook:", file=sys.stderr)
+            sys.__excepthook__(type(fault), fault, fault.__traceback__)
+            print("\nOriginal exception was:", file=sys.stderr)
+            sys.__excepthook__(type(error), error, error.__traceback__)
     return 1
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal
 
-from gradscope.model import Finding, GradscopeError
+from gradscope.model import Finding, GradscopeError, NoPlaceError
 from gradscope.store import Trace
 
 if TYPE_CHECKING:
@@ -27,18 +27,23 @@ class Scope:
         self._prove = prove
         self._session: Session | None = None
         self._folder: str | None = None
+        self._unwatched: str | None = None  # why there is no trace
 
     def __enter__(self) -> Scope:
         import tempfile
 
         from gradscope.session import Session
 
-        if self._session is not None:
+        if self._session is not None or self._unwatched is not None:
             raise GradscopeError("this watch was used already: make a new one with gradscope.watch()")
-        self._folder = tempfile.mkdtemp(prefix="gradscope-")
         frame = sys._getframe(1)
-        path = Path(self._folder) / "watch.gradscope"
-        session = Session([frame.f_code.co_filename], path, sample=self._sample, prove=self._prove)
+        try:
+            self._folder = tempfile.mkdtemp(prefix="gradscope-")
+            path = Path(self._folder) / "watch.gradscope"
+            session = Session([frame.f_code.co_filename], path, sample=self._sample, prove=self._prove)
+        except (NoPlaceError, OSError) as error:  # a full disk stops no program
+            self._unwatched = f"the block ran unwatched: {error}"
+            return self
         session.start(frame)
         self._session = session
         return self
@@ -46,8 +51,8 @@ class Scope:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> Literal[False]:
-        assert self._session is not None
-        self._session.stop(None, error)
+        if self._session is not None:
+            self._session.stop(None, error)
         return False
 
     def __del__(self) -> None:
@@ -57,6 +62,8 @@ class Scope:
     @cached_property
     def trace(self) -> Trace:
         """The trace of the block, once it has ended."""
+        if self._unwatched is not None:
+            raise GradscopeError(self._unwatched)
         if self._session is None or self._session.running:
             raise GradscopeError("the watched block has not ended yet")
         return Trace(self._session.path)
@@ -75,6 +82,8 @@ class Scope:
     @property
     def faults(self) -> list[str]:
         """Faults of gradscope's own during the block; the program was not affected."""
+        if self._unwatched is not None:
+            return [self._unwatched]
         return list(self._session.faults) if self._session is not None else []
 
     def graph(self, level: str = "line", **options: Any) -> View:

@@ -19,8 +19,8 @@ from gradscope.hooks import Hook, all_hooks
 from gradscope.hooks._crash import note_crash
 from gradscope.hooks._recorder import Recorder
 from gradscope.hooks._torch import aside
-from gradscope.model import GradscopeError
-from gradscope.places import new_trace_path, point_last
+from gradscope.model import GradscopeError, NoPlaceError
+from gradscope.places import new_trace_path, point_last, standing
 from gradscope.store import TraceWriter, pack
 
 _active: list[Session] = []
@@ -43,9 +43,8 @@ class Session:
         prove: bool = False,
     ):
         self.argv = argv
-        self.cwd = os.getcwd()
+        self.cwd = str(standing())
         self.faults: list[str] = []
-        self.pid = os.getpid()
         self._default_place = path is None
         self.path = path or self._own_place(argv)
         self.writer = self._open()
@@ -64,7 +63,13 @@ class Session:
             return new_trace_path(argv[0] if argv else "watch", Path(self.cwd))
         except OSError as error:
             self.faults.append(f"no trace beside you ({error.strerror}): it is in a temporary folder")
+            return self._temporary()
+
+    def _temporary(self) -> Path:
+        try:
             return Path(tempfile.mkdtemp(prefix="gradscope-")) / "run.gradscope"
+        except OSError as error:
+            raise NoPlaceError(f"no place for the trace: {error.strerror}") from None
 
     def _open(self) -> TraceWriter:
         try:
@@ -73,10 +78,13 @@ class Session:
             raise
         except Exception as error:
             if not self._default_place:
-                raise GradscopeError(f"cannot write a trace at {self.path}: {error}") from None
+                raise NoPlaceError(f"cannot write a trace at {self.path}: {error}") from None
             self.faults.append(f"no trace at {self.path} ({error}): it is in a temporary folder")
-            self.path = Path(tempfile.mkdtemp(prefix="gradscope-")) / "run.gradscope"
+            self.path = self._temporary()
+        try:
             return TraceWriter(self.path)
+        except Exception as error:
+            raise NoPlaceError(f"no place for the trace: {error}") from None
 
     # -- start and stop ----------------------------------------------------------------
 
@@ -91,7 +99,7 @@ class Session:
         _active.append(self)
         self.started = perf_counter()
         self._frame = frame if outermost else frame.f_back
-        with self._guarded("beginning the trace"):
+        with self._guarded("writing the trace"):
             self._write_program()
         with self._guarded("finding the caller"):
             if self._frame is not None:
@@ -143,11 +151,11 @@ class Session:
             self.exception = {"type": type(exception).__name__, "text": text_of(exception)}
         with self._guarded("recording the end"), aside():
             self.recorder.end_segment(False)
-        with self._guarded("recording the end"), aside():
+        with self._guarded("writing the trace"), aside():
             self.checkpoint()
-        with self._guarded("closing the trace"):
+        with self._guarded("writing the trace"):
             self.recorder.store.flush()
-        with self._guarded("closing the trace"):
+        with self._guarded("writing the trace"):
             self.writer.close()
             if self._default_place:
                 point_last(self.path)

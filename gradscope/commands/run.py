@@ -5,16 +5,18 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 import click
 
 from gradscope.check import Report, examine, fails, selected_rules
+from gradscope.commands._saying import say
 from gradscope.commands.check import split_codes
 from gradscope.config import FAIL_ON, Config, load_config
-from gradscope.model import GradscopeError
-from gradscope.places import new_trace_path, point_last
+from gradscope.model import GradscopeError, NoPlaceError
+from gradscope.places import new_trace_path, point_last, standing
 from gradscope.render import renderer_for, write_report
 from gradscope.runner import Outcome, Program, run
 from gradscope.store import Trace
@@ -69,7 +71,7 @@ def command(
 
     The program's own exit code is kept. The report goes to stderr.
     """
-    config = load_config(Path.cwd()).override(select, (), ignore, fail_on)
+    config = load_config(standing()).override(select, (), ignore, fail_on)
     selected_rules(config)
     for path in reports:
         renderer_for(path)
@@ -80,20 +82,24 @@ def command(
     target = Program.module(program, list(args)) if as_module else Program.script(program, list(args))
     if viewed:
         return _view(target, trace_path)
-    session = _session(target, trace_path, full, prove)
-    cwd = Path.cwd()
+    try:
+        session = _session(target, trace_path, full, prove)
+    except NoPlaceError as error:
+        if trace_path is not None:
+            raise
+        return _unwatched(target, str(error))
+    cwd = standing()
     reports = tuple(cwd / path for path in reports)
     picture = cwd / picture if picture is not None else None
+    stream = sys.stderr  # the program may put another in its place
     session.start(sys._getframe(), outermost=True)
     outcome = run(target)
     session.stop(outcome.exit_code, outcome.error)
-    report = _tell(session, config)
+    report = _tell(session, config, stream)
     failed = False
     if report is not None:
-        failed = _write(report, reports, picture)
-    if outcome.interrupted:
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
-        os.kill(os.getpid(), signal.SIGINT)
+        failed = _write(report, reports, picture, stream)
+    _ended(outcome)
     return _exit_code(outcome, report, config, failed)
 
 
@@ -103,7 +109,7 @@ def _view(target: Program, trace_path: Path | None) -> int:
 
     given: list[str] = list(click.get_current_context().meta["given"])
     given.remove("--view")
-    path = trace_path or new_trace_path(target.argv[0], Path.cwd())
+    path = trace_path or new_trace_path(target.argv[0], standing())
     if trace_path is None:
         given = ["--trace", str(path), *given]
     elif path.exists():
@@ -129,30 +135,45 @@ def _session(target: Program, trace_path: Path | None, full: bool, prove: bool) 
     return Session(target.argv, path, os.path.realpath(target.path), sample=not full, prove=prove)
 
 
-def _tell(session: Session, config: Config) -> Report | None:
+def _unwatched(target: Program, reason: str) -> int:
+    """The program as Python would run it, where there is nowhere to note what it does."""
+    stream = sys.stderr
+    outcome = run(target)
+    say(f"{reason}: the program ran unwatched", stream)
+    return _ended(outcome)
+
+
+def _tell(session: Session, config: Config, stream: TextIO | None) -> Report | None:
     """Prints the report on stderr. A fault of ours here must not touch the program's end."""
     from gradscope.render.text import show
 
     try:
         report = examine(Trace(session.path), config)
-        show(report, sys.stderr)
+        # What went wrong with the trace may have found no place in it.
+        report = replace(report, faults=tuple(dict.fromkeys([*session.faults, *report.faults])))
+        if stream is not None:
+            show(report, stream)
+            stream.flush()
         return report
     except GradscopeError as error:
-        print(f"gradscope: {error}", file=sys.stderr)
+        say(str(error), stream)
     except Exception as error:
-        print(f"gradscope: no report, a fault of its own: {type(error).__name__}: {error}", file=sys.stderr)
+        say(f"no report, a fault of its own: {type(error).__name__}: {error}", stream)
     for fault in session.faults:
-        print(f"gradscope: {fault}", file=sys.stderr)
+        say(fault, stream)
     return None
 
 
-def _write(report: Report, reports: tuple[Path, ...], picture: Path | None) -> bool:
+def _write(report: Report, reports: tuple[Path, ...], picture: Path | None, stream: TextIO | None) -> bool:
     failed = False
     for path in reports:
         try:
             write_report(report, path)
         except GradscopeError as error:
-            print(f"gradscope: {error}", file=sys.stderr)
+            say(str(error), stream)
+            failed = True
+        except Exception as error:
+            say(f"no report in {path}, a fault of its own: {type(error).__name__}: {error}", stream)
             failed = True
     if picture is not None:
         from gradscope.graph import view
@@ -161,12 +182,20 @@ def _write(report: Report, reports: tuple[Path, ...], picture: Path | None) -> b
             drawn = view(report.trace, "line")
             drawn.render(picture)
             for note in drawn.notes:
-                print(f"gradscope: {note}", file=sys.stderr)
-            print(f"gradscope: graph in {os.path.relpath(picture)}", file=sys.stderr)
+                say(note, stream)
+            say(f"graph in {os.path.relpath(picture)}", stream)
         except GradscopeError as error:
-            print(f"gradscope: {error}", file=sys.stderr)
+            say(str(error), stream)
             failed = True
     return failed
+
+
+def _ended(outcome: Outcome) -> int:
+    """The program's exit code; does not come back where Ctrl-C has ended it."""
+    if outcome.interrupted:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        os.kill(os.getpid(), signal.SIGINT)
+    return outcome.exit_code
 
 
 def _exit_code(outcome: Outcome, report: Report | None, config: Config, failed: bool) -> int:

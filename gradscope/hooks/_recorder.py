@@ -97,6 +97,7 @@ class Recorder:
         self.functions: Any = None
         self.plain_module_call: Any = None  # torch's own nn.Module.__call__
         self.wake: Callable[[], None] = _nothing  # set by sampling
+        self.leave_failed: Callable[[], None] = _nothing  # set by optimizers: a step that raised is over
         self.on_input: Callable[[list[Any], ModuleRecord, int], None] | None = None  # set by settings
         self.on_carried: Callable[[Row, tuple[int, ...], list[Any]], None] | None = None  # set by growth
         self.after_apply: list[Callable[..., None]] = []  # (class, arguments, result, frame) of a Function

@@ -37,6 +37,8 @@ class Backward(Hook):
         def _engine_run_backward(t_outputs: Any, *args: Any, **kwargs: Any) -> Any:
             if threading.get_ident() != recorder.thread and not recorder.elsewhere(True):
                 return engine(t_outputs, *args, **kwargs)
+            if recorder.paused:
+                recorder.leave_failed()
             if recorder.depth or recorder.paused:
                 return engine(t_outputs, *args, **kwargs)
             began = perf_counter()
@@ -49,6 +51,10 @@ class Backward(Hook):
                         note = self._before(t_outputs, args, kwargs, sys._getframe(1))
             except Exception as error:
                 recorder.fault("recording a backward", error)
+            except BaseException:  # Ctrl-C
+                recorder.depth -= 1
+                recorder.paused -= 1
+                raise
             recorder.own_time += perf_counter() - began
             failed: BaseException | None = None
             started = perf_counter()
@@ -68,6 +74,10 @@ class Backward(Hook):
                             self._after(note, t_outputs, failed, sys._getframe(1))
                     except Exception as error:
                         recorder.fault("recording a backward", error)
+                    except BaseException:  # Ctrl-C
+                        recorder.depth -= 1
+                        recorder.paused -= 1
+                        raise
                 failed = None  # a frame and an error that hold each other keep the user's tensors
                 recorder.depth -= 1
                 recorder.paused -= 1

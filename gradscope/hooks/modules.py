@@ -48,6 +48,7 @@ class Modules(Hook):
 
         def __call__(module: Any, *args: Any, **kwargs: Any) -> Any:
             if recorder.paused or get_ident() != recorder.thread:
+                recorder.leave_failed()
                 return real(module, *args, **kwargs)
             if not recorder.segment.looked:
                 if is_grad_enabled():
@@ -76,7 +77,13 @@ class Modules(Hook):
                 table.current, table.inner = record.id, record
             except Exception as error:
                 recorder.fault("recording a module call", error)
+                table.current, table.inner = outer, holder
+                anchors.pop(own, None)
                 return real(module, *args, **kwargs)
+            except BaseException:  # Ctrl-C
+                table.current, table.inner = outer, holder
+                anchors.pop(own, None)
+                raise
             finally:
                 recorder.own_time += perf_counter() - began
             stats = self._stats(module, record) if root else None

@@ -42,6 +42,7 @@ class Optimizers(Hook):
         self.roots: dict[int, frozenset[int]] = {}  # what memory each has last written to
         self.inside: list[Inside] = []
         self.recorder.optimizer_number = self._register
+        self.recorder.leave_failed = self._leave_failed
         cls = torch.optim.Optimizer
         self.patch(cls, "__init__", self._init(cls.__init__))
         self.patch(cls, "zero_grad", self._zero_grad(cls.zero_grad))
@@ -121,10 +122,7 @@ class Optimizers(Hook):
         recorder = self.recorder
         if threading.get_ident() != recorder.thread or recorder.depth:
             return None
-        try:
-            self._forget_failed()
-        except Exception as error:
-            recorder.fault("recording a step", error)
+        self._leave_failed()
         if self.inside:  # a wrapper's step that calls the inner optimizer's
             return None
         began = perf_counter()
@@ -138,7 +136,6 @@ class Optimizers(Hook):
                 number = self._register(optimizer, site)
                 if recorder.replay.expects("step", site, number):
                     self.inside.append(Inside(id(frame), site, None, {}, [], False))
-                    recorder.own_time += perf_counter() - began
                     return None
                 records = self._records(optimizer)
                 if len(records) != self.sizes.get(number):  # groups were added
@@ -164,9 +161,10 @@ class Optimizers(Hook):
                 self.inside.append(Inside(id(frame), site, records, states, versions, closure is not None))
         except Exception as error:
             recorder.fault("recording a step", error)
-        if not self.inside:
-            recorder.paused -= 1
-        recorder.own_time += perf_counter() - began
+        finally:  # also after Ctrl-C
+            if not self.inside:
+                recorder.paused -= 1
+            recorder.own_time += perf_counter() - began
         return changed
 
     def _closure(self, closure: Any) -> Any:
@@ -181,9 +179,15 @@ class Optimizers(Hook):
 
         return wrapped
 
+    def _leave_failed(self) -> None:
+        try:
+            self._forget_failed()
+        except Exception as error:
+            self.recorder.fault("recording a step", error)
+
     def _forget_failed(self) -> None:
         """A step that raised has no post hook: leave it once its frame is gone."""
-        while self.inside:
+        while self.inside and threading.get_ident() == self.recorder.thread:
             frame: Any = sys._getframe(1)
             while frame is not None and id(frame) != self.inside[-1][0]:
                 frame = frame.f_back

@@ -20,6 +20,7 @@ from torch.overrides import TorchFunctionMode
 from gradscope.hooks import Hook
 from gradscope.hooks import _torch as private
 from gradscope.hooks._errors import note_error
+from gradscope.hooks._patched import Patched
 
 sequence_number = private.sequence_number
 is_leaf = private.is_leaf
@@ -58,7 +59,10 @@ class FunctionMode(TorchFunctionMode):
         handler: Any = self.special.get(func)
         if handler is None:
             try:
-                handler = self.hook.classify(func)
+                func = self.hook.patched.real(func, sys._getframe(1))
+                handler = self.special.get(func)
+                if handler is None:
+                    handler = self.hook.classify(func)
             except Exception as error:  # a callable of the user's whose name raises
                 recorder.fault("naming a call", error)
                 handler = False
@@ -104,6 +108,7 @@ class Functions(Hook):
         self.on_register: Callable[[Any, Any], Any] | None = None  # gives what is registered for a hook
         self.on_set_data: Callable[[Any, Any, int], None] | None = None  # (tensor, its new data, site)
         self.hooks_seen = False  # the user registered a hook on a tensor
+        self.patched = Patched()
         self.mode = FunctionMode(self)
         self._foreign: dict[type, bool] = {Tensor: False, torch.nn.Parameter: False}
         self._known: dict[Any, str] = {}

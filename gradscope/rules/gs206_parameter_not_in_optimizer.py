@@ -241,13 +241,14 @@ def _feeding(trace: Trace, own: list[Parameter], roots: dict[int, list[Parameter
     stepped, mine = _sides(trace, own, roots)
     if mine and _writes(trace, own)[1]:
         return []
+    found: list[Parameter] = []
     for call in mine:
         inputs = [(call.event.graph, i) for i in call.event.data.get("inputs", ())]
         reached = calls(trace).paths.reach(inputs).parameters
-        for parameters in stepped.values():
-            if any(p.id in reached for p in parameters):
-                return parameters
-    return []
+        found = next((group for group in stepped.values() if any(p.id in reached for p in group)), [])
+        if not found:
+            return []  # it works on data as well: it compares, as a perceptual loss does
+    return found
 
 
 def _fed(trace: Trace, own: list[Parameter], roots: dict[int, list[Parameter]]) -> list[Parameter]:

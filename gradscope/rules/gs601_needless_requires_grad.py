@@ -46,9 +46,10 @@ def bad_first_state() -> None:
             super().__init__()
             self.rnn = nn.GRU(3, 4)
             self.out = nn.Linear(4, 2)
+            self.scale = nn.Parameter(torch.ones(3))
 
         def forward(self, x: torch.Tensor) -> torch.Tensor:
-            y = torch.tanh(self.rnn.weight_hh_l0.mean() * x)
+            y = torch.tanh(self.scale * x)
             h = torch.zeros(1, x.size(1), 4, requires_grad=True)  # cause: GS601
             out: torch.Tensor = self.out(self.rnn(y, h)[0])
             return out

@@ -83,6 +83,22 @@ def bad_averaged_teacher_with_gradients() -> None:
                 slow.lerp_(fast, 0.1)
 
 
+def bad_features_compared() -> None:
+    import torch
+    from torch import nn
+
+    features = nn.Sequential(nn.Linear(4, 8), nn.ReLU())
+    net = nn.Linear(4, 4)
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    for _ in range(4):
+        coarse, fine = torch.randn(8, 4), torch.randn(8, 4)
+        out = net(coarse)
+        loss = nn.functional.l1_loss(features(out), features(fine))  # cause: GS605
+        opt.zero_grad()
+        (loss + nn.functional.mse_loss(out, fine)).backward()  # effect: GS605
+        opt.step()
+
+
 def good_target_network() -> None:
     import copy
 

@@ -23,7 +23,12 @@ class Patched:
     """Remembers what was found."""
 
     def __init__(self) -> None:
-        self._by_code: dict[CodeType, Any] = {}
+        self._by_code: dict[CodeType, Any] = {
+            value.__code__: value
+            for place in (torch, torch.functional, torch.nn.functional, torch.Tensor)
+            for value in vars(place).values()
+            if type(value) is FunctionType
+        }
         self._by_wrapper: dict[int, tuple[Any, Any]] = {}
 
     def real(self, func: Any, frame: FrameType) -> Any:
@@ -41,7 +46,7 @@ class Patched:
         return self._replaced(func) or func
 
     def _function_of(self, code: CodeType) -> Any:
-        if code not in self._by_code:
+        if code not in self._by_code:  # it was replaced before the watch began
             found = [f for f in gc.get_referrers(code) if type(f) is FunctionType]
             self._by_code[code] = found[0] if len(found) == 1 else None
         return self._by_code[code]

@@ -9,9 +9,11 @@ the schedule counts batches.
 
 Silent on: schedules that are tried out without training, fast-forwarding after a restart, a
 first step that a gradient scaler skipped, warm-up whose first rate is 0 and skipped on
-purpose, a program that ends before the first epoch does.
+purpose, a program that ends before the first epoch does, a schedule that is given to a library.
 """
 
+import ast
+import re
 from collections.abc import Iterator
 
 from gradscope.model import Event, Finding, Site
@@ -26,6 +28,8 @@ from gradscope.rules._training import (
     where,
 )
 from gradscope.store import Trace
+
+PASSIVE = ("append", "print", "len", "type", "isinstance", "repr", "str", "id")  # calls that step nothing
 
 
 def bad() -> None:
@@ -152,6 +156,24 @@ def good_after_each_epoch() -> None:
             scheduler.step()
 
 
+def good_given_to_a_library() -> None:
+    from functools import partial
+
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    scheduler = torch.optim.lr_scheduler.LambdaLR(opt, lambda epoch: 0.5**epoch)
+    handlers = [partial(setattr, scheduler, "last_epoch")]
+    for epoch in range(3):
+        handlers[0](epoch)
+        opt.param_groups[0]["lr"] = scheduler.base_lrs[0] * scheduler.lr_lambdas[0](scheduler.last_epoch)
+        opt.zero_grad()
+        model(torch.randn(8, 3)).pow(2).mean().backward()
+        opt.step()
+
+
 @rule("GS210", name="scheduler-misplaced", severity="warning")
 def scheduler_misplaced(trace: Trace) -> Iterator[Finding]:
     for event in trace.of("scheduler"):
@@ -215,11 +237,31 @@ def _never(trace: Trace, made: Event) -> bool:
         return False
     if any(made.data["scheduler"] in e.data.get("drives", ()) for e in trace.of("scheduler")):
         return False
+    if _taken_over(trace, made.site.user):
+        return False
     written = called_in_source(trace, made.site, "step")
     if written is None:  # handed on: is there any call that could be the schedule's?
         known = {e.site.user.location() for e in trace.of("step", "scaler")}
         return bool(trace.sources) and not set(calls_in_source(trace, "step")) - known
     return not written
+
+
+def _taken_over(trace: Trace, site: Site) -> bool:
+    """Whether the schedule is given to something that the program does not define, such as a
+    trainer's handler, which may set the rates without `step()`."""
+    name, file = variable(trace, site), trace.source_file(site.path)
+    functions = [node for node in file.around(site) if isinstance(node, ast.FunctionDef)]
+    scope = functions[-1] if functions else file.tree
+    for call in ast.walk(scope) if name and scope is not None else ():
+        if not isinstance(call, ast.Call):
+            continue
+        given = [*call.args, *(keyword.value for keyword in call.keywords)]
+        callee = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+        if any(isinstance(node, ast.Name) and node.id == name for node in given):
+            own = re.compile(rf"^\s*(?:async def|def|class)\s+{re.escape(callee)}\b", re.MULTILINE)
+            if callee not in PASSIVE and not any(own.search(text) for text in trace.sources.values()):
+                return True
+    return False
 
 
 def _forgotten(trace: Trace, made: Event) -> Finding:

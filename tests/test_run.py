@@ -55,6 +55,7 @@ PROGRAMS = {
         "    (x * 2).sum().backward()\n    out.append(x.grad.tolist())\n"
         "t = threading.Thread(target=work)\nt.start()\nt.join()\nprint(out)"
     ),
+    "seeded_before_an_import": "import random\nrandom.seed(1)\nimport rich.console\nprint(random.random())",
     "no_frames": "import inspect\ndef f():\n    return [s.function for s in inspect.stack()][0]\nprint(f())",
     "recursion": "def f(n):\n    return torch.ones(1) if n == 0 else f(n - 1) + 1\nprint(f(500))",
 }  # fmt: skip

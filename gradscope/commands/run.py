@@ -15,6 +15,7 @@ from gradscope.check import Report, examine, fails, selected_rules
 from gradscope.commands._saying import say
 from gradscope.commands.check import split_codes
 from gradscope.config import FAIL_ON, Config, load_config
+from gradscope.imports import kept_apart
 from gradscope.model import GradscopeError, NoPlaceError
 from gradscope.places import new_trace_path, point_last, standing
 from gradscope.render import renderer_for, write_report
@@ -82,19 +83,20 @@ def command(
     target = Program.module(program, list(args)) if as_module else Program.script(program, list(args))
     if viewed:
         return _view(target, trace_path)
-    try:
-        session = _session(target, trace_path, full, prove)
-    except NoPlaceError as error:
-        if trace_path is not None:
-            raise
-        return _unwatched(target, str(error))
     cwd = standing()
     reports = tuple(cwd / path for path in reports)
     picture = cwd / picture if picture is not None else None
     stream = sys.stderr  # the program may put another in its place
-    session.start(sys._getframe(), outermost=True)
-    outcome = run(target)
-    session.stop(outcome.exit_code, outcome.error)
+    with kept_apart():
+        try:
+            session = _session(target, trace_path, full, prove)
+        except NoPlaceError as error:
+            if trace_path is not None:
+                raise
+            return _unwatched(target, str(error))
+        session.start(sys._getframe(), outermost=True)
+        outcome = run(target)
+        session.stop(outcome.exit_code, outcome.error)
     report = _tell(session, config, stream)
     failed = False
     if report is not None:

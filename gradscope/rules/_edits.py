@@ -164,15 +164,20 @@ def number_of(trace: Trace, site: Site) -> Edits:
     elif isinstance(node, ast.BinOp):
         above = here.file.parent.get(id(node))
         target = ast.unparse(above.targets[0]) if isinstance(above, ast.Assign) else ""
-        sides = [side for side in (node.left, node.right) if ast.unparse(side) != target]
+        sides = [side for side in (node.left, node.right) if not _mentions(side, target)]
         kept = sides[0] if len(sides) == 1 else None
-    elif isinstance(node, ast.Call) and _called(node) == "append" and len(node.args) == 1:
-        kept, target = node.args[0], receiver(trace, site, "append")
+    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and len(node.args) == 1:
+        if node.func.attr == "append":
+            kept, target = node.args[0], ast.unparse(node.func.value)
     if kept is None or not target or isinstance(kept, (ast.Tuple, ast.List)):
         return ()
     text = here.file.text(kept)
     shown = text if isinstance(kept, (ast.Name, ast.Attribute, ast.Call, ast.Subscript)) else f"({text})"
     return here.replace(kept, f"{shown}.{'detach' if _as_tensor(here.file, target) else 'item'}()")
+
+
+def _mentions(node: ast.expr, name: str) -> bool:
+    return any(isinstance(part, ast.expr) and ast.unparse(part) == name for part in ast.walk(node))
 
 
 def _as_tensor(file: SourceFile, name: str) -> bool:

@@ -47,11 +47,14 @@ def examples() -> list[object]:
 def test_patch_mends_the_program(rule: Rule, bad: object, tmp_path: Path) -> None:
     script = tmp_path / "train.py"
     script.write_text(as_script(bad))
-    before = examine(run(script))
-    assert rule.code in {f.code for f in before.findings}
-    (tmp_path / "fix.patch").write_text(render(before))
-    done = subprocess.run(["patch", "-p0", "-i", "fix.patch"], cwd=tmp_path, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout + done.stderr
-    after = examine(run(script))
-    assert rule.code not in {f.code for f in after.findings}, script.read_text()
-    assert not [f for f in after.findings if f.severity != "note"], script.read_text()
+    report = examine(run(script))
+    assert rule.code in {f.code for f in report.findings}
+    for _ in range(2):  # a model put into eval mode may show that its evaluation builds graphs
+        if patch := render(report):
+            (tmp_path / "fix.patch").write_text(patch)
+            command = ["patch", "-p0", "-i", "fix.patch"]
+            done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+            assert done.returncode == 0, done.stdout + done.stderr
+            report = examine(run(script))
+        assert rule.code not in {f.code for f in report.findings}, script.read_text()
+    assert not [f for f in report.findings if f.severity != "note"], script.read_text()

@@ -87,6 +87,7 @@ def command(
     reports = tuple(cwd / path for path in reports)
     picture = cwd / picture if picture is not None else None
     stream = sys.stderr  # the program may put another in its place
+    process = os.getpid()
     with kept_apart():
         try:
             session = _session(target, trace_path, full, prove)
@@ -96,6 +97,8 @@ def command(
             return _unwatched(target, str(error))
         session.start(sys._getframe(), outermost=True)
         outcome = run(target)
+        if os.getpid() != process:  # a child that the program forked has come to the program's end
+            return outcome.exit_code
         session.stop(outcome.exit_code, outcome.error)
     report = _tell(session, config, stream)
     failed = False

@@ -23,6 +23,7 @@ from gradscope.hooks._ledger import LeafRecord, Ledger
 from gradscope.hooks._modules import ModuleRecord, ModuleTable
 from gradscope.hooks._replay import Replay
 from gradscope.hooks._segments import External, Row, Segment, SegmentStore, freeze
+from gradscope.hooks._signals import raised_by_handler
 from gradscope.hooks._sites import SiteTree
 from gradscope.hooks._torch import grad_fn_of, name_of, sequence_number
 from gradscope.hooks._torch import is_leaf as leafness
@@ -110,6 +111,8 @@ class Recorder:
         """Notes a fault of ours; the program goes on."""
         if isinstance(error, RecursionError):
             return  # the program has filled its stack: it will hear of that itself
+        if raised_by_handler(error):
+            raise error
         text = f"{where}: {type(error).__name__}: {error}"
         if len(self.faults) < 20 and text not in self.faults:
             self.faults.append(text)

@@ -80,25 +80,27 @@ class Aliases(Hook):
         if not args or not isinstance(args[0], torch.Tensor):
             return
         recorder = self.recorder
-        entry = recorder.live.find(args[0])
-        if entry is None or not entry.hidden or not writes_by_name(name, kwargs):
-            return
         try:
-            with aside():
-                kept = self._waiting(entry.root)
-                site = recorder.sites.current(frame)
-                if kept:
-                    kept = self._keep(args[0], site, "data", recorder.value(args[0], site).index)
-                if recorder.sites.nodes[site].kind == "user" or kept:
-                    recorder.emit(
-                        "hidden_write", site,
-                        {
-                            "value": recorder.value(args[0], site).index, "through": "data",
-                            "op": len(recorder.segment.ops), "proof": kept,
-                        },
-                    )  # fmt: skip
+            entry = recorder.live.find(args[0])
+            if entry is not None and entry.hidden and writes_by_name(name, kwargs):
+                with aside():
+                    self._hidden_write(args[0], recorder.sites.current(frame), entry.root)
         except Exception as error:
             recorder.fault("watching a write", error)
+
+    def _hidden_write(self, t: Any, site: int, root: int) -> None:
+        recorder = self.recorder
+        kept = self._waiting(root)
+        if kept:
+            kept = self._keep(t, site, "data", recorder.value(t, site).index)
+        if recorder.sites.nodes[site].kind == "user" or kept:
+            recorder.emit(
+                "hidden_write", site,
+                {
+                    "value": recorder.value(t, site).index, "through": "data",
+                    "op": len(recorder.segment.ops), "proof": kept,
+                },
+            )  # fmt: skip
 
     def _waiting(self, root: int) -> bool:
         """Whether an op of a graph that has not been backwarded used this memory."""

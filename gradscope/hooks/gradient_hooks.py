@@ -46,18 +46,27 @@ class GradientHooks(Hook):
     def _watched(self, hook: Callable[[Any], Any], site: int, defined: int, name: str) -> Any:
         @functools.wraps(hook)
         def watched(grad: Any) -> Any:
-            version = _version(grad)
+            version = None
+            data: dict[str, Any] = {"hook": defined, "name": name, "edited": False, "returned": None}
+            try:
+                version = _version(grad)
+            except Exception as error:
+                self.recorder.fault("looking at a gradient", error)
             try:
                 result = hook(grad)
+                data["returned"] = result is not None
+                return result
             except RuntimeError as error:
-                refused = "refers to a single memory location" in str(error)  # a write into the gradient
-                self._note(site, {"hook": defined, "name": name, "edited": refused, "returned": None})
+                data["edited"] = "refers to a single memory location" in str(
+                    error
+                )  # a write into the gradient
                 raise
-            edited = version is not None and _version(grad) != version
-            self._note(
-                site, {"hook": defined, "name": name, "edited": edited, "returned": result is not None}
-            )
-            return result
+            finally:
+                try:
+                    data["edited"] |= version is not None and _version(grad) != version
+                    self._note(site, data)
+                except Exception as error:
+                    self.recorder.fault("noting a gradient hook", error)
 
         return watched
 

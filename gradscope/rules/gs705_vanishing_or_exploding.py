@@ -272,7 +272,8 @@ def _against_vanishing(known: Paths, event: Event) -> str:
 
 
 def _exploding(trace: Trace, event: Event) -> Iterator[Finding]:
-    ids = [id for id in event.data["accumulated"] if trace.numbers("grad_norm", id)]
+    known = {p.id for p in trace.parameters}  # a trace that is still growing may lack some
+    ids = [id for id in event.data["accumulated"] if id in known and trace.numbers("grad_norm", id)]
     if not ids or not trace.parameter(ids[0]).steps:
         return
     totals = [math.hypot(*norms) for norms in _by_pass(trace, ids)]

@@ -38,11 +38,12 @@ class Report:
 
     def source(self, path: str) -> list[str]:
         """The lines of a file that a location names, as they were when the program ran."""
-        return _source(self.trace, path)
+        cwd = self.trace.program.get("cwd") or ""
+        return self.trace.lines(path) or self.trace.lines((Path(cwd) / path).as_posix())
 
     def lines_of(self, finding: Finding) -> list[str]:
         """The lines of the file of the finding's first location."""
-        return _lines_of(self.trace, finding)
+        return self.source(finding.locations[0].path) if finding.locations else []
 
 
 def check(trace: Trace, config: Config | None = None) -> list[Finding]:
@@ -73,10 +74,11 @@ def examine(trace: Trace, config: Config | None = None, *, each: bool = False) -
         (relative(path, cwd), line) for path, line in suppressions.unused([rule.code for rule in rules])
     )
     kept.sort(key=_rank)
+    report = Report(trace, kept, tuple(faults), unused)
     baseline = Baseline(config.baseline)
-    fresh = [finding for finding in kept if not baseline.accepts(finding, _lines_of(trace, finding))]
+    fresh = [finding for finding in kept if not baseline.accepts(finding, report.lines_of(finding))]
     told = fresh if each else _fold_notes(fresh)
-    return Report(trace, tuple(told), tuple(faults), unused, len(kept) - len(fresh))
+    return replace(report, findings=tuple(told), accepted=len(kept) - len(fresh))
 
 
 def fails(findings: Iterable[Finding], fail_on: str) -> bool:
@@ -95,15 +97,6 @@ def relative(path: str, cwd: str) -> str:
         except ValueError:
             pass
     return path
-
-
-def _lines_of(trace: Trace, finding: Finding) -> list[str]:
-    return _source(trace, finding.locations[0].path) if finding.locations else []
-
-
-def _source(trace: Trace, path: str) -> list[str]:
-    cwd = trace.program.get("cwd") or ""
-    return trace.lines(path) or trace.lines((Path(cwd) / path).as_posix())
 
 
 # -- which rules ---------------------------------------------------------------

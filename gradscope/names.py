@@ -10,8 +10,8 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from weakref import WeakKeyDictionary
 
+from gradscope.memo import once
 from gradscope.model import Event, GradscopeError, Graph, Op, Parameter, Site, Value
 from gradscope.source import SourceFile
 from gradscope.store import Trace
@@ -291,14 +291,10 @@ def _last_ops(graph: Graph) -> dict[int, set[int]]:
     return found
 
 
-_KEPT: WeakKeyDictionary[Trace, Names] = WeakKeyDictionary()
-
-
+@once
 def names_of(trace: Trace) -> Names:
     """The names of a trace, worked out once."""
-    if trace not in _KEPT:
-        _KEPT[trace] = Names(trace)
-    return _KEPT[trace]
+    return Names(trace)
 
 
 def name_of(trace: Trace, graph: Graph, value: int) -> str:

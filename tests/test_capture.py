@@ -10,30 +10,13 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 from torch.utils.checkpoint import checkpoint
+from witness import graph_below
 
 import gradscope
 
 
-def truth(root: Any) -> list[tuple[str, list[tuple[int, int]]]]:
-    """(name, edges) of every node below `root`, in the order of a walk over next_functions."""
-    index = {root: 0}
-    order = [root]
-    rows = []
-    for node in order:
-        edges = []
-        for target, input_nr in node.next_functions:
-            if target is None:
-                continue
-            if target not in index:
-                index[target] = len(order)
-                order.append(target)
-            edges.append((index[target], input_nr))
-        rows.append((type(node).__name__, edges))
-    return rows
-
-
 def captured(graph: Any, root: int) -> list[tuple[str, list[tuple[int, int]]]]:
-    """The same from a captured graph."""
+    """What `graph_below` gives of the true graph, of a captured one."""
     index = {root: 0}
     order = [root]
     rows = []
@@ -166,7 +149,7 @@ def test_graph_is_the_one_autograd_built(program: Callable[[], torch.Tensor]) ->
     graph = scope.trace.graphs[-1]
     node = graph.values[graph.ops[-1].outputs[0]].node
     assert node is not None
-    assert captured(graph, node) == truth(root.grad_fn)
+    assert captured(graph, node) == graph_below(root.grad_fn)
 
 
 @pytest.mark.parametrize("program", [*PROGRAMS, carried_over_backward], ids=lambda p: p.__name__)
@@ -220,7 +203,7 @@ def test_calls_at_one_site_are_told_apart() -> None:
     assert not scope.faults
     graph = scope.trace.graphs[-1]
     node = graph.values[graph.ops[-1].outputs[0]].node
-    assert captured(graph, node) == truth(total.grad_fn)
+    assert captured(graph, node) == graph_below(total.grad_fn)
 
 
 def test_identical_steps_are_stored_once() -> None:

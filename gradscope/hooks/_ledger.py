@@ -7,6 +7,7 @@ accumulation, GANs and LBFGS are silent by themselves (docs/design.md).
 from __future__ import annotations
 
 import math
+import os
 import weakref
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ from gradscope.hooks._values import measurable, sizes
 if TYPE_CHECKING:
     from gradscope.hooks._recorder import Recorder
 
+INITIALISERS = os.path.join("torch", "nn", "init.py")
 MAX_PROOFS = 8  # stale gradients copied for measuring, per run
 MAX_PROOF_ELEMENTS = 4_000_000
 MAX_DROPS = 8  # cleared gradients measured, per run
@@ -258,6 +260,23 @@ class Ledger:
                 record.read_since = False
                 record.stale_copy = None
                 record.after = (id(grad_of(t)), grad_of(t)._version)
+
+    def written(self, record: LeafRecord, how: str, site: int) -> None:
+        """The user's own code wrote to a leaf. how: "data" or "no_grad"."""
+        recorder = self.recorder
+        if not recorder.passes or (
+            not record.passes and recorder.sites.places[site][0].endswith(INITIALISERS)
+        ):
+            return  # initialisation
+        record.updates += 1
+        recorder.emit("update", site, {"parameter": record.id, "how": how, "used": record.read_since})
+        if not record.read_since or record.state not in ("fresh", "stale"):
+            return
+        stale = self.stale_use([record])
+        if stale is not None:
+            recorder.emit("stale_used", site, {"optimizer": None, **stale["data"]}, **stale["measured"])
+        self.used([record], site)
+        record.steps -= 1
 
     def zeroed(self, records: list[LeafRecord]) -> tuple[list[int], list[int], float | None]:
         """Call before the gradients go. Returns the ids of those that were fresh, those of

@@ -7,7 +7,6 @@ must not reach the program: hooks call it in a try block.
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Callable
 from time import perf_counter
@@ -39,7 +38,6 @@ from gradscope.hooks._values import (
 )
 from gradscope.store import TraceWriter
 
-INITIALISERS = os.path.join("torch", "nn", "init.py")
 MAX_CARRIED = 4  # tensors from before that one value is followed back to
 MAX_OPS = 50_000  # a segment longer than this is stored in parts
 
@@ -336,21 +334,7 @@ class Recorder:
         self.history.writes.append(Write(sequence_number(), site, name, {entry.root}, version))
         record = self.ledger.by_root.get(entry.root)
         if record is not None:
-            self.ledger_update(record, "data" if entry.hidden else "no_grad", site)
-
-    def ledger_update(self, record: LeafRecord, how: str, site: int) -> None:
-        """The user's own code wrote to a leaf."""
-        if not self.passes or (not record.passes and self.sites.places[site][0].endswith(INITIALISERS)):
-            return  # initialisation
-        record.updates += 1
-        self.emit("update", site, {"parameter": record.id, "how": how, "used": record.read_since})
-        if not record.read_since or record.state not in ("fresh", "stale"):
-            return
-        stale = self.ledger.stale_use([record])
-        if stale is not None:
-            self.emit("stale_used", site, {"optimizer": None, **stale["data"]}, **stale["measured"])
-        self.ledger.used([record], site)
-        record.steps -= 1
+            self.ledger.written(record, "data" if entry.hidden else "no_grad", site)
 
     # -- segments ------------------------------------------------------------------
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from weakref import WeakKeyDictionary
 
+from gradscope.memo import once
 from gradscope.model import Event, Op, Parameter, Region, Site
 from gradscope.rules._paths import Key, Paths, paths
 from gradscope.store import Trace
@@ -214,12 +214,7 @@ class Calls:
         return self.trace.regions.get(op.region) if op is not None and op.region is not None else None
 
 
-_known: WeakKeyDictionary[Trace, Calls] = WeakKeyDictionary()
-
-
+@once
 def calls(trace: Trace) -> Calls:
     """The module calls of `trace`, found once."""
-    found = _known.get(trace)
-    if found is None:
-        found = _known[trace] = Calls(trace)
-    return found
+    return Calls(trace)

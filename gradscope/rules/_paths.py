@@ -10,8 +10,8 @@ from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
-from weakref import WeakKeyDictionary
 
+from gradscope.memo import once
 from gradscope.model import Event, Graph, Op, Parameter, Site
 from gradscope.store import Trace
 
@@ -312,15 +312,10 @@ class Paths:
         return [p for p in silent if p.registered]
 
 
-_known: WeakKeyDictionary[Trace, Paths] = WeakKeyDictionary()
-
-
+@once
 def paths(trace: Trace) -> Paths:
     """The paths of `trace`, found once."""
-    found = _known.get(trace)
-    if found is None:
-        found = _known[trace] = Paths(trace)
-    return found
+    return Paths(trace)
 
 
 def passes(count: int) -> str:

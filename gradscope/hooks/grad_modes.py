@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 from functools import wraps
-from types import FrameType, FunctionType
+from types import CodeType, FrameType, FunctionType
 from typing import Any
 
 from torch.autograd import grad_mode
@@ -23,7 +23,7 @@ class GradModes(Hook):
     def install(self) -> None:
         self.stack: list[int] = []
         self.recorder.on_thread.append(self.stack.clear)
-        self.inside = 0  # no_grad uses set_grad_enabled itself
+        self.own: set[CodeType] = set()  # no_grad uses set_grad_enabled itself
         for cls in (grad_mode.no_grad, grad_mode.enable_grad, grad_mode.inference_mode):
             self.patch(cls, "__enter__", self._enter(cls.__enter__, cls.__name__))
             self.patch(cls, "__exit__", self._exit(cls.__exit__))
@@ -51,29 +51,28 @@ class GradModes(Hook):
             self.recorder.fault("recording a grad mode", error)
 
     def _enter(self, real: Any, name: str) -> Any:
+        self.own.add(real.__code__)
+
         @wraps(real)  # TorchScript compiles the source of the modes: it has to find torch's own
         def __enter__(mode: Any) -> None:
-            self.inside += 1
-            try:
-                real(mode)
-            finally:
-                self.inside -= 1
+            # Noted first: between the switch and the block a signal would leave the mode behind.
             if self.recorder.mine():
                 kind = name if getattr(mode, "mode", True) else "enable_grad"  # inference_mode(False)
                 self._open(kind, sys._getframe(1))
+            return real(mode)
 
         return __enter__
 
     def _exit(self, real: Any) -> Any:
+        self.own.add(real.__code__)
+
         @wraps(real)
         def __exit__(mode: Any, *args: Any) -> Any:
-            if self.recorder.mine() and not self.inside:
-                self._close()
-            self.inside += 1
             try:
                 return real(mode, *args)
             finally:
-                self.inside -= 1
+                if self.recorder.mine():
+                    self._close()
 
         return __exit__
 
@@ -81,14 +80,18 @@ class GradModes(Hook):
         @wraps(real)
         def __init__(switch: Any, mode: bool) -> None:
             real(switch, mode)
-            if self.inside or not self.recorder.mine():
-                return
-            if mode and self.stack and not getattr(switch, "prev", True):
-                self._close()  # switched on again, as a statement
-            else:
-                self._open("enable_grad" if mode else "set_grad_enabled", sys._getframe(1))
+            frame = sys._getframe(1)
+            if frame.f_code not in self.own and self.recorder.mine():
+                self._switched(switch, mode, frame)
+            del frame  # it holds this one
 
         return __init__
+
+    def _switched(self, switch: Any, mode: bool, frame: FrameType) -> None:
+        if mode and self.stack and not getattr(switch, "prev", True):
+            self._close()  # switched on again, as a statement
+        else:
+            self._open("enable_grad" if mode else "set_grad_enabled", frame)
 
 
 def _decorated(frame: FrameType) -> FunctionType | None:

@@ -59,7 +59,7 @@ class GradModes(Hook):
             if self.recorder.mine():
                 kind = name if getattr(mode, "mode", True) else "enable_grad"  # inference_mode(False)
                 self._open(kind, sys._getframe(1))
-            return real(mode)
+            real(mode)
 
         return __enter__
 

@@ -115,17 +115,9 @@ def walk(
     return tuple(rows), tuple(outputs), reusable
 
 
-_CONVERSIONS = {
-    "item",
-    "tolist",
-    "numpy",
-    "__float__",
-    "__int__",
-    "__bool__",
-    "__index__",
-    "__complex__",
-    "__array__",
-}
+CONVERSIONS = {
+    "item", "tolist", "numpy", "__float__", "__int__", "__bool__", "__index__", "__complex__", "__array__",
+}  # fmt: skip
 _CONVERSION_CUT = {"tolist": "tolist", "numpy": "numpy", "__array__": "numpy"}
 _REWRAP = {"tensor", "as_tensor", "asarray", "from_numpy", "scalar_tensor", "new_tensor"}
 
@@ -137,7 +129,7 @@ def cut_of(
     if not any_grad_input or out_grad:
         return None
     if not has_tensor:
-        return _CONVERSION_CUT.get(name, "item") if name in _CONVERSIONS else None
+        return _CONVERSION_CUT.get(name, "item") if name in CONVERSIONS else None
     if name in ("detach", "detach_", "Variable"):
         return "detach"
     if name == "data":

@@ -10,40 +10,23 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from time import perf_counter
-from types import FrameType
 from typing import Any
 
 import torch
 
-from gradscope.hooks._history import History, Write
+from gradscope.hooks._history import History
 from gradscope.hooks._learn import Template
-from gradscope.hooks._learner import FACTORIES, Learner, writes_by_name
 from gradscope.hooks._ledger import LeafRecord, Ledger
 from gradscope.hooks._modules import ModuleRecord, ModuleTable
+from gradscope.hooks._ops import Ops
 from gradscope.hooks._replay import Replay
 from gradscope.hooks._segments import External, Row, Segment, SegmentStore, freeze
 from gradscope.hooks._signals import raised_by_handler
 from gradscope.hooks._sites import SiteTree
-from gradscope.hooks._torch import grad_fn_of, name_of, sequence_number
+from gradscope.hooks._torch import grad_fn_of, name_of
 from gradscope.hooks._torch import is_leaf as leafness
-from gradscope.hooks._values import (
-    PLAIN_TYPES,
-    Live,
-    LiveTable,
-    Metas,
-    find_tensors,
-    is_tensor_type,
-    plain,
-    repeats,
-)
+from gradscope.hooks._values import Live, LiveTable, Metas
 from gradscope.store import TraceWriter
-
-MAX_CARRIED = 4  # tensors from before that one value is followed back to
-MAX_OPS = 50_000  # a segment longer than this is stored in parts
-
-CONVERSIONS = {
-    "item", "tolist", "numpy", "__float__", "__int__", "__bool__", "__index__", "__complex__", "__array__",
-}  # fmt: skip
 
 
 class Recorder:
@@ -68,8 +51,8 @@ class Recorder:
         self.modules = ModuleTable(self)
         self.ledger = Ledger(self)
         self.segment = Segment(0, perf_counter())
-        self.learner = Learner(self)
         self.history = History(self)
+        self.op = Ops(self).note
         self.replay = Replay(self)
         self.region = -1
         self.region_kinds: list[str] = []
@@ -133,9 +116,9 @@ class Recorder:
                 return entry
         else:
             entry = self.live.make(t)
-        return self._enter(entry, t, site)
+        return self.enter(entry, t, site)
 
-    def _enter(self, entry: Live, t: Any, site: int) -> Live:
+    def enter(self, entry: Live, t: Any, site: int) -> Live:
         """Makes a tensor from outside the segment one of its values."""
         segment = self.segment
         requires_grad = t.requires_grad
@@ -170,193 +153,7 @@ class Recorder:
         )
         return entry
 
-    # -- ops -------------------------------------------------------------------------
-
-    def op(
-        self,
-        name: str,
-        args: Any,
-        kwargs: Any,
-        result: Any,
-        first: int,
-        frame: FrameType | None,
-        extra: str = "",
-    ) -> Row | None:
-        """Notes one finished call. first: the thread's node number before it."""
-        made = sequence_number() - first
-        tensors: list[Any] = []
-        others: list[Any] = []
-        for a in args:
-            cls = type(a)
-            if is_tensor_type(cls):
-                tensors.append(a)
-            elif cls is list or cls is tuple or cls is dict:
-                find_tensors(a, tensors, 0, others)
-            else:
-                others.append(a if cls in PLAIN_TYPES else plain(a))
-        if kwargs:
-            find_tensors(kwargs, tensors, 0, others)
-        outs: list[Any]
-        cls = type(result)
-        if is_tensor_type(cls):
-            outs = [result]
-        elif cls is tuple or cls is list or isinstance(result, (tuple, list)):
-            outs = []
-            find_tensors(result, outs)
-        else:
-            outs = []
-            if not tensors or (name not in CONVERSIONS and not writes_by_name(name, kwargs)):
-                return None
-        site = self.sites.current(frame)
-        segment = self.segment
-        if made and (segment.ops or segment.passes):
-            self._maybe_cut(tensors)
-            segment = self.segment
-        elif len(segment.ops) >= MAX_OPS:
-            self.end_segment(False)
-            segment = self.segment
-            segment.continued = True
-        if name in FACTORIES:
-            tensors = []
-        structs = self.metas.structs
-        live = self.live
-        serial = segment.serial
-        entries: list[Live] = []
-        for t in tensors:
-            found = live.get(id(t))
-            if found is not None and found.serial == serial and found.ref() is t:
-                entries.append(found)
-            else:
-                entries.append(self.value(t, site))
-        metas = []
-        known: list[Live | None] = []
-        for t in outs:
-            found = live.get(id(t))
-            known.append(found if found is not None and found.ref() is t else None)
-            metas.append(self.metas.of(t, not t.requires_grad or (not made and leafness(t))))
-        key = (
-            site, name, self.region, made,
-            tuple([structs[e.meta] for e in entries]), tuple([structs[m] for m in metas]),
-            tuple([e is not None for e in known]), extra, tuple([e.output_nr for e in entries]),
-            None if len(set(entries)) == len(entries) else repeats(entries),
-        )  # fmt: skip
-        details: tuple[Any, ...]
-        if made:
-            details = (*[t._is_view() for t in outs], *others, *[e.meta for e in entries])
-        else:
-            details = tuple([t._is_view() for t in outs])
-        certain = not segment.rebased or not self._rebased(entries)
-        template_id = self.learner.find(key, details, others, entries) if certain else None
-        if template_id is None:
-            template_id = self.learner.learn(
-                key, details, others, name, kwargs, tensors, entries, outs, known, first, made, extra,
-                len(args[0]) if args and type(args[0]) in (list, tuple) else 0, certain,
-            )  # fmt: skip
-        template = self.templates[template_id]
-        if made:
-            segment.nodes = True
-        row = self._note(template_id, template, site, first, tensors, entries, outs, known, metas, hash(key))
-        if self.on_op is not None:
-            self.on_op(row, tensors, outs)
-        return row
-
-    def _rebased(self, entries: list[Live]) -> bool:
-        """Whether a write through another view may have changed the grad_fn of one of these."""
-        segment = self.segment
-        return any(segment.rebased.get(e.root, -1) > segment.makers[e.index] for e in entries)
-
-    def _note(
-        self,
-        template_id: int,
-        template: Template,
-        site: int,
-        first: int,
-        tensors: list[Any],
-        entries: list[Live],
-        outs: list[Any],
-        known: list[Live | None],
-        metas: list[int],
-        key: int,
-    ) -> Row:
-        segment = self.segment
-        index = len(segment.ops)
-        ins = tuple([e.index for e in entries])
-        written = []
-        for position in template.writes:
-            entry = entries[position]
-            entry.meta = self.metas.of(tensors[position], leafness(tensors[position]))
-            entry.index = segment.new_value(entry.meta, index, entry.root)
-            entry.serial = segment.serial
-            entry.output_nr = tensors[position].output_nr
-            written.append(entry.index)
-            if entry.shared and template.nodes:
-                segment.rebased[entry.root] = index
-            self._log_write(entry, tensors[position], site, template.name)
-        indices = []
-        place = 0
-        for t, same, meta in zip(outs, known, metas, strict=True):
-            if same is not None:
-                if same.serial != segment.serial:
-                    self._enter(same, t, site)
-                if same.index in written and same.index not in indices:
-                    place += 1
-                indices.append(same.index)
-                continue
-            entry = self.live[id(t)] = Live(t, segment.serial, meta, site)
-            if place < len(template.alias) and (source := template.alias[place]) is not None:
-                entry.root = entries[source[0]].root
-                entry.shared = entries[source[0]].shared = True
-                entry.hidden = source[1] or entries[source[0]].hidden
-            entry.index = segment.new_value(meta, index, entry.root)
-            if not template.nodes and t.requires_grad and leafness(t):
-                entry.leaf = self.ledger.leaf(t, site, entry.root)
-            indices.append(entry.index)
-            place += 1
-        row = Row(
-            template_id, site, self.modules.current, self.region, ins, tuple(indices), tuple(written), first
-        )
-        segment.ops.append(row)
-        # The template stands for the kinds of inputs and outputs too.
-        segment.hash = hash((segment.hash, key, template_id, row.module, ins, row.outs))
-        if self.consumed is not None:
-            self.consumed(entries, index)
-        if segment.carried and self.on_carried is not None and not segment.continued:
-            found = [segment.carried[v] for v in ins if v in segment.carried]
-            if found and outs and outs[0].requires_grad:
-                sites = found[0] if len(found) == 1 else tuple(dict.fromkeys(s for one in found for s in one))
-                for value in (*indices, *written):
-                    segment.carried.setdefault(value, sites[:MAX_CARRIED])
-                self.on_carried(row, sites, outs)
-        return row
-
-    def _log_write(self, entry: Live, t: Any, site: int, name: str) -> None:
-        version = None if t.is_inference() else t._version
-        self.history.writes.append(Write(sequence_number(), site, name, {entry.root}, version))
-        record = self.ledger.by_root.get(entry.root)
-        if record is not None:
-            self.ledger.written(record, "data" if entry.hidden else "no_grad", site)
-
     # -- segments ------------------------------------------------------------------
-
-    def _maybe_cut(self, tensors: list[Any]) -> None:
-        """Ends the segment before a call that begins a new graph."""
-        segment = self.segment
-        full = len(segment.ops) >= MAX_OPS
-        if segment.nodes and not full:
-            if not segment.passes:
-                return
-            for t in tensors:
-                entry = self.live.get(id(t))
-                if (
-                    entry is not None
-                    and entry.serial == segment.serial
-                    and t.requires_grad
-                    and not leafness(t)
-                ):
-                    return
-        going_on = segment.nodes and not segment.passes
-        self.end_segment(False)
-        self.segment.continued = going_on
 
     def end_segment(self, is_step: bool) -> None:
         segment = self.segment

@@ -43,11 +43,25 @@ class Source:
     def replace(self, node: ast.expr | ast.stmt, text: str) -> Edits:
         return (Edit(self.path, *self.file.span(node), text),)
 
+    def insert(self, node: ast.expr, text: str) -> Edits:
+        """Puts `text` before an expression."""
+        line, column, _, _ = self.file.span(node)
+        return (Edit(self.path, line, column, line, column, text),)
+
+    def append(self, node: ast.expr, text: str) -> Edits:
+        """Puts `text` after an expression."""
+        _, _, line, column = self.file.span(node)
+        return (Edit(self.path, line, column, line, column, text),)
+
+    def text_of(self, statement: ast.stmt) -> str:
+        """A statement of one line as it stands there; "" for a longer one."""
+        return self.file.text(statement) if statement.lineno == statement.end_lineno else ""
+
     def remove(self, statement: ast.stmt | None) -> Edits:
         """Takes a statement out; `pass` stays where it was the only one of its block."""
         if statement is None or not self._alone(statement):
             return ()
-        if len(self._siblings(statement)) == 1:
+        if len(self.siblings(statement)) == 1:
             return self.replace(statement, "pass")
         line, _, last, _ = self.file.span(statement)
         return (Edit(self.path, line, 1, last + 1, 1, ""),)
@@ -91,7 +105,8 @@ class Source:
                 found = node
         return found
 
-    def _siblings(self, statement: ast.stmt) -> list[ast.stmt]:
+    def siblings(self, statement: ast.stmt) -> list[ast.stmt]:
+        """The statements of the block that a statement stands in, with itself."""
         above = self.file.parent.get(id(statement))
         for name in ("body", "orelse", "finalbody"):
             found = getattr(above, name, None)
@@ -103,7 +118,7 @@ class Source:
         """The nearest statement before `statement`, in the same block, that holds a fitting node."""
         if statement is None:
             return None
-        siblings = self._siblings(statement)
+        siblings = self.siblings(statement)
         place = next(i for i, s in enumerate(siblings) if s is statement) if statement in siblings else 0
         for other in reversed(siblings[:place]):
             if any(fits(node) for node in ast.walk(other)):

@@ -7,12 +7,14 @@ Fix: make a new tensor instead of writing in place (`x = x + 1`, not `x += 1`), 
 to a `clone()`.
 """
 
+import ast
 from collections.abc import Iterator
 from typing import Any
 
-from gradscope.model import Event, Finding
+from gradscope.model import Edit, Event, Finding, Site
 from gradscope.rules import rule
 from gradscope.rules._common import code, source, user
+from gradscope.rules._edits import Source
 from gradscope.store import Trace
 
 _TEXT = "modified by an inplace operation"
@@ -91,6 +93,7 @@ def _explained(trace: Trace, event: Event) -> Finding:
         seen=(event.data.get("text", "").split(";")[0],),
         fix=_fix(source(trace, cause)),
         count=event.count,
+        edits=_anew(trace, cause),
     )
 
 
@@ -107,3 +110,15 @@ def _fix(text: str) -> str:
             name = left.strip()
             return f"make a new tensor: `{name} = {name} {sign[0]} {right.strip()}`"
     return ""
+
+
+def _anew(trace: Trace, site: Site | None) -> tuple[Edit, ...]:
+    """`h = h + x` in place of `h += x`."""
+    here = Source(trace, site.path) if site is not None else None
+    node = here.file.at(site) if here is not None and site is not None else None
+    if here is None or not isinstance(node, ast.AugAssign) or not isinstance(node.target, ast.Name):
+        return ()
+    text, name = here.file.text(node.value), node.target.id
+    sign = here.file.text(node)[len(name) :].lstrip().partition("=")[0]
+    plain = isinstance(node.value, (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.Constant))
+    return here.replace(node, f"{name} = {name} {sign} {text if plain else f'({text})'}")

@@ -18,6 +18,7 @@ from gradscope.names import names_of
 from gradscope.rules import rule
 from gradscope.rules._common import MAX_CODE, code, parameter_subjects, source
 from gradscope.rules._failures import Failure, Operand, failures
+from gradscope.rules._rewrites import under_no_grad
 from gradscope.store import Trace
 
 _LEAF = "leaf Variable that requires grad is being used in an in-place operation"
@@ -108,6 +109,7 @@ def _explained(trace: Trace, failure: Failure) -> Finding:
         else (failure.said,),
         fix=_fix(source(trace, failure.site), target),
         count=failure.event.count,
+        edits=under_no_grad(trace, failure.site),
         subjects=parameter_subjects([] if leaf.parameter is None else [leaf.parameter]),
     )
 

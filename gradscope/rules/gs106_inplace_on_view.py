@@ -18,6 +18,7 @@ from gradscope.names import names_of
 from gradscope.rules import rule
 from gradscope.rules._common import code, source
 from gradscope.rules._failures import Failure, failures
+from gradscope.rules._rewrites import line_before
 from gradscope.store import Trace
 
 _SHARED = "more than one element of the written-to tensor refers to a single memory location"
@@ -101,6 +102,9 @@ def _explained(trace: Trace, failure: Failure) -> Finding:
         seen=(failure.said,),
         fix=_fix(failure.text, name),
         count=failure.event.count,
+        edits=line_before(trace, failure.site, f"{name} = {name}.clone()")
+        if name.isidentifier() and _SHARED in failure.text
+        else (),
     )
 
 

@@ -14,9 +14,11 @@ before their own step.
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from gradscope.model import Event, Finding, Site
+from gradscope.model import Edit, Event, Finding, Site
 from gradscope.rules import rule
 from gradscope.rules._common import code, parameter_names, parameter_subjects, timeline, user
+from gradscope.rules._edits import receiver
+from gradscope.rules._rewrites import beside, line_after
 from gradscope.rules._training import method, where
 from gradscope.rules.gs201_stale_gradient_accumulated import measured, stale_uses
 from gradscope.store import Trace
@@ -139,5 +141,12 @@ def _finding(trace: Trace, cause: Site, effect: Site, miss: _Miss) -> Finding:
         fix=f"call {method(trace, miss.events[0].data.get('optimizer'), 'zero_grad')} too,"
         f" beside {clear} ({where(cause)})",
         count=miss.count,
+        edits=_cleared_too(trace, cause, effect),
         subjects=parameter_subjects(miss.parameters),
     )
+
+
+def _cleared_too(trace: Trace, clear: Site, step: Site) -> tuple[Edit, ...]:
+    """`zero_grad()` of the stepped optimizer after that of the other one."""
+    name = receiver(trace, step, "step")
+    return line_after(trace, clear, f"{name}.zero_grad()") if name and beside(trace, clear, step) else ()

@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from gradscope.model import Event, Finding, Site
 from gradscope.rules import rule
 from gradscope.rules._common import code, parameter_subjects, plural, timeline
+from gradscope.rules._rewrites import beside, line_before, moved
 from gradscope.rules._training import fresh, method, where
 from gradscope.store import Trace
 
@@ -335,6 +336,7 @@ def _in_vain(trace: Trace, run: _Run, clip: _Clip, step: Site) -> Finding:
         seen=(f"0 of {plural(clip.times, 'call')} met a gradient that a step had still to use",),
         fix=move,
         count=clip.times,
+        edits=moved(trace, clip.site, step),
         subjects=_subjects(clip),
     )
 
@@ -349,6 +351,7 @@ def _scaled(trace: Trace, run: _Run, clip: _Clip, step: Site) -> Finding:
             f" {clip.limit / clip.scale:.3g}"
         )
     unscale = method(trace, run.holders.get(step), "step").removesuffix(".step()`").lstrip("`")
+    unscaling = f"{_scaler_name(trace, step)}.unscale_({unscale})"
     return Finding(
         message=f"{clipping} clips gradients that are still multiplied{scale}",
         cause=clip.site,
@@ -356,8 +359,11 @@ def _scaled(trace: Trace, run: _Run, clip: _Clip, step: Site) -> Finding:
         effect=step,
         effect_label="takes the scale out, after the clip",
         seen=tuple(seen),
-        fix=f"call `{_scaler_name(trace, step)}.unscale_({unscale})` before {clipping} ({where(clip.site)})",
+        fix=f"call `{unscaling}` before {clipping} ({where(clip.site)})",
         count=clip.scaled,
+        edits=line_before(trace, clip.site, unscaling)
+        if beside(trace, clip.site, step) and unscale.isidentifier()
+        else (),
         subjects=_subjects(clip),
     )
 
@@ -379,5 +385,6 @@ def _midway(trace: Trace, run: _Run, clip: _Clip, step: Site) -> Finding:
         seen=(f"{count} passes added to clipped gradients that no step had used",),
         fix=f"clip once, right before {stepping} ({where(step)})",
         count=count,
+        edits=moved(trace, clip.site, step),
         subjects=_subjects(clip),
     )

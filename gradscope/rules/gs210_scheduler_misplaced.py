@@ -19,6 +19,7 @@ from collections.abc import Iterator
 from gradscope.model import Event, Finding, Site
 from gradscope.rules import rule
 from gradscope.rules._common import code, plural, timeline
+from gradscope.rules._rewrites import moved_behind
 from gradscope.rules._training import (
     called_in_source,
     calls_in_source,
@@ -226,6 +227,7 @@ def _ahead(trace: Trace, made: Event, early: Event, times: int, first: Event) ->
         effect_label="the optimizer's first step comes after it",
         seen=tuple(seen),
         fix=f"move {calling} after {stepping} ({where(first.site)})",
+        edits=moved_behind(trace, early.site.user, first.site.user),
         subjects=frozenset({("scheduler", made.data["scheduler"])}),
     )
 

@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from gradscope.model import Event, Finding, Site
 from gradscope.rules import rule
 from gradscope.rules._common import code, parameter_names, parameter_subjects, timeline
+from gradscope.rules._rewrites import moved
 from gradscope.rules._training import fresh, where
 from gradscope.store import Trace
 
@@ -259,6 +260,7 @@ def _finding(trace: Trace, site: Site, line: _Line, step: Site) -> Finding:
         severity="" if _counts(trace, step) else "note",
         fix=f"move {clearing} ({where(clear)}) right after {stepping} ({where(step)}), into the same branch",
         count=line.dropped,
+        edits=moved(trace, clear, step, after=True),
         subjects=parameter_subjects(line.parameters),
     )
 

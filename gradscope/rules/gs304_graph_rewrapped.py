@@ -10,14 +10,18 @@ Silent on: leaves made to ask for the gradient of an input (adversarial examples
 and values whose parameters get their gradient in another way.
 """
 
+import ast
 from collections.abc import Iterator
 
-from gradscope.model import Event, Finding, Op, Parameter, Site
+from gradscope.model import Edit, Event, Finding, Op, Parameter, Site
 from gradscope.rules import rule
 from gradscope.rules._common import code, parameter_names, parameter_subjects
 from gradscope.rules._cuts import EXITS, MAKERS, Cut, cuts, nearest_cuts
+from gradscope.rules._edits import Source
 from gradscope.rules._paths import Key, Paths, passes, paths
 from gradscope.store import Trace
+
+_COPIES = ("item", "detach", "clone", "requires_grad_")  # methods that give the same numbers
 
 
 def bad_tensor_of_loss() -> None:
@@ -31,6 +35,20 @@ def bad_tensor_of_loss() -> None:
         loss = model(torch.randn(8, 4)).pow(2).mean()
         loss = loss.detach().clone().requires_grad_()  # cause: GS304
         loss.backward()  # effect: GS304
+        opt.step()
+
+
+def bad_number_put_back() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        loss = model(torch.randn(8, 4)).pow(2).mean()
+        total = torch.tensor(loss.item(), requires_grad=True)  # cause: GS304
+        total.backward()  # effect: GS304
         opt.step()
 
 
@@ -198,5 +216,33 @@ def _finding(trace: Trace, known: Paths, site: Site, parameters: list[Parameter]
         seen=(f"`.grad` of {names} is None after {passes(known.passes)}",),
         why=f"{made} copies the numbers, not the graph they came from",
         count=loss.count,
+        edits=_as_it_is(trace, site),
         subjects=parameter_subjects(ids),
     )
+
+
+def _as_it_is(trace: Trace, site: Site) -> tuple[Edit, ...]:
+    """`loss` in place of `torch.tensor(loss.item(), requires_grad=True)` or `loss.detach().requires_grad_()`."""
+    here = Source(trace, site.path)
+    node = here.file.at(site)
+    while isinstance(node, ast.Call) and isinstance(above := here.file.parent.get(id(node)), ast.Attribute):
+        call = here.file.parent.get(id(above))
+        if above.attr not in _COPIES or not isinstance(call, ast.Call):
+            break
+        node = call
+    value: ast.AST | None = node
+    if isinstance(value, ast.Call) and value.args and here.file.is_imported(value.func):
+        value = value.args[0]
+        if not (isinstance(value, ast.Call) and getattr(value.func, "attr", "") == "item"):
+            return ()
+    while isinstance(value, ast.Call) and getattr(value.func, "attr", "") in _COPIES:
+        assert isinstance(value.func, ast.Attribute)
+        value = value.func.value
+    if not isinstance(node, ast.expr) or not isinstance(value, ast.expr) or value is node:
+        return ()
+    statement = here.file.parent.get(id(node))
+    if isinstance(statement, ast.Assign) and [ast.unparse(t) for t in statement.targets] == [
+        ast.unparse(value)
+    ]:
+        return here.remove(statement)
+    return here.replace(node, here.file.text(value))

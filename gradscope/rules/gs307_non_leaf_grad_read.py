@@ -12,10 +12,12 @@ Silent on: leaves; tensors with `retain_grad()`; reads before any backward pass.
 
 from collections.abc import Iterator
 
-from gradscope.model import Event, Finding
+from gradscope.model import Edit, Event, Finding, Site
+from gradscope.names import names_of
 from gradscope.rules import rule
 from gradscope.rules._common import code, owner, source
 from gradscope.rules._paths import Key, Paths, paths
+from gradscope.rules._rewrites import beside, line_after
 from gradscope.store import Trace
 
 
@@ -25,7 +27,7 @@ def bad_intermediate() -> None:
     x = torch.ones(3, requires_grad=True)
     y = torch.sigmoid(x)  # cause: GS307
     (y * y).sum().backward()
-    assert y.grad is None  # effect: GS307
+    repr(y.grad)  # effect: GS307
 
 
 def good_retain_grad() -> None:
@@ -76,8 +78,16 @@ def _finding(trace: Trace, known: Paths, key: Key, event: Event) -> Finding:
         why=f"{subject} was computed ({code(trace, made, 'by an operation')}); only leaves keep their gradient",
         fix=f"call {f'`{name}.retain_grad()`' if name else '`retain_grad()`'} before `backward()`",
         count=event.count,
+        edits=_retained(trace, made, event.site.user, name),
         subjects=frozenset({("value", *key)}),
     )
+
+
+def _retained(trace: Trace, made: Site | None, read: Site, name: str) -> tuple[Edit, ...]:
+    """`y.retain_grad()` after the line that gives `y` its value."""
+    if made is None or not beside(trace, made, read) or names_of(trace).assigned(made) != name:
+        return ()
+    return line_after(trace, made, f"{name}.retain_grad()")
 
 
 def _passed(known: Paths, key: Key, event: Event) -> bool:

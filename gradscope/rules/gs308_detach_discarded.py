@@ -13,9 +13,12 @@ Silent on: results that are used; `detach_()`; attributes of other names; what a
 import ast
 from collections.abc import Iterator
 
-from gradscope.model import Event, Finding, Site
+from gradscope.model import Edit, Event, Finding, Site
 from gradscope.rules import rule
 from gradscope.rules._common import parameter_names, parameter_subjects, plural
+from gradscope.rules._edits import Source
+from gradscope.rules._paths import paths
+from gradscope.rules._rewrites import assigned_back
 from gradscope.store import Trace
 
 _METHODS = {"requires_grad_", "detach_", "detach", "zero_grad", "backward", "zero_", "retain_grad"}
@@ -30,6 +33,18 @@ def bad_detach() -> None:
     h = model(torch.ones(2, 3))
     h.detach()  # cause: GS308
     (h * h).sum().backward()
+
+
+def bad_detach_before_it_is_kept() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    outputs = []
+    for _ in range(2):
+        out = model(torch.ones(2, 3))
+        out.detach()  # cause: GS308
+        outputs.append(out)
 
 
 def bad_never_called() -> None:
@@ -57,8 +72,8 @@ def bad_misspelled() -> None:
     import torch
     from torch import nn
 
-    model = nn.Linear(3, 1)
-    for p in model.parameters():
+    model = nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 1))
+    for p in model[0].parameters():
         p.require_grad = False  # type: ignore[attr-defined]  # cause: GS308
     opt = torch.optim.SGD(model.parameters(), lr=0.1)
     for _ in range(2):
@@ -133,6 +148,8 @@ def detach_discarded(trace: Trace) -> Iterator[Finding]:
 def _discarded(trace: Trace) -> Iterator[Finding]:
     """`x.detach()` as a statement, where `x` carries a gradient."""
     counts: dict[Site, int] = {}
+    needed: set[Site] = set()  # a loss goes on with the tensor as it is
+    used = paths(trace).used.order
     for graph in trace.graphs:
         for op in graph.ops:
             if op.name == "detach" and op.cut == "detach" and op.site.kind == "user":
@@ -140,6 +157,7 @@ def _discarded(trace: Trace) -> Iterator[Finding]:
                 node = file.at(op.site)
                 if node is not None and isinstance(file.parent.get(id(node)), ast.Expr):
                     counts[op.site] = counts.get(op.site, 0) + max(graph.count, 1)
+                    needed |= {op.site} if any((graph.id, i) in used for i in op.inputs) else set()
     for site, count in counts.items():
         node = trace.source_file(site.path).at(site)
         text = "the tensor"
@@ -150,8 +168,10 @@ def _discarded(trace: Trace) -> Iterator[Finding]:
             cause=site,
             cause_label="gives a new tensor, which is dropped",
             seen=(f"`{text}` required a gradient, also after this line",),
-            fix=f"use the result: `{text} = {text}.detach()`",
+            fix=f"use the result: `{text} = {text}.detach()`"
+            + (f" where no gradient is to go through `{text}`; else leave it out" if site in needed else ""),
             count=count,
+            edits=assigned_back(trace, site) if site not in needed else (),
         )
 
 
@@ -197,6 +217,7 @@ def _uncalled(trace: Trace, path: str, function: str, node: ast.Attribute) -> Fi
         cause_label="a method without parentheses",
         seen=(f"in `{function}`, which ran",) if function != "<module>" else ("the file ran",),
         fix=f"call it: `{text}()`",
+        edits=(Edit(path, site.end_line, site.end_column, site.end_line, site.end_column, "()"),),
         subjects=parameter_subjects(p.id for p in trace.parameters if p.optimizers) if held else frozenset(),
     )
 
@@ -212,15 +233,18 @@ def _misnamed(trace: Trace, event: Event) -> Iterator[Finding]:
     target = trace.source_file(site.path).lines[site.line - 1][site.column - 1 : site.end_column - 1]
     holder = target.rpartition(".")[0]
     names = parameter_names(trace, ids)
+    module = event.data["holder"] == "module"
+    meant = f"{holder}.requires_grad_(False)" if module else f"{holder}.requires_grad = False"
+    here = Source(trace, site.path)
+    statement = here.file.statement(site)
     what = f"a new attribute of {'the module' if event.data['holder'] == 'module' else 'the tensor'}"
     yield Finding(
         message=f"`{target} = False` freezes nothing: `{name}` is {what}",
         cause=site,
         cause_label="sets an attribute that torch does not look at",
         seen=(f"{plural(len(ids), 'parameter')} still required a gradient: {names}",),
-        fix=f"write `{holder}.requires_grad_(False)`"
-        if event.data["holder"] == "module"
-        else f"write `{holder}.requires_grad = False`",
+        fix=f"write `{meant}`",
+        edits=here.replace(statement, meant) if statement is not None else (),
         subjects=parameter_subjects(ids),
     )
 

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from gradscope.model import Finding, Region
 from gradscope.rules import rule
 from gradscope.rules._failures import Failure, Operand, failures, opening, region_of
+from gradscope.rules._rewrites import without_inference
 from gradscope.store import Trace
 
 _SAVED = "Inference tensors cannot be saved for backward"
@@ -98,6 +99,7 @@ def _explained(trace: Trace, failure: Failure) -> Finding:
         fix=f"compute {shown} under `torch.no_grad()` instead of inference mode"
         + (f", or use `{found.name}.clone()` here" if found is not None and found.name else ""),
         count=failure.event.count,
+        edits=without_inference(trace, region.site.user) if region is not None else (),
     )
 
 

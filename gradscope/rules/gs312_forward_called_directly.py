@@ -14,6 +14,7 @@ from gradscope.model import Event, Finding
 from gradscope.names import names_of
 from gradscope.rules import rule
 from gradscope.rules._common import listed, source
+from gradscope.rules._rewrites import receiver_in_place_of
 from gradscope.store import Trace
 
 
@@ -96,4 +97,5 @@ def _finding(trace: Trace, event: Event) -> Finding:
         seen=(f"{listed(hooks)} of `{holder}` did not run here",),
         fix=f"call the module: `{called}`",
         count=event.count,
+        edits=receiver_in_place_of(trace, site, "forward"),
     )

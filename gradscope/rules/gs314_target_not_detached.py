@@ -21,6 +21,7 @@ from gradscope.rules import rule
 from gradscope.rules._calls import Call, Calls, calls
 from gradscope.rules._common import code, parameter_subjects
 from gradscope.rules._paths import passes
+from gradscope.rules._rewrites import under_no_grad
 from gradscope.store import Trace
 
 LOSSES = {"mse_loss", "smooth_l1_loss", "l1_loss", "huber_loss"}
@@ -220,6 +221,7 @@ def _finding(trace: Trace, known: Calls, graph: Graph, found: Bootstrap) -> Find
         seen=(f"in {passes(graph.count)} {len(found.shared)} parameters got a gradient from both sides",),
         fix=f"{detach}, or make it under `with torch.no_grad():`",
         count=graph.count,
+        edits=under_no_grad(trace, made),
         subjects=parameter_subjects(found.shared),
     )
 

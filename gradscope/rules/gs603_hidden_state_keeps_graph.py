@@ -12,11 +12,12 @@ Silent on: truncated backpropagation; whole sequences in one backward; unrolled 
 
 from collections.abc import Iterator
 
-from gradscope.model import Event, Finding
+from gradscope.model import Edit, Event, Finding, Site
 from gradscope.names import names_of
 from gradscope.rules import rule
 from gradscope.rules._common import code, plural, user
 from gradscope.rules._paths import Paths, paths
+from gradscope.rules._rewrites import beside, line_after
 from gradscope.store import Trace
 
 
@@ -138,5 +139,13 @@ def _finding(trace: Trace, event: Event, through: Event | None) -> Finding:
         seen=(seen,),
         fix=f"cut it between steps: `{name} = {name}.detach()`" if name else "detach it between steps",
         count=data["length"],
+        edits=_cut_between(trace, site, through, name),
         subjects=frozenset({("keeps", site.location())}),
     )
+
+
+def _cut_between(trace: Trace, site: Site, through: Event | None, name: str) -> tuple[Edit, ...]:
+    """`h = h.detach()` after the backward pass that went through it."""
+    if through is None or not name.isidentifier() or not beside(trace, site, through.site.user):
+        return ()
+    return line_after(trace, through.site.user, f"{name} = {name}.detach()")

@@ -17,6 +17,7 @@ from gradscope.model import Event, Finding, Graph
 from gradscope.rules import rule
 from gradscope.rules._common import code, plural
 from gradscope.rules._paths import Key, Paths, passes, paths
+from gradscope.rules._rewrites import without_argument
 from gradscope.store import Trace
 
 # Optimizers of torch: none of them differentiates a gradient again. Others may, inside their step.
@@ -195,6 +196,7 @@ def _finding(trace: Trace, events: list[Event]) -> Finding:
         seen=(seen,),
         fix=f"leave `{argument}=True` out",
         count=times,
+        edits=without_argument(trace, event.site.user, argument),
         subjects=frozenset({("retain", event.site.user.location())}),
     )
 

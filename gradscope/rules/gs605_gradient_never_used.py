@@ -22,6 +22,7 @@ from gradscope.rules import rule
 from gradscope.rules._calls import Call, Calls, calls
 from gradscope.rules._common import code, listed, parameter_subjects, plural
 from gradscope.rules._paths import passes
+from gradscope.rules._rewrites import under_no_grad
 from gradscope.rules._unread import Unread, beyond, dropped, feeds_trained, size_of, time_of, unread
 from gradscope.rules.gs206_parameter_not_in_optimizer import left_behind, left_out
 from gradscope.store import Trace
@@ -279,6 +280,7 @@ def _finding(trace: Trace, waste: Waste) -> Finding:
         fix=fix,
         count=waste.times,
         severity="note" if waste.mild else "",
+        edits=() if waste.through else under_no_grad(trace, entry),
         subjects=parameter_subjects(p.id for p in waste.parameters),
     )
 

@@ -17,6 +17,7 @@ from gradscope.rules import rule
 from gradscope.rules._common import numbers
 from gradscope.rules._losses import PROBABILITIES, loss_values, losses, makers
 from gradscope.rules._paths import Paths, paths
+from gradscope.rules._rewrites import renamed
 from gradscope.store import Trace
 
 SCORES = {
@@ -132,6 +133,9 @@ def _finding(trace: Trace, known: Paths, found: list[tuple[Op, Op]]) -> Finding:
         if op.name == "ctc_loss"
         else "use `cross_entropy`, or apply `log_softmax` first",
         count=len(found),
+        edits=renamed(trace, maker.site.user, "softmax", "log_softmax")
+        if maker.name == "softmax"
+        else renamed(trace, op.site.user, "nll_loss", "cross_entropy"),
     )
 
 

@@ -15,6 +15,7 @@ from gradscope.model import Event, Finding, Optimizer
 from gradscope.names import names_of
 from gradscope.rules import rule
 from gradscope.rules._common import code, plural
+from gradscope.rules._rewrites import receiver_replaced
 from gradscope.store import Trace
 
 
@@ -79,4 +80,5 @@ def model_zero_grad(trace: Trace) -> Iterator[Finding]:
             related=((made, "the optimizer that owns them"),) if made is not None else (),
             fix=f"call `{name}.zero_grad()` there",
             count=sum(event.count for event, _ in found),
+            edits=receiver_replaced(trace, site, "zero_grad", name, made),
         )

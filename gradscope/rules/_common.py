@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from gradscope.model import Event, Graph, Site
-from gradscope.names import names_of
+from gradscope.names import names_of, place
 from gradscope.store import Trace
 
 MAX_CODE = 60  # characters of the user's source that a sentence can take
@@ -36,6 +36,15 @@ def code(trace: Trace, site: Site | None, otherwise: str = "") -> str:
     if not text:
         return otherwise
     return f"`{text if len(text) <= MAX_CODE else text[: MAX_CODE - 1] + '…'}`"
+
+
+def located(trace: Trace, site: Site | None, otherwise: str = "") -> str:
+    """The same with its place: "`opt.step()` (train.py:12)"."""
+    if site is None:
+        return otherwise
+    return (
+        f"{text} ({place(site)})" if (text := code(trace, site)) else f"{otherwise} ({place(site)})".strip()
+    )
 
 
 def source(trace: Trace, site: Site | None) -> str:

@@ -105,6 +105,20 @@ class Source:
                 found = node
         return found
 
+    def scope(self, site: Site) -> ast.AST:
+        """The function around `site`; the file where there is none."""
+        around = (node for node in self.file.around(site) if isinstance(node, _FUNCTIONS))
+        return next(around, self.file.tree or ast.Module([], []))
+
+    def outermost_loop(self, site: Site) -> ast.stmt | None:
+        """The outermost loop around `site`, within its function; its statement where there is none."""
+        found = self.file.statement(site)
+        for node in self.file.around(site):
+            if isinstance(node, _FUNCTIONS):
+                break
+            found = node if isinstance(node, _LOOPS) else found
+        return found
+
     def siblings(self, statement: ast.stmt) -> list[ast.stmt]:
         """The statements of the block that a statement stands in, with itself."""
         above = self.file.parent.get(id(statement))

@@ -151,6 +151,9 @@ def receiver_in_place_of(trace: Trace, site: Site | None, method: str) -> Edits:
     if site is None or node is None or not isinstance(node.func, ast.Attribute) or node.func.attr != method:
         return ()
     here, target = Source(trace, site.path), node.func.value
+    above = here.file.parent.get(id(node))
+    if isinstance(above, ast.Assign) and [ast.unparse(t) for t in above.targets] == [ast.unparse(target)]:
+        return here.remove(above)
     return here.replace(node.func if method == "forward" else node, here.file.text(target))
 
 
@@ -177,3 +180,109 @@ def without_inference(trace: Trace, site: Site) -> Edits:
         if isinstance(call, ast.Call) and ast.unparse(call) == "torch.inference_mode()":
             return here.replace(call, "torch.no_grad()")
     return ()
+
+
+def named_only(trace: Trace, near: Site, text: str) -> Edits:
+    """`()` behind the statement `text`, a method that is named and not called, in the function of `near`."""
+    here = Source(trace, near.path)
+    found = [
+        node
+        for node in ast.walk(here.scope(near))
+        if isinstance(node, ast.Expr)
+        and isinstance(node.value, ast.Attribute)
+        and ast.unparse(node.value) == text
+    ]
+    return here.append(found[0].value, "()") if len(found) == 1 else ()
+
+
+def result_kept(trace: Trace, near: Site, name: str, methods: tuple[str, ...]) -> Edits:
+    """`x = x.to(…)` for the statement `x.to(…)` in the function of `near`, if there is one of `methods`."""
+    here = Source(trace, near.path)
+    for node in ast.walk(here.scope(near)):
+        call = node.value if isinstance(node, ast.Expr) else None
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr in methods:
+            if ast.unparse(call.func.value) == name:
+                return here.insert(call, f"{name} = ")
+    return ()
+
+
+def in_method(trace: Trace, site: Site) -> bool:
+    """Whether `self` is known there."""
+    for node in trace.source_file(site.path).around(site):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            return any(argument.arg == "self" for argument in node.args.args[:1])
+    return False
+
+
+def assigned_value(trace: Trace, site: Site | None, target: str) -> str:
+    """The text of what the statement at `site` assigns to `target`; "…" where it is another statement."""
+    here = Source(trace, site.path) if site is not None else None
+    value = _assigned(here, site, target) if here is not None and site is not None else None
+    return " ".join(here.file.text(value).split()) if here is not None and value is not None else "…"
+
+
+def wrapped_value(trace: Trace, site: Site | None, target: str, wrapper: str) -> Edits:
+    """`target = wrapper(value)` for `target = value` at `site`; `wrapper` begins with `nn`."""
+    if site is None:
+        return ()
+    here = Source(trace, site.path)
+    value = _assigned(here, site, target)
+    prefix = "" if "nn" in here.file.imported else "torch." if "torch" in here.file.imported else None
+    if value is None or prefix is None or (wrapper == "nn.ModuleDict" and not _by_text(value)):
+        return ()
+    return here.insert(value, f"{prefix}{wrapper}(") + here.append(value, ")")
+
+
+def _assigned(here: Source, site: Site, target: str) -> ast.expr | None:
+    statement = here.file.statement(site)
+    targets = statement.targets if isinstance(statement, ast.Assign) else []
+    if isinstance(statement, ast.AnnAssign):
+        targets = [statement.target]
+    if len(targets) != 1 or ast.unparse(targets[0]) != target:
+        return None
+    return statement.value if isinstance(statement, (ast.Assign, ast.AnnAssign)) else None
+
+
+def _by_text(value: ast.expr) -> bool:
+    """Whether every key of a dict is a text: `nn.ModuleDict` takes no other."""
+    keys = value.keys if isinstance(value, ast.Dict) else [None]
+    return all(isinstance(key, ast.Constant) and isinstance(key.value, str) for key in keys)
+
+
+def scaled_by(trace: Trace, site: Site | None, step: Site, scaler: str) -> Edits:
+    """`scaler.scale(loss).backward()` for `loss.backward()` at `site`."""
+    node = _call(trace, site)
+    if (
+        site is None
+        or node is None
+        or not isinstance(node.func, ast.Attribute)
+        or node.func.attr != "backward"
+    ):
+        return ()
+    here, loss = Source(trace, site.path), node.func.value
+    if not beside(trace, site, step) or here.file.is_imported(loss):
+        return ()
+    text = here.file.text(loss)
+    while text.startswith("(") and _is_expression(text[1:-1]):
+        text = text[1:-1]
+    return here.replace(loss, f"{scaler}.scale({text})")
+
+
+def _is_expression(text: str) -> bool:
+    try:
+        ast.parse(text, mode="eval")
+    except SyntaxError:
+        return False
+    return True
+
+
+def stepped_by(trace: Trace, scaled: Site, site: Site, scaler: str, optimizer: str) -> Edits:
+    """`scaler.step(opt)` and, where nothing calls it, `scaler.update()` for `opt.step()` at `site`."""
+    node = _call(trace, site)
+    known = optimizer.isidentifier() and beside(trace, scaled, site)
+    if node is None or not known or ast.unparse(node) != f"{optimizer}.step()":
+        return ()
+    here = Source(trace, site.path)
+    updated = any(event.data["call"] == "update" for event in trace.of("scaler"))
+    update = () if updated else here.after(here.file.statement(site), f"{scaler}.update()")
+    return here.replace(node, f"{scaler}.step({optimizer})") + update

@@ -11,12 +11,15 @@ Silent on: parameters that are one object; copies of values (`.data.copy_()`, `.
 shared with a parameter that gets no gradient.
 """
 
+import ast
+import re
 from collections.abc import Iterator
 
-from gradscope.model import Finding, Parameter
+from gradscope.model import Edit, Finding, Parameter, Site
 from gradscope.names import names_of
 from gradscope.rules import rule
 from gradscope.rules._common import parameter_name, parameter_subjects, plural
+from gradscope.rules._edits import Source
 from gradscope.store import Trace
 
 
@@ -119,6 +122,7 @@ def tied_by_data(trace: Trace) -> Iterator[Finding]:
                 seen=tuple(_seen(trace, p) for p in pair),
                 fix=_fix(names_of(trace).line(event.site.user) or "", first, second),
                 count=event.count,
+                edits=_tied(trace, event.site.user),
                 subjects=parameter_subjects(p.id for p in pair),
             )
 
@@ -135,4 +139,22 @@ def _fix(text: str, first: str, second: str) -> str:
         holder = right.partition("#")[0].strip().removesuffix(".data")
         target = left.strip().removesuffix(".data")
         return f"assign the parameter itself: `{target} = {holder}`"
+    wrapped = re.fullmatch(r"\s*[\w.]*Parameter\(([\w.]+)\)", right.partition("#")[0].rstrip())
+    if wrapped:
+        return f"assign the parameter itself: `{left.strip()} = {wrapped[1].removesuffix('.data')}`"
     return f"assign the parameter itself, so that `{second}` and `{first}` are one object"
+
+
+def _tied(trace: Trace, site: Site) -> tuple[Edit, ...]:
+    """`decoder.weight = embedding.weight` in place of one with `.data` or a `Parameter` made anew."""
+    here = Source(trace, site.path)
+    statement = here.file.statement(site)
+    if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
+        return ()
+    target, value = statement.targets[0], statement.value
+    if isinstance(value, ast.Call) and len(value.args) == 1 and not value.keywords:
+        value = value.args[0]  # nn.Parameter(embedding.weight)
+    plain = [node.value if getattr(node, "attr", "") == "data" else node for node in (target, value)]  # type: ignore[attr-defined]
+    if not all(isinstance(node, ast.Attribute) for node in plain):
+        return ()
+    return here.replace(statement, " = ".join(here.file.text(node) for node in plain))

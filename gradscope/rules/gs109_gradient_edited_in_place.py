@@ -12,9 +12,10 @@ Silent on: hooks that return their result; hooks that only look (logging, norms)
 import ast
 from collections.abc import Iterator
 
-from gradscope.model import Event, Finding, Site
+from gradscope.model import Edit, Event, Finding, Site
 from gradscope.rules import rule
 from gradscope.rules._common import MAX_CODE, owner, source
+from gradscope.rules._edits import Source
 from gradscope.store import Trace
 
 _OPS = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.Pow)
@@ -153,6 +154,7 @@ def _finding(trace: Trace, event: Event, hook: Site | None, node: ast.AST | None
         seen=(seen,),
         fix=_fix(text),
         count=event.count,
+        edits=_returned(trace, at, node) if node is not None else (),
     )
 
 
@@ -249,3 +251,34 @@ def _at(hook: Site | None, node: ast.AST | None) -> Site | None:
         return None
     end, end_column = node.end_lineno or node.lineno, (node.end_col_offset or 0) + 1
     return Site(-1, hook.path, node.lineno, node.col_offset + 1, end, end_column, hook.function, hook.kind)
+
+
+def _returned(trace: Trace, site: Site, node: ast.AST) -> tuple[Edit, ...]:
+    """`return grad.mul(0.5)` at the end of a function; `grad.mul(0.5)` in a lambda."""
+    here = Source(trace, site.path)
+    found = here.file.at(site) or here.file.statement(site)
+    statement = here.file.statement(site)
+    if (
+        isinstance(found, ast.Call)
+        and isinstance(found.func, ast.Attribute)
+        and found.func.attr.endswith("_")
+    ):
+        _, _, line, end = here.file.span(found.func)
+        renamed = (Edit(site.path, line, end - 1, line, end, ""),)
+        if isinstance(here.file.parent.get(id(found)), ast.Lambda):
+            return renamed
+        last = isinstance(statement, ast.Expr) and statement.value is found and _is_last(here, statement)
+        return (*here.insert(found, "return "), *renamed) if last else ()
+    if statement is None or not _is_last(here, statement):
+        return ()
+    if isinstance(statement, ast.Expr):
+        return here.insert(statement.value, "return ")
+    if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
+        return here.replace(statement, f"return {here.file.text(statement.value)}")
+    return ()
+
+
+def _is_last(here: Source, statement: ast.stmt) -> bool:
+    """Whether a function ends with it."""
+    above = here.file.parent.get(id(statement))
+    return isinstance(above, ast.FunctionDef) and above.body[-1] is statement

@@ -17,8 +17,9 @@ from dataclasses import dataclass, field
 
 from gradscope.model import Event, Finding, Site
 from gradscope.rules import rule
-from gradscope.rules._common import code, parameter_names, parameter_subjects, timeline
-from gradscope.rules._training import method, where
+from gradscope.rules._common import code, located, parameter_names, parameter_subjects, timeline
+from gradscope.rules._rewrites import moved
+from gradscope.rules._training import method, nearest_backward
 from gradscope.store import Trace
 
 
@@ -171,13 +172,23 @@ def _finding(trace: Trace, number: int, tally: _Tally, empty: int) -> Finding:
     cause, _ = tally.empty.most_common(1)[0]
     ids = trace.optimizers[number].parameters
     step = code(trace, cause, "the optimizer's step")
+    late = nearest_backward(trace, set(ids))
     return Finding(
         message=f"{step} runs without any gradient: nothing is learned from it",
         cause=cause,
         cause_label=f"{parameter_names(trace, ids)}: no gradient at this point",
         seen=(f"{empty} of {tally.steps} steps of this `{trace.optimizers[number].cls}` found no gradient",),
-        fix=f"order the loop {method(trace, number, 'zero_grad')}, forward, `backward()`,"
-        f" {method(trace, number, 'step')} ({where(cause)})",
+        fix=_fix(trace, number, cause, late),
         count=empty,
+        edits=moved(trace, cause, late.site.user, after=True) if late is not None else (),
         subjects=parameter_subjects(ids) | {("optimizer", number)},
+    )
+
+
+def _fix(trace: Trace, number: int, step: Site, late: Event | None) -> str:
+    if late is None:
+        return f"call `backward()` on the loss before {located(trace, step, 'the step')}"
+    return (
+        f"move {located(trace, step, 'the step')} after {located(trace, late.site.user, '`backward()`')}, with"
+        f" {method(trace, number, 'zero_grad')} before the forward"
     )

@@ -12,9 +12,10 @@ before an accumulation is full, a step that is there and waits for its turn.
 
 from collections.abc import Iterator
 
-from gradscope.model import Event, Finding, Optimizer, Parameter, Site
+from gradscope.model import Edit, Event, Finding, Optimizer, Parameter, Site
 from gradscope.rules import rule
 from gradscope.rules._common import code, parameter_subjects, plural
+from gradscope.rules._rewrites import beside, line_after, named_only
 from gradscope.rules._training import (
     called_in_source,
     idle,
@@ -23,6 +24,7 @@ from gradscope.rules._training import (
     optimizer_name,
     parameters_of,
     settled,
+    variable,
     where,
 )
 from gradscope.store import Trace
@@ -211,6 +213,7 @@ def _finding(trace: Trace, number: int, optimizer: Optimizer, trained: list[Para
         seen=tuple(seen),
         fix=f"call {step} {after}",
         count=passes,
+        edits=_step_added(trace, number, optimizer, effect),
         subjects=parameter_subjects(ids) | {("optimizer", number)},
     )
 
@@ -220,3 +223,18 @@ def _pass(trace: Trace, ids: set[int]) -> Site | None:
         e for e in trace.of("backward") if ids & set(e.data.get("accumulated") or ())
     ]
     return own[0].site.user if own else None
+
+
+def _step_added(trace: Trace, number: int, optimizer: Optimizer, after: Site | None) -> tuple[Edit, ...]:
+    """`()` behind a bare `opt.step`; else `opt.step()` after the pass, where the gradients are cleared."""
+    name = variable(trace, optimizer.site)
+    if not name or optimizer.site is None:
+        return ()
+    if bare := named_only(trace, optimizer.site.user, f"{name}.step"):
+        return bare
+    cleared = any(
+        set(optimizer.parameters) <= set(e.data.get("parameters", ())) for e in trace.of("zero_grad")
+    )
+    if not cleared or not beside(trace, optimizer.site.user, after):
+        return ()
+    return line_after(trace, after, f"{name}.step()")

@@ -14,7 +14,8 @@ from collections.abc import Iterator
 
 from gradscope.model import Event, Finding, Site
 from gradscope.rules import rule
-from gradscope.rules._common import code, owner, parameter_subjects, source, timeline
+from gradscope.rules._common import code, located, owner, parameter_subjects, source, timeline
+from gradscope.rules._rewrites import line_after, scaled_by, stepped_by
 from gradscope.rules._training import by_scaler, fresh, norm, optimizer_name, where
 from gradscope.store import Trace
 
@@ -260,6 +261,7 @@ def _scaled(
         fix=f"call `{scaler}.step({arguments})` and `{scaler}.update()` in place of"
         f" {code(trace, effect, 'the step')} ({where(effect)})",
         count=count,
+        edits=stepped_by(trace, cause, effect, scaler, arguments),
         subjects=parameter_subjects(ids),
     )
 
@@ -300,6 +302,7 @@ def _plain(
         else (),
         fix=f"write `{_scaler_name(trace)}.scale({root}).backward()` ({where(cause)})",
         count=count,
+        edits=scaled_by(trace, cause, effect, _scaler_name(trace)),
         subjects=parameter_subjects(ids),
     )
 
@@ -327,14 +330,17 @@ def _stopped(trace: Trace, told: bool) -> Iterator[Finding]:
 def _never_scaled(trace: Trace, event: Event) -> Finding:
     calling, scaler = code(trace, event.site.user, f"`{event.data['call']}`"), _scaler_name(trace)
     passes = trace.of("backward")
+    cause = passes[-1].site.user if passes else None
+    loss = source(trace, cause).removesuffix(".backward()") or "loss"
     return Finding(
         message=f"{calling} has no scale to take out: `{scaler}.scale(loss)` was never called",
-        cause=passes[-1].site.user if passes else None,
+        cause=cause,
         cause_label="the loss is not scaled here",
         effect=event.site.user,
         effect_label="torch stops here",
         seen=(f"torch says: {event.data['error']}",),
-        fix=f"write `{scaler}.scale(loss).backward()`",
+        fix=f"write `{scaler}.scale({loss}).backward()` in place of {located(trace, cause, 'the pass')}",
+        edits=scaled_by(trace, cause, event.site.user, scaler),
         subjects=frozenset({("scaler", event.data["scaler"])}),
     )
 
@@ -359,6 +365,7 @@ def _twice(trace: Trace, event: Event, before: Event) -> Finding:
     calling = code(trace, event.site.user, f"`{event.data['call']}`")
     scaler = _scaler_name(trace)
     number = event.data.get("optimizer")
+    stepped = before.site.user if before.data["call"] == "step" else None
     return Finding(
         message=f"{calling} is reached again without `{scaler}.update()` in between",
         cause=before.site.user,
@@ -366,7 +373,8 @@ def _twice(trace: Trace, event: Event, before: Event) -> Finding:
         effect=event.site.user,
         effect_label="called again: torch stops here",
         seen=(f"torch says: {event.data['error']}",),
-        fix=f"call `{scaler}.update()` after `{scaler}.step(…)`, once per iteration"
+        fix=f"call `{scaler}.update()` after {located(trace, stepped, f'`{scaler}.step(…)`')}, once per iteration"
         + (" and `unscale_` once before it" if event.data["call"] == "unscale_" else ""),
+        edits=line_after(trace, stepped, f"{scaler}.update()"),
         subjects=frozenset({("optimizer", number)}),
     )

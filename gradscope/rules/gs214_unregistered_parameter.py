@@ -14,8 +14,9 @@ from collections.abc import Iterable, Iterator
 
 from gradscope.model import Event, Finding, Module, Parameter, Site
 from gradscope.rules import rule
-from gradscope.rules._common import code, parameter_subjects, plural
+from gradscope.rules._common import MAX_CODE, code, parameter_subjects, plural, source
 from gradscope.rules._paths import paths
+from gradscope.rules._rewrites import assigned_value, wrapped_value
 from gradscope.rules._training import idle, where
 from gradscope.rules.gs302_unused_parameter import assignments
 from gradscope.store import Trace
@@ -283,7 +284,7 @@ def _finding(trace: Trace, event: Event, module: Module, lost: list[Parameter]) 
     layers = len({p.module for p in lost if p.module is not None})
     if kind == "tensor":
         message = f"{held} is a plain tensor: it gets gradients, and no optimizer gets it"
-        fix = f"write `self.{name} = nn.Parameter(…)`"
+        holder = "nn.Parameter"
         label = "a tensor, no `nn.Parameter`: not registered"
     else:
         what = plural(layers, "layer") if layers else plural(len(lost), "tensor")
@@ -291,8 +292,9 @@ def _finding(trace: Trace, event: Event, module: Module, lost: list[Parameter]) 
         message = (
             f"{held} is a plain {kind}: its {what} are not part of the model, and no optimizer gets them"
         )
-        fix = f"write `self.{name} = {holder}(…)`"
         label = f"a plain {kind}: what it holds is not registered"
+    value = assigned_value(trace, made, f"self.{name}")
+    fix = f"write `self.{name} = {holder}({value if len(value) < MAX_CODE else '…'})`"
     return Finding(
         message=message,
         cause=made,
@@ -304,6 +306,7 @@ def _finding(trace: Trace, event: Event, module: Module, lost: list[Parameter]) 
             " and never changed",
         ),
         fix=f"{fix} ({where(made)})",
+        edits=wrapped_value(trace, made, f"self.{name}", holder),
         subjects=parameter_subjects(p.id for p in lost),
     )
 
@@ -373,7 +376,8 @@ def _made_anew(trace: Trace, cls: str, site: Site, count: int, own: list[Paramet
         effect=backward,
         effect_label="fills gradients of what is thrown away",
         seen=(f"{count} were made here; each got one gradient and no step",),
-        fix=f"make it once, in `__init__` (`self.… = nn.{cls}(…)`), and use it here ({where(site)})",
+        fix=f"make it once, in `__init__` (`self.{cls.lower()} = {source(trace, made) or f'nn.{cls}(…)'}`), and"
+        f" use `self.{cls.lower()}` here ({where(site)})",
         count=count,
         subjects=parameter_subjects(ids),
     )

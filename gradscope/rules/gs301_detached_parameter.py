@@ -13,11 +13,13 @@ gradient from another loss; targets that the program itself writes (averages, co
 
 from collections.abc import Iterator
 
-from gradscope.model import Finding
+from gradscope.model import Edit, Finding
 from gradscope.rules import rule
-from gradscope.rules._common import code, parameter_names, parameter_subjects
+from gradscope.rules._common import code, located, parameter_names, parameter_subjects, source
 from gradscope.rules._cuts import Cut, cut_words, cuts
 from gradscope.rules._paths import passes, paths
+from gradscope.rules._rewrites import receiver_in_place_of
+from gradscope.rules._training import variable, where
 from gradscope.store import Trace
 
 
@@ -183,11 +185,9 @@ def detached_parameter(trace: Trace) -> Iterator[Finding]:
             else (),
             seen=(f"`.grad` of {names} is None after {passes(known.passes)}",),
             why=f"the value goes on after {cut_words(cut.op, cut.kind)}, the graph does not: {loss} stops there",
-            fix="use the tensor itself: leave `.item()` out"
-            if cut.kind == "number"
-            else "take the cut away; if these parameters are frozen on purpose, call `requires_grad_(False)` on them "
-            "and leave them out of the optimizer",
+            fix=_fix(trace, cut, names),
             count=cut.loss.count,
+            edits=_without(trace, cut),
             severity=severity,
             subjects=parameter_subjects(ids),
         )
@@ -210,3 +210,26 @@ def _severity(trace: Trace, cut: Cut) -> str | None:
 def _root(trace: Trace, module: int | None) -> int | None:
     found = trace.modules.get(module) if module is not None else None
     return found.root if found is not None else None
+
+
+_TAKEN_OUT = {"detach": "detach", "number": "item"}  # kind of cut → the method that makes it
+
+
+def _fix(trace: Trace, cut: Cut, names: str) -> str:
+    frozen = (
+        f"; if {names} should not train, call `requires_grad_(False)` on it and leave it out of the optimizer"
+    )
+    method = _TAKEN_OUT.get(cut.kind)
+    if method is not None:
+        return f"leave `.{method}()` out of {located(trace, cut.site, 'this line')}" + (
+            frozen if method == "detach" else ""
+        )
+    if cut.region is not None:
+        made = variable(trace, cut.op.site) or source(trace, cut.op.site.user)
+        what = f"`{made}` ({where(cut.op.site)})" if made else "it"
+        return f"compute {what} outside of {located(trace, cut.site, 'the block')}{frozen}"
+    return f"take {located(trace, cut.site, 'the cut')} away{frozen}"
+
+
+def _without(trace: Trace, cut: Cut) -> tuple[Edit, ...]:
+    return receiver_in_place_of(trace, cut.site, _TAKEN_OUT[cut.kind]) if cut.kind in _TAKEN_OUT else ()

@@ -13,10 +13,12 @@ Silent on: errors of any other kind.
 from collections.abc import Iterator
 
 from gradscope.model import Event, Finding, Op, Parameter, Site
+from gradscope.names import place
 from gradscope.rules import rule
-from gradscope.rules._common import code, parameter_names, parameter_subjects, user
+from gradscope.rules._common import code, located, parameter_names, parameter_subjects, user
 from gradscope.rules._cuts import cut_words, nearest_cuts
 from gradscope.rules._paths import Key, Paths, paths
+from gradscope.rules._rewrites import receiver_in_place_of
 from gradscope.store import Trace
 
 
@@ -91,7 +93,8 @@ def _explain(trace: Trace, known: Paths, event: Event, root: Key) -> Finding:
         return _cut(trace, known, event, name, root, found)
     found_by_id = {p.id: p for key in known.flow([root]).order if (p := known.parameter_of(key)) is not None}
     frozen = [p for p in found_by_id.values() if not p.requires_grad]
-    cause, label = _freeze(trace, known, frozen), "made not to require a gradient here"
+    froze = _freeze(trace, known, frozen)
+    cause, label = froze, "made not to require a gradient here"
     if cause is None:
         value = known.graph(root[0]).values[root[1]]
         cause, label = user(value.site) or effect, "made here"
@@ -107,8 +110,10 @@ def _explain(trace: Trace, known: Paths, event: Event, root: Key) -> Finding:
         effect=effect,
         effect_label="there is nothing to go back through",
         why=_steps(trace, known, root, None),
-        fix="let the parameters that should train require a gradient (`requires_grad_(True)`), "
-        "or leave `backward()` out",
+        fix=f"take {located(trace, cause)} out for what should train, or leave {located(trace, effect)} out"
+        if froze is not None
+        else "let what should train require a gradient (`requires_grad_(True)`), or leave "
+        f"{located(trace, effect, '`backward()`')} out",
         count=event.count,
         subjects=parameter_subjects(p.id for p in frozen),
     )
@@ -139,18 +144,25 @@ def _cut(trace: Trace, known: Paths, event: Event, name: str, root: Key, found: 
         else (),
         seen=(seen,) if seen else (),
         why=_steps(trace, known, root, op),
-        fix=_fix(kind, op),
+        fix=_fix(trace, kind, op, cause),
         count=event.count,
+        edits=receiver_in_place_of(trace, cause, "detach") if kind == "detach" else (),
         subjects=parameter_subjects(behind),
     )
 
 
-def _fix(kind: str, op: Op) -> str:
+def _fix(trace: Trace, kind: str, op: Op, cause: Site) -> str:
+    made = op.site.user
     if kind in ("no_grad", "inference_mode", "set_grad_enabled"):
-        return "compute what is to be trained outside of the block"
+        return f"compute {located(trace, made, 'it')} outside of {located(trace, cause, 'the block')}"
     if kind == "nondifferentiable":
-        return f"use a loss that has a gradient in place of `{op.name}` (cross entropy on the scores, a soft maximum)"
-    return f"call `backward()` on the value as it was before {cut_words(op, kind)}"
+        return (
+            f"use a loss that has a gradient in place of {located(trace, made, f'`{op.name}`')}"
+            " (cross entropy on the scores, a soft maximum)"
+        )
+    if kind == "detach":
+        return f"leave `.detach()` out of {located(trace, made)}, or call `backward()` on the value before it"
+    return f"call `backward()` on the value as it was before {cut_words(op, kind)} ({place(made)})"
 
 
 def _steps(trace: Trace, known: Paths, root: Key, cut: Op | None) -> str:

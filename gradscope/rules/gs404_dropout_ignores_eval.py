@@ -16,10 +16,11 @@ import ast
 from collections.abc import Iterator
 from itertools import pairwise
 
-from gradscope.model import Event, Finding, Site
+from gradscope.model import Edit, Event, Finding, Site
 from gradscope.rules import rule
 from gradscope.rules._calls import Call, Calls, calls
 from gradscope.rules._common import code
+from gradscope.rules._rewrites import in_method, with_argument
 from gradscope.store import Trace
 
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
@@ -303,6 +304,7 @@ def _finding(trace: Trace, known: Calls, event: Event, call: Call, layer: bool) 
         effect_label="evaluated, with dropout",
         seen=(seen,),
         fix=fix,
+        edits=() if layer else _following(trace, cause, attention, rate),
         count=call.event.count,
         severity=severity,
         subjects=frozenset({("call", call.entry.location())}),
@@ -349,3 +351,11 @@ def _written_out(trace: Trace, site: Site) -> bool:
         return False
     given = [k.value for k in node.keywords if k.arg in ("training", "train")] + node.args[2:3]
     return any(not isinstance(a, ast.Attribute) or a.attr != "training" for a in given)
+
+
+def _following(trace: Trace, site: Site, attention: bool, rate: object) -> tuple[Edit, ...]:
+    if not in_method(trace, site):
+        return ()
+    if attention:
+        return with_argument(trace, site, "dropout_p", f"{rate} if self.training else 0.0", 4)
+    return with_argument(trace, site, "training", "self.training", 2)

@@ -13,10 +13,12 @@ copies; layers whose statistics did not move.
 
 from collections.abc import Iterator
 
-from gradscope.model import Event, Finding
+from gradscope.model import Edit, Event, Finding, Site
 from gradscope.rules import rule
 from gradscope.rules._calls import Calls, calls
-from gradscope.rules._common import numbers, plural, written_while_training
+from gradscope.rules._common import located, numbers, plural, source, written_while_training
+from gradscope.rules._edits import Source
+from gradscope.rules._rewrites import beside, line_after
 from gradscope.store import Trace
 
 
@@ -131,13 +133,16 @@ def _finding(trace: Trace, known: Calls, events: list[Event]) -> Finding:
         label = f"{module.path}.{event.data['name']}" if module.path else event.data["name"]
         seen.append(f"`{label}` moved from {numbers(event.data['before'])} to {numbers(event.data['after'])}")
     times = sum(c.event.count for c in known.all if c.entry.location() == site.location())
+    bare, switched = name.strip("`"), _switched(trace, events[0].data["module"])
+    after = f"after {located(trace, switched)}" if switched else f"before {located(trace, site, 'this call')}"
     return Finding(
         message=f"{name} is frozen, but its running statistics move: {layers} ran in training mode",
         cause=site,
         cause_label="called in training mode",
         seen=(*seen, f"{plural(times, 'call')} in training mode from this line"),
-        fix=f"call `{name.strip('`')}.eval()` after `train()`: frozen parameters are not enough",
+        fix=f"call `{bare}.eval()` {after}: frozen parameters are not enough",
         count=times,
+        edits=_kept_in_eval(trace, site, switched, bare),
         subjects=frozenset({("call", site.location())}),
     )
 
@@ -157,3 +162,28 @@ def _frozen_part(trace: Trace, known: Calls, events: list[Event]) -> str:
     if module.path.isdigit() and root.name:
         return f"`{root.name}[{module.path}]`"
     return f"`{root.name}.{module.path}`" if root.name else f"`{module.path}`"
+
+
+def _switched(trace: Trace, layer: int) -> Site | None:
+    """The user's last `train()` of a model that holds this layer."""
+    root = trace.modules[layer].root
+    return next(
+        (
+            event.site.user
+            for event in reversed(trace.of("mode"))
+            if event.data["training"] and trace.modules[event.data["module"]].root == root
+        ),
+        None,
+    )
+
+
+def _kept_in_eval(trace: Trace, call: Site, switched: Site | None, name: str) -> tuple[Edit, ...]:
+    """`backbone.eval()` after `model.train()`; else before the loop that calls it."""
+    if not beside(trace, call, switched or call) or name.partition("[")[0].partition(".")[0] not in source(
+        trace, call
+    ):
+        return ()
+    if switched is not None:
+        return line_after(trace, switched, f"{name}.eval()")
+    here = Source(trace, call.path)
+    return here.before(here.outermost_loop(call), f"{name}.eval()")

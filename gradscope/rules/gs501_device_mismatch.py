@@ -14,11 +14,12 @@ Silent on: errors of any other kind; CPU scalars, which torch takes as they are.
 import re
 from collections.abc import Iterator
 
-from gradscope.model import Event, Finding, Site, Value
+from gradscope.model import Edit, Event, Finding, Site, Value
 from gradscope.rules import rule
 from gradscope.rules._common import code, listed, source, user
 from gradscope.rules._origins import assigned_variable, shape_words, value_name
 from gradscope.rules._paths import Key, Paths, paths
+from gradscope.rules._rewrites import result_kept
 from gradscope.store import Trace
 
 MOVES = {"to", "cuda", "cpu", "xpu", "mps", "npu", "_to_copy", "copy_", "new_tensor"}
@@ -107,6 +108,7 @@ def _explain(trace: Trace, known: Paths, event: Event) -> Finding | None:
         ),
         fix=missing,
         count=event.count,
+        edits=_moved(trace, subject.strip("`"), effect) if not owned else (),
         subjects=frozenset({("device", event.graph, wrong.index)}),
     )
 
@@ -183,3 +185,8 @@ def _fix(trace: Trace, known: Paths, wrong: Value, other: Value, owned: bool, or
     if re.match(r"torch\.(zeros|ones|randn|rand|arange|full|empty|tensor|eye|randint)\b", text):
         return f"make it on the device: `{text[:-1]}, device={other.device!r})`, or {move}"
     return f"{move} before the call"
+
+
+def _moved(trace: Trace, name: str, effect: Site) -> tuple[Edit, ...]:
+    """`x = x.to(device)` where the program drops the result of `x.to(device)`."""
+    return result_kept(trace, effect, name, ("to", "cuda", "cpu")) if name.isidentifier() else ()

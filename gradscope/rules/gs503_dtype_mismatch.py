@@ -13,11 +13,12 @@ Silent on: errors of any other kind; operations that promote their inputs.
 import re
 from collections.abc import Iterator
 
-from gradscope.model import Event, Finding, Site, Value
+from gradscope.model import Edit, Event, Finding, Site, Value
 from gradscope.rules import rule
 from gradscope.rules._common import code, listed
 from gradscope.rules._origins import assigned_variable, became, belongs, shape_words, value_name
 from gradscope.rules._paths import Paths, paths
+from gradscope.rules._rewrites import beside, line_after
 from gradscope.store import Trace
 
 TOLD = re.compile(r"dtype|data ?type|scalar types?|bias type|weight type|result type")
@@ -127,6 +128,7 @@ def _explain(trace: Trace, known: Paths, event: Event, text: str) -> Finding | N
         ),
         fix=_fix(trace, wrong, wanted, origin),
         count=event.count,
+        edits=_converted(trace, wrong, wanted, effect),
         subjects=frozenset({("dtype", event.graph, wrong.index)}),
     )
 
@@ -161,3 +163,12 @@ def _fix(trace: Trace, wrong: Value, wanted: str, origin: Site | None) -> str:
         return f"{move}, or leave the model in {wrong.dtype} and use `torch.autocast`"
     text = code(trace, origin)
     return f"{move}, or where {text} makes it" if text else move
+
+
+def _converted(trace: Trace, wrong: Value, wanted: str, effect: Site) -> tuple[Edit, ...]:
+    """`x = x.float()` after the line that makes `x`."""
+    made = wrong.site.user if wrong.site is not None else None
+    name = assigned_variable(trace, made)
+    if not name or not beside(trace, made, effect) or wrong.requires_grad:
+        return ()
+    return line_after(trace, made, f"{name} = {name}.{METHODS.get(wanted, f'to(torch.{wanted})')}")

@@ -19,6 +19,7 @@ from gradscope.rules import rule
 from gradscope.rules._common import code, numbers, plural
 from gradscope.rules._origins import assigned_variable, became
 from gradscope.rules._paths import Key, Paths, paths
+from gradscope.rules._rewrites import beside, line_after
 from gradscope.store import Trace
 
 SINGLE = ("float32", "float16", "bfloat16")
@@ -181,5 +182,8 @@ def _finding(trace: Trace, known: Paths, op: Op, origin: Site | None, how: str) 
         ),
         fix=f"{convert} before it meets the model's output",
         count=graph.count or 1,
+        edits=line_after(trace, origin, f"{name} = {name}.float()")
+        if beside(trace, origin, effect) and name
+        else (),
         subjects=frozenset({("dtype", effect.location())}),
     )

@@ -16,6 +16,7 @@ from functools import lru_cache
 from gradscope.model import Finding, Site
 from gradscope.rules import rule
 from gradscope.rules._calls import calls
+from gradscope.rules._common import located
 from gradscope.store import Trace
 
 
@@ -75,6 +76,8 @@ def volatile_removed(trace: Trace) -> Iterator[Finding]:
                 message="`volatile=True` has no effect: the graph of what is computed from it is kept",
                 cause=cause,
                 cause_label="ignored since torch 0.4",
+                fix=f"take `volatile=True` out of {located(trace, cause)}, and put it with what is computed from it "
+                "under `with torch.no_grad():`",
                 subjects=_evaluations(trace, path, function),
             )
 

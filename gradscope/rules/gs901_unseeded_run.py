@@ -9,11 +9,13 @@ Fix: call `torch.manual_seed(…)` once, before the model is made (`random.seed`
 Silent on: programs that draw nothing.
 """
 
+import ast
 from collections.abc import Iterator
 
-from gradscope.model import Finding
+from gradscope.model import Edit, Finding, Site
 from gradscope.rules import rule
-from gradscope.rules._common import code
+from gradscope.rules._common import code, located
+from gradscope.rules._edits import Source
 from gradscope.store import Trace
 
 DRAWS = {
@@ -57,5 +59,16 @@ def unseeded_run(trace: Trace) -> Iterator[Finding]:
             cause=site,
             cause_label=f"{code(trace, site, 'this call')} draws the first ones",
             seen=(f"the machine drew the seed {event.data['seed']}",),
-            fix="call `torch.manual_seed(0)` before this line",
+            fix=f"call `torch.manual_seed(0)` before {located(trace, site, 'this line')}",
+            edits=_seeded(trace, site),
         )
+
+
+def _seeded(trace: Trace, site: Site) -> tuple[Edit, ...]:
+    """`torch.manual_seed(0)` before the program's own outermost line that led there."""
+    outer = next((frame for frame in site.stack if frame.path == site.path), site)
+    here = Source(trace, outer.path)
+    in_loop = any(isinstance(node, (ast.For, ast.While)) for node in here.file.around(outer))
+    if "torch" not in here.file.imported or in_loop:
+        return ()
+    return here.before(here.file.statement(outer), "torch.manual_seed(0)")

@@ -11,6 +11,7 @@ import os
 import weakref
 from typing import TYPE_CHECKING, Any
 
+from gradscope.hooks._hand_sums import HandSums
 from gradscope.hooks._torch import grad_of
 from gradscope.hooks._values import measurable, sizes
 
@@ -72,6 +73,7 @@ class Ledger:
         self.proofs = 0
         self.filled: list[LeafRecord] = []  # by the last pass
         self.drops = 0
+        self.by_hand = HandSums(recorder)
 
     def leaf(self, t: Any, site: int, root: int) -> LeafRecord:
         record = self.records.get(id(t))
@@ -223,8 +225,12 @@ class Ledger:
             elif record.state in ("stale", "used") and (
                 record.read_since or record.after != (id(grad), grad._version)
             ):
+                added = self.by_hand.sum_of(record, grad)
                 if self._is_zero(record, grad):
                     record.state = "zero"
+                elif added is not None:
+                    record.stale_site = added or record.stale_site
+                    record.state = "stale"
                 elif record.after is not None and record.after[0] != id(grad):
                     record.state = "fresh"  # the user put another tensor there
             found.setdefault(record.state, []).append(record.id)
@@ -258,6 +264,8 @@ class Ledger:
                     record.used_site = site
                 record.steps += 1
                 record.read_since = False
+                if self.by_hand.followed:
+                    self.by_hand.over(record)
                 record.stale_copy = None
                 record.after = (id(grad_of(t)), grad_of(t)._version)
 
@@ -291,6 +299,8 @@ class Ledger:
                     if record.read_since:
                         read.append(record.id)
             record.state = "zero"
+            if self.by_hand.followed:
+                self.by_hand.over(record)
             record.stale_copy = None
         return dropped, read, self._dropped_norm(first)
 

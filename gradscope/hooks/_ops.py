@@ -203,6 +203,8 @@ class Ops:
     def _log_write(self, entry: Live, t: Any, site: int, name: str) -> None:
         version = None if t.is_inference() else t._version
         self.history.writes.append(Write(sequence_number(), site, name, {entry.root}, version))
+        if self.ledger.by_hand.followed:
+            self.ledger.by_hand.wrote(entry.root, name, entry.hidden, site)
         record = self.ledger.by_root.get(entry.root)
         if record is not None:
             self.ledger.written(record, "data" if entry.hidden else "no_grad", site)

@@ -263,6 +263,8 @@ class Functions(Hook):
                 record = recorder.ledger.of(t)
                 record.reads += 1
                 record.read_since = True
+                if record.state == "used" and result is not None:
+                    recorder.ledger.by_hand.read(record, result)
                 if record.registered or record.optimizers:
                     return
             elif result is not None:
@@ -293,8 +295,13 @@ class Functions(Hook):
         if type(t) not in (Tensor, torch.nn.Parameter) or not is_leaf(t):
             return
         record = recorder.ledger.records.get(id(t))
+        old = private.grad_of(t)
         if record is not None and grad is not None:
-            record.state = "fresh"
+            if old is grad:
+                return  # the second half of `p.grad += …`
+            site = recorder.sites.current(frame)
+            if record.state != "used" or not recorder.ledger.by_hand.replaced_by(record, old, grad, site):
+                record.state = "fresh"
         elif record is not None:
             dropped, read, norm = recorder.ledger.zeroed([record])
             data = {"by": "hand", "parameters": [record.id], "dropped": dropped, "read": read}

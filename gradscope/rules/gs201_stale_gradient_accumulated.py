@@ -46,6 +46,33 @@ def bad_by_hand() -> None:
             w -= 0.1 * w.grad  # type: ignore[operator]  # cause: GS201
 
 
+def bad_gradient_written_by_hand() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    meta = nn.Linear(3, 1)
+    opt = torch.optim.SGD(meta.parameters(), lr=0.1)
+    for p in meta.parameters():
+        p.grad = torch.zeros_like(p)
+    for _ in range(3):
+        for p in meta.parameters():
+            p.grad.add_(torch.randn_like(p))  # type: ignore[union-attr]  # effect: GS201
+        opt.step()  # cause: GS201
+
+
+def bad_gradient_summed_by_hand() -> None:
+    import torch
+
+    torch.manual_seed(0)
+    w = torch.zeros(3, requires_grad=True)
+    opt = torch.optim.SGD([w], lr=0.1)
+    for _ in range(3):
+        estimate = torch.randn(3)
+        w.grad = estimate if w.grad is None else w.grad + estimate  # effect: GS201
+        opt.step()  # cause: GS201
+
+
 def good() -> None:
     import torch
     from torch import nn
@@ -113,6 +140,40 @@ def good_zeroed_through_data() -> None:
             if p.grad is not None:
                 p.grad.data.zero_()
         model(torch.randn(8, 3)).pow(2).mean().backward()
+        opt.step()
+
+
+def good_gradient_written_by_hand() -> None:
+    import torch
+    from torch import nn
+
+    meta = nn.Linear(3, 1)
+    opt = torch.optim.SGD(meta.parameters(), lr=0.1)
+    clears = ["zero_", "mul_", "fill_", "foreach", "out", "data", "copy"]
+    for p in meta.parameters():
+        p.grad = torch.zeros_like(p)
+    for clear in clears:
+        gradients = [p.grad for p in meta.parameters() if p.grad is not None]
+        for p in meta.parameters():
+            assert p.grad is not None
+            if clear == "zero_":
+                p.grad.zero_()
+            elif clear == "mul_":
+                p.grad.mul_(0)
+            elif clear == "fill_":
+                p.grad[:] = 0
+            elif clear == "out":
+                torch.sub(p.grad, p.grad, out=p.grad)
+            elif clear == "data":
+                p.grad.data.zero_()
+        if clear == "foreach":
+            torch._foreach_zero_(gradients)
+        for p in meta.parameters():
+            if clear == "copy":
+                p.grad = torch.zeros_like(p) + 1.0
+            assert p.grad is not None
+            p.grad += torch.randn_like(p)
+            p.grad.data.add_(0.1)
         opt.step()
 
 

@@ -12,12 +12,13 @@ a rare batch that is skipped by clearing its gradients.
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from gradscope.model import Edit, Event, Finding, Site
 from gradscope.rules import rule
 from gradscope.rules._common import code, parameter_names, parameter_subjects, plural, timeline
 from gradscope.rules._edits import Source, calls
-from gradscope.rules._training import where
+from gradscope.rules._training import fresh, where
 from gradscope.store import Trace
 
 
@@ -121,47 +122,96 @@ class _Tally:
     parameters: set[int] = field(default_factory=set)
 
 
+class _Place(NamedTuple):
+    """A point of the run: a stretch of the timeline, and the op that comes next in it."""
+
+    stretch: int
+    position: int
+
+
+class _Run:
+    """Follows each gradient from the pass that made it to the call that dropped it and the step
+    that then missed it."""
+
+    def __init__(self, trace: Trace):
+        self.trace = trace
+        self.tallies: dict[int, _Tally] = {}
+        self.stretches: list[list[Event]] = []
+        self.filled: dict[int, int] = {}  # parameter → number of the pass that filled it
+        self.passes: list[_Place] = []
+        self.served: set[int] = set()  # passes that a step has used
+        self.dropped: dict[int, tuple[Event, _Place]] = {}  # parameter → the call, and whence to look
+        self.late: set[tuple[Site, Site]] = set()  # cleared in time, it is the backward that is missing
+        for repeat, events in timeline(trace):
+            self.stretches.append(events)
+            for event in events:
+                if event.kind == "zero_grad":
+                    self._clear(event)
+                elif event.kind == "backward":
+                    self._fill(event)
+                elif event.kind == "step":
+                    self._step(event, repeat)
+
+    def _place(self, event: Event) -> _Place:
+        return _Place(len(self.stretches) - 1, event.position + 1)
+
+    def _fill(self, event: Event) -> None:
+        for parameter in event.data.get("accumulated") or ():
+            self.dropped.pop(parameter, None)
+            self.filled[parameter] = len(self.passes)
+        self.passes.append(self._place(event))
+
+    def _clear(self, event: Event) -> None:
+        for parameter in event.data.get("dropped") or ():
+            made = self.filled.get(parameter)
+            # What another optimizer's step has used was made for that one.
+            start = self.passes[made] if made in self.served and made is not None else self._place(event)
+            self.dropped[parameter] = (event, start)
+
+    def _step(self, event: Event, repeat: int) -> None:
+        states = event.data.get("states") or {}
+        self.served.update(self.filled[p] for p in fresh(event) if p in self.filled)
+        if not event.data.get("closure"):
+            self._count(event, states, repeat)
+        for ids in states.values():
+            for parameter in ids:
+                self.dropped.pop(parameter, None)
+
+    def _count(self, event: Event, states: dict[str, list[int]], repeat: int) -> None:
+        tally = self.tallies.setdefault(event.data.get("optimizer", -1), _Tally())
+        tally.steps += repeat
+        lost = [p for state in ("none", "zero") for p in states.get(state, ()) if p in self.dropped]
+        if not lost or any(states.get(state) for state in ("fresh", "stale", "used")):
+            return
+        clear, start = self.dropped[lost[0]]
+        place = clear.site.user, event.site.user
+        if self._forward_between(start, event):
+            self.late.add(place)
+        else:
+            tally.lost[place] += repeat
+            tally.parameters.update(lost)
+
+    def _forward_between(self, start: _Place, step: Event) -> bool:
+        """Then the gradients were cleared in time, and it is the backward that comes too late or is
+        missing (GS204)."""
+        for number, events in enumerate(self.stretches[start.stretch :], start.stretch):
+            graph = events[0].graph if events else -1
+            if graph >= 0:
+                begin = start.position if number == start.stretch else 0
+                end = step.position + 1 if events is self.stretches[-1] else None
+                if any(op.nodes for op in self.trace.graph(graph).ops[begin:end]):
+                    return True
+        return False
+
+
 @rule("GS202", name="gradient-zeroed-before-step", severity="error", over=("GS204",))
 def gradient_zeroed_before_step(trace: Trace) -> Iterator[Finding]:
-    dropped: dict[int, Event] = {}  # parameter → the call that dropped its fresh gradient
-    tallies: dict[int, _Tally] = {}
-    for repeat, events in timeline(trace):
-        for event in events:
-            if event.kind == "zero_grad":
-                dropped.update(dict.fromkeys(event.data.get("dropped") or (), event))
-            elif event.kind == "backward":
-                for parameter in event.data.get("accumulated") or ():
-                    dropped.pop(parameter, None)
-            elif event.kind == "step" and not event.data.get("closure"):
-                _count(trace, event, repeat, dropped, tallies)
-    for number, tally in tallies.items():
+    run = _Run(trace)
+    for number, tally in run.tallies.items():
         if sum(tally.lost.values()) * 2 >= tally.steps:  # a skipped bad batch is rarer
             for (cause, effect), count in tally.lost.items():
-                yield _finding(trace, number, tally, cause, effect, count)
-
-
-def _count(
-    trace: Trace, event: Event, repeat: int, dropped: dict[int, Event], tallies: dict[int, _Tally]
-) -> None:
-    states = event.data.get("states") or {}
-    tally = tallies.setdefault(event.data.get("optimizer", -1), _Tally())
-    tally.steps += repeat
-    lost = [p for state in ("none", "zero") for p in states.get(state, ()) if p in dropped]
-    seen = any(states.get(state) for state in ("fresh", "stale", "used"))
-    if lost and not seen and not _forward_between(trace, dropped[lost[0]], event):
-        tally.lost[dropped[lost[0]].site.user, event.site.user] += repeat
-        tally.parameters.update(lost)
-    for ids in states.values():
-        for parameter in ids:
-            dropped.pop(parameter, None)
-
-
-def _forward_between(trace: Trace, clear: Event, step: Event) -> bool:
-    """Then the gradients were cleared in time, and it is the backward that comes too late (GS204)."""
-    if step.graph < 0:
-        return False
-    start = clear.position + 1 if clear.segment == step.segment else 0
-    return any(op.nodes for op in trace.graph(step.graph).ops[start : step.position + 1])
+                if (cause, effect) not in run.late:
+                    yield _finding(trace, number, tally, cause, effect, count)
 
 
 def _finding(trace: Trace, number: int, tally: _Tally, cause: Site, effect: Site, count: int) -> Finding:

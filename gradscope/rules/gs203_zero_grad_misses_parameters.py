@@ -114,7 +114,8 @@ def _prepared(trace: Trace) -> Iterator[tuple[int, Event, Event | None]]:
     one without a step between it and that backward. In a GAN the other network's is none."""
     clear: Event | None = None
     prepared: Event | None = None
-    real = {id(event) for event in stale_uses(trace)}
+    passes = {event.site for event in trace.of("backward")}  # what is added by hand no pass has prepared
+    real = {id(e) for e in stale_uses(trace) if trace.site(e.data.get("backward")) in passes}
     for repeat, events in timeline(trace):
         for event in events:
             if event.kind == "zero_grad" and event.data.get("by") != "hand":

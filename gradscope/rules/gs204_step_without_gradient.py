@@ -49,6 +49,24 @@ def bad_backward_forgotten() -> None:
         assert loss >= 0
 
 
+def bad_discriminator_without_backward() -> None:
+    import torch
+    from torch import nn
+
+    generator, critic = nn.Linear(2, 2), nn.Linear(2, 1)
+    opt_g = torch.optim.Adam(generator.parameters())
+    opt_d = torch.optim.Adam(critic.parameters())
+    for _ in range(4):
+        fake = generator(torch.randn(4, 2))
+        d_loss = critic(fake.detach()).mean() - critic(torch.randn(4, 2)).mean()
+        opt_d.zero_grad()  # what it clears was made for the generator
+        opt_d.step()  # cause: GS204
+        opt_g.zero_grad()
+        critic(fake).mean().neg().backward()
+        opt_g.step()
+        assert d_loss.requires_grad
+
+
 def good_closure() -> None:
     import torch
     from torch import nn

@@ -52,6 +52,38 @@ def bad_cleared_outside_the_branch() -> None:
         model.zero_grad()  # cause: GS215
 
 
+def bad_cleared_between_two_losses() -> None:
+    import torch
+    from torch import nn
+
+    critic = nn.Linear(2, 1)
+    opt = torch.optim.Adam(critic.parameters())
+    for _ in range(4):
+        opt.zero_grad()
+        critic(torch.randn(4, 2)).mean().backward()  # effect: GS215
+        opt.zero_grad()  # cause: GS215
+        critic(torch.randn(4, 2) + 1).mean().neg().backward()
+        opt.step()
+
+
+def good_line_search() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    net, x = nn.Sequential(nn.Linear(1, 8), nn.Tanh(), nn.Linear(8, 1)), torch.linspace(0, 1, 30)[:, None]
+    opt = torch.optim.LBFGS(net.parameters(), lr=0.5, max_iter=5, line_search_fn="strong_wolfe")
+
+    def closure() -> torch.Tensor:
+        opt.zero_grad()
+        loss = nn.functional.mse_loss(net(x), torch.sin(6 * x))
+        loss.backward()
+        return loss
+
+    for _ in range(4):
+        opt.step(closure)
+
+
 def good() -> None:
     import torch
     from torch import nn
@@ -175,7 +207,9 @@ class _Line:
     dropped: int = 0
     clears: dict[Site, int] = field(default_factory=dict)
     step: Site | None = None
-    parameters: set[int] = field(default_factory=set)
+    parameters: set[int] = field(default_factory=set)  # whose gradients were dropped
+    filled: set[int] = field(default_factory=set)
+    others: bool = False  # a part of what a pass filled was kept
     norm: float | None = None
     spared: bool = False  # it also served something else
 
@@ -201,6 +235,7 @@ class _Run:
         site = event.site.user
         line = self.lines.setdefault(site, _Line())
         line.spared = line.spared or bool(event.data.get("leaves")) or bool(event.data.get("inputs"))
+        line.filled |= ids
         self.waiting.append((site, ids, repeat))
 
     def _scaler(self, event: Event, repeat: int) -> None:
@@ -229,17 +264,38 @@ class _Run:
                 line.clears[event.site.user] = line.clears.get(event.site.user, 0) + count
                 line.parameters |= ids
                 line.norm = event.data.get("norm") or line.norm
+            elif ids & cleared:
+                line.others = True
         self.waiting = [w for w in self.waiting if not w[1] & cleared]
 
 
-@rule("GS215", name="accumulation-dropped", severity="warning")
+@rule("GS215", name="accumulation-dropped", severity="warning", over=("GS605",))
 def accumulation_dropped(trace: Trace) -> Iterator[Finding]:
     if not any(event.data.get("dropped") for event in trace.of("zero_grad")):
         return
-    for site, line in _Run(trace).lines.items():
+    run = _Run(trace)
+    for site, line in run.lines.items():
         often = line.dropped >= 2 and line.dropped * 5 >= 2 * (line.dropped + line.used)
-        if often and line.used and line.step is not None and not line.spared:
+        if not often or line.spared:
+            continue
+        if line.used and line.step is not None:
             yield _finding(trace, site, line, line.step)
+        elif not line.used and (step := _cleared_in_between(trace, run, site)) is not None:
+            yield _finding(trace, site, line, step)
+
+
+def _cleared_in_between(trace: Trace, run: _Run, site: Site) -> Site | None:
+    """The step that a pass was made for which never reaches it: made for one optimizer only, it is
+    cleared each time, and that optimizer steps with another pass over just the same parameters."""
+    line = run.lines[site]
+    owners = [o for o in trace.optimizers.values() if line.parameters <= set(o.parameters)]
+    if not owners or line.others:
+        return None
+    for place, other in run.lines.items():
+        served = other.used * 2 >= line.dropped and not other.spared and other.filled == line.parameters
+        if served and place.location() != site.location():
+            return other.step
+    return None
 
 
 def _finding(trace: Trace, site: Site, line: _Line, step: Site) -> Finding:

@@ -1,0 +1,106 @@
+"""Gradients that the program adds to by its own code (`p.grad.add_(…)`) after a step has used them.
+
+Only a gradient that was used and is read again is followed. What was added to it counts as a sum
+with the old part where every write since then was an addition: the number of them is compared
+with the gradient's version, so a write that nobody saw (`out=`, a foreach kernel) decides for
+"cleared".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from gradscope.hooks._values import measurable
+
+if TYPE_CHECKING:
+    from gradscope.hooks._ledger import LeafRecord
+    from gradscope.hooks._recorder import Recorder
+
+ADDITIONS = frozenset({"add_", "sub_", "__iadd__", "__isub__", "addcmul_", "addcdiv_"})
+SUMS = frozenset({"add", "sub", "__add__", "__radd__", "__sub__"})
+MAX_COPIES = 4
+MAX_ELEMENTS = 4_000_000
+
+
+@dataclass(slots=True)
+class _Followed:
+    record: LeafRecord
+    version: int  # of the gradient, when it was used
+    additions: int = 0
+    counted: int = 0  # of them, those that moved its version
+    replaced: bool = False  # something else was written
+    site: int = 0  # of the first addition
+
+
+class HandSums:
+    """The used gradients that the program reads again, by the memory they are in."""
+
+    def __init__(self, recorder: Recorder):
+        self.recorder = recorder
+        self.followed: dict[int, _Followed] = {}
+        self.usual: set[int] = set()  # ids of records whose last use was one of a sum
+        self.copies = 0
+
+    def read(self, record: LeafRecord, grad: Any) -> None:
+        """The program reads a gradient that a step has used."""
+        if record.after is None or record.after[0] != id(grad):
+            return
+        live = self.recorder.live
+        root = (live.find(grad) or live.make(grad)).root
+        if root in self.followed and self.followed[root].record is record:
+            return
+        self.followed[root] = _Followed(record, record.after[1])
+        small = record.stale_copy is None and measurable(grad) and grad.numel() <= MAX_ELEMENTS
+        if small and self.copies < MAX_COPIES:
+            self.copies += 1
+            record.stale_copy = grad.detach().clone()
+
+    def wrote(self, root: int, name: str, hidden: bool, site: int) -> None:
+        """An op of the program's wrote to this memory."""
+        known = self.followed.get(root)
+        if known is None:
+            return
+        if name not in ADDITIONS:
+            known.replaced = True
+            return
+        known.additions += 1
+        known.counted += not hidden
+        known.site = known.site or site
+
+    def replaced_by(self, record: LeafRecord, old: Any, new: Any, site: int) -> bool:
+        """Whether `p.grad = p.grad + …` puts a sum with the used gradient in its place."""
+        live, segment = self.recorder.live, self.recorder.segment
+        before, after = live.find(old), live.find(new)
+        if before is None or after is None or not segment.ops or after.serial != segment.serial:
+            return False
+        maker = segment.makers[after.index]
+        if maker < 0 or self.recorder.templates[segment.ops[maker].template].name not in SUMS:
+            return False
+        known = self.followed.get(before.root)
+        if known is None or known.replaced or known.version + known.counted != old._version:
+            return False
+        if before.root not in {segment.roots[v] for v in segment.ops[maker].ins}:
+            return False
+        del self.followed[before.root]
+        self.followed[after.root] = _Followed(record, new._version, 1, 0, False, known.site or site)
+        return True
+
+    def sum_of(self, record: LeafRecord, grad: Any) -> int | None:
+        """The line that added to this used gradient, if nothing else was written to it since;
+        0 where nobody looked and it was so before."""
+        entry = self.recorder.live.find(grad)
+        known = self.followed.get(entry.root) if entry is not None else None
+        if known is None or known.record is not record:
+            return 0 if record.id in self.usual and not self.recorder.segment.looked else None
+        whole = grad._version == known.version + known.counted
+        if known.additions and whole and not known.replaced:
+            self.usual.add(record.id)
+            return known.site
+        return None
+
+    def over(self, record: LeafRecord) -> None:
+        """The gradient was used or cleared: what was known of it is."""
+        for root in [root for root, known in self.followed.items() if known.record is record]:
+            if not self.followed.pop(root).additions and record.stale_copy is not None:
+                self.copies -= 1

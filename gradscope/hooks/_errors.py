@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from gradscope.hooks._torch import DisableTorchFunction, grad_fn_of, name_of, saved_by, sequence_of
@@ -50,30 +51,10 @@ def examine(recorder: Recorder, roots: list[Any], text: str) -> dict[str, Any]:
     freed = "second time" in text or "already been freed" in text
     if not (inplace or freed):
         return {}
-    seen: set[Any] = set()
-    todo = [node for t in roots if (node := grad_fn_of(t)) is not None]
-    candidates = []
-    while todo and len(seen) < MAX_WALK:
-        node = todo.pop(0)
-        if node in seen:
-            continue
-        seen.add(node)
-        for name in _saved_names(node):
-            try:
-                saved_by(node, name)
-            except RuntimeError as fault:
-                said = str(fault)
-                written = inplace and "inplace" in said
-                right = from_version is None or f"version {from_version[1]};" in said
-                if (written and right) or (freed and ("freed" in said or "second time" in said)):
-                    candidates.append(node)
-                    break
-        if candidates:
-            break
-        todo.extend(target for target, _ in node.next_functions if target is not None)
-    if not candidates:
+    old = recorder.history.last_pass() if freed else None
+    node = _damaged(roots, from_version and from_version[1], inplace, old)
+    if node is None:
         return {}
-    node = candidates[0]
     number = sequence_of(node)
     found: dict[str, Any] = {"node_name": name_of(node)}
     place = recorder.history.locate(number)
@@ -87,3 +68,37 @@ def examine(recorder: Recorder, roots: list[Any], text: str) -> dict[str, Any]:
     if freed:
         found["freed_by"] = recorder.history.freed_by(number)
     return found
+
+
+def _damaged(roots: list[Any], expected: str | None, inplace: bool, before: int | None) -> Any:
+    """The first node, from the roots on, whose saved values were written to or, with `before`, freed.
+    The failing pass has itself freed what it went through: only nodes with a number below `before`,
+    those of an earlier pass, count then, if there are any."""
+    seen: set[Any] = set()
+    todo = [node for t in roots if (node := grad_fn_of(t)) is not None]
+    freed = None
+    while todo and len(seen) < MAX_WALK:
+        node = todo.pop(0)
+        if node in seen:
+            continue
+        seen.add(node)
+        said = list(_complaints(node))
+        if inplace and any(
+            "inplace" in t and (expected is None or f"version {expected};" in t) for t in said
+        ):
+            return node
+        if not inplace and any("freed" in t or "second time" in t for t in said):
+            freed = freed or node
+            if before is None or sequence_of(node) < before:
+                return node
+        todo.extend(target for target, _ in node.next_functions if target is not None)
+    return freed
+
+
+def _complaints(node: Any) -> Iterator[str]:
+    """What torch says when the node's saved values are read."""
+    for name in _saved_names(node):
+        try:
+            saved_by(node, name)
+        except RuntimeError as fault:
+            yield str(fault)

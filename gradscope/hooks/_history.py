@@ -92,6 +92,10 @@ class History:
                 return one.site
         return None
 
+    def last_pass(self) -> int | None:
+        """When the last pass that kept nothing began, by node number."""
+        return next((one.number for one in reversed(self.passes) if not one.retained), None)
+
 
 def _frames(error: BaseException) -> int:
     count, entry = 0, error.__traceback__

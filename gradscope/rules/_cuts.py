@@ -70,7 +70,7 @@ def _left_torch(trace: Trace, known: Paths, parameter: Parameter, groups: dict[o
             back = _came_back(known, graph, op)
             kind = "numpy" if op.name in ("numpy", "__array__") else "item"
             if back is None:
-                back, kind = _as_number(trace, known, graph, op), "number"
+                back, kind = _as_number(trace, known, graph, op), "numpy" if kind == "numpy" else "number"
             if back is None:
                 continue
             group = (kind, first.site.user.location())

@@ -9,16 +9,19 @@ sigmoid in place of a comparison), or write a straight-through estimator on purp
 
 Silent on: metrics; masks and indices beside a path that keeps the graph; straight-through
 estimators.
+At warning: one term of a loss has no gradient, while other terms train the same parameters.
 """
 
 from collections.abc import Iterator
 from dataclasses import replace
 
 from gradscope.model import Event, Finding, Op, Parameter, Site
+from gradscope.names import names_of
 from gradscope.rules import rule
 from gradscope.rules._common import code, parameter_names, parameter_subjects
 from gradscope.rules._cuts import cuts
 from gradscope.rules._paths import ZERO_GRADIENT, Paths, paths
+from gradscope.rules._terms import DeadTerm, dead_terms
 from gradscope.store import Trace
 
 
@@ -97,6 +100,82 @@ def bad_asked_to_require() -> None:
         opt.step()
 
 
+def bad_random_draw() -> None:
+    import torch
+    from torch import nn
+
+    encoder, decoder = nn.Linear(4, 2), nn.Linear(2, 4)
+    opt = torch.optim.SGD([*encoder.parameters(), *decoder.parameters()], lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        x = torch.randn(8, 4)
+        code = torch.normal(encoder(x), 0.1)  # cause: GS305
+        nn.functional.mse_loss(decoder(code), x).backward()  # effect: GS305
+        opt.step()
+
+
+def bad_term_of_a_threshold() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        scores, target = model(torch.randn(8, 4)), torch.ones(8, 1)
+        found = (scores > 0).float()  # cause: GS305
+        dice = 1 - 2 * (found * target).sum() / (found.sum() + target.sum())
+        loss = nn.functional.binary_cross_entropy_with_logits(scores, target) + dice
+        loss.backward()  # effect: GS305
+        opt.step()
+
+
+def bad_term_of_a_count() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        share, target = torch.sigmoid(model(torch.randn(8, 4))), torch.ones(8, 1)
+        count = share.round().sum()  # cause: GS305
+        loss = nn.functional.binary_cross_entropy(share, target)
+        loss = loss + 0.1 * (count - 8).abs()
+        loss.backward()  # effect: GS305
+        opt.step()
+
+
+def good_hinge_with_its_cost() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 3)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        scores = model(torch.randn(1, 4))[0]
+        guess = scores.argmax()
+        loss = (guess != 1).float() + scores[guess] - scores[1]
+        loss.backward()
+        opt.step()
+
+
+def good_straight_through_number() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        soft = torch.sigmoid(model(torch.randn(8, 4))).mean()
+        hard = (soft > 0.5).float()
+        loss = hard + soft - soft.detach()
+        loss.backward()
+        opt.step()
+
+
 @rule("GS305", name="nondifferentiable-cut", severity="error", over=("GS301", "GS302", "GS204"))
 def nondifferentiable_cut(trace: Trace) -> Iterator[Finding]:
     known = paths(trace)
@@ -110,6 +189,32 @@ def nondifferentiable_cut(trace: Trace) -> Iterator[Finding]:
                 else found
             )
     yield from _zero_gradients(trace, known)
+    for term in dead_terms(known):
+        yield _term(trace, known, term)
+
+
+def _term(trace: Trace, known: Paths, term: DeadTerm) -> Finding:
+    graph, index = term.value
+    name = names_of(trace).name(known.graph(graph), index)
+    site = known.graph(graph).values[index].site
+    made = site.entry if site is not None else term.block.site.user
+    place = term.block.site.user
+    subject = f"the term `{name}`" if name else "a term"
+    fault = "has a gradient of zero everywhere" if term.flat else "has no gradient"
+    names = parameter_names(trace, sorted(term.parameters))
+    return Finding(
+        message=f"{subject} of the loss trains nothing: it comes through `{term.block.name}`, which {fault}",
+        cause=place,
+        cause_label=fault,
+        effect=term.loss.site.user,
+        effect_label="only the other terms of the loss arrive",
+        related=((made, "the term that is added"),) if made.location() != place.location() else (),
+        seen=(f"no gradient of {subject} reaches any parameter in this pass",),
+        why=f"it was computed from {names}, but no gradient gets past {code(trace, place, 'this call')}",
+        count=term.loss.count,
+        severity="warning",
+        subjects=frozenset({("term", *place.location())}),
+    )
 
 
 def _asked(known: Paths, loss: Event) -> Site | None:

@@ -12,7 +12,7 @@ Silent on: a first pass with `retain_graph=True`.
 
 from collections.abc import Iterator
 
-from gradscope.model import Event, Finding, Site
+from gradscope.model import Event, Finding, Site, Value
 from gradscope.rules import rule
 from gradscope.rules._common import code, user
 from gradscope.rules._paths import Paths, paths
@@ -37,9 +37,23 @@ def bad_hidden_state_carried() -> None:
     hidden = torch.zeros(2, 8)
     for _ in range(3):
         opt.zero_grad()
-        hidden = cell(torch.randn(2, 4), hidden)
+        hidden = cell(torch.randn(2, 4), hidden)  # cause: GS306
         loss = out(hidden).pow(2).mean()
-        loss.backward()  # cause: GS306 # effect: GS306
+        loss.backward()  # effect: GS306
+        opt.step()
+
+
+def bad_made_before_the_loop() -> None:
+    import torch
+    from torch import nn
+
+    table, out = nn.Parameter(torch.randn(4, 8)), nn.Linear(8, 1)
+    opt = torch.optim.SGD([table, *out.parameters()], lr=0.1)
+    features = torch.randn(6, 4) @ table  # cause: GS306
+    for _ in range(3):
+        opt.zero_grad()
+        loss = out(torch.relu(features)).pow(2).mean()
+        loss.backward()  # effect: GS306
         opt.step()
 
 
@@ -77,23 +91,25 @@ def second_backward(trace: Trace) -> Iterator[Finding]:
 
 def _explain(trace: Trace, known: Paths, event: Event) -> Finding:
     effect = event.site.user
-    carrier = _carrier(trace, known, event)
+    old, carrier = _carrier(known, event)
     saved = user(trace.site(event.data.get("saved_site")))
-    first = user(trace.site(event.data.get("freed_by"))) or _earlier_pass(known, event)
+    first = user(trace.site(event.data.get("freed_by"))) or _earlier_pass(known, event) or effect
+    made = old is not None and first.location() == effect.location()
+    cause = old.entry if old is not None and made else first
     related: list[tuple[Site, str]] = []
-    if carrier is not None:
+    if carrier is not None and carrier.location() != cause.location():
         related.append((carrier, "brought the old graph into this step"))
-    if saved is not None and (carrier is None or saved.location() != carrier.location()):
+    if saved is not None and saved.location() not in {s.location() for s, _ in related} | {cause.location()}:
         related.append((saved, "its saved values were freed"))
     node = event.data.get("node_name")
     carried = code(trace, carrier, "a value of an earlier step") if carrier is not None else ""
     return Finding(
         message="backward went a second time through a graph that was already freed"
         + (f": {carried} carried it over from an earlier step" if carried else ""),
-        cause=first or effect,
-        cause_label="freed here, by the first pass",
+        cause=cause,
+        cause_label="made in an earlier step, with its graph" if made else "freed here, by the first pass",
         effect=effect,
-        effect_label="needs it again",
+        effect_label="freed the graph, and needs it again" if made else "needs it again",
         related=tuple(related),
         seen=(f"the saved values of `{node}` were gone",) if node else (),
         fix="detach what is carried over (`h = h.detach()`) before it is used in the next step"
@@ -104,10 +120,10 @@ def _explain(trace: Trace, known: Paths, event: Event) -> Finding:
     )
 
 
-def _carrier(trace: Trace, known: Paths, event: Event) -> Site | None:
-    """The line that took a value with an old graph into the graph of the failing pass."""
+def _carrier(known: Paths, event: Event) -> tuple[Site | None, Site | None]:
+    """Where a value of an earlier graph was made, and the line that took it into the failing pass."""
     if event.graph < 0:
-        return None
+        return None, None
     graph = known.graph(event.graph)
     roots = event.data.get("roots") or event.data.get("inputs") or ()
     nodes = known.reach((event.graph, root) for root in roots).nodes
@@ -115,8 +131,17 @@ def _carrier(trace: Trace, known: Paths, event: Event) -> Site | None:
         if value.kind == "carried" and value.index not in roots and (event.graph, value.node) in nodes:
             readers = graph.consumers.get(value.index)
             if readers:
-                return readers[0].site.user
-    return None
+                return _made(known, value), readers[0].site.user
+    return None, None
+
+
+def _made(known: Paths, value: Value) -> Site | None:
+    """Where a value that came from an earlier graph was made."""
+    if value.origin is None:
+        return None
+    graph = known.graph(value.origin[0])
+    maker = graph.values[value.origin[1]].op if value.origin[1] < len(graph.values) else None
+    return graph.ops[maker].site if maker is not None else None
 
 
 def _earlier_pass(known: Paths, event: Event) -> Site | None:

@@ -14,16 +14,15 @@ has `training=True` written out (Monte Carlo dropout by choice).
 
 import ast
 from collections.abc import Iterator
-from itertools import pairwise
 
 from gradscope.model import Edit, Event, Finding, Site
 from gradscope.rules import rule
+from gradscope.rules._asking import asked_again
 from gradscope.rules._calls import Call, Calls, calls
 from gradscope.rules._common import code
 from gradscope.rules._rewrites import in_method, with_argument
 from gradscope.store import Trace
 
-COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
 ATTENTION = "scaled_dot_product_attention"
 
 
@@ -79,6 +78,32 @@ def bad_attention() -> None:
         model.eval()
         with torch.no_grad():
             model(torch.randn(2, 6, 4)).pow(2).mean().item()  # effect: GS404
+
+
+def bad_whole_graph_at_once() -> None:
+    import torch
+    from torch import nn
+
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.first, self.last = nn.Linear(4, 32), nn.Linear(32, 2)
+
+        def forward(self, x: torch.Tensor, links: torch.Tensor) -> torch.Tensor:
+            x = nn.functional.dropout(links @ self.first(x))  # cause: GS404
+            out: torch.Tensor = self.last(links @ x)
+            return out
+
+    model, x, links = Net(), torch.randn(8, 4), torch.ones(8, 8) / 8
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        model.train()
+        opt.zero_grad()
+        model(x, links)[:4].pow(2).mean().backward()
+        opt.step()
+        model.eval()
+        with torch.no_grad():
+            model(x, links)[4:].pow(2).mean().item()  # effect: GS404
 
 
 def bad_mode_written_out() -> None:
@@ -292,7 +317,7 @@ def _finding(trace: Trace, known: Calls, event: Event, call: Call, layer: bool) 
     severity = ""
     if not call.event.data.get("outputs"):
         severity = "note"
-    elif not layer and _asked_again(known, call):
+    elif not layer and asked_again(known, call):
         severity = "note"
     elif not layer and _written_out(trace, cause):
         severity = "warning" if known.paths.roots else "note"
@@ -315,33 +340,6 @@ def _told_of_the_mode(attention: bool, rate: object, text: str) -> str:
     if attention:
         return f"pass `dropout_p={rate} if self.training else 0.0`"
     return f"pass `training=self.training` to {text}"
-
-
-def _asked_again(known: Calls, call: Call) -> bool:
-    """Whether the model is asked several times in a row by a loop that does not change the input."""
-    alike = [c.event for c in known.all if c.entry.location() == call.entry.location() and not c.used]
-    trained = {event.segment for event in known.paths.backwards}
-    segments = sorted(event.segment for event in alike)
-    in_a_row = any(event.count > 1 for event in alike) or any(
-        not any(one <= segment <= other for segment in trained) for one, other in pairwise(segments)
-    )
-    return in_a_row and _in_steady_loop(known.trace, call.entry)
-
-
-def _in_steady_loop(trace: Trace, entry: Site) -> bool:
-    """Whether the innermost loop around a call gives it the same arguments each time."""
-    for frame in reversed(list(entry.stack)):
-        if frame.kind != "user":
-            continue
-        around = list(trace.source_file(frame.path).around(frame))
-        loop = next((n for n in around if isinstance(n, (ast.For, ast.While, *COMPREHENSIONS))), None)
-        if loop is not None:
-            names = {n.id for n in ast.walk(around[0]) if isinstance(n, ast.Name)}
-            changed = {
-                n.id for n in ast.walk(loop) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
-            }
-            return not names & changed
-    return False
 
 
 def _written_out(trace: Trace, site: Site) -> bool:

@@ -1,0 +1,158 @@
+"""The terms that a loss is the sum of, and those that teach nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from gradscope.model import Event, Op
+from gradscope.rules._paths import ZERO_GRADIENT, Key, Paths
+
+SUMS = {
+    "add",
+    "add_",
+    "sub",
+    "sub_",
+    "rsub",
+    "__add__",
+    "__radd__",
+    "__iadd__",
+    "__sub__",
+    "__rsub__",
+    "__isub__",
+}
+SCALES = {
+    "mul",
+    "mul_",
+    "__mul__",
+    "__rmul__",
+    "__imul__",
+    "div",
+    "div_",
+    "__truediv__",
+    "__itruediv__",
+    "neg",
+}
+MAX_TERMS = 100
+
+
+@dataclass(frozen=True)
+class DeadTerm:
+    """A term computed from what is trained, of which no gradient comes back."""
+
+    value: Key
+    block: Op  # the op without a gradient
+    loss: Event
+    flat: bool  # it has a gradient, which is zero everywhere
+    parameters: frozenset[int]
+
+
+def terms(known: Paths, root: Key) -> list[Key]:
+    """The single numbers that `root` adds up, with or without a factor."""
+    found: dict[Key, None] = {}
+    todo, seen = [root], {root}
+    while todo and len(seen) < MAX_TERMS:
+        key = todo.pop()
+        sources, op = known.sources(key)
+        parts = sources if op is None else _parts(known, op, sources)
+        if not parts:
+            found[key] = None
+        for part in parts:
+            if part not in seen:
+                seen.add(part)
+                todo.append(part)
+    return list(found)
+
+
+def _parts(known: Paths, op: Op, sources: list[Key]) -> list[Key]:
+    single = all(known.graph(g).values[v].shape in ((), (1,)) for g, v in sources)
+    if op.name in SUMS or (op.name in SCALES and len(sources) == 1) or op.name == "stack":
+        return sources if single else []
+    if op.name == "sum" and len(sources) == 1:
+        _, maker = known.sources(sources[0])
+        return sources if maker is not None and maker.name == "stack" else []
+    return []
+
+
+def dead_terms(known: Paths) -> Iterator[DeadTerm]:
+    """Terms of losses that were computed from trained parameters through an op without a
+    gradient only, where other terms of the same loss train these parameters."""
+    told: set[tuple[str, int]] = set()
+    flat = {
+        graph for graph, node in known.reached.nodes if known.graph(graph).nodes[node].name in ZERO_GRADIENT
+    }
+    for root, events in known.roots.items():
+        parts = terms(known, root)
+        if len(parts) < 2 or any(_cut_on_purpose(known, part) for part in parts):
+            continue
+        trained = known.reach([root], ZERO_GRADIENT).parameters
+        for part in parts:
+            if known.graph(part[0]).values[part[1]].requires_grad and part[0] not in flat:
+                continue
+            found = _dead(known, part, events[0], trained)
+            if found is not None and found.block.site.user.location() not in told:
+                told.add(found.block.site.user.location())
+                yield found
+
+
+def _cut_on_purpose(known: Paths, part: Key) -> bool:
+    """Whether a term was itself detached, as straight-through estimators are written."""
+    _, op = known.sources(part)
+    return op is not None and op.cut not in (None, "nondifferentiable")
+
+
+def _dead(known: Paths, part: Key, loss: Event, trained: set[int]) -> DeadTerm | None:
+    value = known.graph(part[0]).values[part[1]]
+    flat = value.requires_grad and not value.is_leaf
+    if value.is_leaf and value.requires_grad:
+        return None
+    if flat and (known.reach([part], ZERO_GRADIENT).parameters or not known.reach([part]).complete):
+        return None
+    blocks = list(_blocks(known, part))
+    if not blocks or any(op.cut != "nondifferentiable" and not _rounds(known, key, op) for op, key in blocks):
+        return None
+    behind = {p.id for key in known.flow(key for _, key in blocks).order if (p := known.parameter_of(key))}
+    lost = behind & trained & {p.id for p in known.parameters.values() if known.stepped(p)}
+    if not lost or any(_used_elsewhere(known, key, part) for _, key in blocks):
+        return None
+    return DeadTerm(part, blocks[0][0], loss, flat, frozenset(lost))
+
+
+def _blocks(known: Paths, part: Key) -> Iterator[tuple[Op, Key]]:
+    """Where the gradient of `part` ends although what comes before requires one, nearest first."""
+    todo, seen = [part], {part}
+    while todo:
+        key = todo.pop(0)
+        sources, op = known.sources(key)
+        tracked = [s for s in sources if known.graph(s[0]).values[s[1]].requires_grad]
+        lost = bool(tracked) and not known.graph(key[0]).values[key[1]].requires_grad
+        if op is not None and (lost or _rounds(known, key, op)):
+            yield op, key
+            continue
+        for source in sources:
+            if source not in seen:
+                seen.add(source)
+                todo.append(source)
+
+
+def _rounds(known: Paths, key: Key, op: Op) -> bool:
+    graph = known.graph(key[0])
+    node = graph.values[key[1]].node
+    return node is not None and node in op.nodes and graph.nodes[node].name in ZERO_GRADIENT
+
+
+def _used_elsewhere(known: Paths, block: Key, part: Key) -> bool:
+    """Whether what the op gave is also used beside the term, as a mask or an index is."""
+    own = set(known.flow([part]).order)
+    todo, seen = [block], {block}
+    while todo:
+        key = todo.pop()
+        if key == part:
+            continue
+        for target, _ in known.used.feeds.get(key, ()):
+            if target not in own and target != part:
+                return True
+            if target not in seen:
+                seen.add(target)
+                todo.append(target)
+    return False

@@ -53,7 +53,7 @@ def check(trace: Trace, config: Config | None = None) -> list[Finding]:
 
 def examine(trace: Trace, config: Config | None = None, *, each: bool = False) -> Report:
     """Like `check`, as a whole report: with the rules that failed and the unused ignores.
-    `each` keeps notes apart that say the same of several places in a file.
+    `each` keeps notes apart that say the same of several places.
 
     Raises GradscopeError for an unknown code in `config` and for a damaged trace.
     """
@@ -270,21 +270,24 @@ def _lines(finding: Finding) -> set[tuple[str, int]]:
 
 
 def _fold_notes(found: list[Finding]) -> list[Finding]:
-    """One note for all of a code in a file that each name a place and no effect."""
+    """One note for all of a code that each name a place and have no effect, or the same one."""
     groups: dict[object, list[Finding]] = {}
     for finding in found:
-        alone = finding.severity != "note" or finding.effect is not None or not finding.locations
-        key = id(finding) if alone else (finding.code, finding.locations[0].path)
+        alone = finding.severity != "note" or not finding.locations
+        effect = tuple((p.path, p.line) for p in finding.locations if p.role == "effect")
+        key = id(finding) if alone else (finding.code, effect)
         groups.setdefault(key, []).append(finding)
     return [_together(notes) if len(notes) > 1 else notes[0] for notes in groups.values()]
 
 
 def _together(notes: list[Finding]) -> Finding:
     first, others = notes[0], notes[1:]
+    shown = {(place.path, place.line) for place in first.locations if place.role != "cause"}
     also = [
         replace(place, role="related", label=place.label or "and here")
         for note in others
         for place in note.locations
+        if (place.path, place.line) not in shown
     ]
     places = "place" if len(others) == 1 else "places"
     return replace(

@@ -8,8 +8,8 @@ Fix: use the layer in `forward`, or remove it.
 
 Silent on: parameters that some pass of the run trains; averaged copies that the program
 writes itself; one of several alternatives (experts) that the run may not have chosen yet.
-A note for parts of a library's model, which only some of its tasks need, and for a layer that
-is called under a condition only, where this run never met it.
+A note for parts of a library's model, which only some of its tasks need, and for a layer or a
+parameter that is used under a condition only, where this run never met it.
 """
 
 import ast
@@ -112,6 +112,31 @@ def good_layer_under_a_condition() -> None:
         opt.step()
 
 
+def good_option_off() -> None:
+    import torch
+    from torch import nn
+
+    class Sum(nn.Module):
+        def __init__(self, weighted: bool) -> None:
+            super().__init__()
+            self.weighted, self.layer = weighted, nn.Linear(2, 2)
+            self.share = nn.Parameter(torch.zeros(1))
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            y: torch.Tensor = self._weigh(x) if self.weighted else x + self.layer(x)
+            return y
+
+        def _weigh(self, x: torch.Tensor) -> torch.Tensor:
+            return x * self.share + self.layer(x)
+
+    model = Sum(weighted=False)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        model(torch.randn(8, 2)).pow(2).mean().backward()
+        opt.step()
+
+
 @rule("GS302", name="unused-parameter", severity="warning")
 def unused_parameter(trace: Trace) -> Iterator[Finding]:
     known = paths(trace)
@@ -182,9 +207,13 @@ def _forwards(trace: Trace) -> dict[int, str]:
 
 
 def _not_yet(trace: Trace, parameter: Parameter) -> bool:
-    """Whether its layer was not called, and the user's class calls it only under a condition."""
+    """Whether it or its layer was not used, and the user's class uses it only under a condition."""
     called = set(_forwards(trace))
     module = trace.modules.get(parameter.module) if parameter.module is not None else None
+    if module is not None and module.id in called:  # a parameter of the class's own
+        seen = any(v.parameter == parameter.id for graph in trace.graphs for v in graph.values)
+        attribute = parameter.name.rpartition(".")[2]
+        return not seen and any(conditional(text, module.cls, attribute) for text in trace.sources.values())
     while module is not None and module.parent is not None and module.id not in called:
         holder, attribute = trace.modules[module.parent], module.path.rpartition(".")[2]
         if any(conditional(text, holder.cls, attribute) for text in trace.sources.values()):
@@ -259,28 +288,29 @@ def assignments(text: str) -> dict[tuple[str, str], tuple[int, int, int, int]]:
 
 
 @lru_cache(maxsize=256)
-def conditional(text: str, cls: str, attribute: str) -> bool:
-    """Whether class `cls` uses `self.attribute` outside its `__init__`, each time under a condition."""
+def conditional(text: str, cls: str, attribute: str, known: frozenset[str] = frozenset()) -> bool:
+    """Whether class `cls` uses `self.attribute` outside its `__init__`, each time under a condition
+    or in a method that it calls under conditions only. `known`: the methods asked for already."""
     try:
         tree = ast.parse(text)
     except (SyntaxError, ValueError):
         return False
     found: list[bool] = []
-    todo: list[tuple[ast.AST, bool]] = [
-        (function, False)
+    todo: list[tuple[ast.AST, bool, str]] = [
+        (function, False, function.name)
         for node in ast.walk(tree)
         if isinstance(node, ast.ClassDef) and node.name == cls
         for function in node.body
         if isinstance(function, ast.FunctionDef) and function.name != "__init__"
     ]
     while todo:
-        node, under = todo.pop()
+        node, under, method = todo.pop()
         if (
             isinstance(node, ast.Attribute)
             and node.attr == attribute
             and getattr(node.value, "id", "") == "self"
         ):
-            found.append(under)
+            found.append(under or (method not in known and conditional(text, cls, method, known | {method})))
         under = under or isinstance(node, (ast.If, ast.IfExp, ast.While, ast.match_case))
-        todo += ((child, under) for child in ast.iter_child_nodes(node))
+        todo += ((child, under, method) for child in ast.iter_child_nodes(node))
     return bool(found) and all(found)

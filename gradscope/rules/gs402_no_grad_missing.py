@@ -9,11 +9,12 @@ Fix: evaluate under `with torch.no_grad():` (or `torch.inference_mode()`).
 Silent on: evaluation that asks for gradients (saliency, adversarial examples); results that
 a loss uses; a single forward that nobody looks at.
 At note at most: a single call with a small graph; the evaluation that a library's `fit()` makes;
-a forward beside one whose input gets a gradient, in the same function
-(the attacked input of an FGSM test is judged with the code that made it).
+forwards in training mode, such as those that choose an agent's actions; a forward beside one
+whose input gets a gradient, in the same function (the attacked input of an FGSM test is judged
+with the code that made it).
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from gradscope.model import Edit, Event, Finding, Site
 from gradscope.rules import rule
@@ -37,6 +38,21 @@ def bad_validation_with_graphs() -> None:
         nn.functional.cross_entropy(model(torch.randn(8, 4)), torch.zeros(8, dtype=torch.long)).backward()
         opt.step()
         model.eval()
+        for _ in range(2):
+            scores = model(torch.randn(8, 4))  # cause: GS402
+            (scores.argmax(dim=1) == 0).sum().item()
+
+
+def bad_without_eval() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(2):
+        opt.zero_grad()
+        nn.functional.cross_entropy(model(torch.randn(8, 4)), torch.zeros(8, dtype=torch.long)).backward()
+        opt.step()
         for _ in range(2):
             scores = model(torch.randn(8, 4))  # cause: GS402
             (scores.argmax(dim=1) == 0).sum().item()
@@ -124,26 +140,55 @@ def no_grad_missing(trace: Trace) -> Iterator[Finding]:
     for call in known.all:
         if _builds_for_nothing(known, call):
             groups.setdefault(call.entry.location(), []).append(call)
+    severe = [group for group in groups.values() if _severe(known, group)]
+    models = {known.called(group[0].event): group for group in reversed(severe)}
+    beside: dict[int, list[Site]] = {}
     for group in groups.values():
-        yield _finding(known, group)
+        if group not in severe and known.called(group[0].event) in models:
+            beside.setdefault(known.called(group[0].event), []).append(group[0].entry)
+        elif group not in severe and (_times(known, group) > 1 or not _training(group[0])):
+            yield _finding(known, group, "note", ())
+    for group in severe:
+        model = known.called(group[0].event)
+        yield _finding(known, group, "", beside.get(model, ()) if models[model] is group else ())
 
 
 def _builds_for_nothing(known: Calls, call: Call) -> bool:
-    data = call.event.data
-    if data.get("training") or not data.get("grad") or call.used or call.event.site.user.kind != "user":
+    if not call.event.data.get("grad") or call.used or call.event.site.user.kind != "user":
         return False
+    if _training(call) and not known.consumed(call.event):
+        return False  # may be a call for its running statistics, or for shapes
     graph = known.paths.graph(call.event.graph)
     return any(graph.values[i].requires_grad for _, i in known.outputs(call.event))
 
 
-def _finding(known: Calls, group: list[Call]) -> Finding:
-    first = group[0].event
-    called = {known.called(call.event) for call in group}
-    times = max(
-        sum(call.event.count for call in group if known.called(call.event) == number) for number in called
+def _training(call: Call) -> bool:
+    return bool(call.event.data.get("training"))
+
+
+def _times(known: Calls, group: list[Call]) -> int:
+    """How often the module that this line calls most was called there."""
+    counts: dict[int, int] = {}
+    for call in group:
+        number = known.called(call.event)
+        counts[number] = counts.get(number, 0) + call.event.count
+    return max(counts.values())
+
+
+def _severe(known: Calls, group: list[Call]) -> bool:
+    """Whether it is worth a warning: evaluation whose result is looked at, and that costs something."""
+    held = group[0].event.data.get("graph_bytes") or 0
+    return (
+        not any(_training(call) for call in group)
+        and any(known.consumed(call.event) for call in group)
+        and _worth(known, group[0], _times(known, group), held)
     )
-    name = known.name(first) if len(called) == 1 else _whole(known, first)
-    looked = any(known.consumed(call.event) for call in group)
+
+
+def _finding(known: Calls, group: list[Call], severity: str, beside: Sequence[Site]) -> Finding:
+    first = group[0].event
+    times = _times(known, group)
+    name = known.name(first) if len({known.called(c.event) for c in group}) == 1 else _whole(known, first)
     nodes = len(known.paths.reach(known.outputs(first)).nodes)
     held = first.data.get("graph_bytes")
     seen = f"{plural(times, 'call')} built a graph of {plural(nodes, 'node')} each, none was used"
@@ -153,9 +198,10 @@ def _finding(known: Calls, group: list[Call]) -> Finding:
         message=f"{name} is evaluated with gradients on: it builds graphs that no backward uses",
         cause=group[0].entry,
         cause_label="keeps everything a backward would need",
+        related=tuple((place, "and here") for place in beside),
         seen=(seen,),
         count=times,
-        severity="" if looked and _worth(known, group[0], times, held or 0) else "note",
+        severity=severity,
         edits=_under_no_grad(known.trace, group[0].entry),
         subjects=frozenset({("call", group[0].entry.location())}),
     )

@@ -84,6 +84,20 @@ def bad_reshaped() -> None:
         opt.step()
 
 
+def bad_exponential() -> None:
+    import torch
+    from torch import nn
+
+    model, activation = nn.Linear(4, 3), nn.LogSoftmax(dim=1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        chances = torch.exp(activation(model(torch.randn(8, 4))))  # cause: GS702
+        loss = nn.functional.cross_entropy(chances, torch.randint(0, 3, (8,)))  # effect: GS702
+        loss.backward()
+        opt.step()
+
+
 def good() -> None:
     import torch
     from torch import nn
@@ -127,6 +141,18 @@ def good_distillation() -> None:
         opt.step()
 
 
+def good_exponential() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 3)
+    opt = torch.optim.SGD(model.parameters(), lr=0.01)
+    for _ in range(3):
+        opt.zero_grad()
+        nn.functional.cross_entropy(model(torch.randn(8, 4)).exp(), torch.randint(0, 3, (8,))).backward()
+        opt.step()
+
+
 def good_attention() -> None:
     import torch
     from torch import nn
@@ -162,7 +188,7 @@ def softmax_twice(trace: Trace) -> Iterator[Finding]:
         if op.name == "log_softmax" and not _ends_in_nll(known, op):
             continue
         for _, maker in makers(known, key):
-            if maker.name in PROBABILITIES:
+            if maker.name in PROBABILITIES or _exponential(known, maker):
                 groups.setdefault((maker.site.user.location(), maker.name), []).append((key, op, maker))
     for found in groups.values():
         yield _finding(trace, known, found)
@@ -173,20 +199,28 @@ def _ends_in_nll(known: Paths, op: Op) -> bool:
     return any(reader is not None and reader.name == "nll_loss" for _, reader in readers)
 
 
+def _exponential(known: Paths, op: Op) -> bool:
+    """Whether it is the exponential of a log-softmax or log-sigmoid."""
+    return op.name in ("exp", "exp_") and any(
+        maker.name in ("log_softmax", "logsigmoid") for _, maker in makers(known, (op.graph, op.inputs[0]))
+    )
+
+
 def _finding(trace: Trace, known: Paths, found: list[tuple[Key, Op, Op]]) -> Finding:
     key, op, maker = found[0]
     applied, cause = APPLIES[op.name], maker.site.user
     places = list(dict.fromkeys(other.site.user for _, other, _ in found))
+    through = maker.name if maker.name in PROBABILITIES else f"{maker.name}(log_…)"
     given = code(trace, cause, f"the {maker.name}")
     return Finding(
-        message=f"`{op.name}` applies a {applied}, and its input has been through `{maker.name}` already",
+        message=f"`{op.name}` applies a {applied}, and its input has been through `{through}` already",
         cause=cause,
-        cause_label=f"its result has been through `{maker.name}`",
+        cause_label=f"its result has been through `{through}`",
         effect=op.site.user,
         effect_label=f"applies {applied} to it once more",
         related=tuple((place, "and here") for place in places[1:]),
         seen=tuple(_seen(trace, known, key, op)),
-        fix=f"take the `{maker.name}` out of {given} and give `{op.name}` the scores themselves",
+        fix=f"take the `{through}` out of {given} and give `{op.name}` the scores themselves",
         count=len(found),
     )
 

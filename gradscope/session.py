@@ -162,7 +162,7 @@ class Session:
         self.faults += self.recorder.faults
         self.recorder.paused += 1_000_000  # what the program keeps of ours (a compiled function) is inert
 
-    def _now_and_then(self, is_step: bool, same: bool) -> None:
+    def _now_and_then(self, is_step: bool, same: bool, count: int) -> None:
         """What is known so far, for who reads along or finds the trace of a killed run. At most
         once a second, and one part in 100 of the time."""
         now = perf_counter()

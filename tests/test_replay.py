@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pytest
 import torch
@@ -62,12 +62,35 @@ def test_gradients_that_are_no_longer_cleared_are_found(replays: list[int]) -> N
     assert "GS201" in {f.code for f in scope.findings}
 
 
-def test_an_evaluation_between_is_seen(replays: list[int]) -> None:
+def in_a_block(model: nn.Module) -> None:
+    with torch.no_grad():
+        model(torch.ones(4, 8)).argmax(dim=1).tolist()
+
+
+def by_statement(model: nn.Module) -> None:
+    torch.set_grad_enabled(False)
+    model(torch.ones(4, 8)).argmax(dim=1).tolist()
+    torch.set_grad_enabled(True)
+
+
+@torch.inference_mode()
+def decorated(model: nn.Module) -> None:
+    model(torch.ones(4, 8)).argmax(dim=1).tolist()
+
+
+@torch.no_grad()
+def generator(model: nn.Module) -> Iterator[list[int]]:
+    yield model(torch.ones(4, 8)).argmax(dim=1).tolist()
+
+
+@pytest.mark.parametrize(
+    "evaluation", [in_a_block, by_statement, decorated, lambda model: next(generator(model))]
+)
+def test_an_evaluation_between_is_seen(replays: list[int], evaluation: Callable[[nn.Module], None]) -> None:
     def evaluate(step: int, model: nn.Module, optimizer: object) -> bool:
         if step == STEPS - 50:
             model.append(nn.Dropout(0.5))
-            with torch.no_grad():
-                model(torch.ones(4, 8)).argmax(dim=1).tolist()
+            evaluation(model)
         return True
 
     scope = training(evaluate)

@@ -19,7 +19,7 @@ from gradscope.hooks._learn import Template
 from gradscope.hooks._ledger import LeafRecord, Ledger
 from gradscope.hooks._modules import ModuleRecord, ModuleTable
 from gradscope.hooks._ops import Ops
-from gradscope.hooks._replay import Replay
+from gradscope.hooks._replay import Frozen, Replay
 from gradscope.hooks._segments import External, Row, Segment, SegmentStore, freeze
 from gradscope.hooks._signals import raised_by_handler
 from gradscope.hooks._sites import SiteTree
@@ -63,9 +63,11 @@ class Recorder:
         self.steps = 0
         self.own_time = 0.0
         self.faults: list[str] = []
-        self.on_segment: list[Callable[[bool, bool], None]] = []  # (is_step, nothing was new)
+        self.on_segment: list[Callable[[bool, bool, int], None]] = []  # (is_step, nothing new, how many)
         self.before_pass: list[Callable[..., None]] = []
         self.after_pass: list[Callable[..., None]] = []
+        self.before_expected: list[Callable[..., None]] = []  # of these, what no pass can do without
+        self.is_sound: Callable[[Any], bool] = _yes  # whether a pass's loss is finite; set by nonfinite
         self.before_call: list[Callable[[Any, ModuleRecord, int], None]] = []  # of an outermost module
         self.after_call: list[Callable[[Any, ModuleRecord, int], None]] = []
         self.before_step: list[Callable[[Any, int, list[LeafRecord]], None]] = []
@@ -79,6 +81,9 @@ class Recorder:
         self.functions: Any = None
         self.plain_module_call: Any = None  # torch's own nn.Module.__call__
         self.wake: Callable[[], None] = _nothing  # set by sampling
+        self.on_sleep: list[Callable[[], object]] = []
+        self.on_wake: list[Callable[[], None]] = []
+        self.on_region: list[Callable[[], None]] = []  # gradients are switched off, and not by torch
         self.leave_failed: Callable[[], None] = _nothing  # set by optimizers: a step that raised is over
         self.on_input: Callable[[list[Any], ModuleRecord, int], None] | None = None  # set by settings
         self.on_carried: Callable[[Row, tuple[int, ...], list[Any]], None] | None = None  # set by growth
@@ -156,11 +161,10 @@ class Recorder:
     # -- segments ------------------------------------------------------------------
 
     def end_segment(self, is_step: bool) -> None:
+        self.replay.leave()
         segment = self.segment
         if not segment.ops and not segment.events and not is_step:
             return
-        if self.replay.active:
-            self.replay.end_segment(is_step)
         same = False
         try:
             same = self.store.store(segment, is_step)
@@ -170,7 +174,20 @@ class Recorder:
         self.segment = Segment(segment.serial + 1, perf_counter())
         self.live.sweep()
         for follow in self.on_segment:
-            follow(is_step, same)
+            follow(is_step, same, 1)
+
+    def skipped(self, cycle: tuple[tuple[Frozen, ...], ...], count: int, seconds: float) -> None:
+        """So many segments, each closed by a step, went by with the events of this cycle."""
+        if not count:
+            return
+        try:
+            self.store.repeat(cycle, count, seconds)
+        except Exception as error:
+            self.fault("writing the trace", error)
+        self.segment.serial += count
+        self.segment.started = perf_counter()
+        for follow in self.on_segment:
+            follow(True, True, count)
 
     # -- events --------------------------------------------------------------------
 
@@ -178,8 +195,8 @@ class Recorder:
         """Notes an event. `first_only` data is stored with the first of identical events."""
         segment = self.segment
         event = (kind, site, len(segment.ops) - 1, freeze(data))
-        if self.replay.active:
-            self.replay.met(event)
+        if self.replay.active and self.replay.met(event):
+            return
         segment.events.append(event)
         segment.volatile.append(first_only)
 
@@ -203,6 +220,11 @@ def _unknown(optimizer: Any, site: int) -> int:
 def _not_here(is_pass: bool) -> bool:
     """Stands where no other thread is considered."""
     return False
+
+
+def _yes(roots: Any) -> bool:
+    """Stands where no hook looks at the loss."""
+    return True
 
 
 def _nothing() -> None:

@@ -131,8 +131,17 @@ class SegmentStore:
                             )
                         ),
                     )
-        self._row(segment, graph, events, is_step)
+        self._row(graph, events, is_step, segment.started, perf_counter() - segment.started)
         return not new
+
+    def repeat(self, cycle: tuple[tuple[Any, ...], ...], count: int, seconds: float) -> None:
+        """Writes `count` segments that only had these events, in turn; a step closed each."""
+        began = perf_counter() - seconds
+        share = seconds / count
+        alike = count if len(cycle) == 1 else 1
+        for done in range(0, count, alike):
+            events = self.event_lists.get(hash(cycle[done % len(cycle)]))
+            self._row(None, events, True, began + done * share, alike * share, alike)
 
     def _structure(self, segment: Segment) -> int:
         """Hash of the autograd graph alone: what was built where, without what it was fed."""
@@ -143,19 +152,26 @@ class SegmentStore:
         ]
         return hash(tuple(built))
 
-    def _row(self, segment: Segment, graph: int | None, events: int | None, is_step: bool) -> None:
-        self.stored += 1
-        duration = perf_counter() - segment.started
+    def _row(
+        self,
+        graph: int | None,
+        events: int | None,
+        is_step: bool,
+        started: float,
+        duration: float,
+        times: int = 1,
+    ) -> None:
+        self.stored += times
         last = self.last
         if last is not None and last[1] == graph and last[2] == events and last[5] == is_step:
             last[4] += duration
-            last[6] += 1
+            last[6] += times
         else:
             if last is not None:
                 self.writer.add("segment", *last)
             self.rows += 1
             last = self.last = [
-                self.rows, graph, events, segment.started - self.began, duration, is_step, 1,
+                self.rows, graph, events, started - self.began, duration, is_step, times,
             ]  # fmt: skip
         if self.writer.due() or self.stored < 8:
             self.flush()

@@ -43,10 +43,13 @@ class Backward(Hook):
                 return engine(t_outputs, *args, **kwargs)
             began = perf_counter()
             note = None
+            expected = 0
             recorder.paused += 1
             recorder.depth += 1  # a proof goes through this door too
             try:
-                if not private.in_transform(sys._getframe(1)):
+                if recorder.replay.active:
+                    expected = self._expected(t_outputs, args, kwargs, sys._getframe(1))
+                if not expected and not private.in_transform(sys._getframe(1)):
                     with private.aside():
                         note = self._before(t_outputs, args, kwargs, sys._getframe(1))
             except Exception as error:
@@ -65,19 +68,19 @@ class Backward(Hook):
                 raise
             finally:
                 began = perf_counter()
-                if note is not None:
-                    spent = self.times.setdefault(note["site"], [0, 0.0])
-                    spent[0] += 1
-                    spent[1] += began - started
-                    try:
+                try:
+                    if expected and failed is None and recorder.replay.expects("backward", expected):
+                        self._went_on(expected, args, began - started)
+                    elif expected or note is not None:
                         with private.aside():
-                            self._after(note, t_outputs, failed, sys._getframe(1))
-                    except Exception as error:
-                        recorder.fault("recording a backward", error)
-                    except BaseException:  # Ctrl-C
-                        recorder.depth -= 1
-                        recorder.paused -= 1
-                        raise
+                            note = note or _note(expected, args)
+                            self._after(note, t_outputs, failed, began - started, sys._getframe(1))
+                except Exception as error:
+                    recorder.fault("recording a backward", error)
+                except BaseException:  # Ctrl-C
+                    recorder.depth -= 1
+                    recorder.paused -= 1
+                    raise
                 failed = None  # a frame and an error that hold each other keep the user's tensors
                 recorder.depth -= 1
                 recorder.paused -= 1
@@ -95,20 +98,36 @@ class Backward(Hook):
         site = recorder.sites.current(frame)
         accumulate = kwargs.get("accumulate_grad", False)
         inputs = args[3] if len(args) > 3 else kwargs.get("inputs", ())
+        recorder.replay.leave()
         for follow in recorder.before_pass:
             follow(t_outputs, args, site, bool(accumulate), frame)
-        replayed = recorder.replay.expects("backward", site)
         return {
-            "site": site,
+            **_note(site, args),
             "roots": self._indices(t_outputs, site),
             "inputs": self._indices(inputs or (), site),
-            "retain": bool(args[1]) if len(args) > 1 else False,
-            "create": bool(args[2]) if len(args) > 2 else False,
             "accumulate": bool(accumulate),
-            "replayed": replayed,
-            "before": recorder.ledger.before_pass(site) if accumulate and not replayed else [],
-            "number": private.sequence_number(),
+            "before": recorder.ledger.before_pass(site) if accumulate else [],
         }
+
+    def _expected(self, t_outputs: Any, args: Any, kwargs: Any, frame: Any) -> int:
+        """The site of a pass that comes in its turn and whose loss is finite, otherwise 0."""
+        recorder = self.recorder
+        site = recorder.sites.current(frame)
+        if not recorder.replay.expects("backward", site) or not recorder.is_sound(t_outputs):
+            return 0
+        for follow in recorder.before_expected:
+            follow(t_outputs, args, site, bool(kwargs.get("accumulate_grad")), frame)
+        return site
+
+    def _went_on(self, site: int, args: Any, seconds: float) -> None:
+        """A pass was like the last one here."""
+        recorder = self.recorder
+        recorder.passes += 1
+        recorder.ledger.filled = recorder.replay.take().filled
+        recorder.history.passes.append(Pass(private.sequence_number(), site, bool(args[1:2] and args[1])))
+        spent = self.times[site]
+        spent[0] += 1
+        spent[1] += seconds
 
     def _indices(self, tensors: Any, site: int) -> list[int]:
         recorder = self.recorder
@@ -116,14 +135,16 @@ class Backward(Hook):
             return []
         return [recorder.value(t, site).index for t in tensors if isinstance(t, torch.Tensor)]
 
-    def _after(self, note: dict[str, Any], t_outputs: Any, failed: BaseException | None, frame: Any) -> None:
+    def _after(
+        self, note: dict[str, Any], t_outputs: Any, failed: BaseException | None, seconds: float, frame: Any
+    ) -> None:
         recorder = self.recorder
         site = note["site"]
+        spent = self.times.setdefault(site, [0, 0.0])
+        spent[0] += 1
+        spent[1] += seconds
         recorder.passes += 1
-        if note["replayed"] and failed is None and recorder.replay.expects("backward", site):
-            recorder.replay.take()
-            self._passed(note, failed)
-            return
+        recorder.replay.leave()
         accumulated, stale, others = recorder.ledger.after_pass(note["before"], site)
         leaves = []
         for record in others:
@@ -157,11 +178,17 @@ class Backward(Hook):
                     [t for t in t_outputs if isinstance(t, torch.Tensor)]
                 )
             recorder.emit("backward", site, data, **first)
-        self._passed(note, failed)
-
-    def _passed(self, note: dict[str, Any], failed: BaseException | None) -> None:
-        recorder = self.recorder
         if failed is None:
             recorder.history.passes.append(Pass(note["number"], note["site"], note["retain"]))
         for follow in recorder.after_pass:
             follow(note["site"], failed)
+
+
+def _note(site: int, args: Any) -> dict[str, Any]:
+    """What is known of a pass before it runs, of one whose tensors are not looked at."""
+    return {
+        "site": site, "roots": [], "inputs": [], "accumulate": True, "before": [],
+        "retain": bool(args[1]) if len(args) > 1 else False,
+        "create": bool(args[2]) if len(args) > 2 else False,
+        "number": private.sequence_number(),
+    }  # fmt: skip

@@ -159,6 +159,8 @@ class Functions(Hook):
     # -- the mode on and off --------------------------------------------------------
 
     def install(self) -> None:
+        self.recorder.on_sleep.append(self.pause)
+        self.recorder.on_wake.append(self.resume)
         self.resume()
 
     def uninstall(self) -> None:

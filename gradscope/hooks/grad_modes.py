@@ -41,6 +41,10 @@ class GradModes(Hook):
                 site = recorder.sites.below(site, decorated.__code__)
             self.stack.append(recorder.region)
             recorder.region = recorder.region_id(kind, site, recorder.region)
+            generator = decorated is None and frame.f_code.co_filename.endswith("_contextlib.py")
+            if kind != "enable_grad" and (generator or recorder.sites.nodes[site].kind != "torch"):
+                for follow in recorder.on_region:
+                    follow()
         except Exception as error:
             recorder.fault("recording a grad mode", error)
 

@@ -74,6 +74,8 @@ class Growth(Hook):
         if chain is None:
             if len(self.chains) >= MAX_CHAINS:
                 return
+            if not self.chains:
+                self.recorder.before_expected.append(self._before_pass)
             chain = self.chains[row.site] = Chain(row.site)
         serial = self.recorder.segment.serial
         chain.last = weakref.ref(outs[0])

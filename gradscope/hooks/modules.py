@@ -28,11 +28,24 @@ class Modules(Hook):
         self.layers: dict[int, bool] | None = None  # of the outermost call: layer → training
         self.measured: set[int] = set()
         self.weighed: set[int] = set()
-        self.recorder.plain_module_call = nn.Module.__call__
-        self.patch(nn.Module, "__call__", self._call(nn.Module.__call__))
+        self.plain_call = self.recorder.plain_module_call = nn.Module.__call__
+        self.watched_call = self._call(self.plain_call)
+        self.patch(nn.Module, "__call__", self.watched_call)
+        self.recorder.on_sleep.append(self._rest)
+        self.recorder.on_wake.append(self._return)
+        self.recorder.on_region.append(self._return)
         self.patch(nn.Module, "train", self._train(nn.Module.train))
         self.flipping = False
         self.recorder.on_thread.append(self._moved)
+
+    def _rest(self) -> None:
+        """While sampling sleeps, torch's own `__call__` stands, until gradients are switched off."""
+        if vars(nn.Module)["__call__"] is self.watched_call:
+            setattr(nn.Module, "__call__", self.plain_call)  # noqa: B010
+
+    def _return(self) -> None:
+        if vars(nn.Module)["__call__"] is self.plain_call:
+            setattr(nn.Module, "__call__", self.watched_call)  # noqa: B010
 
     def _moved(self) -> None:
         self.layers = None
@@ -47,12 +60,13 @@ class Modules(Hook):
         is_grad_enabled = torch.is_grad_enabled
 
         def __call__(module: Any, *args: Any, **kwargs: Any) -> Any:
+            looked = recorder.segment.looked
+            if not looked and is_grad_enabled():
+                return real(module, *args, **kwargs)
             if recorder.paused or get_ident() != recorder.thread:
                 recorder.leave_failed()
                 return real(module, *args, **kwargs)
-            if not recorder.segment.looked:
-                if is_grad_enabled():
-                    return real(module, *args, **kwargs)
+            if not looked:
                 recorder.wake()
             began = perf_counter()
             # Only the id: a frame that holds itself would keep the user's tensors alive.

@@ -75,6 +75,7 @@ class NonFinite(Hook):
         self.since = perf_counter()
         self.spent = 0.0
         recorder.on_op = self._op
+        recorder.is_sound = self._is_sound
         recorder.before_pass.append(self._before)
         recorder.after_pass.append(self._after)
         recorder.before_step.append(self._before_step)
@@ -171,6 +172,12 @@ class NonFinite(Hook):
         return has_nan(t) or (maker >= 0 and name not in numbers.ON_PURPOSE)
 
     # -- a pass --------------------------------------------------------------------
+
+    def _is_sound(self, t_outputs: Any) -> bool:
+        if self.told or len(t_outputs) != 1 or private.profiling():
+            return True
+        with private.aside():
+            return single_finite(t_outputs[0], self.suspect)
 
     def _before(self, t_outputs: Any, args: Any, site: int, accumulate: bool, frame: Any) -> None:
         self._let_go()

@@ -19,7 +19,7 @@ from gradscope.hooks._torch import grad_of, profiling
 from gradscope.hooks._values import measurable
 from gradscope.store import pack
 
-SHARE = 0.01  # of the run's time, while sampling sleeps
+SHARE = 0.005  # of the run's time, while sampling sleeps
 DENSE = 128  # passes measured one by one; later every 128th part of the run
 MAX_PARAMETERS = 2_000
 
@@ -55,7 +55,6 @@ class Numbers(Hook):
     order = 45
 
     def install(self) -> None:
-        self.passes = 0
         self.due = 0
         self.wanted = False
         self.spent = 0.0
@@ -68,7 +67,7 @@ class Numbers(Hook):
 
     def _affordable(self) -> bool:
         """Whether the pass that begins is to be measured."""
-        if self.passes < self.due:
+        if self.recorder.passes < self.due:
             return False
         return self.recorder.segment.looked or self.spent < SHARE * (perf_counter() - self.since)
 
@@ -85,13 +84,13 @@ class Numbers(Hook):
         filled = self.recorder.ledger.filled
         if failed is not None or not filled:
             return
-        self.passes += 1
         if self.waiting:
             self._store_arrived()
         if not self.wanted:
             return
         began = perf_counter()
-        self.due = self.passes - 1 + max(1, self.passes // DENSE)
+        passes = self.recorder.passes
+        self.due = passes - 1 + max(1, passes // DENSE)
         self._measure(filled, loss, site)
         self._store_arrived()
         self.spent += perf_counter() - began

@@ -131,12 +131,11 @@ class Optimizers(Hook):
         closure = None
         recorder.paused += 1
         try:
+            if recorder.replay.active and self._expected(optimizer, frame):
+                return None
             with private.aside():
                 site = recorder.sites.current(frame.f_back)
                 number = self._register(optimizer, site)
-                if recorder.replay.expects("step", site, number):
-                    self.inside.append(Inside(id(frame), site, None, {}, [], False))
-                    return None
                 records = self._records(optimizer)
                 if len(records) != self.sizes.get(number):  # groups were added
                     self._write(optimizer, number, recorder.optimizers[number]["site"] or 0)
@@ -166,6 +165,17 @@ class Optimizers(Hook):
                 recorder.paused -= 1
             recorder.own_time += perf_counter() - began
         return changed
+
+    def _expected(self, optimizer: Any, frame: Any) -> bool:
+        """Whether this step is the event that comes next; then it is taken for under way."""
+        number, known = self.ids.get(id(optimizer), (None, None))
+        if known is None or known() is not optimizer:
+            return False
+        site = self.recorder.sites.current(frame.f_back)
+        if not self.recorder.replay.expects("step", site, number):
+            return False
+        self.inside.append(Inside(id(frame), site, None, {}, [], False))
+        return True
 
     def _closure(self, closure: Any) -> Any:
         recorder = self.recorder
@@ -206,16 +216,17 @@ class Optimizers(Hook):
         _, site, records, states, versions, closure = self.inside.pop()
         recorder.paused -= 1
         try:
+            number = self.ids[id(optimizer)][0]
+            if records is None and recorder.replay.expects("step", site, number):
+                self._count(site, self.roots[number])
+                recorder.own_time += perf_counter() - began
+                with private.aside():
+                    recorder.replay.take()
+                return
             with private.aside():
-                number = self.ids[id(optimizer)][0]
-                if records is None and not recorder.replay.expects("step", site, number):
+                if records is None:
                     records = self._records(optimizer)
                     states = recorder.ledger.states(records)
-                if records is None:
-                    recorder.replay.take()
-                    self._stepped(number, site, self.roots[number])
-                    recorder.own_time += perf_counter() - began
-                    return
                 if closure:
                     states = recorder.ledger.states(records)
                 unchanged = []
@@ -239,17 +250,17 @@ class Optimizers(Hook):
                 roots = frozenset(r.root for r in records)
                 if roots != self.roots.get(number):
                     self.roots[number] = roots
-                self._stepped(number, site, self.roots[number])
+                recorder.optimizers[number]["steps"] += 1
+                self._count(site, self.roots[number])
+                recorder.end_segment(True)
         except Exception as error:
             recorder.fault("recording a step", error)
         recorder.own_time += perf_counter() - began
 
-    def _stepped(self, number: int, site: int, roots: frozenset[int]) -> None:
+    def _count(self, site: int, roots: frozenset[int]) -> None:
         recorder = self.recorder
-        recorder.optimizers[number]["steps"] += 1
         recorder.steps += 1
         recorder.history.writes.append(Write(private.sequence_number(), site, "step", roots, None))
-        recorder.end_segment(True)
 
     # -- zero_grad -------------------------------------------------------------------
 

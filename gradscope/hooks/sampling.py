@@ -17,18 +17,17 @@ from gradscope.hooks._torch import aside
 
 KNOWN_STEPS = 6  # equal steps before it first sleeps
 LOOKS = 2  # steps looked at when it wakes
-BUDGET = 0.03  # share of the run that looking may take
+BUDGET = 0.01  # share of the run that looking may take
 LONGEST = 2_000  # steps
-REPLAY_BUDGET = 0.015  # share of the run that working out what became of the gradients may take
-LONGEST_REPLAY = 40  # cycles
+REPLAY_BUDGET = 0.005  # share of the run that working out what became of the gradients may take
+LONGEST_REPLAY = 100  # cycles
 LONGEST_CYCLE = 12  # segments
 
 
 class Seen(NamedTuple):
-    """A segment that sampling slept through."""
+    """A step that sampling slept through."""
 
     events: tuple[Frozen, ...]
-    is_step: bool
     time: float  # seconds
     own: float  # of them, gradscope's
 
@@ -45,25 +44,17 @@ class Sampling(Hook):
         self.spent = self.recorder.own_time
         self.steps = 0
         self.seen: deque[Seen] = deque(maxlen=2 * LONGEST_CYCLE)
-        self.ended = (0.0, 0.0)  # the last segment: when, and what had been spent then
+        self.ended = (0.0, 0.0)  # the last step: when, and what had been spent then
         self.recorder.before_end.append(self.recorder.replay.leave)
         if self.recorder.sample:
             self.recorder.on_segment.append(self._segment)
             self.recorder.wake = self._wake
 
-    def _segment(self, is_step: bool, same: bool) -> None:
+    def _segment(self, is_step: bool, same: bool, count: int) -> None:
         if self.asleep:
-            self._foresee(is_step, same)
-        if not is_step:
-            if self.asleep:
-                self.recorder.segment.looked = False
+            self._sleep_on(is_step, same, count)
             return
-        if self.asleep:
-            self.slept += 1
-            if self.slept >= self.asleep or (not same and self.slept > 2):
-                self._wake()
-            else:
-                self.recorder.segment.looked = False
+        if not is_step:
             return
         self.steps += 1
         self.known = self.known + 1 if same else 0
@@ -77,29 +68,41 @@ class Sampling(Hook):
         if share > BUDGET:
             self.asleep = min(LONGEST, max(8, int(max(self.steps, LOOKS) * (share / BUDGET - 1))))
             self.slept = 0
-            self.recorder.functions.pause()
+            for follow in self.recorder.on_sleep:
+                follow()
             self.recorder.segment.looked = False
         self.known = 0
         self.needed = LOOKS
 
-    def _foresee(self, is_step: bool, same: bool) -> None:
-        """Expects the next steps to be as the last ones, where they are alike and working out
-        what each did to the gradients takes more than its share."""
+    def _sleep_on(self, is_step: bool, same: bool, count: int) -> None:
+        self.recorder.segment.looked = False
+        if not is_step:
+            self.seen.clear()
+            return
+        self.slept += count
+        if self.slept >= self.asleep or (not same and self.slept > 2):
+            self._wake()
+            return
         began, own = self.ended
         self.ended = now, spent = perf_counter(), self.recorder.own_time
-        replay = self.recorder.replay
-        if replay.active:
-            return
         if not same:
             self.seen.clear()
-        events = tuple(self.recorder.history.recent[-1].events)
-        self.seen.append(Seen(events, is_step, now - began, spent - own))
-        cycle = repeating([(row.events, row.is_step) for row in self.seen]) if is_step else None
+        if count == 1:
+            events = tuple(self.recorder.history.recent[-1].events)
+            self.seen.append(Seen(events, now - began, spent - own))
+            self._foresee()
+
+    def _foresee(self) -> None:
+        """Expects the next steps to be as the last ones, where they are alike and working out
+        what each did to the gradients takes more than its share."""
+        replay = self.recorder.replay
+        cycle = repeating([row.events for row in self.seen])
         if cycle is None:
             return
         rows = list(self.seen)[-len(cycle.segments) :]
         share = 1.3 * sum(row.own for row in rows) / max(sum(row.time for row in rows), 1e-9)
-        times = min(LONGEST_REPLAY, int(share / REPLAY_BUDGET))
+        left = (self.asleep - self.slept) // len(rows)
+        times = min(LONGEST_REPLAY, int(share / REPLAY_BUDGET), left)
         if times > 1:
             self.seen.clear()
             self.seen.extend(rows)  # once more like these, and they are expected again
@@ -113,9 +116,9 @@ class Sampling(Hook):
         self.asleep = 0
         self.seen.clear()
         with aside():
-            recorder.replay.leave()
             recorder.end_segment(False)
         recorder.segment.looked = True
         self.known = self.steps = 0
         self.since, self.spent = perf_counter(), recorder.own_time
-        recorder.functions.resume()
+        for follow in recorder.on_wake:
+            follow()

@@ -27,6 +27,8 @@ from gradscope.rules._training import (
 from gradscope.rules.gs206_parameter_not_in_optimizer import left_out
 from gradscope.store import Trace
 
+HANDED_ON = 4  # passes without one copy back: a worker may fetch the shared weights now and then
+
 
 def bad() -> None:
     import torch
@@ -77,6 +79,39 @@ def bad_replaced_while_training() -> None:
         opt.zero_grad()
         model(torch.randn(8, 3)).pow(2).mean().backward()  # effect: GS207
         opt.step()
+
+
+def bad_master_copy_never_written_back() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    master = [p.detach().clone().requires_grad_() for p in model.parameters()]
+    opt = torch.optim.SGD(master, lr=0.1)  # cause: GS207
+    for _ in range(5):
+        model.zero_grad()
+        model(torch.randn(8, 3)).pow(2).mean().backward()  # effect: GS207
+        for copy, p in zip(master, model.parameters(), strict=True):
+            copy.grad = p.grad
+        opt.step()
+
+
+def good_master_copy() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    master = [p.detach().clone().requires_grad_() for p in model.parameters()]
+    opt = torch.optim.SGD(master, lr=0.1)
+    for _ in range(5):
+        model.zero_grad()
+        model(torch.randn(8, 3)).pow(2).mean().backward()
+        for copy, p in zip(master, model.parameters(), strict=True):
+            copy.grad = p.grad
+        opt.step()
+        with torch.no_grad():
+            for copy, p in zip(master, model.parameters(), strict=True):
+                p.copy_(copy)
 
 
 def good_rebuilt_in_time() -> None:
@@ -167,11 +202,20 @@ def _trained_elsewhere(trace: Trace, held: list[Parameter]) -> list[Parameter]:
     shapes = sorted(p.shape for p in held)
     found: list[Parameter] = []
     for parameters in roots.values():
+        same = sorted(p.shape for p in parameters) == shapes
+        if same and any(p.steps for p in held) and all(_only_read(p) for p in parameters):
+            return parameters  # its gradients are handed to a copy that is stepped and goes nowhere
         if all(idle(p) and not p.optimizers and p.passes >= 2 for p in parameters):
-            if sorted(p.shape for p in parameters) == shapes:
+            if same:
                 return parameters
             found = found or parameters
     return found if not any(p.steps for p in trace.parameters if p.passes) else []
+
+
+def _only_read(p: Parameter) -> bool:
+    """Whether all that came of many gradients is that the program read them."""
+    used = p.steps or p.updates or p.changed or p.optimizers
+    return p.reads > 0 and p.passes >= HANDED_ON and not used
 
 
 def _replaced(

@@ -12,12 +12,15 @@ A note where several backward passes pile up, no step follows and nothing is eve
 
 import ast
 from collections.abc import Iterator
+from dataclasses import replace
 
 from gradscope.model import Edit, Event, Finding, Site
+from gradscope.names import names_of
 from gradscope.rules import rule
 from gradscope.rules._common import code, parameter_names, parameter_subjects, plural, timeline, user
 from gradscope.rules._edits import Source, receiver
 from gradscope.rules._training import method, where
+from gradscope.rules._uncalled import named_only, parentheses
 from gradscope.store import Trace
 
 
@@ -44,6 +47,19 @@ def bad_by_hand() -> None:
         loss.backward()  # effect: GS201
         with torch.no_grad():
             w -= 0.1 * w.grad  # type: ignore[operator]  # cause: GS201
+
+
+def bad_not_called() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad  # cause: GS201
+        model(torch.randn(8, 3)).pow(2).mean().backward()  # effect: GS201
+        opt.step()
 
 
 def bad_gradient_written_by_hand() -> None:
@@ -231,14 +247,16 @@ def good_closure() -> None:
         opt.step(closure)
 
 
-@rule("GS201", name="stale-gradient-accumulated", severity="error")
+@rule("GS201", name="stale-gradient-accumulated", severity="error", over=("GS308",))
 def stale_gradient_accumulated(trace: Trace) -> Iterator[Finding]:
     groups: dict[tuple[Site | None, Site | None], list[Event]] = {}
     for event in stale_uses(trace):
         cause = user(trace.site(event.data.get("used_by")) or event.site)
         groups.setdefault((cause, user(trace.site(event.data.get("backward")))), []).append(event)
+    meant = named_only(trace, "zero_grad") if groups else None
     for (cause, effect), events in groups.items():
-        yield _used(trace, cause, effect, events)
+        found = _used(trace, cause, effect, events)
+        yield _not_called(trace, found, meant) if meant is not None else found
     if not groups:
         yield from _never_used(trace)
 
@@ -285,6 +303,18 @@ def _used(trace: Trace, cause: Site | None, effect: Site | None, events: list[Ev
         count=sum(event.count for event in events),
         edits=_zeroed(trace, cause, effect),
         subjects=parameter_subjects(ids),
+    )
+
+
+def _not_called(trace: Trace, found: Finding, meant: Site) -> Finding:
+    """The program has the call that is missing, but for its parentheses."""
+    return replace(
+        found,
+        cause=meant,
+        cause_label="named, but not called: nothing is cleared",
+        related=((found.cause, "uses these gradients"), *found.related) if found.cause else found.related,
+        fix=f"call it: `{names_of(trace).text(meant) or 'zero_grad'}()`",
+        edits=parentheses(meant),
     )
 
 

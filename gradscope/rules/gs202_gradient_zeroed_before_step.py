@@ -48,6 +48,23 @@ def bad_by_module() -> None:
         opt.step()  # effect: GS202
 
 
+def bad_in_a_closure() -> None:
+    import torch
+    from torch import nn
+
+    model, x = nn.Linear(3, 1), torch.randn(8, 3)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+
+    def closure() -> float:
+        loss = model(x).pow(2).mean()
+        loss.backward()
+        opt.zero_grad()  # cause: GS202
+        return loss.item()
+
+    for _ in range(3):
+        opt.step(closure)  # effect: GS202
+
+
 def good_cleared_after_step() -> None:
     import torch
     from torch import nn
@@ -129,6 +146,14 @@ class _Place(NamedTuple):
     position: int
 
 
+class _Waiting(NamedTuple):
+    """A step without gradients after a forward that no pass has gone through yet."""
+
+    place: tuple[Site, Site]
+    step: _Place
+    parameters: set[int]
+
+
 class _Run:
     """Follows each gradient from the pass that made it to the call that dropped it and the step
     that then missed it."""
@@ -141,6 +166,7 @@ class _Run:
         self.passes: list[_Place] = []
         self.served: set[int] = set()  # passes that a step has used
         self.dropped: dict[int, tuple[Event, _Place]] = {}  # parameter → the call, and whence to look
+        self.waiting: _Waiting | None = None
         self.late: set[tuple[Site, Site]] = set()  # cleared in time, it is the backward that is missing
         for repeat, events in timeline(trace):
             self.stretches.append(events)
@@ -155,7 +181,15 @@ class _Run:
     def _place(self, event: Event) -> _Place:
         return _Place(len(self.stretches) - 1, event.position + 1)
 
+    def _made(self, parameter: int, otherwise: _Place) -> _Place:
+        made = self.filled.get(parameter)
+        return self.passes[made] if made is not None else otherwise
+
     def _fill(self, event: Event) -> None:
+        wait, self.waiting = self.waiting, None
+        if wait is not None and wait.parameters & set(event.data.get("accumulated") or ()):
+            if not self._forward_between(wait.step, event):
+                self.late.add(wait.place)  # the forward before the step is backwarded after it
         for parameter in event.data.get("accumulated") or ():
             self.dropped.pop(parameter, None)
             self.filled[parameter] = len(self.passes)
@@ -171,8 +205,7 @@ class _Run:
     def _step(self, event: Event, repeat: int) -> None:
         states = event.data.get("states") or {}
         self.served.update(self.filled[p] for p in fresh(event) if p in self.filled)
-        if not event.data.get("closure"):
-            self._count(event, states, repeat)
+        self._count(event, states, repeat)
         for ids in states.values():
             for parameter in ids:
                 self.dropped.pop(parameter, None)
@@ -187,18 +220,20 @@ class _Run:
         place = clear.site.user, event.site.user
         if self._forward_between(start, event):
             self.late.add(place)
+        elif self._forward_between(self._made(lost[0], start), event):
+            self.waiting = _Waiting(place, self._place(event), set(lost))
         else:
             tally.lost[place] += repeat
             tally.parameters.update(lost)
 
-    def _forward_between(self, start: _Place, step: Event) -> bool:
+    def _forward_between(self, start: _Place, event: Event) -> bool:
         """Then the gradients were cleared in time, and it is the backward that comes too late or is
         missing (GS204)."""
         for number, events in enumerate(self.stretches[start.stretch :], start.stretch):
             graph = events[0].graph if events else -1
             if graph >= 0:
                 begin = start.position if number == start.stretch else 0
-                end = step.position + 1 if events is self.stretches[-1] else None
+                end = event.position + 1 if events is self.stretches[-1] else None
                 if any(op.nodes for op in self.trace.graph(graph).ops[begin:end]):
                     return True
         return False

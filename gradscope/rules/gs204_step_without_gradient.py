@@ -13,13 +13,15 @@ whose parameters are all frozen, a rare step without gradient among others.
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from gradscope.model import Event, Finding, Site
+from gradscope.names import names_of
 from gradscope.rules import rule
 from gradscope.rules._common import code, located, parameter_names, parameter_subjects, timeline
 from gradscope.rules._rewrites import moved
 from gradscope.rules._training import method, nearest_backward
+from gradscope.rules._uncalled import named_only, parentheses
 from gradscope.store import Trace
 
 
@@ -65,6 +67,32 @@ def bad_discriminator_without_backward() -> None:
         critic(fake).mean().neg().backward()
         opt_g.step()
         assert d_loss.requires_grad
+
+
+def bad_cleared_late() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(4):
+        loss = model(torch.randn(8, 3)).pow(2).mean()
+        opt.zero_grad()
+        opt.step()  # cause: GS204
+        loss.backward()
+
+
+def bad_backward_not_called() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(4):
+        opt.zero_grad()
+        loss = model(torch.randn(8, 3)).pow(2).mean()
+        loss.backward  # cause: GS204
+        opt.step()  # effect: GS204
 
 
 def good_closure() -> None:
@@ -141,7 +169,7 @@ class _Tally:
     empty: Counter[Site] = field(default_factory=Counter)
 
 
-@rule("GS204", name="step-without-gradient", severity="warning", over=("GS302",))
+@rule("GS204", name="step-without-gradient", severity="warning", over=("GS302", "GS308"))
 def step_without_gradient(trace: Trace) -> Iterator[Finding]:
     tallies: dict[int, _Tally] = {}
     trained = False
@@ -187,20 +215,38 @@ def _count(trace: Trace, event: Event, repeat: int, tallies: dict[int, _Tally]) 
 
 
 def _finding(trace: Trace, number: int, tally: _Tally, empty: int) -> Finding:
-    cause, _ = tally.empty.most_common(1)[0]
+    step, _ = tally.empty.most_common(1)[0]
     ids = trace.optimizers[number].parameters
-    step = code(trace, cause, "the optimizer's step")
-    late = nearest_backward(trace, set(ids))
-    return Finding(
-        message=f"{step} runs without any gradient: nothing is learned from it",
-        cause=cause,
+    late, meant = _own_pass(trace, set(ids)), named_only(trace, "backward")
+    found = Finding(
+        message=f"{code(trace, step, 'the step')} runs without any gradient: nothing is learned from it",
+        cause=step,
         cause_label=f"{parameter_names(trace, ids)}: no gradient at this point",
         seen=(f"{empty} of {tally.steps} steps of this `{trace.optimizers[number].cls}` found no gradient",),
-        fix=_fix(trace, number, cause, late),
+        fix=_fix(trace, number, step, late),
         count=empty,
-        edits=moved(trace, cause, late.site.user, after=True) if late is not None else (),
+        edits=moved(trace, step, late.site.user, after=True) if late is not None else (),
         subjects=parameter_subjects(ids) | {("optimizer", number)},
     )
+    if meant is None or late is not None:
+        return found
+    return replace(
+        found,
+        cause=meant,
+        cause_label="named, but not called: no gradient is computed",
+        effect=step,
+        effect_label=found.cause_label,
+        fix=f"call it: `{names_of(trace).text(meant) or 'backward'}()`",
+        edits=parentheses(meant),
+    )
+
+
+def _own_pass(trace: Trace, ids: set[int]) -> Event | None:
+    """The pass that the step should have followed: not one that another optimizer's step has used
+    (a generator's also fills the discriminator)."""
+    late = nearest_backward(trace, ids)
+    others = {p for o in trace.optimizers.values() if not ids & set(o.parameters) for p in o.parameters}
+    return late if late is None or not others & set(late.data.get("accumulated") or ()) else None
 
 
 def _fix(trace: Trace, number: int, step: Site, late: Event | None) -> str:

@@ -96,7 +96,12 @@ def good_split_backward() -> None:
         opt.step()
 
 
-@rule("GS304", name="graph-rewrapped", severity="error", over=("GS102", "GS301", "GS302", "GS204", "GS206"))
+@rule(
+    "GS304",
+    name="graph-rewrapped",
+    severity="error",
+    over=("GS102", "GS301", "GS302", "GS204", "GS206", "GS601"),
+)
 def graph_rewrapped(trace: Trace) -> Iterator[Finding]:
     known = paths(trace)
     found = False

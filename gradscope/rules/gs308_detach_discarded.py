@@ -4,8 +4,9 @@ Why: `x.detach()` gives a new tensor and leaves `x` as it is; without parenthese
 named, not called; `requires_grad` of a module is no switch, and Python makes a new attribute of
 whatever name it is given (`p.require_grad = False`).
 
-Fix: use the result (`x = x.detach()`), call the method (`opt.zero_grad()`), and freeze a module
-with `module.requires_grad_(False)`.
+Fix: use the result (`x = x.detach()`), call the method (`h.detach_()`), and freeze a module with
+`module.requires_grad_(False)`. Where a `zero_grad` or `backward` that is not called had its effect,
+GS201 or GS204 tells of it.
 
 Silent on: results that are used; `detach_()`; attributes of other names; what already is frozen.
 """
@@ -13,12 +14,13 @@ Silent on: results that are used; `detach_()`; attributes of other names; what a
 import ast
 from collections.abc import Iterator
 
-from gradscope.model import Edit, Event, Finding, Site
+from gradscope.model import Event, Finding, Site
 from gradscope.rules import rule
 from gradscope.rules._common import parameter_names, parameter_subjects, plural
 from gradscope.rules._edits import Source
 from gradscope.rules._paths import paths
 from gradscope.rules._rewrites import assigned_back
+from gradscope.rules._uncalled import parentheses, site_of, uncalled
 from gradscope.store import Trace
 
 _METHODS = {"requires_grad_", "detach_", "detach", "zero_grad", "backward", "zero_", "retain_grad"}
@@ -137,7 +139,7 @@ def good_step_kept_as_a_name() -> None:
         step()
 
 
-@rule("GS308", name="detach-discarded", severity="warning", over=("GS201", "GS206", "GS605"))
+@rule("GS308", name="detach-discarded", severity="warning", over=("GS206", "GS605"))
 def detach_discarded(trace: Trace) -> Iterator[Finding]:
     yield from _discarded(trace)
     yield from _never_called(trace)
@@ -179,45 +181,21 @@ def _discarded(trace: Trace) -> Iterator[Finding]:
 
 
 def _never_called(trace: Trace) -> Iterator[Finding]:
-    ran = _functions_that_ran(trace)
-    for path in trace.sources:
-        tree = trace.source_file(path).tree
-        for function, node in _statements(tree):
-            if not isinstance(node.value, ast.Attribute) or node.value.attr not in _METHODS:
-                continue
-            if (path, function) in ran:
-                yield _uncalled(trace, path, function, node.value)
-
-
-def _functions_that_ran(trace: Trace) -> set[tuple[str, str]]:
-    return {(site.path, site.function.split(".")[-1]) for site in trace.sites if site.kind == "user"}
-
-
-def _statements(tree: ast.AST | None) -> Iterator[tuple[str, ast.Expr]]:
-    """(name of the function it stands in, expression statement) of a whole file."""
-    todo: list[tuple[str, ast.AST]] = [("<module>", tree)] if tree is not None else []
-    while todo:
-        function, node = todo.pop()
-        if isinstance(node, ast.Expr):
-            yield function, node
-        inner = node.name if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) else function
-        todo += [(inner, child) for child in ast.iter_child_nodes(node)]
+    for path, function, node in uncalled(trace, _METHODS):
+        yield _uncalled(trace, path, function, node)
 
 
 def _uncalled(trace: Trace, path: str, function: str, node: ast.Attribute) -> Finding:
     text = ast.unparse(node)
     held = node.attr == "zero_grad"
-    site = Site(
-        -1, path, node.lineno, node.col_offset + 1, node.end_lineno or node.lineno, (node.end_col_offset or 0) + 1,
-        function, "user",
-    )  # fmt: skip
+    site = site_of(path, function, node)
     return Finding(
         message=f"`{text}` is named, but not called: nothing happens",
         cause=site,
         cause_label="a method without parentheses",
         seen=(f"in `{function}`, which ran",) if function != "<module>" else ("the file ran",),
         fix=f"call it: `{text}()`",
-        edits=(Edit(path, site.end_line, site.end_column, site.end_line, site.end_column, "()"),),
+        edits=parentheses(site),
         subjects=parameter_subjects(p.id for p in trace.parameters if p.optimizers) if held else frozenset(),
     )
 

@@ -257,7 +257,7 @@ class Paths:
                     found.add(parameter.id)
         return found
 
-    def _memory(self, graph: int, value: int) -> int:
+    def memory(self, graph: int, value: int) -> int:
         """The first value whose memory this one shares (`p` for `p.data`)."""
         values = self.graph(graph).values
         for _ in range(len(values)):
@@ -295,7 +295,7 @@ class Paths:
         for number in {graph for index, graph in self._segments if index >= self.first_pass}:
             for op in self.graph(number).ops:
                 for value in op.writes:
-                    parameter = self.parameter_of((number, self._memory(number, value)))
+                    parameter = self.parameter_of((number, self.memory(number, value)))
                     if parameter is not None:
                         found.add(parameter.id)
         return found

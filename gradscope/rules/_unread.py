@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from math import prod
 
-from gradscope.model import Event, Module, Parameter, Site
+from gradscope.model import Event, Parameter, Site
 from gradscope.rules._calls import Calls
 from gradscope.rules._paths import Key
 from gradscope.store import Trace
@@ -83,10 +83,12 @@ def _modules(trace: Trace, known: Calls, mine: set[int], events: list[Event]) ->
             and not any(p.steps for p in parameters if p.id not in mine)
         ):
             left -= {p.id for p in wanted}
-            yield Unread(_name(trace, module), members, wanted, events)
+            yield Unread(module_name(trace, module.id), members, wanted, events)
 
 
-def _name(trace: Trace, module: Module) -> str:
+def module_name(trace: Trace, number: int) -> str:
+    """How a sentence names a module: by the variable that holds its root, and its path."""
+    module = trace.modules[number]
     root = trace.modules.get(module.root)
     above = root.name if root is not None else ""
     if not module.path:
@@ -156,3 +158,28 @@ def time_of(trace: Trace, site: Site) -> str:
     if not seconds:
         return ""
     return f"{seconds:.2g} s" if seconds >= 1 else f"{seconds * 1000:.2g} ms"
+
+
+def asked_at(known: Calls, event: Event, members: set[int], entry: Site) -> Site:
+    """The user's line that asks these modules in the pass of `event`: a line of its own inside
+    the model's `forward`, where they are a part of it; else `entry`."""
+    graph = known.paths.graph(event.graph)
+    mine = [op for op in graph.ops[: event.position + 1] if op.module in members]
+    run = [
+        op
+        for op, number in zip(mine, range(mine[0].index if mine else 0, len(graph.ops)), strict=False)
+        if op.index == number
+    ]
+    if not run:
+        return entry
+    others = {
+        frame.location()
+        for op in graph.ops
+        if op.module is not None and op.module not in members
+        for frame in op.site.stack
+        if frame is not op.site.user
+    }
+    stacks = [op.site.stack for op in run]
+    shared = [frames[0] for frames in zip(*stacks, strict=False) if len({f.location() for f in frames}) == 1]
+    own = [frame for frame in shared if frame.kind == "user" and frame.location() not in others]
+    return own[0] if own and entry.location() in {frame.location() for frame in shared} else entry

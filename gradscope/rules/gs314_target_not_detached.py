@@ -7,41 +7,23 @@ than the method's, and learning gets slow or drifts away.
 Fix: make the target under `with torch.no_grad():`, or `detach()` it before the loss.
 
 Silent on: siamese pairs, mutual learning and cycle losses, whose sides are both predictions;
-residual-gradient methods that write the difference themselves (`(r + gamma * v2 - v1) ** 2`).
+residual-gradient methods that write the difference themselves (`(r + gamma * v2 - v1) ** 2`), unless
+the same difference is also used detached, as the advantage of an actor.
 A target network or a teacher whose gradients nobody uses is GS605.
 """
 
-import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
-from gradscope.model import Finding, Graph, Op
+from gradscope.model import Finding, Graph
 from gradscope.names import names_of
 from gradscope.rules import rule
-from gradscope.rules._calls import Call, Calls, calls
+from gradscope.rules._bootstraps import Bootstrap, TrainedCopy, bootstraps, trained_copies
+from gradscope.rules._calls import Calls, calls
 from gradscope.rules._common import code, parameter_subjects
 from gradscope.rules._paths import passes
 from gradscope.rules._rewrites import under_no_grad
+from gradscope.rules._unread import module_name
 from gradscope.store import Trace
-
-LOSSES = {"mse_loss", "smooth_l1_loss", "l1_loss", "huber_loss"}
-SUMS = {
-    "add",
-    "add_",
-    "sub",
-    "sub_",
-    "rsub",
-    "__add__",
-    "__radd__",
-    "__iadd__",
-    "__sub__",
-    "__rsub__",
-    "__isub__",
-}
-DIFFERENCES = {"sub", "__sub__", "__rsub__", "rsub"}
-SCALES = {"mul", "mul_", "__mul__", "__rmul__", "__imul__", "div", "__truediv__"}
-MEANT = re.compile(r"target|goal|bootstrap|^y$|^td$|^returns?$|^expected|label", re.IGNORECASE)
-MAX_HOPS = 200
 
 
 def bad_q_target() -> None:
@@ -93,6 +75,42 @@ def bad_action_of_an_actor() -> None:
         for_actor.zero_grad()
         (-critic(torch.cat([state, actor(state)], 1))).mean().backward()
         for_actor.step()
+
+
+def bad_advantage_of_an_actor() -> None:
+    import torch
+    from torch import nn
+
+    actor, critic = nn.Linear(4, 2), nn.Linear(4, 1)
+    opt = torch.optim.SGD([*actor.parameters(), *critic.parameters()], lr=0.1)
+    for _ in range(3):
+        state, after, reward = torch.randn(8, 4), torch.randn(8, 4), torch.randn(8, 1)
+        advantage = reward + 0.9 * critic(after) - critic(state)  # cause: GS314 # effect: GS314
+        chosen = actor(state).log_softmax(dim=1)[:, :1]
+        loss = advantage.pow(2).mean() - (chosen * advantage.detach()).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def bad_copy_in_the_optimizer() -> None:
+    import copy
+
+    import torch
+    from torch import nn
+
+    net = nn.Linear(4, 1)
+    slow = copy.deepcopy(net)
+    opt = torch.optim.SGD([*net.parameters(), *slow.parameters()], lr=0.1)
+    for _ in range(3):
+        state, after, reward = torch.randn(8, 4), torch.randn(8, 4), torch.randn(8, 1)
+        goal = reward + 0.9 * slow(after)  # cause: GS314
+        opt.zero_grad()
+        nn.functional.mse_loss(net(state), goal).backward()  # effect: GS314
+        opt.step()
+        with torch.no_grad():
+            for old, new in zip(slow.parameters(), net.parameters(), strict=True):
+                old.mul_(0.9).add_(new, alpha=0.1)
 
 
 def good_detached() -> None:
@@ -180,28 +198,29 @@ def good_advantage() -> None:
         opt.step()
 
 
-@dataclass
-class Bootstrap:
-    """A loss that compares a prediction with a target made by the same network."""
+def good_two_networks_that_learn_together() -> None:
+    import torch
+    from torch import nn
 
-    loss: Op
-    made: Op  # the sum that makes the target
-    call: Call
-    shared: frozenset[int]
+    one, two = nn.Linear(4, 3), nn.Linear(4, 3)
+    opt = torch.optim.SGD([*one.parameters(), *two.parameters()], lr=0.1)
+    for _ in range(3):
+        x = torch.randn(8, 4)
+        opt.zero_grad()
+        (nn.functional.mse_loss(one(x), two(x)) + one(x).pow(2).mean()).backward()
+        opt.step()
+        with torch.no_grad():
+            for p in [*one.parameters(), *two.parameters()]:
+                p.clamp_(-1, 1)
 
 
 @rule("GS314", name="target-not-detached", severity="warning")
 def target_not_detached(trace: Trace) -> Iterator[Finding]:
     known = calls(trace)
-    told: set[tuple[str, int]] = set()
-    for number in known.paths.graph_ids:
-        graph = known.paths.graph(number)
-        for op in graph.ops:
-            found = _bootstraps(trace, known, graph, op)
-            if found is None or found.made.site.user.location() in told:
-                continue
-            told.add(found.made.site.user.location())
-            yield _finding(trace, known, graph, found)
+    for graph, found in bootstraps(trace, known):
+        yield _finding(trace, known, graph, found)
+    for copy in trained_copies(trace, known):
+        yield _copy(trace, copy)
 
 
 def _finding(trace: Trace, known: Calls, graph: Graph, found: Bootstrap) -> Finding:
@@ -226,81 +245,18 @@ def _finding(trace: Trace, known: Calls, graph: Graph, found: Bootstrap) -> Find
     )
 
 
-def _bootstraps(trace: Trace, known: Calls, graph: Graph, op: Op) -> Bootstrap | None:
-    if len(op.inputs) < 2 or not op.outputs or (graph.id, op.outputs[0]) not in known.paths.used.order:
-        return None
-    named = op.name in LOSSES
-    if not named and (op.name not in DIFFERENCES or not _squared(graph, op)):
-        return None
-    sides = op.inputs[:2]
-    if not all(graph.values[i].requires_grad and not graph.values[i].is_leaf for i in sides):
-        return None
-    for target, prediction in (sides[::-1], sides):
-        made = _sum_with_data(graph, target)
-        if made is None:
-            continue
-        name = names_of(trace).name(graph, target) or ""
-        if not named and not MEANT.search(name):
-            continue
-        call = _call_behind(known, graph, made)
-        if call is None:
-            continue
-        paths = known.paths
-        own = paths.reach([(graph.id, target)]).parameters
-        shared = own & paths.reach([(graph.id, prediction)]).parameters & known.trained
-        bootstrapped = own & {p.id for p in known.parameters(call.event)} & known.trained
-        if shared and bootstrapped <= shared and not _says_residual(trace, made):
-            return Bootstrap(op, made, call, frozenset(shared))
-    return None
-
-
-def _squared(graph: Graph, op: Op) -> bool:
-    """Whether the difference itself is squared or made absolute, as a loss does."""
-    readers = graph.consumers.get(op.outputs[0], ())
-    return any(
-        r.name in ("pow", "__pow__", "square", "abs") or (r.name in SCALES and len(set(r.inputs)) == 1)
-        for r in readers
+def _copy(trace: Trace, found: TrainedCopy) -> Finding:
+    name, original = (module_name(trace, number) for number in (found.module, found.original))
+    return Finding(
+        message=f"{name} gets its values from {original}, and is trained with its graph as well",
+        cause=found.site,
+        cause_label="asked with gradients on, and its parameters are in the optimizer",
+        effect=found.event.site.user,
+        effect_label="gradients flow into both sides",
+        seen=(
+            f"in {passes(found.event.count)} both {name} and {original} got a gradient, and a step used it",
+        ),
+        fix=f"ask {name} under `with torch.no_grad():`, and leave it out of the optimizer",
+        count=found.event.count,
+        subjects=parameter_subjects(found.parameters),
     )
-
-
-def _sum_with_data(graph: Graph, target: int) -> Op | None:
-    """The op outside all modules that added data to what a network gave, discounted before."""
-    made, scaled = None, False
-    todo, seen = [target], {target}
-    while todo and len(seen) < MAX_HOPS:
-        value = graph.values[todo.pop(0)]
-        op = graph.ops[value.op] if value.op is not None else None
-        if op is None or op.module is not None:
-            continue
-        tracked = [i for i in op.inputs if graph.values[i].requires_grad and not graph.values[i].is_leaf]
-        data = [
-            i for i in op.inputs if not graph.values[i].requires_grad and graph.values[i].kind != "parameter"
-        ]
-        if op.name in SUMS and len(tracked) == 1 and data and made is None:
-            made = op
-        scaled = scaled or (made is not None and op.name in SCALES and len(tracked) == 1)
-        for index in tracked:
-            if index not in seen:
-                seen.add(index)
-                todo.append(index)
-    return made if scaled else None
-
-
-def _call_behind(known: Calls, graph: Graph, made: Op) -> Call | None:
-    """The last module call before the target whose output it was made of."""
-    upstream = set(graph.upstream(made.outputs[0]))
-    for call in reversed(known.all):
-        event = call.event
-        if (
-            event.graph == graph.id
-            and event.position < made.index
-            and upstream & set(event.data.get("outputs", ()))
-        ):
-            return call
-    return None
-
-
-def _says_residual(trace: Trace, made: Op) -> bool:
-    """Whether the user's function says that gradients through both sides are meant."""
-    site = made.site.user
-    return "residual" in site.function.lower() or "residual" in site.path.rpartition("/")[2].lower()

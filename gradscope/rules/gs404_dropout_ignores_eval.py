@@ -319,7 +319,7 @@ def _finding(trace: Trace, known: Calls, event: Event, call: Call, layer: bool) 
         severity = "note"
     elif not layer and asked_again(known, call):
         severity = "note"
-    elif not layer and _written_out(trace, cause):
+    elif not (layer or attention) and _written_out(trace, cause):
         severity = "warning" if known.paths.roots else "note"
     return Finding(
         message=f"{text} drops in evaluation mode too: it does not follow `eval()`",

@@ -17,13 +17,13 @@ clears before its own backward.
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from gradscope.model import Event, Finding, Parameter
+from gradscope.model import Event, Finding, Parameter, Site
 from gradscope.rules import rule
 from gradscope.rules._calls import Call, Calls, calls
 from gradscope.rules._common import code, listed, parameter_subjects, plural
 from gradscope.rules._paths import passes
 from gradscope.rules._rewrites import under_no_grad
-from gradscope.rules._unread import Unread, beyond, dropped, feeds_trained, size_of, time_of, unread
+from gradscope.rules._unread import Unread, asked_at, beyond, dropped, feeds_trained, size_of, time_of, unread
 from gradscope.rules.gs206_parameter_not_in_optimizer import left_behind, left_out
 from gradscope.store import Trace
 
@@ -160,6 +160,32 @@ def good_siamese() -> None:
         opt.step()
 
 
+def bad_part_of_the_model() -> None:
+    import torch
+    from torch import nn
+
+    class Pair(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.online, self.target = nn.Linear(4, 3), nn.Linear(4, 3)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            seen = self.online(x)
+            goal, other = self.target(x), self.target(-x)  # cause: GS605
+            loss: torch.Tensor = (seen - goal).pow(2).mean() + (seen + other).pow(2).mean()
+            return loss
+
+    model = Pair()
+    opt = torch.optim.SGD(model.online.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        model(torch.randn(8, 4)).backward()  # effect: GS605
+        opt.step()
+        with torch.no_grad():
+            for slow, fast in zip(model.target.parameters(), model.online.parameters(), strict=True):
+                slow.mul_(0.9).add_(fast, alpha=0.1)
+
+
 def good_adversarial_training() -> None:
     import torch
     from torch import nn
@@ -201,6 +227,7 @@ class Waste:
     name: str
     parameters: list[Parameter]
     call: Call
+    entry: Site  # the line that asks it
     event: Event
     times: int
     through: bool  # what is trained needs the gradient through it
@@ -217,7 +244,7 @@ def gradient_never_used(trace: Trace) -> Iterator[Finding]:
     for group in unread(trace, known, forgotten):
         waste = _waste(known, group)
         if waste is not None:
-            place = (waste.call.entry.location(), waste.event.site.user.location(), waste.mild)
+            place = (waste.entry.location(), waste.event.site.user.location(), waste.mild)
             found[place] = _joined(found[place], waste) if place in found else waste
     for waste in found.values():
         yield _finding(trace, waste)
@@ -240,7 +267,8 @@ def _waste(known: Calls, group: Unread) -> Waste | None:
             times = sum(e.count for e in events)
             through = beyond(known, event, group.members)
             mild = through or feeds_trained(known, call.event)
-            return Waste(group.name, group.parameters, call, event, times, through, mild)
+            entry = asked_at(known, event, group.members, call.entry)
+            return Waste(group.name, group.parameters, call, entry, event, times, through, mild)
     return None
 
 
@@ -263,7 +291,7 @@ def _cost(trace: Trace, waste: Waste) -> str:
 
 def _finding(trace: Trace, waste: Waste) -> Finding:
     effect = waste.event.site.user
-    entry = waste.call.entry
+    entry = waste.entry
     if waste.through:
         fix = (
             f"freeze it: `{waste.name.strip('`')}.requires_grad_(False)`; the gradient still goes through it"
@@ -276,6 +304,7 @@ def _finding(trace: Trace, waste: Waste) -> Finding:
         cause_label="its own parameters get gradients too" if waste.through else "called with gradients on",
         effect=effect,
         effect_label="goes through it in every pass",
+        related=_caller(waste),
         seen=(_cost(trace, waste), "no step, update or read ever used them"),
         fix=fix,
         count=waste.times,
@@ -285,8 +314,14 @@ def _finding(trace: Trace, waste: Waste) -> Finding:
     )
 
 
+def _caller(waste: Waste) -> tuple[tuple[Site, str], ...]:
+    """The line of the training function, where the network is a part of the model called there."""
+    call = waste.call.entry
+    return ((call, "in this call"),) if call.location() != waste.entry.location() else ()
+
+
 def _cleared(trace: Trace, waste: Waste) -> Finding:
-    entry = waste.call.entry
+    entry = waste.entry
     return Finding(
         message=f"this pass goes through {waste.name}, and its gradients are cleared unused",
         cause=entry,

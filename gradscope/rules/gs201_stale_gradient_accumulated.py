@@ -326,6 +326,9 @@ def _zeroed(trace: Trace, cause: Site | None, effect: Site | None) -> tuple[Edit
     if not optimizer:
         return _zeroed_by_hand(trace, cause)
     late = effect is not None and effect.path == cause.path and effect.function == cause.function
+    if all(effect != event.site.user for event in trace.of("backward")):  # its own code adds to `.grad`
+        here = Source(trace, cause.path)
+        return here.after(here.file.statement(cause), f"{optimizer}.zero_grad(set_to_none=False)")
     if len({event.data.get("optimizer") for event in trace.of("step")}) > 1 and late and effect is not None:
         here = Source(trace, effect.path)
         return here.before(here.file.statement(effect), f"{optimizer}.zero_grad()")

@@ -105,6 +105,23 @@ def good_alternating() -> None:
         opt_g.step()
 
 
+def good_momentum_encoder() -> None:
+    import torch
+    from torch import nn
+
+    pair = nn.ModuleDict({"query": nn.Linear(3, 2), "key": nn.Linear(3, 2)})
+    pair["key"].requires_grad_(False)
+    opt = torch.optim.SGD(pair.parameters(), lr=0.1)
+    for _ in range(4):
+        with torch.no_grad():
+            for key, query in zip(pair["key"].parameters(), pair["query"].parameters(), strict=True):
+                key.mul_(0.9).add_(query, alpha=0.1)
+        x = torch.randn(4, 3)
+        opt.zero_grad()
+        (pair["query"](x) - pair["key"](x)).pow(2).mean().backward()
+        opt.step()
+
+
 @rule("GS208", name="frozen-in-optimizer", severity="warning")
 def frozen_in_optimizer(trace: Trace) -> Iterator[Finding]:
     for number, optimizer in trace.optimizers.items():
@@ -124,7 +141,8 @@ def frozen_in_optimizer(trace: Trace) -> Iterator[Finding]:
 
 
 def _frozen(p: Parameter) -> bool:
-    return not (p.requires_grad or p.steps or p.passes)
+    """Never trained, nor kept up with another network by the program itself (a momentum encoder)."""
+    return not (p.requires_grad or p.steps or p.passes or p.updates > 1)
 
 
 def _finding(

@@ -107,6 +107,7 @@ class Parameter:
     is_leaf: bool = True
     module: int | None = None  # id of the module that owns it
     registered: bool = True  # is an nn.Parameter in a module that was called
+    declared: bool = False  # is an nn.Parameter, wherever it is held
     optimizers: tuple[int, ...] = ()  # optimizers that hold it
     passes: int = 0  # backward passes that put a gradient into it
     steps: int = 0  # optimizer steps that used a gradient of it

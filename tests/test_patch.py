@@ -22,7 +22,8 @@ from gradscope.rules import Rule, all_rules
 # Examples whose fix needs an understanding of the program, of rules that can patch others.
 BY_HAND = {
     "GS104-bad", "GS106-bad_unbind", "GS106-bad_view_without_gradients", "GS204-bad_backward_forgotten",
-    "GS204-bad_discriminator_without_backward", "GS210-bad_never_stepped", "GS214-bad_made_in_forward", "GS301-bad_no_grad_around_trained_layers",
+    "GS204-bad_discriminator_without_backward", "GS210-bad_never_stepped", "GS214-bad_made_in_forward",
+    "GS301-bad_no_grad_around_trained_layers",
     "GS303-bad_accuracy_as_loss", "GS303-bad_all_frozen", "GS303-bad_no_grad", "GS304-bad_item_put_back",
     "GS308-bad_detach", "GS404-bad_layer_made_in_forward", "GS501-bad_batch_not_moved",
     "GS605-bad_features_compared", "GS706-bad_scores", "GS209-bad_generator",

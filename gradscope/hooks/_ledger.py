@@ -11,6 +11,8 @@ import os
 import weakref
 from typing import TYPE_CHECKING, Any
 
+from torch.nn import Parameter
+
 from gradscope.hooks._hand_sums import HandSums
 from gradscope.hooks._torch import grad_of
 from gradscope.hooks._values import measurable, sizes
@@ -28,7 +30,7 @@ class LeafRecord:
     """One leaf that requires grad (or did)."""
 
     __slots__ = (
-        "after", "based", "changed", "first_version", "id", "module", "name", "optimizers", "passes",
+        "after", "based", "changed", "declared", "first_version", "id", "module", "name", "optimizers", "passes",
         "read_since", "reads", "ref", "registered", "root", "shape", "site", "stale_copy", "stale_site", "state",
         "steps", "updates", "used_site", "was_grad",
     )  # fmt: skip
@@ -41,6 +43,7 @@ class LeafRecord:
         self.name = ""
         self.module: int | None = None
         self.registered = False
+        self.declared = isinstance(t, Parameter)
         self.optimizers: list[int] = []
         self.state = "none" if grad_of(t) is None else "fresh"
         self.passes = self.steps = self.updates = self.reads = 0
@@ -336,6 +339,7 @@ class Ledger:
                     {
                         "name": record.name, "shape": shape, "dtype": dtype, "device": device,
                         "requires_grad": record.was_grad, "module": record.module, "registered": record.registered,
+                        "declared": record.declared,
                         "optimizers": record.optimizers, "passes": record.passes, "steps": record.steps,
                         "updates": record.updates, "changed": record.changed, "reads": record.reads,
                         "grad": "none" if t is not None and grad is None else record.state, "grad_norm": norm,

@@ -17,6 +17,7 @@ class Ties(Hook):
     order = 86
 
     def install(self) -> None:
+        self.last: dict[int, tuple[int, int, int]] = {}  # record → (the other's, both memories) of its tie
         self.recorder.functions.on_set_data = self._set_data
         self.patch(nn.Parameter, "__new__", staticmethod(self._new(nn.Parameter.__new__)))
 
@@ -43,19 +44,24 @@ class Ties(Hook):
     def _set_data(self, t: Any, data: Any, site: int) -> None:
         if type(t) is nn.Parameter and isinstance(data, torch.Tensor):
             with DisableTorchFunction():
-                self._tie(t, data, site, "data")
+                if not self._tie(t, data, site, "data"):
+                    self.last.pop(self.recorder.ledger.of(t).id, None)
 
-    def _tie(self, t: Any, data: Any, place: Any, how: str) -> None:
+    def _tie(self, t: Any, data: Any, place: Any, how: str) -> bool:
+        """Whether `t` shares another parameter's memory now."""
         recorder = self.recorder
         entry = recorder.live.find(data)
         source = recorder.ledger.of(data) if entry is None else recorder.ledger.by_root.get(entry.root)
         holder = source.ref() if source is not None else None
         if source is None or holder is None or holder is t or not _same_memory(t, holder):
-            return
+            return False
         site = place if isinstance(place, int) else recorder.sites.current(place)
         if recorder.sites.nodes[site].kind == "user":
-            parameters = [source.id, recorder.ledger.of(t).id]
-            recorder.emit("tied", site, {"parameters": parameters, "how": how})
+            own = recorder.ledger.of(t).id
+            now = (source.id, holder.data_ptr(), t.data_ptr())
+            again, self.last[own] = self.last.get(own) == now, now
+            recorder.emit("tied", site, {"parameters": [source.id, own], "how": how, "again": again})
+        return True
 
 
 def _same_memory(one: Any, other: Any) -> bool:

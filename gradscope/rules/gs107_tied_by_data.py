@@ -59,6 +59,47 @@ def bad_wrapped_anew() -> None:
         opt.step()
 
 
+def bad_target_network_shares_memory() -> None:
+    import torch
+    from torch import nn
+
+    net, target = nn.Linear(3, 1), nn.Linear(3, 1)
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    for _ in range(4):
+        for late, p in zip(target.parameters(), net.parameters(), strict=True):
+            late.data = p.data  # cause: GS107
+        with torch.no_grad():
+            goal = target(torch.randn(8, 3))
+        opt.zero_grad()
+        (net(torch.randn(8, 3)) - goal).pow(2).mean().backward()
+        opt.step()
+
+
+def good_average_swapped_in() -> None:
+    import copy
+
+    import torch
+    from torch import nn
+
+    net = nn.Linear(3, 1)
+    average = copy.deepcopy(net).requires_grad_(False)
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    for _ in range(4):
+        opt.zero_grad()
+        net(torch.randn(8, 3)).pow(2).mean().backward()
+        opt.step()
+        with torch.no_grad():
+            for slow, p in zip(average.parameters(), net.parameters(), strict=True):
+                slow.lerp_(p, 0.1)
+        kept = [p.data for p in net.parameters()]
+        for slow, p in zip(average.parameters(), net.parameters(), strict=True):
+            p.data = slow.data
+        with torch.no_grad():
+            assert net(torch.randn(2, 3)).shape == (2, 1)
+        for own, p in zip(kept, net.parameters(), strict=True):
+            p.data = own
+
+
 def good_one_parameter() -> None:
     import torch
     from torch import nn
@@ -107,6 +148,7 @@ def good_shared_with_a_frozen_copy() -> None:
 
 @rule("GS107", name="tied-by-data", severity="warning", over=("GS102",))
 def tied_by_data(trace: Trace) -> Iterator[Finding]:
+    yield from _copied_again(trace)
     known = {p.id: p for p in trace.parameters}
     told: set[frozenset[int]] = set()
     for event in trace.of("tied"):
@@ -127,6 +169,28 @@ def tied_by_data(trace: Trace) -> Iterator[Finding]:
             )
 
 
+def _copied_again(trace: Trace) -> Iterator[Finding]:
+    """A copy into a network that shares its memory already: from the first time on the two never
+    differ, where a target network is to stay behind."""
+    known = {p.id: p for p in trace.parameters}
+    places: dict[Site, list[tuple[Parameter, Parameter]]] = {}
+    for event in trace.of("tied"):
+        pair = [known[id] for id in event.data["parameters"] if id in known]
+        if event.data.get("again") and len(pair) == 2 and pair[0].steps and not pair[1].passes:
+            places.setdefault(event.site.user, []).append((pair[0], pair[1]))
+    for site, pairs in places.items():
+        first, second = (parameter_name(trace, p.id) for p in pairs[0])
+        yield Finding(
+            message=f"`{second}` is to be a copy of `{first}`, but is the same memory: the two never differ",
+            cause=site,
+            cause_label="shares the memory, and has done so since the first time",
+            seen=(f"{plural(pairs[0][0].steps, 'step')} of `{first}` changed `{second}` at once",),
+            fix="copy the values: `.data.copy_(…)` on the left, or `load_state_dict`",
+            edits=_copied(trace, site),
+            subjects=parameter_subjects(p.id for pair in pairs for p in pair),
+        )
+
+
 def _seen(trace: Trace, p: Parameter) -> str:
     held = f", held by {plural(len(p.optimizers), 'optimizer')}" if p.optimizers else ""
     passes = f"{p.passes} backward pass{'' if p.passes == 1 else 'es'}"
@@ -143,6 +207,16 @@ def _fix(text: str, first: str, second: str) -> str:
     if wrapped:
         return f"assign the parameter itself: `{left.strip()} = {wrapped[1].removesuffix('.data')}`"
     return f"assign the parameter itself, so that `{second}` and `{first}` are one object"
+
+
+def _copied(trace: Trace, site: Site) -> tuple[Edit, ...]:
+    """`late.data.copy_(p.data)` in place of `late.data = p.data`."""
+    here = Source(trace, site.path)
+    statement = here.file.statement(site)
+    if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
+        return ()
+    target, value = here.file.text(statement.targets[0]), here.file.text(statement.value)
+    return here.replace(statement, f"{target}.copy_({value})")
 
 
 def _tied(trace: Trace, site: Site) -> tuple[Edit, ...]:

@@ -59,7 +59,7 @@ def bad_in_a_closure() -> None:
         loss = model(x).pow(2).mean()
         loss.backward()
         opt.zero_grad()  # cause: GS202
-        return loss.item()
+        return float(loss.item())
 
     for _ in range(3):
         opt.step(closure)  # effect: GS202

@@ -18,10 +18,15 @@ from dataclasses import replace
 
 from gradscope.model import Event, Finding, Optimizer, Parameter, Site
 from gradscope.rules import rule
-from gradscope.rules._calls import Call, calls
-from gradscope.rules._common import listed, parameter_subjects, plural, written_while_training
-from gradscope.rules._paths import paths
-from gradscope.rules._training import norm, optimizer_name, where
+from gradscope.rules._common import (
+    listed,
+    parameter_names,
+    parameter_subjects,
+    plural,
+    written_while_training,
+)
+from gradscope.rules._feeds import fed, feeding
+from gradscope.rules._training import idle, norm, optimizer_name, where
 from gradscope.store import Trace
 
 
@@ -183,12 +188,83 @@ def good_image_optimized() -> None:
         opt.step()
 
 
+def bad_weights_of_the_loss() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(3, 2)
+    balance = nn.Parameter(torch.zeros(2))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)  # cause: GS206
+    for _ in range(3):
+        losses = model(torch.randn(8, 3)).pow(2).mean(0)
+        opt.zero_grad()
+        ((-balance).exp() * losses + balance).sum().backward()  # effect: GS206
+        opt.step()
+
+
+def good_weights_of_the_loss() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(3, 2)
+    balance, fixed = nn.Parameter(torch.zeros(2)), nn.Parameter(torch.ones(2), requires_grad=False)
+    by_hand = nn.Parameter(torch.ones(1))
+    opt = torch.optim.SGD([*model.parameters(), balance], lr=0.1)
+    for _ in range(3):
+        losses = model(torch.randn(8, 3)).pow(2).mean(0) * fixed * by_hand
+        opt.zero_grad()
+        ((-balance).exp() * losses + balance).sum().backward()
+        opt.step()
+        with torch.no_grad():
+            by_hand += 0.1 * by_hand.grad  # type: ignore[misc, operator]
+        by_hand.grad = None
+
+
 @rule("GS206", name="parameter-not-in-optimizer", severity="warning")
 def parameter_not_in_optimizer(trace: Trace) -> Iterator[Finding]:
     for parameters, stepped, left in left_out(trace):
         yield _finding(trace, parameters, stepped, left)
     for parameters, stepped, left in left_behind(trace):  # which may be wanted: a model that judges
         yield replace(_finding(trace, parameters, stepped, left), severity="note")
+    yield from _loose(trace)
+
+
+def _loose(trace: Trace) -> Iterator[Finding]:
+    """An `nn.Parameter` of no module: the weights of a loss, say, beside the model that it trains with."""
+    written = written_while_training(trace)
+    left = {p.id: p for p in trace.parameters if _alone(p) and p.id not in written}
+    found: dict[Site, tuple[dict[int, Parameter], list[Parameter]]] = {}
+    for event in trace.of("backward") if left else ():
+        values = trace.graph(event.graph).values if event.graph >= 0 else ()
+        ids = [values[leaf["value"]].parameter for leaf in event.data.get("leaves", ())]
+        mine = {id: left[id] for id in ids if id in left}
+        stepped = [p for id in event.data.get("accumulated") or () if (p := trace.parameter(id)).steps]
+        if mine and stepped:
+            found.setdefault(event.site.user, ({}, stepped))[0].update(mine)
+    for site, (mine, stepped) in found.items():
+        optimizer, names = _nearest(trace, stepped), parameter_names(trace, mine)
+        count = max(p.passes for p in mine.values())
+        yield Finding(
+            message=f"{names} {'gets' if len(mine) == 1 else 'get'} gradients but no optimizer holds"
+            f" {'it' if len(mine) == 1 else 'them'}: no step ever uses them",
+            cause=optimizer.site.user if optimizer.site else None,
+            cause_label="was not given these parameters",
+            effect=site,
+            effect_label="computes gradients for them that nothing uses",
+            seen=(
+                f"an `nn.Parameter` that got a gradient in {plural(count, 'pass').replace('passs', 'passes')}"
+                " and never changed",
+            ),
+            fix=f"give {names} to {optimizer_name(trace, optimizer.id)} too ({where(optimizer.site)})",
+            subjects=parameter_subjects(mine),
+        )
+
+
+def _alone(p: Parameter) -> bool:
+    held = p.registered or p.optimizers
+    return p.declared and not held and p.requires_grad and p.passes >= 2 and idle(p)
 
 
 def left_out(trace: Trace) -> Iterator[tuple[list[Parameter], list[Parameter], list[Parameter]]]:
@@ -205,7 +281,7 @@ def left_out(trace: Trace) -> Iterator[tuple[list[Parameter], list[Parameter], l
     for parameters in roots.values():
         if any(p.id in written or p.optimizers or p.steps for p in parameters):
             continue
-        yield from _unheld(trace, parameters, _fed(trace, parameters, roots))
+        yield from _unheld(trace, parameters, fed(trace, parameters, roots))
 
 
 def left_behind(trace: Trace) -> Iterator[tuple[list[Parameter], list[Parameter], list[Parameter]]]:
@@ -217,7 +293,7 @@ def left_behind(trace: Trace) -> Iterator[tuple[list[Parameter], list[Parameter]
     roots = _by_root(trace)
     for parameters in roots.values():
         if not any(p.id in written or p.optimizers or p.steps for p in parameters):
-            yield from _unheld(trace, parameters, _feeding(trace, parameters, roots))
+            yield from _unheld(trace, parameters, feeding(trace, parameters, roots))
 
 
 def _by_root(trace: Trace) -> dict[int, list[Parameter]]:
@@ -234,64 +310,6 @@ def _unheld(
     left = [p for p in parameters if p.requires_grad]
     if stepped and left and all(_left_out(p, stepped) for p in left):
         yield parameters, stepped, left
-
-
-def _feeding(trace: Trace, own: list[Parameter], roots: dict[int, list[Parameter]]) -> list[Parameter]:
-    """The stepped parameters of the models on whose results a new model works (see `_fed`)."""
-    stepped, mine = _sides(trace, own, roots)
-    if mine and _writes(trace, own)[1]:
-        return []
-    found: list[Parameter] = []
-    for call in mine:
-        inputs = [(call.event.graph, i) for i in call.event.data.get("inputs", ())]
-        reached = calls(trace).paths.reach(inputs).parameters
-        found = next((group for group in stepped.values() if any(p.id in reached for p in group)), [])
-        if not found:
-            return []  # it works on data as well: it compares, as a perceptual loss does
-    return found
-
-
-def _fed(trace: Trace, own: list[Parameter], roots: dict[int, list[Parameter]]) -> list[Parameter]:
-    """The stepped parameters of the models that train on what the model of these parameters gives
-    them: its gradients were wanted as theirs are, if it was made in this run and is in training
-    mode (what was loaded or put into eval mode serves as it is)."""
-    stepped, mine = _sides(trace, own, roots)
-    ids = {p.id for p in own}
-    known = calls(trace)
-    for other in known.all if mine and _writes(trace, own) == (True, False) else ():
-        inputs = [(other.event.graph, i) for i in other.event.data.get("inputs", ())]
-        target = other.event.data["module"]
-        if target in stepped and other.trains and ids & known.paths.reach(inputs).parameters:
-            return stepped[target]
-    return []
-
-
-def _sides(
-    trace: Trace, own: list[Parameter], roots: dict[int, list[Parameter]]
-) -> tuple[dict[int, list[Parameter]], list[Call]]:
-    """The stepped parameters of each other model; the calls of this one, all in training mode."""
-    root = trace.modules[own[0].module or 0].root
-    stepped = {
-        r: [p for p in parameters if p.steps and p.optimizers]
-        for r, parameters in roots.items()
-        if r != root and any(p.steps and p.optimizers for p in parameters)
-    }
-    mine = [c for c in calls(trace).all if c.event.data["module"] == root]
-    if not stepped or not any(c.trains for c in mine) or not all(c.event.data.get("training") for c in mine):
-        return {}, []
-    return stepped, mine
-
-
-def _writes(trace: Trace, own: list[Parameter]) -> tuple[bool, bool]:
-    """Whether this run wrote any of these parameters (to initialise them); whether it loaded any."""
-    known, ids, written, loaded = paths(trace), {p.id for p in own}, False, False
-    for graph in trace.graphs:
-        for op in graph.ops:
-            made = known.parameter_of((graph.id, op.writes[0])) if op.writes else None
-            if made is not None and made.id in ids:
-                written = True
-                loaded = loaded or any(f.function.endswith("load_state_dict") for f in op.site.stack)
-    return written, loaded
 
 
 def replaced(trace: Trace) -> set[int]:

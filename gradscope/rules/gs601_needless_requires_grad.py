@@ -259,6 +259,8 @@ def _is_data(known: Paths, graph: Graph, value: Value, event: Event, trace: Trac
         parameter = known.parameters.get(value.parameter)
         if parameter is not None and (parameter.registered or parameter.optimizers or parameter.updates):
             return False
+        if parameter is not None and parameter.declared:
+            return False  # meant to be trained (GS206)
     readers = graph.consumers.get(value.index, ())
     if any(op.name.startswith("Checkpoint") for op in readers):
         return False  # reentrant checkpointing needs an input that requires a gradient

@@ -3,22 +3,41 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
-from types import TracebackType
+from types import CodeType, FrameType, TracebackType
 
 _PACKAGE = str(Path(__file__).resolve().parent) + os.sep
 _EXAMPLES = os.path.join(_PACKAGE, "rules") + os.sep  # run under watch as programs
 _DETOUR = os.path.join("torch", "overrides.py")
+_OPERATORS = os.path.join("torch", "_ops.py")
 
 
-def _is_own(traceback: TracebackType) -> bool:
-    path = traceback.tb_frame.f_code.co_filename
+def _is_own(code: CodeType) -> bool:
+    path = code.co_filename
     return path.startswith(_PACKAGE) and not path.startswith(_EXAMPLES)
 
 
-def _is_detour(traceback: TracebackType) -> bool:
-    """torch's way round through a function mode; where ours follows, the plain program has none."""
-    return traceback.tb_frame.f_code.co_filename.endswith(_DETOUR)
+def _hidden(codes: list[CodeType]) -> set[int]:
+    """Places of the calls, outermost first, that a plain program has not: ours, and those
+    that torch adds for a function mode."""
+    hidden: set[int] = set()
+    above: list[int] = []  # places that are shown
+    for place, code in enumerate(codes):
+        following = codes[place + 1] if place + 1 < len(codes) else None
+        if _is_own(code):
+            hidden.add(place)
+            caller = codes[above[-1]] if above else None
+            if caller is not None and caller is following and caller.co_filename.endswith(_OPERATORS):
+                hidden.add(above.pop())  # it goes through a mode from C++, and stands there again
+        elif code.co_filename.endswith(_DETOUR) and following is not None and _is_own(following):
+            hidden.add(place)
+            # The function that took the detour comes again, called for real.
+            if above and "torch" in codes[above[-1]].co_filename:
+                hidden.add(above.pop())
+        else:
+            above.append(place)
+    return hidden
 
 
 def clean(traceback: TracebackType | None) -> TracebackType | None:
@@ -29,23 +48,21 @@ def clean(traceback: TracebackType | None) -> TracebackType | None:
     while current is not None:
         entries.append(current)
         current = current.tb_next
-    kept: list[TracebackType] = []
-    for place, entry in enumerate(entries):
-        following = entries[place + 1] if place + 1 < len(entries) else None
-        if _is_own(entry):
-            continue
-        if _is_detour(entry) and following is not None and _is_own(following):
-            # The function that took the detour comes again, called for real.
-            if kept and "torch" in kept[-1].tb_frame.f_code.co_filename:
-                kept.pop()
-            continue
-        kept.append(entry)
+    hidden = _hidden([entry.tb_frame.f_code for entry in entries])
+    kept = [entry for place, entry in enumerate(entries) if place not in hidden]
     if not kept:
         return None
     for entry, following in zip(kept, [*kept[1:], None], strict=True):
         if entry.tb_next is not following:
             entry.tb_next = following
     return kept[0]
+
+
+def visible_frames(frames: Iterable[tuple[FrameType, int]]) -> list[tuple[FrameType, int]]:
+    """The (frame, line) pairs of a stack, innermost first, without those that `clean` takes out."""
+    stack = list(frames)
+    hidden = _hidden([frame.f_code for frame, _ in reversed(stack)])
+    return [pair for place, pair in enumerate(reversed(stack)) if place not in hidden][::-1]
 
 
 def clean_exception(error: BaseException | None) -> None:

@@ -162,12 +162,20 @@ def run(program: Program, watched: bool) -> Record:
         torch.set_grad_enabled(True)
     record = witness.record
     vars(witness).clear()
-    said = [(str(w.message), w.category.__name__, w.filename, w.lineno) for w in told]
+    said = [(_own_part(str(w.message)), w.category.__name__, w.filename, w.lineno) for w in told]
     record.notes += [("printed", printed.getvalue()), ("warned", said)]
     if scope is not None:
         record.faults = scope.faults
         record.mismatch = record.mismatch or _compare_graphs(record.checks, scope)
     return record
+
+
+def _own_part(text: str) -> str:
+    """A warning without addresses, and without the lines of a stack that lie outside the program."""
+    head, stack, rest = text.partition('  File "')
+    if stack and FILE in rest:
+        text = head + rest[rest.index(FILE) :]
+    return re.sub(r"0x[0-9a-f]+", "0x", text)
 
 
 def _execute(code: Any, space: dict[str, Any], witness: Witness) -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from gradscope.hooks._torch import version_of
 from gradscope.hooks._values import measurable
 
 if TYPE_CHECKING:
@@ -78,12 +79,12 @@ class HandSums:
         if maker < 0 or self.recorder.templates[segment.ops[maker].template].name not in SUMS:
             return False
         known = self.followed.get(before.root)
-        if known is None or known.replaced or known.version + known.counted != old._version:
+        if known is None or known.replaced or known.version + known.counted != version_of(old):
             return False
         if before.root not in {segment.roots[v] for v in segment.ops[maker].ins}:
             return False
         del self.followed[before.root]
-        self.followed[after.root] = _Followed(record, new._version, 1, 0, False, known.site or site)
+        self.followed[after.root] = _Followed(record, version_of(new), 1, 0, False, known.site or site)
         return True
 
     def sum_of(self, record: LeafRecord, grad: Any) -> int | None:
@@ -93,7 +94,7 @@ class HandSums:
         known = self.followed.get(entry.root) if entry is not None else None
         if known is None or known.record is not record:
             return 0 if record.id in self.usual and not self.recorder.segment.looked else None
-        whole = grad._version == known.version + known.counted
+        whole = version_of(grad) == known.version + known.counted
         if known.additions and whole and not known.replaced:
             self.usual.add(record.id)
             return known.site

@@ -241,11 +241,19 @@ class Learner:
                     sources.leaves.setdefault(id(t), i)
             elif (grad_fn := grad_fn_of(t)) is not None:
                 number = sequence_of(grad_fn)
-                if (i in writes and number >= first) or self._earlier(number) is not None:
+                if (i in writes and number >= first) or not self._still(entry.index, number):
                     continue  # the node is the call's own, or of a write through a view since
                 sources.by_number.setdefault(number, i)
                 sources.by_output.setdefault((number, entry.output_nr), i)
         return sources
+
+    def _still(self, value: int, number: int) -> bool:
+        """Whether the node with this number is the one that a value came into the segment with."""
+        segment = self.recorder.segment
+        external = segment.externals.get(value)
+        if external is not None and external.outside is not None:
+            return segment.outside_of.get(number) == external.outside
+        return self._earlier(number) is None
 
     def _number_of(self, value: int) -> int | None:
         """The node number of a value made in this segment, without touching its node."""
@@ -273,8 +281,7 @@ class Learner:
         return None
 
     def _outside(self, node: Any) -> int:
-        self.recorder.segment.outside.append(name_of(node))
-        return len(self.recorder.segment.outside) - 1
+        return self.recorder.segment.from_outside(sequence_of(node), name_of(node), 0)
 
     def _leaf_value(self, node: Any) -> int:
         leaf = getattr(node, "variable", None)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from torch.nn import Parameter
 
 from gradscope.hooks._hand_sums import HandSums
-from gradscope.hooks._torch import grad_of
+from gradscope.hooks._torch import grad_of, version_of
 from gradscope.hooks._values import measurable, sizes
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class LeafRecord:
         self.changed = False
         self.based = False  # `first_version` is that of its first pass: initialisation is no change
         self.was_grad = bool(t.requires_grad)
-        self.first_version = t._version if not t.is_inference() else 0
+        self.first_version = version_of(t)
         self.shape = described(t)
         self.used_site = 0  # where its gradient was used last
         self.stale_site = 0  # the pass that added to a used gradient
@@ -125,16 +125,15 @@ class Ledger:
                 record.state = "fresh"
             if record.state == "used":
                 self._keep(record, grad)
-            found.append((record, t, (id(grad), grad._version)))
+            found.append((record, t, (id(grad), version_of(grad))))
         return found
 
     @staticmethod
     def _compare(record: LeafRecord, t: Any) -> None:
         if record.changed:
             return
-        try:
-            version = t._version
-        except RuntimeError:  # an inference tensor keeps none
+        version = version_of(t)
+        if version < 0:
             return
         if record.based:
             record.changed = version != record.first_version
@@ -144,7 +143,7 @@ class Ledger:
 
     def _is_zero(self, record: LeafRecord, grad: Any) -> bool:
         """Whether it was zeroed by hand: measured, since there are many ways to do it."""
-        untouched = record.after == (id(grad), grad._version) and not record.read_since
+        untouched = record.after == (id(grad), version_of(grad)) and not record.read_since
         return not untouched and self._all_zero(grad)
 
     @staticmethod
@@ -174,7 +173,7 @@ class Ledger:
             grad = grad_of(t)
             if grad is None:
                 continue
-            now = (id(grad), grad._version)
+            now = (id(grad), version_of(grad))
             if now == was:
                 continue
             record.passes += 1
@@ -202,7 +201,7 @@ class Ledger:
             grad = grad_of(t) if t is not None else None
             if known:
                 if record.after is not None and grad is not None:
-                    record.after = (id(grad), grad._version)
+                    record.after = (id(grad), version_of(grad))
             else:
                 record.state = "none" if grad is None else "unknown"
                 record.after = None
@@ -226,7 +225,7 @@ class Ledger:
                 if not self._all_zero(grad):
                     record.state = "fresh"  # written by hand since it was cleared
             elif record.state in ("stale", "used") and (
-                record.read_since or record.after != (id(grad), grad._version)
+                record.read_since or record.after != (id(grad), version_of(grad))
             ):
                 added = self.by_hand.sum_of(record, grad)
                 if self._is_zero(record, grad):
@@ -270,7 +269,7 @@ class Ledger:
                 if self.by_hand.followed:
                     self.by_hand.over(record)
                 record.stale_copy = None
-                record.after = (id(grad_of(t)), grad_of(t)._version)
+                record.after = (id(grad_of(t)), version_of(grad_of(t)))
 
     def written(self, record: LeafRecord, how: str, site: int) -> None:
         """The user's own code wrote to a leaf. how: "data" or "no_grad"."""

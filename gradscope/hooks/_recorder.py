@@ -23,7 +23,7 @@ from gradscope.hooks._replay import Frozen, Replay
 from gradscope.hooks._segments import External, Row, Segment, SegmentStore, freeze
 from gradscope.hooks._signals import raised_by_handler
 from gradscope.hooks._sites import SiteTree
-from gradscope.hooks._torch import grad_fn_of, name_of
+from gradscope.hooks._torch import grad_fn_of, name_of, sequence_of
 from gradscope.hooks._torch import is_leaf as leafness
 from gradscope.hooks._values import Live, LiveTable, Metas
 from gradscope.store import TraceWriter
@@ -131,13 +131,16 @@ class Recorder:
         origin = (entry.serial, entry.index) if entry.serial >= 0 else None
         entry.site = entry.site or site
         kind = "input"
-        node_name: str | None = None
+        name: str | None = None  # of its node
+        outside: int | None = None
         parameter: int | None = None
         module: int | None = None
         if requires_grad and not is_leaf:
             kind = "carried"
             grad_fn = grad_fn_of(t)
-            node_name = name_of(grad_fn) if grad_fn is not None else "unknown"
+            number = sequence_of(grad_fn) if grad_fn is not None else -1
+            name = name_of(grad_fn) if grad_fn is not None else "unknown"
+            outside = segment.from_outside(number, name, entry.site)
         elif requires_grad or type(t) is torch.nn.Parameter:
             if entry.leaf is None:
                 entry.leaf = self.ledger.leaf(t, entry.site, entry.root)
@@ -152,9 +155,9 @@ class Recorder:
         # Where it came from is told, but two graphs that differ in nothing else are one.
         if kind == "carried":
             segment.carried[index] = (entry.site,)
-        segment.externals[index] = External(kind, parameter, module, origin, entry.site, node_name)
+        segment.externals[index] = External(kind, parameter, module, origin, entry.site, outside)
         segment.hash = hash(
-            (segment.hash, index, kind, parameter, module, node_name, self.metas.structs[entry.meta])
+            (segment.hash, index, kind, parameter, module, name, outside, self.metas.structs[entry.meta])
         )
         return entry
 

@@ -24,7 +24,7 @@ class External:
     module: int | None
     origin: tuple[int, int] | None  # (segment serial, value index)
     site: int
-    node_name: str | None  # name of its grad_fn, where it carries a graph
+    outside: int | None  # its node's place in Segment.outside, where it carries a graph
 
 
 @dataclass(slots=True)
@@ -52,7 +52,8 @@ class Segment:
     externals: dict[int, External] = field(default_factory=dict)
     carried: dict[int, tuple[int, ...]] = field(default_factory=dict)
     # values that bring a graph along from before, or were computed from such → where those were made
-    outside: list[str] = field(default_factory=list)  # names of nodes from before, not behind a value
+    outside: list[tuple[str, int]] = field(default_factory=list)  # (name, site) of nodes from before
+    outside_of: dict[int, int] = field(default_factory=dict)  # number of such a node → its place there
     events: list[tuple[Any, ...]] = field(default_factory=list)
     volatile: list[dict[str, Any]] = field(default_factory=list)
     hash: int = 0
@@ -69,6 +70,14 @@ class Segment:
         self.roots.append(root)
         self.makers.append(maker)
         return len(self.metas) - 1
+
+    def from_outside(self, number: int, name: str, site: int) -> int:
+        """The place in `outside` of the node with this number."""
+        place = self.outside_of.get(number)
+        if place is None:
+            place = self.outside_of[number] = len(self.outside)
+            self.outside.append((name, site))
+        return place
 
     def op_before(self, number: int) -> int:
         """Index of the op that was running when the node with this number was made."""
@@ -299,23 +308,22 @@ class GraphRows:
             node = self._leaf_node.get(value)
         if node is None:
             external = self.segment.externals.get(value)
+            if external is not None and external.outside is not None:
+                node = self._value_node[value] = self._outside_node(external.outside)
+                return node
             node = self._leaf_node[value] = len(self.nodes)
-            name = external.node_name if external is not None and external.node_name else "AccumulateGrad"
-            is_leaf = name == "AccumulateGrad"
-            parameter = external.parameter if external is not None else None
+            site, parameter = (external.site, external.parameter) if external is not None else (None, None)
             self.nodes.append(
-                (self.graph, node, name, None, "[]", (external.site or None) if external else None,
-                 value if is_leaf else None, parameter)
-            )  # fmt: skip
-            if not is_leaf:
-                self._value_node[value] = node
+                (self.graph, node, "AccumulateGrad", None, "[]", site or None, value, parameter)
+            )
         return node
 
     def _outside_node(self, number: int) -> int:
         node = self._outside.get(number)
         if node is None:
             node = self._outside[number] = len(self.nodes)
-            self.nodes.append((self.graph, node, self.segment.outside[number], None, "[]", None, None, None))
+            name, site = self.segment.outside[number]
+            self.nodes.append((self.graph, node, name, None, "[]", site or None, None, None))
         return node
 
     def _value_row(

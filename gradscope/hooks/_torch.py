@@ -127,6 +127,14 @@ def grad_fn_of(t: Any) -> Any:
         return None
 
 
+def version_of(t: Any) -> int:
+    """How often the tensor was written to; -1 for inference tensors, which do not count."""
+    try:
+        return int(t._version)
+    except RuntimeError:
+        return -1
+
+
 def saved_by(node: Any, name: str) -> Any:
     """What the node saved under this name ("_saved_self"); None where to look would run a hook of
     the user's (a checkpoint computes its stretch again). Raises RuntimeError as torch does where it

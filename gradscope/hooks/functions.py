@@ -320,8 +320,13 @@ class Functions(Hook):
             entry = recorder.live.find(args[0])
             if entry is not None and entry.serial == recorder.segment.serial:
                 # `model.half()` and `model.to(device)` give a parameter other memory.
+                before = recorder.metas.table[entry.meta]
                 entry.meta = recorder.metas.of(args[0], is_leaf(args[0]))
-                recorder.segment.metas[entry.index] = entry.meta
+                now = recorder.metas.table[entry.meta]
+                if recorder.segment.nodes and (before.dtype, before.device) != (now.dtype, now.device):
+                    entry.serial = -1  # torch gives it another AccumulateGrad: from here on it is a new value
+                else:
+                    recorder.segment.metas[entry.index] = entry.meta
             if self.on_set_data is not None:
                 self.on_set_data(args[0], args[1], recorder.sites.current(frame))
         except Exception as error:

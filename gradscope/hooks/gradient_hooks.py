@@ -13,6 +13,7 @@ from types import FunctionType, MethodType
 from typing import Any
 
 from gradscope.hooks import Hook
+from gradscope.hooks._torch import version_of
 
 MAX_TOLD = 200
 
@@ -41,15 +42,17 @@ class GradientHooks(Hook):
         site = sites.current(frame)
         if sites.nodes[site].kind == "torch":
             return hook
-        return self._watched(hook, site, sites.below(site, function.__code__), function.__name__)
+        watched = self._watched(hook, site, sites.below(site, function.__code__), function.__name__)
+        return MethodType(watched, hook.__self__) if isinstance(hook, MethodType) else watched
 
     def _watched(self, hook: Callable[[Any], Any], site: int, defined: int, name: str) -> Any:
         @functools.wraps(hook)
-        def watched(grad: Any) -> Any:
+        def watched(*args: Any) -> Any:
+            grad = args[-1]
             version = None
             data: dict[str, Any] = {"hook": defined, "name": name, "edited": False, "returned": None}
             try:
-                version = _version(grad)
+                version = version_of(grad)
             except Exception as error:
                 self.recorder.fault("looking at a gradient", error)
             try:
@@ -63,7 +66,7 @@ class GradientHooks(Hook):
                 raise
             finally:
                 try:
-                    data["edited"] |= version is not None and _version(grad) != version
+                    data["edited"] |= version is not None and version_of(grad) != version
                     self._note(site, data)
                 except Exception as error:
                     self.recorder.fault("noting a gradient hook", error)
@@ -80,10 +83,3 @@ class GradientHooks(Hook):
         for registered, data in self.waiting:
             self.recorder.emit("gradient_hook", registered, data)
         self.waiting.clear()
-
-
-def _version(grad: Any) -> int | None:
-    try:
-        return int(grad._version)
-    except (RuntimeError, AttributeError):
-        return None

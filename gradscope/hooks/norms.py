@@ -12,6 +12,7 @@ from torch.nn.utils.spectral_norm import SpectralNorm
 
 from gradscope.hooks import Hook
 from gradscope.hooks._modules import ModuleRecord
+from gradscope.hooks._torch import version_of
 
 MOST_LAYERS = 3  # looked at in one model
 MOST_ELEMENTS = 1 << 20  # of a weight whose largest singular value is measured
@@ -67,7 +68,7 @@ class Norms(Hook):
         layer: Any = record.ref()
         now: dict[str, Any] = {"mean": head(layer.running_mean), "var": head(layer.running_var)}
         now["batches"] = int(layer.num_batches_tracked) if layer.num_batches_tracked is not None else None
-        now["version"] = layer.weight._version if layer.weight is not None else 0
+        now["version"] = version_of(layer.weight) if layer.weight is not None else 0
         known = self.evaluated.get(record.id)
         if known is None:
             self.evaluated[record.id] = Statistics(site, record.id, record.root, now, now)

@@ -142,7 +142,7 @@ class Optimizers(Hook):
                 states = recorder.ledger.states(records)
                 stale = recorder.ledger.stale_use(records)
                 used = [r for r in records if r.state in ("fresh", "stale")]
-                versions = [(r, t._version) for r in used if (t := r.ref()) is not None]
+                versions = [(r, private.version_of(t)) for r in used if (t := r.ref()) is not None]
                 if stale is not None:
                     recorder.emit(
                         "stale_used", site, {"optimizer": number, **stale["data"]}, **stale["measured"]
@@ -234,7 +234,7 @@ class Optimizers(Hook):
                 for record, version in versions:
                     t = record.ref()
                     # Fused kernels write without telling the version counter.
-                    if t is not None and t._version == version and not fused:
+                    if t is not None and private.version_of(t) == version and not fused:
                         unchanged.append(record.id)
                     else:  # noted now: it may be gone at the end
                         record.changed = True

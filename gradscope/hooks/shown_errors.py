@@ -10,7 +10,7 @@ from typing import Any
 
 from gradscope.hooks import Hook
 from gradscope.hooks._sites import kind_of
-from gradscope.tracebacks import clean, clean_exception
+from gradscope.tracebacks import clean, clean_exception, visible_frames
 
 
 class ShownErrors(Hook):
@@ -36,7 +36,20 @@ class ShownErrors(Hook):
                 return
             self._again(message, real_show)
 
+        real_walk = traceback.walk_stack
+
+        def walk_stack(frame: Any) -> Any:
+            """Also what anomaly mode notes of the forward call."""
+            if frame is None:
+                return real_walk(frame)
+            try:
+                return iter(visible_frames(real_walk(frame)))
+            except Exception as error:
+                self.recorder.fault("cleaning a stack", error)
+                return real_walk(frame)
+
         self.patch(traceback.TracebackException, "__init__", __init__)
+        self.patch(traceback, "walk_stack", walk_stack)
         self.patch(warnings, "_showwarnmsg", _showwarnmsg)
         self.patch(warnings, "warn", self._warn(warnings.warn))
 

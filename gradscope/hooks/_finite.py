@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 import math
 from collections.abc import Callable
 from typing import Any
@@ -123,21 +124,32 @@ def saved(node: Any) -> dict[str, Any]:
     return found
 
 
-def nodes_below(roots: list[Any], limit: int) -> list[Any]:
-    """The grad nodes behind these tensors, newest first; none where there are more than `limit`."""
-    found: dict[Any, None] = {}
-    todo = [node for t in roots if (node := private.grad_fn_of(t)) is not None]
+def nodes_below(roots: list[Any], limit: int, oldest: int = 0) -> list[Any]:
+    """The grad nodes behind these tensors whose number is at least `oldest`, newest first; none
+    where there are more than `limit`. A node's inputs are older than it is."""
+    todo: list[tuple[int, int, Any]] = []
+    met: set[int] = set()
+
+    def meet(node: Any) -> None:
+        number = private.sequence_of(node)
+        if number >= oldest and id(node) not in met:
+            met.add(id(node))
+            heapq.heappush(todo, (-number, len(met), node))
+
+    for t in roots:
+        node = private.grad_fn_of(t)
+        if node is not None:
+            meet(node)
+    found: list[Any] = []
     while todo:
-        node = todo.pop()
-        if node in found:
-            continue
-        found[node] = None
+        node = heapq.heappop(todo)[2]
+        found.append(node)
         if len(found) > limit:
             return []
-        todo += [target for target, _ in node.next_functions if target is not None]
-    return sorted(
-        (node for node in found if private.sequence_of(node) >= 0), key=private.sequence_of, reverse=True
-    )
+        for target, _ in node.next_functions:
+            if target is not None:
+                meet(target)
+    return found
 
 
 # Which input of a call a saved tensor is, as the place of its edge.

@@ -70,7 +70,7 @@ class NonFinite(Hook):
         self.last = 0  # number of the newest node of the pass
         self.pending: Pending | None = None
         self.known: tuple[Segment, int] | None = None  # the last graph looked at, number of its newest node
-        self.risky = False  # the last graph that was looked at has risky nodes
+        self.risky: int | None = None  # number of the oldest risky node in the graph looked at last
         self.risky_templates: dict[int, bool] = {}
         self.since = perf_counter()
         self.spent = 0.0
@@ -92,10 +92,10 @@ class NonFinite(Hook):
         if recorder.segment.serial != self.serial:
             self.serial = recorder.segment.serial
             self.bad = {}
-            self.risky = False
+            self.risky = None
         template = recorder.templates[row.template]
-        if not self.risky and self._can_break(row.template):
-            self.risky = True
+        if self.risky is None and self._can_break(row.template):
+            self.risky = row.first
         if not self.bad and not self.suspect and template.name not in numbers.RISKY:
             return
         if private.profiling():
@@ -194,7 +194,7 @@ class NonFinite(Hook):
         if looked and len(roots) == 1:
             self._remember(roots[0])
         affordable = self.spent < SHARE * (began - self.since)
-        if self.loss is None and (self.suspect or (self.risky and (looked or affordable))):
+        if self.loss is None and (self.suspect or (self.risky is not None and (looked or affordable))):
             self._watch(roots)
         if not looked:
             self.spent += perf_counter() - began
@@ -257,7 +257,7 @@ class NonFinite(Hook):
         while a node does: they would find its inputs kept, for ours."""
         if private.saved_hooks(True) is not None:
             return
-        nodes = nodes_below(roots, MAX_NODES)
+        nodes = nodes_below(roots, MAX_NODES, self._oldest(roots))
         if not nodes:
             return
         self.last = private.sequence_of(nodes[0])
@@ -266,6 +266,16 @@ class NonFinite(Hook):
                 number = private.sequence_of(node)
                 self.nodes[number] = node
                 self.handles.append(node.register_hook(self._hook(number)))
+
+    def _oldest(self, roots: list[Any]) -> int:
+        """Where to stop: no node of this pass with a smaller number is watched, as far as is known."""
+        if self.suspect or self.risky is None or self.known is None or len(roots) != 1:
+            return 0
+        segment, last = self.known
+        node = private.grad_fn_of(roots[0])
+        if node is None or segment.carried:
+            return 0
+        return max(0, private.sequence_of(node) - (last - self.risky))
 
     def _hook(self, number: int) -> Any:
         def look(gradients: Any, incoming: Any) -> None:

@@ -87,7 +87,7 @@ class Ops:
         entries: list[Live] = []
         for t in tensors:
             found = live.get(id(t))
-            if found is not None and found.serial == serial and found.ref() is t:
+            if found is not None and found.serial == serial and found() is t:
                 entries.append(found)
             else:
                 entries.append(recorder.value(t, site))
@@ -95,7 +95,7 @@ class Ops:
         known: list[Live | None] = []
         for t in outs:
             found = live.get(id(t))
-            known.append(found if found is not None and found.ref() is t else None)
+            known.append(found if found is not None and found() is t else None)
             metas.append(self.metas.of(t, not t.requires_grad or (not made and leafness(t))))
         key = (
             site, name, recorder.region, made,
@@ -166,7 +166,8 @@ class Ops:
                     place += 1
                 indices.append(same.index)
                 continue
-            entry = self.live[id(t)] = Live(t, segment.serial, meta, site)
+            entry = self.live[id(t)] = Live(t)
+            entry.serial, entry.meta, entry.site = segment.serial, meta, site
             if place < len(template.alias) and (source := template.alias[place]) is not None:
                 entry.root = entries[source[0]].root
                 entry.shared = entries[source[0]].shared = True

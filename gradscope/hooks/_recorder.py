@@ -116,7 +116,7 @@ class Recorder:
     def value(self, t: Any, site: int) -> Live:
         """The entry of `t` with its index in the current segment."""
         entry = self.live.get(id(t))
-        if entry is not None and entry.ref() is t:
+        if entry is not None and entry() is t:
             if entry.serial == self.segment.serial:
                 return entry
         else:

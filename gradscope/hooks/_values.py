@@ -158,18 +158,21 @@ class Metas:
 _roots = itertools.count(1)
 
 
-class Live:
-    """One live tensor as the current segment knows it."""
+class Live(weakref.ref[Any]):
+    """One live tensor as the current segment knows it, and a weak reference to it: two objects
+    for each tensor would make Python's collector run almost twice as often."""
 
-    __slots__ = ("hidden", "index", "leaf", "meta", "output_nr", "ref", "root", "serial", "shared", "site")
+    __slots__ = ("hidden", "index", "leaf", "meta", "output_nr", "root", "serial", "shared", "site")
 
-    def __init__(self, t: Any, serial: int = -1, meta: int = -1, site: int = 0):
-        self.ref = weakref.ref(t)
+    __eq__ = object.__eq__
+    __hash__ = object.__hash__
+
+    def __init__(self, t: Any):
         self.index = -1  # value index in segment `serial`
-        self.serial = serial
-        self.meta = meta
+        self.serial = -1
+        self.meta = -1
         self.output_nr = t.output_nr  # which output of its node it is
-        self.site = site  # where it was made or first seen
+        self.site = 0  # where it was made or first seen
         self.leaf: Any = None  # LeafRecord of a leaf that requires grad
         self.root = next(_roots)  # names the memory: views and aliases share it
         self.shared = False  # has views or is one
@@ -183,7 +186,7 @@ class LiveTable(dict[int, Live]):
 
     def find(self, t: Any) -> Live | None:
         entry = self.get(id(t))
-        return entry if entry is not None and entry.ref() is t else None
+        return entry if entry is not None and entry() is t else None
 
     def make(self, t: Any) -> Live:
         entry = self[id(t)] = Live(t)
@@ -191,7 +194,7 @@ class LiveTable(dict[int, Live]):
 
     def sweep(self) -> None:
         if len(self) > self._limit:
-            for key in [key for key, entry in self.items() if entry.ref() is None]:
+            for key in [key for key, entry in self.items() if entry() is None]:
                 del self[key]
             self._limit = max(4096, 2 * len(self))
 

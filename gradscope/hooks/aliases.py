@@ -151,7 +151,7 @@ class Aliases(Hook):
             return
         for entry in entries:
             known = self.exposed.get(entry.root)
-            t = entry.ref()
+            t = entry()
             if known is not None and t is not None and t.numel() * t.element_size() <= 4 << 20:
                 self._keep(t, known[0], known[1], entry.index)
 

@@ -201,9 +201,9 @@ class Growth(Hook):
                     todo.append(index)
         for entry in self.recorder.live.values():
             if entry.serial == segment.serial and entry.index in behind:
-                t = entry.ref()
+                t = entry()
                 if t is not None and t.dim() == 0 and grad_fn_of(t) is not None:
-                    self.parts.append((entry.ref, entry.site, self.passes))
+                    self.parts.append((weakref.ref(t), entry.site, self.passes))
 
     def _find_kept_parts(self) -> None:
         """Numbers of one line that went into the losses of many passes, every one of them still alive."""

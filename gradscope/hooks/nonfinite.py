@@ -142,7 +142,7 @@ class NonFinite(Hook):
         alive = {
             entry.index: t
             for entry in list(recorder.live.values())
-            if entry.serial == segment.serial and entry.index <= index and (t := entry.ref()) is not None
+            if entry.serial == segment.serial and entry.index <= index and (t := entry()) is not None
         }
         alive[index] = x
         first = next((i for i in sorted(alive) if self._is_broken(i, alive[i])), index)

@@ -6,6 +6,8 @@ from __future__ import annotations
 import sys
 import threading
 import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
 from time import perf_counter
 from typing import Any, NamedTuple
 
@@ -30,6 +32,7 @@ class Inside(NamedTuple):
     states: dict[str, list[int]]
     versions: list[tuple[LeafRecord, int]]
     closure: bool
+    mode: bool  # the function mode was taken off: it would be asked about every attribute
 
 
 class Optimizers(Hook):
@@ -157,7 +160,10 @@ class Optimizers(Hook):
                 if closure is None:
                     for follow in recorder.before_step:
                         follow(optimizer, number, records)
-                self.inside.append(Inside(id(frame), site, records, states, versions, closure is not None))
+                mode = closure is None and recorder.functions.pause()
+                self.inside.append(
+                    Inside(id(frame), site, records, states, versions, closure is not None, mode)
+                )
         except Exception as error:
             recorder.fault("recording a step", error)
         finally:  # also after Ctrl-C
@@ -174,7 +180,7 @@ class Optimizers(Hook):
         site = self.recorder.sites.current(frame.f_back)
         if not self.recorder.replay.expects("step", site, number):
             return False
-        self.inside.append(Inside(id(frame), site, None, {}, [], False))
+        self.inside.append(Inside(id(frame), site, None, {}, [], False, False))
         return True
 
     def _closure(self, closure: Any) -> Any:
@@ -203,7 +209,8 @@ class Optimizers(Hook):
                 frame = frame.f_back
             if frame is not None:
                 return
-            self.inside.pop()
+            if self.inside.pop().mode:
+                self.recorder.functions.resume()
             self.recorder.paused = max(0, self.recorder.paused - 1)
 
     def _after_step(self, optimizer: Any, args: Any, kwargs: Any) -> None:
@@ -213,9 +220,11 @@ class Optimizers(Hook):
         if self.inside[-1][0] != id(sys._getframe(1)):
             return
         began = perf_counter()
-        _, site, records, states, versions, closure = self.inside.pop()
+        _, site, records, states, versions, closure, mode = self.inside.pop()
         recorder.paused -= 1
         try:
+            if mode:
+                recorder.functions.resume()
             number = self.ids[id(optimizer)][0]
             if records is None and recorder.replay.expects("step", site, number):
                 self._count(site, self.roots[number])
@@ -281,11 +290,8 @@ class Optimizers(Hook):
                             self._emit_zero(self._records(optimizer), site, by="optimizer", optimizer=number)
                 except Exception as error:
                     recorder.fault("recording zero_grad", error)
-            recorder.paused += 1
-            try:
+            with self._aside():
                 return real(optimizer, *args, **kwargs)
-            finally:
-                recorder.paused -= 1
 
         return zero_grad
 
@@ -310,13 +316,23 @@ class Optimizers(Hook):
                             self._emit_zero(records, site, by="module", module=record.id)
                 except Exception as error:
                     recorder.fault("recording zero_grad", error)
-            recorder.paused += 1
-            try:
+            with self._aside():
                 return real(module, *args, **kwargs)
-            finally:
-                recorder.paused -= 1
 
         return zero_grad
+
+    @contextmanager
+    def _aside(self) -> Iterator[None]:
+        """What torch does inside is not recorded."""
+        recorder = self.recorder
+        recorder.paused += 1
+        mode = recorder.functions.pause()
+        try:
+            yield
+        finally:
+            if mode:
+                recorder.functions.resume()
+            recorder.paused -= 1
 
     def _emit_zero(self, records: list[Any], site: int, **by: Any) -> None:
         dropped, read, norm = self.recorder.ledger.zeroed(records)

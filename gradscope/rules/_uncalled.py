@@ -20,7 +20,7 @@ def uncalled(trace: Trace, methods: Collection[str]) -> Iterator[tuple[str, str,
                     yield path, function, node.value
 
 
-def named_only(trace: Trace, method: str) -> Site | None:
+def not_called(trace: Trace, method: str) -> Site | None:
     """The first place that names this method without calling it."""
     return next((site_of(*found) for found in uncalled(trace, {method})), None)
 

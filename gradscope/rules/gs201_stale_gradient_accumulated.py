@@ -20,7 +20,7 @@ from gradscope.rules import rule
 from gradscope.rules._common import code, parameter_names, parameter_subjects, plural, timeline, user
 from gradscope.rules._edits import Source, receiver
 from gradscope.rules._training import method, where
-from gradscope.rules._uncalled import named_only, parentheses
+from gradscope.rules._uncalled import not_called, parentheses
 from gradscope.store import Trace
 
 
@@ -253,7 +253,7 @@ def stale_gradient_accumulated(trace: Trace) -> Iterator[Finding]:
     for event in stale_uses(trace):
         cause = user(trace.site(event.data.get("used_by")) or event.site)
         groups.setdefault((cause, user(trace.site(event.data.get("backward")))), []).append(event)
-    meant = named_only(trace, "zero_grad") if groups else None
+    meant = not_called(trace, "zero_grad") if groups else None
     for (cause, effect), events in groups.items():
         found = _used(trace, cause, effect, events)
         yield _not_called(trace, found, meant) if meant is not None else found

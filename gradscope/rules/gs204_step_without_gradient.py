@@ -21,7 +21,7 @@ from gradscope.rules import rule
 from gradscope.rules._common import code, located, parameter_names, parameter_subjects, timeline
 from gradscope.rules._rewrites import moved
 from gradscope.rules._training import method, nearest_backward
-from gradscope.rules._uncalled import named_only, parentheses
+from gradscope.rules._uncalled import not_called, parentheses
 from gradscope.store import Trace
 
 
@@ -217,7 +217,7 @@ def _count(trace: Trace, event: Event, repeat: int, tallies: dict[int, _Tally]) 
 def _finding(trace: Trace, number: int, tally: _Tally, empty: int) -> Finding:
     step, _ = tally.empty.most_common(1)[0]
     ids = trace.optimizers[number].parameters
-    late, meant = _own_pass(trace, set(ids)), named_only(trace, "backward")
+    late, meant = _own_pass(trace, set(ids)), not_called(trace, "backward")
     found = Finding(
         message=f"{code(trace, step, 'the step')} runs without any gradient: nothing is learned from it",
         cause=step,

@@ -279,7 +279,8 @@ def _serves_as_it_is(trace: Trace, lost: list[Parameter]) -> bool:
 
 def _finding(trace: Trace, event: Event, module: Module, lost: list[Parameter]) -> Finding:
     kind, name = event.data["kind"], event.data["name"]
-    made = _assigned(trace, module, name, lost)
+    first = _made(lost)
+    made = _assigned(trace, module, name, first)
     held = f"`{module.cls}.{name}`"
     layers = len({p.module for p in lost if p.module is not None})
     if kind == "tensor":
@@ -301,6 +302,9 @@ def _finding(trace: Trace, event: Event, module: Module, lost: list[Parameter]) 
         cause_label=label,
         effect=event.site.user,
         effect_label="fills gradients that nothing uses",
+        related=((first, "makes what it holds"),)
+        if first is not None and made is not None and first.location() != made.location()
+        else (),
         seen=(
             f"{plural(len(lost), 'parameter')} got a gradient in {max(p.passes for p in lost)} passes"
             " and never changed",
@@ -311,17 +315,21 @@ def _finding(trace: Trace, event: Event, module: Module, lost: list[Parameter]) 
     )
 
 
-def _assigned(trace: Trace, module: Module, name: str, lost: list[Parameter]) -> Site | None:
-    """Where the attribute was made: the user's line that made the parameters, in `__init__`, else
-    the assignment in the class's text."""
-    for p in lost:
-        for frame in p.site.stack[::-1] if p.site is not None else ():
-            if frame.kind == "user" and frame.function.endswith("__init__"):
-                return frame
+def _assigned(trace: Trace, module: Module, name: str, made: Site | None) -> Site | None:
+    """Where the attribute gets its value in the class's text; else where the parameters were made."""
     for path, text in trace.sources.items():
         span = assignments(text).get((module.cls, name))
         if span is not None:
             return Site(-1, path, *span, "__init__", "user")
+    return made
+
+
+def _made(lost: list[Parameter]) -> Site | None:
+    """The user's line that made the parameters, in `__init__` where there is one."""
+    for p in lost:
+        for frame in p.site.stack[::-1] if p.site is not None else ():
+            if frame.kind == "user" and frame.function.endswith("__init__"):
+                return frame
     return lost[0].site.user if lost[0].site is not None else None
 
 

@@ -160,7 +160,7 @@ def good_averaged_target() -> None:
                 slow.mul_(0.9).add_(fast, alpha=0.1)
 
 
-@rule("GS301", name="detached-parameter", severity="error", over=("GS302",))
+@rule("GS301", name="detached-parameter", severity="error", over=("GS204", "GS302"))
 def detached_parameter(trace: Trace) -> Iterator[Finding]:
     known = paths(trace)
     for cut in cuts(trace):

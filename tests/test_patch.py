@@ -21,13 +21,32 @@ from gradscope.rules import Rule, all_rules
 
 # Examples whose fix needs an understanding of the program, of rules that can patch others.
 BY_HAND = {
-    "GS104-bad", "GS106-bad_unbind", "GS106-bad_view_without_gradients", "GS204-bad_backward_forgotten",
-    "GS204-bad_discriminator_without_backward", "GS210-bad_never_stepped", "GS214-bad_made_in_forward",
+    "GS104-bad",
+    "GS105-bad_element",
+    "GS106-bad_unbind",
+    "GS106-bad_view_without_gradients",
+    "GS204-bad_backward_forgotten",
+    "GS204-bad_discriminator_without_backward",
+    "GS206-bad_head_forgotten",
+    "GS206-bad_layer_added_later",
+    "GS206-bad_loss_that_learns",
+    "GS210-bad_never_stepped",
+    "GS213-bad_rebound",
+    "GS214-bad_made_in_forward",
     "GS301-bad_no_grad_around_trained_layers",
-    "GS303-bad_accuracy_as_loss", "GS303-bad_all_frozen", "GS303-bad_no_grad", "GS304-bad_item_put_back",
-    "GS308-bad_detach", "GS404-bad_layer_made_in_forward", "GS501-bad_batch_not_moved",
-    "GS605-bad_features_compared", "GS706-bad_scores", "GS209-bad_generator",
-}  # fmt: skip
+    "GS303-bad_accuracy_as_loss",
+    "GS303-bad_all_frozen",
+    "GS303-bad_no_grad",
+    "GS304-bad_item_put_back",
+    "GS306-bad_made_before_the_loop",
+    "GS306-bad_twice",
+    "GS308-bad_detach",
+    "GS402-bad_without_eval",
+    "GS404-bad_layer_made_in_forward",
+    "GS501-bad_batch_not_moved",
+    "GS605-bad_features_compared",
+    "GS706-bad_scores",
+}
 
 
 def as_script(function: object) -> str:

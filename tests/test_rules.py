@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import random
 import re
+import textwrap
 from collections.abc import Callable
 from functools import cache
 
@@ -119,3 +121,25 @@ def test_findings_carry_what_the_report_shows() -> None:
                     "."
                 )
                 assert finding.locations and finding.why and finding.fix, finding
+
+
+@pytest.mark.parametrize(("rule", "bad"), examples("bad"))
+def test_a_fix_names_what_is_the_users(rule: Rule, bad: Example) -> None:
+    own = _own_names(bad)
+    for finding in findings(bad):
+        if finding.code == rule.code:
+            words = set(re.findall(r"\w+", " ".join(re.findall(r"`([^`]*)`", finding.fix))))
+            assert words & own or re.search(r"\.py:\d+", finding.fix), finding.fix
+            assert finding.seen
+
+
+def _own_names(function: Example) -> set[str]:
+    """What a program itself gives a name: variables, attributes, arguments, functions, classes."""
+    tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
+    names = {getattr(node, "name", "") for node in ast.walk(tree)} - {function.__name__, None}
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Store):
+            names.add(node.id if isinstance(node, ast.Name) else node.attr)
+        elif isinstance(node, ast.arg):
+            names.add(node.arg)
+    return names - {""}

@@ -197,6 +197,9 @@ def _gives_broken(node: Any, kept: dict[str, Any]) -> bool:
 
 
 def inputs_of(node: Any) -> list[dict[str, Any]]:
-    """The ranges of the inputs that a node saved."""
+    """The ranges of the inputs that a node saved; of its result where it saved no more (a root)."""
     kept = saved(node)
-    return [found for name in _PLACES if name in kept and (found := summary(kept[name])) is not None]
+    inputs = [found for name in _PLACES if name in kept and (found := summary(kept[name])) is not None]
+    if inputs or "result" not in kept or (result := summary(kept["result"])) is None:
+        return inputs
+    return [{**result, "of": "result"}]

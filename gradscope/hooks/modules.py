@@ -26,7 +26,7 @@ class Modules(Hook):
 
     def install(self) -> None:
         self.layers: dict[int, bool] | None = None  # of the outermost call: layer → training
-        self.measured: set[int] = set()
+        self.measured: set[tuple[int, int]] = set()
         self.weighed: set[int] = set()
         self.plain_call = self.recorder.plain_module_call = nn.Module.__call__
         self.watched_call = self._call(self.plain_call)
@@ -100,7 +100,7 @@ class Modules(Hook):
                 raise
             finally:
                 recorder.own_time += perf_counter() - began
-            stats = self._stats(module, record) if root else None
+            stats = self._stats(module, record, site) if root else None
             try:
                 result = real(module, *args, **kwargs)
             finally:
@@ -131,13 +131,15 @@ class Modules(Hook):
             segment = recorder.segment
         segment.calls[site] = segment.calls.get(site, 0) + 1
 
-    def _stats(self, module: Any, record: ModuleRecord) -> list[tuple[int, str, Any, list[float]]] | None:
-        """Running statistics before an evaluation-like call, once per root."""
+    def _stats(
+        self, module: Any, record: ModuleRecord, site: int
+    ) -> list[tuple[int, str, Any, list[float]]] | None:
+        """Running statistics before a call in training mode, once per line."""
         found: list[tuple[int, str, Any, list[float]]] = []
         try:
-            if record.id in self.measured or torch.is_grad_enabled() or not _training(module):
+            if (record.id, site) in self.measured or not _training(module):
                 return None
-            self.measured.add(record.id)
+            self.measured.add((record.id, site))
             with private.aside():
                 for m in module.modules():
                     known = self.recorder.modules.find(m)

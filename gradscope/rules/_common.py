@@ -42,9 +42,11 @@ def located(trace: Trace, site: Site | None, otherwise: str = "") -> str:
     """The same with its place: "`opt.step()` (train.py:12)"."""
     if site is None:
         return otherwise
-    return (
-        f"{text} ({place(site)})" if (text := code(trace, site)) else f"{otherwise} ({place(site)})".strip()
-    )
+    text = code(trace, site)
+    line = (names_of(trace).line(site) or "").partition("#")[0].strip()
+    if line.startswith(("with ", "async with ", "@")):  # the site of a block is all of it
+        text = f"`{line.removesuffix(':')}`"
+    return f"{text or otherwise} ({place(site)})".strip()
 
 
 def source(trace: Trace, site: Site | None) -> str:
@@ -76,6 +78,12 @@ def parameter_name(trace: Trace, id: int) -> str:
     if root is not None and root.name and (several or "." not in p.name):
         return f"{root.name}.{p.name}"
     return p.name
+
+
+def dotted(root: str, path: str) -> str:
+    """A module as the program writes it: "model.body[1].norm" for `model` and "body.1.norm"."""
+    parts = [f"[{part}]" if part.isdigit() else f".{part}" for part in path.split(".") if part]
+    return f"{root}{''.join(parts)}".lstrip(".")
 
 
 def _variable(trace: Trace, id: int) -> str | None:

@@ -110,6 +110,14 @@ class Source:
         around = (node for node in self.file.around(site) if isinstance(node, _FUNCTIONS))
         return next(around, self.file.tree or ast.Module([], []))
 
+    def before_line(self, node: ast.expr) -> ast.Module:
+        """The statements of the same block that stand before that of a node."""
+        statement: ast.AST | None = node
+        while statement is not None and not isinstance(statement, ast.stmt):
+            statement = self.file.parent.get(id(statement))
+        around = self.siblings(statement) if isinstance(statement, ast.stmt) else []
+        return ast.Module([s for s in around if (s.end_lineno or 0) < node.lineno], [])
+
     def outermost_loop(self, site: Site) -> ast.stmt | None:
         """The outermost loop around `site`, within its function; its statement where there is none."""
         found = self.file.statement(site)

@@ -286,3 +286,41 @@ def stepped_by(trace: Trace, scaled: Site, site: Site, scaler: str, optimizer: s
     updated = any(event.data["call"] == "update" for event in trace.of("scaler"))
     update = () if updated else here.after(here.file.statement(site), f"{scaler}.update()")
     return here.replace(node, f"{scaler}.step({optimizer})") + update
+
+
+def listed_once(trace: Trace, site: Site) -> tuple[str, str, Edits]:
+    """For the first argument of the call at `site`, a variable: its name, what it is made of in the
+    same function, and the edits that make that a list."""
+    node = _call(trace, site)
+    name = node.args[0].id if node is not None and node.args and isinstance(node.args[0], ast.Name) else ""
+    here = Source(trace, site.path)
+    made = [
+        other.value
+        for other in ast.walk(here.scope(site))
+        if isinstance(other, ast.Assign) and [ast.unparse(t) for t in other.targets] == [name]
+    ]
+    if not name or len(made) != 1:
+        return "", "", ()
+    return name, here.file.text(made[0]), here.insert(made[0], "list(") + here.append(made[0], ")")
+
+
+def also_given(trace: Trace, made: Site | None, missing: list[str]) -> Edits:
+    """`[*trunk.parameters(), *head.parameters()]` for `trunk.parameters()` where the optimizer is made."""
+    site = made.user if made is not None else None
+    here = Source(trace, site.path) if site is not None else None
+    node = here.file.at(site) if here is not None and site is not None else None
+    if here is None or not isinstance(node, ast.Call) or not node.args:
+        return ()
+    given = node.args[0]
+    method = given.func if isinstance(given, ast.Call) and not given.args else None
+    if not isinstance(method, ast.Attribute) or method.attr != "parameters":
+        return ()
+    names = {
+        n.id
+        for n in ast.walk(here.before_line(node))
+        if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
+    }
+    if not all(name.replace(".", "").isidentifier() and name.partition(".")[0] in names for name in missing):
+        return ()
+    all_of = [here.file.text(given), *(f"{name}.parameters()" for name in missing)]
+    return here.replace(given, f"[{', '.join(f'*{one}' for one in all_of)}]")

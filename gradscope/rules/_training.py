@@ -28,11 +28,11 @@ def optimizer_name(trace: Trace, number: int | None) -> str:
     return f"`{name}`" if name else "the optimizer"
 
 
-def method(trace: Trace, number: int | None, call: str) -> str:
+def method(trace: Trace, number: int | None, call: str, given: str = "") -> str:
     """A call on an optimizer as the user would write it: "`opt.zero_grad()`"."""
     known = trace.optimizers.get(number) if number is not None else None
     name = variable(trace, known.site) if known is not None else ""
-    return f"`{name or 'optimizer'}.{call}()`"
+    return f"`{name or 'optimizer'}.{call}({given})`"
 
 
 def where(site: Site | None) -> str:

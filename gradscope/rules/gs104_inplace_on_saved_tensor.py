@@ -12,8 +12,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from gradscope.model import Edit, Event, Finding, Site
+from gradscope.names import names_of
 from gradscope.rules import rule
-from gradscope.rules._common import code, source, user
+from gradscope.rules._common import code, located, source, user
 from gradscope.rules._edits import Source
 from gradscope.store import Trace
 
@@ -91,7 +92,7 @@ def _explained(trace: Trace, event: Event) -> Finding:
         effect_label="torch stops: the saved values are gone",
         related=(((saved, "saved here for backward"),) if saved is not None else ()) + more,
         seen=(event.data.get("text", "").split(";")[0],),
-        fix=_fix(source(trace, cause)),
+        fix=_fix(trace, cause),
         count=event.count,
         edits=_anew(trace, cause),
     )
@@ -103,13 +104,17 @@ def _versions(write: dict[str, Any]) -> str:
     return f" (version {write['from']} → {write['to']})"
 
 
-def _fix(text: str) -> str:
+def _fix(trace: Trace, site: Site | None) -> str:
+    text = source(trace, site)
     for sign in ("+=", "-=", "*=", "/="):
         left, found, right = text.partition(sign)
         if found and "\n" not in text:
             name = left.strip()
             return f"make a new tensor: `{name} = {name} {sign[0]} {right.strip()}`"
-    return ""
+    receiver = names_of(trace).receiver(site) if site is not None else None
+    if not receiver:
+        return ""
+    return f"write to a copy: `{receiver}.clone()` in place of `{receiver}` in {located(trace, site)}"
 
 
 def _anew(trace: Trace, site: Site | None) -> tuple[Edit, ...]:

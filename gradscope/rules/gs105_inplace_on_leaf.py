@@ -109,7 +109,9 @@ def _explained(trace: Trace, failure: Failure) -> Finding:
         else (failure.said,),
         fix=_fix(source(trace, failure.site), target),
         count=failure.event.count,
-        edits=under_no_grad(trace, failure.site),
+        edits=under_no_grad(trace, failure.site)
+        if ".grad" in source(trace, failure.site) or "." in target  # an update, or a layer's initialisation
+        else (),
         subjects=parameter_subjects([] if leaf.parameter is None else [leaf.parameter]),
     )
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from gradscope.model import Event, Finding
 from gradscope.rules import rule
-from gradscope.rules._common import code, user
+from gradscope.rules._common import code, located, user
 from gradscope.store import Trace
 
 _TEXT = "modified by an inplace operation"
@@ -128,6 +128,7 @@ def _explained(trace: Trace, event: Event, step: dict[str, Any]) -> Finding:
         effect_label="torch stops: this graph was computed with the old weights",
         related=((saved, "the old weights are saved here"),) if saved is not None else (),
         seen=(str(event.data.get("text", "")).split(";")[0],),
-        fix=f"move {code(trace, event.site.user, 'the backward')} before {shown}, or compute its loss after the step",
+        fix=f"compute {code(trace, saved) or 'its loss'} again after {located(trace, cause, 'the step')}; or call"
+        f" {located(trace, event.site.user, 'the backward')} before it, where that step may use its gradients too",
         count=event.count,
     )

@@ -17,7 +17,16 @@ from dataclasses import replace
 from gradscope.model import Edit, Event, Finding, Site
 from gradscope.names import names_of
 from gradscope.rules import rule
-from gradscope.rules._common import code, parameter_names, parameter_subjects, plural, timeline, user
+from gradscope.rules._common import (
+    code,
+    listed,
+    located,
+    parameter_names,
+    parameter_subjects,
+    plural,
+    timeline,
+    user,
+)
 from gradscope.rules._edits import Source, receiver
 from gradscope.rules._training import method, where
 from gradscope.rules._uncalled import not_called, parentheses
@@ -296,14 +305,20 @@ def _used(trace: Trace, cause: Site | None, effect: Site | None, events: list[Ev
         effect_label="adds to the gradients that were used already",
         related=tuple((site, "uses the sum") for site in dict.fromkeys(uses)),
         seen=tuple(measured(trace, events)),
-        fix=f"call {method(trace, optimizer, 'zero_grad')} once per step, before"
+        fix=f"call {method(trace, optimizer, 'zero_grad', _zeroing(trace, effect))} once per step, before"
         f" {code(trace, effect, '`backward()`')} ({where(effect)})"
         if optimizer is not None
-        else f"clear the gradients after {step}: `p.grad = None` for each parameter",
+        else f"clear the gradients after {located(trace, cause, 'the update')}: {_by_hand(trace, cause)}",
         count=sum(event.count for event in events),
         edits=_zeroed(trace, cause, effect),
         subjects=parameter_subjects(ids),
     )
+
+
+def _zeroing(trace: Trace, effect: Site | None) -> str:
+    """What to tell `zero_grad()` where the program goes on adding to the gradient itself."""
+    passes = {event.site.user.location() for event in trace.of("backward")}
+    return "set_to_none=False" if effect is not None and effect.location() not in passes else ""
 
 
 def _not_called(trace: Trace, found: Finding, meant: Site) -> Finding:
@@ -331,21 +346,28 @@ def _zeroed(trace: Trace, cause: Site | None, effect: Site | None) -> tuple[Edit
         return here.after(here.file.statement(cause), f"{optimizer}.zero_grad(set_to_none=False)")
     if len({event.data.get("optimizer") for event in trace.of("step")}) > 1 and late and effect is not None:
         here = Source(trace, effect.path)
-        return here.before(here.file.statement(effect), f"{optimizer}.zero_grad()")
+        return here.before(here.file.statement(effect), f"{optimizer}.zero_grad({_zeroing(trace, effect)})")
     here = Source(trace, cause.path)
-    return here.after(here.file.statement(cause), f"{optimizer}.zero_grad()")
+    return here.after(here.file.statement(cause), f"{optimizer}.zero_grad({_zeroing(trace, effect)})")
 
 
 def _zeroed_by_hand(trace: Trace, cause: Site) -> tuple[Edit, ...]:
     """`w.grad = None` after `w -= lr * w.grad`."""
     here = Source(trace, cause.path)
-    statement = here.file.statement(cause)
-    reads = [
-        ast.unparse(node.value)
-        for node in (ast.walk(statement) if statement is not None else ())
-        if isinstance(node, ast.Attribute) and node.attr == "grad"
-    ]
-    return here.after(statement, f"{reads[0]}.grad = None") if len(set(reads)) == 1 else ()
+    reads = _gradients_read(trace, cause)
+    return here.after(here.file.statement(cause), f"{reads[0]}.grad = None") if len(reads) == 1 else ()
+
+
+def _gradients_read(trace: Trace, cause: Site) -> list[str]:
+    """`w` of the update `w -= lr * w.grad`."""
+    statement = trace.source_file(cause.path).statement(cause)
+    return list(
+        dict.fromkeys(
+            ast.unparse(node.value)
+            for node in (ast.walk(statement) if statement is not None else ())
+            if isinstance(node, ast.Attribute) and node.attr == "grad"
+        )
+    )
 
 
 def measured(trace: Trace, events: list[Event]) -> Iterator[str]:
@@ -404,3 +426,8 @@ def _left_over(trace: Trace) -> Iterator[Finding]:
                 subjects=parameter_subjects(ids),
                 count=event.count,
             )
+
+
+def _by_hand(trace: Trace, cause: Site | None) -> str:
+    reads = list(_gradients_read(trace, cause)) if cause is not None else []
+    return listed([f"`{name}.grad = None`" for name in reads]) or "`p.grad = None` for each parameter"

@@ -19,6 +19,7 @@ from dataclasses import replace
 from gradscope.model import Event, Finding, Optimizer, Parameter, Site
 from gradscope.rules import rule
 from gradscope.rules._common import (
+    dotted,
     listed,
     parameter_names,
     parameter_subjects,
@@ -26,6 +27,7 @@ from gradscope.rules._common import (
     written_while_training,
 )
 from gradscope.rules._feeds import fed, feeding
+from gradscope.rules._rewrites import also_given
 from gradscope.rules._training import idle, norm, optimizer_name, where
 from gradscope.store import Trace
 
@@ -227,7 +229,7 @@ def parameter_not_in_optimizer(trace: Trace) -> Iterator[Finding]:
     for parameters, stepped, left in left_out(trace):
         yield _finding(trace, parameters, stepped, left)
     for parameters, stepped, left in left_behind(trace):  # which may be wanted: a model that judges
-        yield replace(_finding(trace, parameters, stepped, left), severity="note")
+        yield replace(_finding(trace, parameters, stepped, left), severity="note", edits=())
     yield from _loose(trace)
 
 
@@ -354,6 +356,7 @@ def _finding(
         ),
         fix=f"give {subject} to {optimizer_name(trace, optimizer.id)} too ({where(optimizer.site)}); freeze"
         " what is meant to stay (`requires_grad_(False)`)",
+        edits=also_given(trace, optimizer.site, [group.strip("`") for group in groups]),
         subjects=parameter_subjects(p.id for p in left),
     )
 
@@ -382,14 +385,13 @@ def _groups(trace: Trace, parameters: list[Parameter], left: list[Parameter]) ->
     root = trace.modules[trace.modules[left[0].module or 0].root]
     if root.name and len(left) == sum(p.requires_grad for p in parameters):
         return [f"`{root.name}`"]
-    above = f"{root.name}." if root.name else ""
     for p in left:
         parts = p.name.split(".")
         for depth in range(1, len(parts)):
             prefix = ".".join(parts[:depth])
             if all(o.id in missing for o in parameters if o.name.startswith(f"{prefix}.")):
-                found[f"`{above}{prefix}`"] = None
+                found[f"`{dotted(root.name, prefix)}`"] = None
                 break
         else:
-            found[f"`{above}{p.name}`"] = None
+            found[f"`{dotted(root.name, p.name)}`"] = None
     return list(found)

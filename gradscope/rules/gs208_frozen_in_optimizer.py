@@ -13,10 +13,9 @@ parameters that are unfrozen later in the run.
 from collections.abc import Iterator
 
 from gradscope.model import Finding, Optimizer, Parameter, Site
-from gradscope.names import names_of
 from gradscope.rules import rule
-from gradscope.rules._common import parameter_names, parameter_subjects, plural
-from gradscope.rules._training import optimizer_name, parameters_of, where
+from gradscope.rules._common import located, parameter_names, parameter_subjects, plural
+from gradscope.rules._training import optimizer_name, parameters_of
 from gradscope.store import Trace
 
 UNFREEZES = (".requires_grad = True", ".requires_grad=True", ".requires_grad_(", "unfreeze(")
@@ -161,7 +160,7 @@ def _finding(
         effect_label="frozen here",
         seen=(f"no gradient and no change in {plural(optimizer.steps, 'step')} of {holder}",),
         fix=(
-            f"take `{names_of(trace).line(froze)}` ({where(froze)}) out"
+            f"take {located(trace, froze, 'this line')} out"
             if froze
             else "call `requires_grad_(True)` on them"
         )

@@ -19,8 +19,8 @@ from dataclasses import dataclass, field
 
 from gradscope.model import Event, Finding, Site
 from gradscope.rules import rule
-from gradscope.rules._common import code, parameter_subjects, plural, timeline
-from gradscope.rules._rewrites import beside, line_before, moved
+from gradscope.rules._common import code, located, parameter_subjects, plural, timeline
+from gradscope.rules._rewrites import beside, line_before, listed_once, moved
 from gradscope.rules._training import fresh, method, where
 from gradscope.store import Trace
 
@@ -309,6 +309,7 @@ def _subjects(clip: _Clip) -> frozenset[object]:
 
 def _empty(trace: Trace, run: _Run, clip: _Clip, step: Site) -> Finding:
     clipping = code(trace, clip.site, "the clip")
+    name, made, as_list = listed_once(trace, clip.site)
     return Finding(
         message=f"{clipping} gets no parameter: nothing is clipped",
         cause=clip.site,
@@ -316,8 +317,11 @@ def _empty(trace: Trace, run: _Run, clip: _Clip, step: Site) -> Finding:
         effect=step,
         effect_label="steps with gradients that are not clipped",
         seen=(f"{clip.empty} of {plural(clip.times, 'call')} got no parameter",),
-        fix="hand over `model.parameters()` anew each time, or make it a list once: `list(model.parameters())`",
+        fix=f"make it a list once: `{name} = list({made})`"
+        if made
+        else "hand over `.parameters()` itself each time",
         count=clip.empty,
+        edits=as_list,
         subjects=_subjects(clip),
     )
 
@@ -325,7 +329,7 @@ def _empty(trace: Trace, run: _Run, clip: _Clip, step: Site) -> Finding:
 def _in_vain(trace: Trace, run: _Run, clip: _Clip, step: Site) -> Finding:
     late = clip.states["used"] > clip.states["none"] + clip.states["zero"]
     clipping, stepping = code(trace, clip.site, "the clip"), code(trace, step, "the step")
-    move = f"move it between `backward()` and {stepping} ({where(step)})"
+    move = f"move {located(trace, clip.site, 'it')} between `backward()` and {stepping} ({where(step)})"
     return Finding(
         message=f"{clipping} {'comes after the step' if late else 'comes before `backward()`'}:"
         " no step ever uses a clipped gradient",

@@ -18,7 +18,8 @@ from collections.abc import Iterator
 
 from gradscope.model import Event, Finding, Site
 from gradscope.rules import rule
-from gradscope.rules._common import code, plural, timeline
+from gradscope.rules._common import code, located, plural, timeline
+from gradscope.rules._edits import Source
 from gradscope.rules._rewrites import moved_behind
 from gradscope.rules._training import (
     called_in_source,
@@ -226,7 +227,8 @@ def _ahead(trace: Trace, made: Event, early: Event, times: int, first: Event) ->
         effect=first.site.user,
         effect_label="the optimizer's first step comes after it",
         seen=tuple(seen),
-        fix=f"move {calling} after {stepping} ({where(first.site)})",
+        fix=f"move {located(trace, early.site.user, 'it')} after {stepping} ({where(first.site)})"
+        f"{_and_its_loop(trace, early.site.user, first.site.user)}",
         edits=moved_behind(trace, early.site.user, first.site.user),
         subjects=frozenset({("scheduler", made.data["scheduler"])}),
     )
@@ -286,3 +288,12 @@ def _forgotten(trace: Trace, made: Event) -> Finding:
         count=1,
         subjects=frozenset({("scheduler", made.data["scheduler"])}),
     )
+
+
+def _and_its_loop(trace: Trace, schedule: Site, step: Site) -> str:
+    """Where the optimizer steps in a loop that the schedule stands outside of."""
+    here = Source(trace, step.path)
+    lines = [n.lineno for n in here.file.around(step) if isinstance(n, (ast.For, ast.While))]
+    outside = {n.lineno for n in here.file.around(schedule) if isinstance(n, (ast.For, ast.While))}
+    inner = [line for line in lines if line not in outside]
+    return f", behind the loop of line {inner[-1]}" if inner and schedule.path == step.path else ""

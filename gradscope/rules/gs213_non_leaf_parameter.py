@@ -10,12 +10,14 @@ result (`nn.Parameter(value)`), and update in place (`w -= lr * w.grad` under `t
 Silent on: tensors that are computed anew in each forward, `retain_grad()`.
 """
 
+import ast
 from collections.abc import Iterator
 
-from gradscope.model import Event, Finding, Site, Value
+from gradscope.model import Edit, Event, Finding, Site, Value
 from gradscope.names import names_of
 from gradscope.rules import rule
-from gradscope.rules._common import parameter_subjects, plural, source
+from gradscope.rules._common import parameter_subjects, plural
+from gradscope.rules._edits import Source
 from gradscope.rules._paths import Key, Paths, paths
 from gradscope.rules._training import idle, settled, where
 from gradscope.store import Trace
@@ -223,7 +225,6 @@ def _finding(trace: Trace, known: Paths, key: Key, leaf: Key, effect: Site, labe
     name = _name(trace, known, key)
     node = known.graph(value_graph(known, key)).nodes[value.node].name if value.node is not None else ""
     rebound = name != "this tensor" and name == _name(trace, known, leaf)
-    text = source(trace, made)
     return Finding(
         message=f"{name} is no leaf: it was computed from the tensor that is to be trained",
         cause=made,
@@ -233,7 +234,8 @@ def _finding(trace: Trace, known: Paths, key: Key, leaf: Key, effect: Site, labe
         seen=(f"grad_fn of {name} is `{node}`, `.grad` is None",)
         if node
         else (f"`.grad` of {name} is None",),
-        fix=_fix(name, text, made, rebound),
+        fix=_fix(trace, name, made, rebound),
+        edits=_asked_last(trace, made, name),
         severity="" if not settled(trace) else "warning",  # it may only have been looked at
         subjects=frozenset({("value", *key)}),
     )
@@ -254,14 +256,41 @@ def _name(trace: Trace, known: Paths, key: Key) -> str:
     return f"`{name}`" if name else "this tensor"
 
 
-def _fix(name: str, text: str, made: Site, rebound: bool) -> str:
+def _fix(trace: Trace, name: str, made: Site, rebound: bool) -> str:
     plain = name.strip("`") if name.startswith("`") else "w"
-    if rebound:
+    text = names_of(trace).line(made) or ""
+    value = text.partition("#")[0].partition("=")[2].strip() if text.startswith(f"{plain} =") else ""
+    if rebound and value.startswith((f"{plain} - ", f"{plain} + ")):
+        sign, change = value[len(plain) + 1], value[len(plain) + 3 :]
         return (
-            f"update in place under `torch.no_grad()`: `{plain} -= …` in place of `{plain} = {plain} - …`"
-            f" ({where(made)})"
+            f"update in place under `with torch.no_grad():`: `{plain} {sign}= {change}` in place of"
+            f" `{plain} = {value}` ({where(made)})"
         )
-    return f"ask for the gradient last ({where(made)}): `{plain} = ….detach().requires_grad_()`"
+    if rebound and not _asks(value):
+        return f"change `{plain}` in place under `with torch.no_grad():` ({where(made)})"
+    shown = f"({value})" if " " in value and not value.endswith(")") else value or "…"
+    return f"ask for the gradient last: `{plain} = {shown}.detach().requires_grad_()` ({where(made)})"
+
+
+def _asks(value: str) -> bool:
+    """Whether an expression makes a tensor that is to get a gradient."""
+    return "requires_grad" in value or "Parameter(" in value
+
+
+def _asked_last(trace: Trace, made: Site, name: str) -> tuple[Edit, ...]:
+    """`.detach().requires_grad_()` behind the value, where the line makes a new tensor to be trained."""
+    here = Source(trace, made.path)
+    statement = here.file.statement(made)
+    if not isinstance(statement, ast.Assign) or [ast.unparse(t) for t in statement.targets] != [
+        name.strip("`")
+    ]:
+        return ()
+    value, text = statement.value, here.file.text(statement.value)
+    if not _asks(text):
+        return ()
+    if isinstance(value, (ast.Call, ast.Name, ast.Attribute, ast.Subscript)):
+        return here.append(value, ".detach().requires_grad_()")
+    return here.insert(value, "(") + here.append(value, ").detach().requires_grad_()")
 
 
 def _rebound(trace: Trace, known: Paths, event: Event) -> Iterator[Finding]:
@@ -286,7 +315,7 @@ def _rebound(trace: Trace, known: Paths, event: Event) -> Iterator[Finding]:
                 effect=event.site.user,
                 effect_label="the next loss has no graph: torch stops here",
                 seen=(f"`{name}` is computed from itself under `torch.no_grad()`",),
-                fix=_fix(f"`{name}`", "", op.site.user, True),
+                fix=_fix(trace, f"`{name}`", op.site.user, True),
                 subjects=frozenset({("value", *made)}),
             )
             return
@@ -303,6 +332,7 @@ def _attributes(trace: Trace) -> Iterator[Finding]:
             continue
         made = lost[0].site.user if lost[0].site is not None else None
         name = f"self.{event.data['name']}"
+        inside, edits = _inside_out(trace, made, name)
         yield Finding(
             message=f"`{name}` is no parameter: it was computed from one that nobody holds",
             cause=made,
@@ -310,7 +340,28 @@ def _attributes(trace: Trace) -> Iterator[Finding]:
             effect=event.site.user,
             effect_label="fills a gradient that no optimizer can use",
             seen=(f"{plural(lost[0].passes, 'gradient')} went to the tensor before it, none was used",),
-            fix=f"wrap the result ({where(made)}): `{name} = nn.Parameter(…)`, with everything computed inside",
+            fix=f"wrap the result, with everything computed inside: `{name} = {inside or 'nn.Parameter(…)'}`"
+            f" ({where(made)})",
             count=1,
+            edits=edits,
             subjects=parameter_subjects(p.id for p in lost),
         )
+
+
+def _inside_out(trace: Trace, made: Site | None, target: str) -> tuple[str, tuple[Edit, ...]]:
+    """`nn.Parameter(x.to(d))` for `nn.Parameter(x).to(d)`: the text and the edit."""
+    if made is None:
+        return "", ()
+    here = Source(trace, made.path)
+    statement = here.file.statement(made)
+    value = statement.value if isinstance(statement, ast.Assign) else None
+    if not isinstance(value, ast.Call) or not isinstance(value.func, ast.Attribute):
+        return "", ()
+    wrapper = value.func.value
+    if not isinstance(wrapper, ast.Call) or len(wrapper.args) != 1 or wrapper.keywords:
+        return "", ()
+    if not ast.unparse(wrapper.func).endswith("Parameter") or ast.unparse(statement.targets[0]) != target:  # type: ignore[union-attr]
+        return "", ()
+    inner, whole = here.file.text(wrapper.args[0]), here.file.text(value)
+    text = f"{here.file.text(wrapper.func)}({inner}{whole[len(here.file.text(wrapper)) :]})"
+    return text, here.replace(value, text)

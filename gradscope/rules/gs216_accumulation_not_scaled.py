@@ -10,14 +10,12 @@ A note. Silent on: losses that are divided or reduced by a sum, several differen
 one step.
 """
 
-import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from gradscope.model import Edit, Event, Finding, Graph, Site
+from gradscope.model import Event, Finding, Graph, Site
 from gradscope.rules import rule
 from gradscope.rules._common import code, parameter_names, parameter_subjects, source, timeline
-from gradscope.rules._edits import Source
 from gradscope.rules._training import fresh, where
 from gradscope.store import Trace
 
@@ -189,18 +187,5 @@ def _finding(trace: Trace, site: Site, one: _Sum) -> Finding:
         ),
         fix=f"write `({loss} / {k}).backward()` in place of {backward} ({where(site)})",
         count=len(one.sizes),
-        edits=_divided_by(trace, site, k),
         subjects=parameter_subjects(one.parameters),
     )
-
-
-def _divided_by(trace: Trace, site: Site, k: int) -> tuple[Edit, ...]:
-    """`(loss / 4).backward()`."""
-    here = Source(trace, site.path)
-    node = here.file.at(site)
-    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
-        return ()
-    loss = node.func.value
-    text = here.file.text(loss)
-    plain = isinstance(loss, (ast.Name, ast.Attribute, ast.Call, ast.Subscript))
-    return here.replace(loss, f"({text} / {k})" if plain else f"(({text}) / {k})")

@@ -216,9 +216,7 @@ _TAKEN_OUT = {"detach": "detach", "number": "item"}  # kind of cut → the metho
 
 
 def _fix(trace: Trace, cut: Cut, names: str) -> str:
-    frozen = (
-        f"; if {names} should not train, call `requires_grad_(False)` on it and leave it out of the optimizer"
-    )
+    frozen = f"; if {names} should not train: `requires_grad_(False)`, and not in the optimizer"
     method = _TAKEN_OUT.get(cut.kind)
     if method is not None:
         return f"leave `.{method}()` out of {located(trace, cut.site, 'this line')}" + (

@@ -18,7 +18,7 @@ from functools import lru_cache
 
 from gradscope.model import Finding, Parameter, Site
 from gradscope.rules import rule
-from gradscope.rules._common import parameter_names, parameter_subjects, user
+from gradscope.rules._common import located, parameter_names, parameter_subjects, source, user
 from gradscope.rules._cuts import cuts
 from gradscope.rules._paths import Paths, passes, paths
 from gradscope.rules.gs206_parameter_not_in_optimizer import replaced
@@ -174,6 +174,7 @@ def unused_parameter(trace: Trace) -> Iterator[Finding]:
             effect_label="no backward pass reaches it" if len(ids) == 1 else "no backward pass reaches them",
             related=((held, "handed to the optimizer here"),) if made and held else (),
             seen=(f"`.grad` of {names} is None after {passes(known.passes)}",),
+            fix=_fix(trace, made, held, names),
             severity=severity,
             subjects=parameter_subjects(ids),
         )
@@ -314,3 +315,12 @@ def conditional(text: str, cls: str, attribute: str, known: frozenset[str] = fro
         under = under or isinstance(node, (ast.If, ast.IfExp, ast.While, ast.match_case))
         todo += ((child, under, method) for child in ast.iter_child_nodes(node))
     return bool(found) and all(found)
+
+
+def _fix(trace: Trace, made: Site | None, held: Site | None, names: str) -> str:
+    if made is None:
+        return (
+            f"let the loss depend on {names}, or leave {names} out of {located(trace, held, 'the optimizer')}"
+        )
+    attribute = source(trace, made).partition("=")[0].partition(":")[0].strip()
+    return f"use `{attribute}` in `forward`, or remove {located(trace, made, 'it')}"

@@ -105,6 +105,7 @@ def _explain(trace: Trace, known: Paths, event: Event, root: Key) -> Finding:
     )
     return Finding(
         message=f"{name} has no graph to go back through: {what}",
+        seen=(_facts(known, name, root),),
         cause=cause,
         cause_label=label,
         effect=effect,
@@ -132,7 +133,9 @@ def _cut(trace: Trace, known: Paths, event: Event, name: str, root: Key, found: 
     lost = [s for s in known.sources(output)[0] if known.graph(s[0]).values[s[1]].requires_grad]
     behind = known.reach(lost).parameters
     cause = region.site.user if region is not None else op.site.user
-    seen = f"behind the cut: {parameter_names(trace, sorted(behind))}" if behind else ""
+    seen = [_facts(known, name, root)]
+    if behind:
+        seen.append(f"behind the cut: {parameter_names(trace, sorted(behind))}")
     return Finding(
         message=f"{name} has no graph to go back through: it was lost at {cut_words(op, kind)}",
         cause=cause,
@@ -142,7 +145,7 @@ def _cut(trace: Trace, known: Paths, event: Event, name: str, root: Key, found: 
         related=((op.site.user, "made without a graph"),)
         if op.site.user.location() != cause.location()
         else (),
-        seen=(seen,) if seen else (),
+        seen=tuple(seen),
         why=_steps(trace, known, root, op),
         fix=_fix(trace, kind, op, cause),
         count=event.count,
@@ -163,6 +166,12 @@ def _fix(trace: Trace, kind: str, op: Op, cause: Site) -> str:
     if kind == "detach":
         return f"leave `.detach()` out of {located(trace, made)}, or call `backward()` on the value before it"
     return f"call `backward()` on the value as it was before {cut_words(op, kind)} ({place(made)})"
+
+
+def _facts(known: Paths, name: str, root: Key) -> str:
+    value = known.graph(root[0]).values[root[1]]
+    shape = f"shape {'×'.join(map(str, value.shape))}" if value.shape else "a scalar"
+    return f"{name}: {value.dtype}, {shape}, `requires_grad` is False"
 
 
 def _steps(trace: Trace, known: Paths, root: Key, cut: Op | None) -> str:

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 
 from gradscope.model import Edit, Event, Finding, Op, Parameter, Site
 from gradscope.rules import rule
-from gradscope.rules._common import code, parameter_names, parameter_subjects
+from gradscope.rules._common import code, located, parameter_names, parameter_subjects
 from gradscope.rules._cuts import EXITS, MAKERS, Cut, cuts, nearest_cuts
 from gradscope.rules._edits import Source
 from gradscope.rules._paths import Key, Paths, passes, paths
@@ -220,6 +220,7 @@ def _finding(trace: Trace, known: Paths, site: Site, parameters: list[Parameter]
         effect_label="reaches the new leaf and nothing behind it",
         seen=(f"`.grad` of {names} is None after {passes(known.passes)}",),
         why=f"{made} copies the numbers, not the graph they came from",
+        fix=_fix(trace, site),
         count=loss.count,
         edits=_as_it_is(trace, site),
         subjects=parameter_subjects(ids),
@@ -251,3 +252,17 @@ def _as_it_is(trace: Trace, site: Site) -> tuple[Edit, ...]:
     ]:
         return here.remove(statement)
     return here.replace(node, here.file.text(value))
+
+
+def _fix(trace: Trace, site: Site) -> str:
+    made = located(trace, site, "this")
+    new = [edit.text for edit in _as_it_is(trace, site)]
+    if new:
+        return (
+            f"write `{new[0]}` in place of {made}: it has its graph" if new[0].strip() else f"take {made} out"
+        )
+    node = trace.source_file(site.path).at(site)
+    given = node.args[0] if isinstance(node, ast.Call) and node.args else None
+    if isinstance(given, ast.Name):
+        return f"fill `{given.id}` without `item()`, and write `torch.stack({given.id})` in place of {made}"
+    return f"use the value itself in place of {made}; `+`, `sum` and `torch.stack` keep its graph"

@@ -18,7 +18,7 @@ from dataclasses import replace
 from gradscope.model import Event, Finding, Op, Parameter, Site
 from gradscope.names import names_of
 from gradscope.rules import rule
-from gradscope.rules._common import code, parameter_names, parameter_subjects
+from gradscope.rules._common import code, located, parameter_names, parameter_subjects
 from gradscope.rules._cuts import cuts
 from gradscope.rules._paths import ZERO_GRADIENT, Paths, paths
 from gradscope.rules._terms import DeadTerm, dead_terms
@@ -211,6 +211,7 @@ def _term(trace: Trace, known: Paths, term: DeadTerm) -> Finding:
         related=((made, "the term that is added"),) if made.location() != place.location() else (),
         seen=(f"no gradient of {subject} reaches any parameter in this pass",),
         why=f"it was computed from {names}, but no gradient gets past {code(trace, place, 'this call')}",
+        fix=_fix(trace, term.block),
         count=term.loss.count,
         severity="warning",
         subjects=frozenset({("term", *place.location())}),
@@ -270,6 +271,20 @@ def _finding(
         effect_label="no gradient gets past it",
         seen=(f"`.grad` of {names} {grad}",),
         why=f"the loss depends on {names} only through {code(trace, op.site.user, f'`{op.name}`')}, which {fault}",
+        fix=_fix(trace, op),
         count=loss.count,
         subjects=parameter_subjects(ids),
     )
+
+
+def _fix(trace: Trace, op: Op) -> str:
+    place, name = located(trace, op.site.user, f"`{op.name}`"), op.name.strip("_")
+    if name in ("argmax", "argmin", "max", "min", "topk", "sort", "argsort"):
+        scores = names_of(trace).receiver(op.site.user)
+        given = f"`{scores}`" if scores else "what goes into it"
+        return f"put the loss on {given}, without {place}: cross entropy takes the scores themselves"
+    if name in ("round", "floor", "ceil", "trunc", "sign"):
+        return f"leave {place} out of the loss, or let the gradient past it on purpose: `x + ({name}(x) - x).detach()`"
+    if name in ("lt", "le", "gt", "ge", "eq", "ne"):
+        return f"use a sigmoid of the difference in place of {place}"
+    return f"put the loss on what goes into {place}, or write a straight-through estimator on purpose"

@@ -10,12 +10,15 @@ graph with `retain_graph=True` where two passes over it are meant.
 Silent on: a first pass with `retain_graph=True`.
 """
 
+import ast
 from collections.abc import Iterator
 
 from gradscope.model import Event, Finding, Site, Value
+from gradscope.names import names_of
 from gradscope.rules import rule
-from gradscope.rules._common import code, user
+from gradscope.rules._common import code, located, user
 from gradscope.rules._paths import Paths, paths
+from gradscope.rules._rewrites import line_before
 from gradscope.store import Trace
 
 
@@ -112,10 +115,11 @@ def _explain(trace: Trace, known: Paths, event: Event) -> Finding:
         effect_label="freed the graph, and needs it again" if made else "needs it again",
         related=tuple(related),
         seen=(f"the saved values of `{node}` were gone",) if node else (),
-        fix="detach what is carried over (`h = h.detach()`) before it is used in the next step"
-        if carried
-        else "call `backward()` once on the sum of the losses, or pass `retain_graph=True` to the first",
+        fix=_fix(trace, carrier, old, first, effect),
         count=event.count,
+        edits=line_before(trace, carrier, f"{name} = {name}.detach()")
+        if carrier is not None and (name := _state(trace, carrier))
+        else (),
         subjects=frozenset({("graph", event.graph)}),
     )
 
@@ -147,3 +151,30 @@ def _made(known: Paths, value: Value) -> Site | None:
 def _earlier_pass(known: Paths, event: Event) -> Site | None:
     earlier = [e for e in known.backwards if e.segment <= event.segment]
     return earlier[-1].site.user if earlier else None
+
+
+def _state(trace: Trace, carrier: Site) -> str:
+    """`h` of `h = cell(x, h)`, the line that carries it over; "" where another line made it."""
+    name = names_of(trace).assigned(carrier) or ""
+    node = trace.source_file(carrier.path).at(carrier)
+    given = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)} if node is not None else set()
+    return name if name in given else ""
+
+
+def _fix(trace: Trace, carrier: Site | None, old: Site | None, first: Site, effect: Site) -> str:
+    if carrier is not None:
+        name = _state(trace, carrier)
+        if name:
+            return f"detach what is carried over: `{name} = {name}.detach()` before {located(trace, carrier)}"
+        if old is not None:
+            return (
+                f"compute {located(trace, old.entry, 'it')} anew in each step, or detach its result before "
+                f"{located(trace, carrier, 'it is used')}"
+            )
+        return f"detach what is carried over before {located(trace, carrier, 'it is used')}"
+    if first.location() == effect.location():
+        return "call `backward()` once on the sum of the losses, or pass `retain_graph=True` until the last"
+    return (
+        f"call `backward()` once, on the sum of the losses, or pass `retain_graph=True` to "
+        f"{located(trace, first, 'the first')}"
+    )

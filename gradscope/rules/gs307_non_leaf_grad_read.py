@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from gradscope.model import Edit, Event, Finding, Site
 from gradscope.names import names_of
 from gradscope.rules import rule
-from gradscope.rules._common import code, owner, source
+from gradscope.rules._common import code, located, owner, plural, source
 from gradscope.rules._paths import Key, Paths, paths
 from gradscope.rules._rewrites import beside, line_after
 from gradscope.store import Trace
@@ -76,7 +76,11 @@ def _finding(trace: Trace, known: Paths, key: Key, event: Event) -> Finding:
         effect=event.site.user,
         effect_label="read here: None",
         why=f"{subject} was computed ({code(trace, made, 'by an operation')}); only leaves keep their gradient",
-        fix=f"call {f'`{name}.retain_grad()`' if name else '`retain_grad()`'} before `backward()`",
+        fix=f"call {f'`{name}.retain_grad()`' if name else '`retain_grad()`'} before `backward()`, after"
+        f" {located(trace, made, 'it is made')}",
+        seen=(
+            f"`.grad` of {subject} was None in {plural(event.count, 'read')}, after a pass that went through it",
+        ),
         count=event.count,
         edits=_retained(trace, made, event.site.user, name),
         subjects=frozenset({("value", *key)}),

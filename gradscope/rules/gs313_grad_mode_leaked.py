@@ -15,7 +15,7 @@ from collections.abc import Iterator
 
 from gradscope.model import Event, Finding, Graph, Region, Site, Value
 from gradscope.rules import rule
-from gradscope.rules._common import code
+from gradscope.rules._common import code, located
 from gradscope.rules._failures import opening
 from gradscope.store import Trace
 
@@ -193,8 +193,8 @@ def _finding(trace: Trace, event: Event, region: Region, made: Site) -> Finding:
         else (),
         seen=(f"the value of {code(trace, effect, 'the loss')} was computed outside of it, without a graph",),
         why=why,
-        fix="put what it is meant for into `with torch.no_grad():`"
+        fix=f"put what {located(trace, opened)} is meant for{where} into `with torch.no_grad():`"
         if by_hand
-        else "compute inside the block and `yield` outside of it",
+        else f"compute{where} inside the block and `yield` outside of it",
         count=event.count,
     )

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from gradscope.model import Finding
 from gradscope.rules import rule
 from gradscope.rules._calls import Call, Calls, calls
-from gradscope.rules._common import numbers
+from gradscope.rules._common import located, numbers
 from gradscope.rules._edits import eval_around
 from gradscope.store import Trace
 
@@ -205,6 +205,7 @@ def _finding(trace: Trace, known: Calls, call: Call, severity: str) -> Finding:
     region = known.region(event)
     name = known.name(event)
     effect = region.site.user if region is not None else None
+    bare = name.strip("`") if name.startswith("`") else "model"
     return Finding(
         message=f"{name} is evaluated in training mode: {known.layers(train)} behaved as in training",
         cause=call.entry,
@@ -212,8 +213,8 @@ def _finding(trace: Trace, known: Calls, call: Call, severity: str) -> Finding:
         effect=effect,
         effect_label="turns gradients off, not dropout and batch norm",
         seen=tuple(_seen(trace, event.data)),
-        fix=f"call {name[:-1] if name.startswith('`') else '`model'}.eval()` before evaluating, "
-        f"and `.train()` before training goes on",
+        fix=f"call `{bare}.eval()` before {located(trace, effect or call.entry, 'evaluating')}, and `{bare}.train()` "
+        "before training goes on",
         count=event.count,
         severity=severity,
         edits=eval_around(trace, call.entry, effect) if call.direct else (),

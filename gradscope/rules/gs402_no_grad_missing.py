@@ -14,12 +14,13 @@ whose input gets a gradient, in the same function (the attacked input of an FGSM
 with the code that made it).
 """
 
+import ast
 from collections.abc import Iterator, Sequence
 
 from gradscope.model import Edit, Event, Finding, Site
 from gradscope.rules import rule
 from gradscope.rules._calls import Call, Calls, calls
-from gradscope.rules._common import plural
+from gradscope.rules._common import located, plural
 from gradscope.rules._edits import Source
 from gradscope.store import Trace
 
@@ -186,7 +187,7 @@ def _severe(known: Calls, group: list[Call]) -> bool:
 
 
 def _finding(known: Calls, group: list[Call], severity: str, beside: Sequence[Site]) -> Finding:
-    first = group[0].event
+    first, trace = group[0].event, known.trace
     times = _times(known, group)
     name = known.name(first) if len({known.called(c.event) for c in group}) == 1 else _whole(known, first)
     nodes = len(known.paths.reach(known.outputs(first)).nodes)
@@ -200,9 +201,11 @@ def _finding(known: Calls, group: list[Call], severity: str, beside: Sequence[Si
         cause_label="keeps everything a backward would need",
         related=tuple((place, "and here") for place in beside),
         seen=(seen,),
+        fix=f"put {located(trace, group[0].entry, 'this call')}{_loop(trace, group[0].entry)} under "
+        "`with torch.no_grad():`",
         count=times,
         severity=severity,
-        edits=_under_no_grad(known.trace, group[0].entry),
+        edits=() if severity == "note" else _under_no_grad(known.trace, group[0].entry),
         subjects=frozenset({("call", group[0].entry.location())}),
     )
 
@@ -250,3 +253,12 @@ def _size(count: float) -> str:
             return f"{count:.3g} {unit}"
         count /= 1000
     return f"{count:.3g} GB"
+
+
+def _loop(trace: Trace, entry: Site) -> str:
+    """The loop that has nothing but the evaluation in it."""
+    here = Source(trace, entry.path)
+    block = here.block(entry)
+    return (
+        f", and the loop of line {block.lineno} with it," if isinstance(block, (ast.For, ast.While)) else ""
+    )

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from gradscope.model import Edit, Event, Finding
 from gradscope.rules import rule
 from gradscope.rules._calls import Call, Calls, calls
-from gradscope.rules._common import user
+from gradscope.rules._common import located, plural, user
 from gradscope.rules._edits import Source, receiver
 from gradscope.store import Trace
 
@@ -160,7 +160,9 @@ def _finding(known: Calls, call: Call, mode: Event | None, times: int) -> Findin
         cause_label="switched to evaluation mode here, and never back" if switched else "in evaluation mode",
         effect=call.entry if switched else None,
         effect_label="a training forward, still in evaluation mode",
-        fix=f"call `{bare}.train()` before this forward, at the start of every epoch",
+        fix=f"call `{bare}.train()` before {located(known.trace, call.entry, 'this forward')}, at the start of every "
+        "epoch",
+        seen=(f"{plural(times, 'step')} used gradients of a forward in evaluation mode",),
         count=times,
         edits=_train_before(known.trace, call, mode),
         subjects=frozenset({("module", known.called(call.event)), ("call", call.entry.location())}),

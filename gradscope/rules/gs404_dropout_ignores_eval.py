@@ -19,7 +19,7 @@ from gradscope.model import Edit, Event, Finding, Site
 from gradscope.rules import rule
 from gradscope.rules._asking import asked_again
 from gradscope.rules._calls import Call, Calls, calls
-from gradscope.rules._common import code
+from gradscope.rules._common import code, located
 from gradscope.rules._rewrites import in_method, with_argument
 from gradscope.store import Trace
 
@@ -310,7 +310,8 @@ def _finding(trace: Trace, known: Calls, event: Event, call: Call, layer: bool) 
         seen = f"it ran in evaluation mode with p={event.data.get('p')}"
     rate = event.data.get("p")
     fix = (
-        "make the layer once, in `__init__`, as an attribute of the module: `eval()` reaches it there"
+        f"make the layer of {located(trace, cause)} once, in `__init__`, as an attribute of the module: `eval()` "
+        "reaches it there"
         if layer
         else _told_of_the_mode(attention, rate, text)
     )
@@ -329,7 +330,7 @@ def _finding(trace: Trace, known: Calls, event: Event, call: Call, layer: bool) 
         effect_label="evaluated, with dropout",
         seen=(seen,),
         fix=fix,
-        edits=() if layer else _following(trace, cause, attention, rate),
+        edits=() if layer or severity == "note" else _following(trace, cause, attention, rate),
         count=call.event.count,
         severity=severity,
         subjects=frozenset({("call", call.entry.location())}),
@@ -338,7 +339,7 @@ def _finding(trace: Trace, known: Calls, event: Event, call: Call, layer: bool) 
 
 def _told_of_the_mode(attention: bool, rate: object, text: str) -> str:
     if attention:
-        return f"pass `dropout_p={rate} if self.training else 0.0`"
+        return f"pass `dropout_p={rate} if self.training else 0.0` to {text}"
     return f"pass `training=self.training` to {text}"
 
 

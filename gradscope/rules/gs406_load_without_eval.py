@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from gradscope.model import Edit, Event, Finding, Op, Site
 from gradscope.rules import rule
 from gradscope.rules._calls import Calls, calls
-from gradscope.rules._common import numbers
+from gradscope.rules._common import located, numbers
 from gradscope.rules._edits import Source, receiver
 from gradscope.store import Trace
 
@@ -125,7 +125,7 @@ def _finding(trace: Trace, known: Calls, event: Event, load: Op, severity: str) 
         effect=event.site.user,
         effect_label="inference in training mode",
         seen=tuple(seen),
-        fix=f"call `{name.strip('`')}.eval()` after loading",
+        fix=f"call `{name.strip('`')}.eval()` after {located(trace, load.site.user, 'loading')}",
         count=event.count,
         severity=severity,
         edits=_eval_after(trace, load.site.user),

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 
 from gradscope.model import Edit, Event, Finding, Graph, Site, Value
 from gradscope.rules import rule
-from gradscope.rules._common import code, user
+from gradscope.rules._common import code, located, source, user
 from gradscope.rules._edits import Source
 from gradscope.rules._paths import Paths, passes, paths
 from gradscope.rules._unread import time_of
@@ -226,6 +226,7 @@ def _finding(trace: Trace, group: Needless) -> Finding:
             f"{passes(group.times)} computed a gradient of {shape} ({size:,} bytes in all) that was never read"
             + (f"; the passes of this line took {took} in all" if took else ""),
         ),
+        fix=_fix(trace, group.requires),
         count=group.times,
         edits=_without_request(trace, group.requires),
         subjects=frozenset({("leaf", group.requires.location())} if group.requires else ()),
@@ -337,3 +338,12 @@ def _without_request(trace: Trace, site: Site | None) -> tuple[Edit, ...]:
     if isinstance(statement, ast.Assign) and ast.unparse(statement.targets[0]).endswith(".requires_grad"):
         return here.remove(statement)
     return ()
+
+
+def _fix(trace: Trace, site: Site | None) -> str:
+    if site is None:
+        return ""
+    text, whole = source(trace, site), located(trace, site)
+    if "requires_grad=True" in text:
+        return f"leave `requires_grad=True` out of {whole}"
+    return f"leave `.requires_grad_()` out of {whole}" if "requires_grad_(" in text else f"take {whole} out"

@@ -15,7 +15,7 @@ from functools import lru_cache
 
 from gradscope.model import Event, Finding, Op, Site, Value
 from gradscope.rules import rule
-from gradscope.rules._common import code, plural, user
+from gradscope.rules._common import code, located, plural, user
 from gradscope.rules._edits import number_of
 from gradscope.rules._paths import Paths, paths
 from gradscope.store import Trace
@@ -175,7 +175,7 @@ def _lists(trace: Trace, known: Paths) -> Iterator[Finding]:
                 cause_label="each value brings its graph along",
                 related=((op.site.user, f"{len(found)} losses meet here"),),
                 seen=(f"{len(found)} losses hold {plural(nodes, 'node')} of their graphs",),
-                fix="keep the number: `loss.item()`, or `loss.detach()` where it should stay on the device",
+                fix=_fix(trace, value.site.user),
                 count=len(found),
                 edits=number_of(trace, value.site.user),
                 subjects=frozenset({("keeps", place)}),
@@ -198,7 +198,7 @@ def _finding(trace: Trace, event: Event) -> Finding:
         cause_label="each value brings its graph along",
         related=((made, "a loss that is kept"),) if stored is not None else (),
         seen=(seen,),
-        fix="keep the number: `loss.item()`, or `loss.detach()` where it should stay on the device",
+        fix=_fix(trace, cause),
         count=max(length, event.count),
         edits=number_of(trace, cause),
         subjects=frozenset({("keeps", cause.location())}),
@@ -287,3 +287,14 @@ def _backwarded(known: Paths, event: Event) -> bool:
     """Whether a later backward pass went through what was kept."""
     value = event.data.get("value")
     return value is not None and event.graph >= 0 and (event.graph, value) in known.used.order
+
+
+def _fix(trace: Trace, cause: Site) -> str:
+    new = [edit.text for edit in number_of(trace, cause)]
+    if not new:
+        return f"keep the number, with `.item()`, in {located(trace, cause, 'this line')}"
+    kept = new[0].removesuffix(".item()").removesuffix(".detach()")
+    return (
+        f"write `{kept}.item()` in place of `{kept}` in {located(trace, cause, 'this line')}, or `{kept}.detach()` "
+        "where it should stay on the device"
+    )

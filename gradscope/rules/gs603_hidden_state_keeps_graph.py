@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from gradscope.model import Edit, Event, Finding, Site
 from gradscope.names import names_of
 from gradscope.rules import rule
-from gradscope.rules._common import code, plural, user
+from gradscope.rules._common import code, located, plural, user
 from gradscope.rules._paths import Paths, paths
 from gradscope.rules._rewrites import beside, line_after
 from gradscope.store import Trace
@@ -125,6 +125,7 @@ def _finding(trace: Trace, event: Event, through: Event | None) -> Finding:
     site = user(trace.site(data.get("site"))) or event.site.user
     name = next(iter((names_of(trace).assigned(site) or "").split(", ")[-1:]), "")
     subject = f"`{name}`" if name else code(trace, site, "a state")
+    after = f" after {located(trace, through.site.user)}" if through is not None else ""
     first_length, first_nodes, first_bytes = (*data.get("first", ()), 0, 0, 0)[:3]
     seen = (
         f"after {plural(first_length, 'step')} it held {plural(first_nodes, 'node')} and {first_bytes:,} bytes "
@@ -137,7 +138,7 @@ def _finding(trace: Trace, event: Event, through: Event | None) -> Finding:
         effect=through.site.user if through is not None else None,
         effect_label="goes through all steps since the start",
         seen=(seen,),
-        fix=f"cut it between steps: `{name} = {name}.detach()`" if name else "detach it between steps",
+        fix=f"cut it between steps: `{name} = {name}.detach()`{after}" if name else f"detach it{after}",
         count=data["length"],
         edits=_cut_between(trace, site, through, name),
         subjects=frozenset({("keeps", site.location())}),

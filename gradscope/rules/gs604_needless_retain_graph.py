@@ -15,7 +15,7 @@ from collections.abc import Iterator
 
 from gradscope.model import Event, Finding, Graph
 from gradscope.rules import rule
-from gradscope.rules._common import code, plural
+from gradscope.rules._common import code, located, plural
 from gradscope.rules._paths import Key, Paths, passes, paths
 from gradscope.rules._rewrites import without_argument
 from gradscope.store import Trace
@@ -194,7 +194,7 @@ def _finding(trace: Trace, events: list[Event]) -> Finding:
         cause=event.site.user,
         cause_label="no second pass goes through this graph",
         seen=(seen,),
-        fix=f"leave `{argument}=True` out",
+        fix=f"leave `{argument}=True` out of {located(trace, event.site.user, 'the pass')}",
         count=times,
         edits=without_argument(trace, event.site.user, argument),
         subjects=frozenset({("retain", event.site.user.location())}),

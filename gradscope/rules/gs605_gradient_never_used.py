@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 from gradscope.model import Event, Finding, Parameter, Site
 from gradscope.rules import rule
 from gradscope.rules._calls import Call, Calls, calls
-from gradscope.rules._common import code, listed, parameter_subjects, plural
+from gradscope.rules._common import listed, located, parameter_subjects, plural
 from gradscope.rules._paths import passes
 from gradscope.rules._rewrites import under_no_grad
 from gradscope.rules._unread import Unread, asked_at, beyond, dropped, feeds_trained, size_of, time_of, unread
@@ -297,7 +297,7 @@ def _finding(trace: Trace, waste: Waste) -> Finding:
             f"freeze it: `{waste.name.strip('`')}.requires_grad_(False)`; the gradient still goes through it"
         )
     else:
-        fix = f"put {code(trace, entry, 'this call')} under `with torch.no_grad():`, or detach its result"
+        fix = f"put {located(trace, entry, 'this call')} under `with torch.no_grad():`, or detach its result"
     return Finding(
         message=f"backward computes gradients of {waste.name} that nothing uses",
         cause=entry,
@@ -309,7 +309,7 @@ def _finding(trace: Trace, waste: Waste) -> Finding:
         fix=fix,
         count=waste.times,
         severity="note" if waste.mild else "",
-        edits=() if waste.through else under_no_grad(trace, entry),
+        edits=() if waste.mild else under_no_grad(trace, entry),
         subjects=parameter_subjects(p.id for p in waste.parameters),
     )
 
@@ -329,7 +329,8 @@ def _cleared(trace: Trace, waste: Waste) -> Finding:
         effect=waste.event.site.user,
         effect_label="computes gradients that the next `zero_grad()` drops",
         seen=(_cost(trace, waste),),
-        fix="detach its result where it goes into this loss",
+        fix=f"detach the result of {located(trace, entry, 'this call')} where it goes into "
+        f"{located(trace, waste.event.site.user, 'this loss')}",
         count=waste.times,
         severity="note",
         subjects=parameter_subjects(p.id for p in waste.parameters),

@@ -16,7 +16,7 @@ from functools import lru_cache
 from gradscope.model import Finding, Site
 from gradscope.rules import rule
 from gradscope.rules._calls import calls
-from gradscope.rules._common import located
+from gradscope.rules._common import located, plural
 from gradscope.store import Trace
 
 
@@ -76,6 +76,7 @@ def volatile_removed(trace: Trace) -> Iterator[Finding]:
                 message="`volatile=True` has no effect: the graph of what is computed from it is kept",
                 cause=cause,
                 cause_label="ignored since torch 0.4",
+                seen=tuple(_seen(trace, cause)),
                 fix=f"take `volatile=True` out of {located(trace, cause)}, and put it with what is computed from it "
                 "under `with torch.no_grad():`",
                 subjects=_evaluations(trace, path, function),
@@ -153,3 +154,35 @@ def _asks(node: ast.Call, wanted: object) -> bool:
         )
         for k in node.keywords
     )
+
+
+def _seen(trace: Trace, cause: Site) -> Iterator[str]:
+    """How much of a graph stands behind what is computed from it."""
+    ops = {
+        (op.graph, op.index): op
+        for graph in trace.graphs
+        for op in graph.ops
+        if op.name == "Variable" and any(_within(frame, cause) for frame in op.site.stack)
+    }
+    todo = [(op.graph, output) for op in ops.values() for output in op.outputs]
+    carried: dict[tuple[int, int], list[tuple[int, int]]] = {}
+    for graph in trace.graphs:
+        for value in graph.values:
+            if value.origin is not None:
+                carried.setdefault(value.origin, []).append((graph.id, value.index))
+    seen = set(todo)
+    while todo:
+        key = todo.pop()
+        following = carried.get(key, [])
+        for op in trace.graph(key[0]).consumers.get(key[1], ()):
+            ops[op.graph, op.index] = op
+            following = [*following, *((op.graph, output) for output in op.outputs)]
+        todo += [other for other in following if other not in seen]
+        seen.update(following)
+    nodes = sum(len(op.nodes) for op in ops.values())
+    if nodes:
+        yield f"what is computed from it built {plural(nodes, 'node')} of a graph"
+
+
+def _within(frame: Site, cause: Site) -> bool:
+    return frame.path == cause.path and cause.line <= frame.line <= cause.end_line

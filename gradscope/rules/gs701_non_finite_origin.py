@@ -18,7 +18,7 @@ from typing import Any
 from gradscope.model import Event, Finding, Site
 from gradscope.names import names_of, op_name
 from gradscope.rules import rule
-from gradscope.rules._common import code, numbers, parameter_names, parameter_subjects, user
+from gradscope.rules._common import code, located, numbers, parameter_names, parameter_subjects, user
 from gradscope.store import Trace
 
 LOGARITHMS = {"log", "log2", "log10", "log1p", "logit", "xlogy", "log_"}
@@ -241,7 +241,8 @@ def _value(trace: Trace, event: Event, place: int) -> str:
 
 def _seen(trace: Trace, event: Event) -> Iterator[str]:
     for place, data in enumerate(event.data.get("inputs") or ()):
-        yield f"its input {_value(trace, event, place)}".rstrip() + f": {_range(data)}"
+        what = data.get("of") or f"input {_value(trace, event, place)}".rstrip()
+        yield f"its {what}: {_range(data)}"
     loss = event.data.get("loss")
     if loss is not None:
         yield f"the loss was {loss}" + ("" if event.data["parameters"] else ", the gradients were finite")
@@ -265,28 +266,32 @@ def _range(data: dict[str, Any]) -> str:
 
 def _fix(trace: Trace, event: Event, name: str, where: str, value: str) -> str:
     name = name.removesuffix("Backward0").removesuffix("Backward1").lower()
-    given = value or "its input"
+    given = value or "the input"
+    whole = located(trace, user(trace.site(event.data.get("origin"))), f"`{op_name(name)}`")
     inputs = event.data.get("inputs") or [{}]
     if where == "input":
         return f"clean {given} before it is used: find those rows with `isnan()`"
     if where == "parameter" or not name:
         return "look at every step with `gradscope run --full`, to find the pass in which it begins"
     if name in MEANS and inputs[0].get("elements") == 0:
-        return "leave this term out where nothing is selected: the mean of no elements is NaN"
+        return f"leave {whole} out where nothing is selected: the mean of no elements is NaN"
     if name in MEANS:
-        return "a deviation needs two elements that differ: add a small constant under its root"
+        return f"{whole} needs two elements that differ: add a small constant under its root"
     where_before = (
         "; a `torch.where` must choose before the operation, not after it" if where == "backward" else ""
     )
     if name in LOGARITHMS:
         return (
-            f"keep {given} above 0: `clamp(min=1e-8)`, or `log_softmax` and `logsigmoid` on scores"
+            f"keep {given} above 0 in {whole}: `clamp(min=1e-8)`, or `log_softmax` and `logsigmoid` on scores"
             + where_before
         )
     if name in ROOTS:
-        return f"keep {given} above 0: add a small constant (1e-8) before the root" + where_before
+        return f"keep {given} above 0 in {whole}: add a small constant (1e-8) before the root" + where_before
     if name in QUOTIENTS:
-        return "keep the divisor away from 0: `clamp(min=1e-8)`, or add a small constant" + where_before
+        return (
+            f"keep the divisor of {whole} away from 0: `clamp(min=1e-8)`, or add a small constant"
+            + where_before
+        )
     if name in POWERS:
-        return f"bound {given} from above before `{op_name(name)}`, with `clamp(max=…)`" + where_before
-    return f"look at the range of what goes into `{op_name(name)}`" + where_before
+        return f"bound {given} from above before {whole}, with `clamp(max=…)`" + where_before
+    return f"look at the range of what goes into {whole}" + where_before

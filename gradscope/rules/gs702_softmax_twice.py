@@ -16,7 +16,7 @@ from collections.abc import Iterator
 
 from gradscope.model import Finding, Op
 from gradscope.rules import rule
-from gradscope.rules._common import code, numbers
+from gradscope.rules._common import code, located, numbers
 from gradscope.rules._losses import PROBABILITIES, loss_values, losses, makers, shape_of
 from gradscope.rules._paths import Key, Paths, paths
 from gradscope.store import Trace
@@ -220,16 +220,23 @@ def _finding(trace: Trace, known: Paths, found: list[tuple[Key, Op, Op]]) -> Fin
         effect_label=f"applies {applied} to it once more",
         related=tuple((place, "and here") for place in places[1:]),
         seen=tuple(_seen(trace, known, key, op)),
-        fix=f"take the `{through}` out of {given} and give `{op.name}` the scores themselves",
+        fix=f"take the `{through}` out of {located(trace, cause, given)} and give `{op.name}` the scores themselves",
         count=len(found),
     )
 
 
 def _seen(trace: Trace, known: Paths, key: Key, op: Op) -> Iterator[str]:
     shape = shape_of(known, key)
-    values = loss_values(trace, known, (op.graph, op.outputs[0]))
+    values = loss_values(trace, known, (op.graph, _loss_of(known, op).outputs[0]))
     finite = [value for value in values if math.isfinite(value)]
-    if op.name != "cross_entropy" or not finite or not shape:
+    if not finite:
+        return
+    if op.name == "binary_cross_entropy_with_logits":
+        yield (
+            f"the loss was {numbers(min(finite))} at best; of numbers between 0 and 1 it cannot be below "
+            f"{math.log(1 + 1 / math.e):.4g} (a mean)"
+        )
+    if op.name not in ("cross_entropy", "log_softmax") or not shape:
         return
     classes = shape[1] if len(shape) > 1 else shape[0]
     floor = math.log(1 + (classes - 1) / math.e)
@@ -237,3 +244,9 @@ def _seen(trace: Trace, known: Paths, key: Key, op: Op) -> Iterator[str]:
         f"the loss was {numbers(min(finite))} at best; of {classes} numbers between 0 and 1 "
         f"it cannot be below {floor:.4g} (a mean over labels)"
     )
+
+
+def _loss_of(known: Paths, op: Op) -> Op:
+    """The `nll_loss` that a `log_softmax` goes into."""
+    readers = known.used.feeds.get((op.graph, op.outputs[0]), [])
+    return next((reader for _, reader in readers if reader is not None and reader.name == "nll_loss"), op)

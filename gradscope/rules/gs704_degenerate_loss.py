@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 from gradscope.model import Event, Finding, Op
 from gradscope.rules import rule
-from gradscope.rules._common import parameter_names, parameter_subjects
+from gradscope.rules._common import located, parameter_names, parameter_subjects
 from gradscope.rules._losses import loss_event
 from gradscope.rules._paths import Paths, passes, paths
 from gradscope.store import Trace
@@ -142,6 +142,7 @@ def _lost(trace: Trace, known: Paths, event: Event) -> list[int]:
 def _finding(trace: Trace, known: Paths, op: Op, event: Event, zero: list[int]) -> Finding:
     shape = known.graph(op.graph).values[op.inputs[0]].shape
     names = parameter_names(trace, zero)
+    made = located(trace, op.site.user, f"`{op.name}`")
     measured = len(trace.numbers("grad_norm", zero[0]))
     losses = [value for _, value in trace.numbers("loss", event.site.id)]
     seen = [f"the gradient of {names} was exactly 0 in {passes(measured)}"]
@@ -154,10 +155,10 @@ def _finding(trace: Trace, known: Paths, op: Op, event: Event, zero: list[int]) 
         effect=event.site.user,
         effect_label=f"{names} get a gradient of exactly zero",
         seen=tuple(seen),
-        fix="give `cross_entropy` one output per class; for a single output take "
-        "`binary_cross_entropy_with_logits` or `mse_loss`"
+        fix=f"give {made} one output per class; for a single output take `binary_cross_entropy_with_logits` or"
+        " `mse_loss`"
         if op.name == "cross_entropy"
-        else f"take the `{op.name}` along the dimension of the classes, or a sigmoid for a single output",
+        else f"take {made} along the dimension of the classes, or a sigmoid for a single output",
         count=event.count,
         subjects=parameter_subjects(zero),
     )

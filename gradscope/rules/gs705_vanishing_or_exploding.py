@@ -17,9 +17,17 @@ import math
 from collections.abc import Iterator
 from statistics import median
 
-from gradscope.model import Event, Finding, Op
+from gradscope.model import Event, Finding, Op, Site
 from gradscope.rules import rule
-from gradscope.rules._common import listed, numbers, parameter_name, parameter_names, parameter_subjects
+from gradscope.rules._common import (
+    listed,
+    located,
+    numbers,
+    parameter_name,
+    parameter_names,
+    parameter_subjects,
+    user,
+)
 from gradscope.rules._paths import Paths, paths
 from gradscope.store import Trace
 
@@ -251,13 +259,13 @@ def _vanishing(trace: Trace, known: Paths, event: Event, layers: list[tuple[Op, 
         seen=(
             f"gradient norms (median of {len(trace.numbers('grad_norm', first))} passes): {', '.join(each)}",
         ),
-        fix=_against_vanishing(known, event),
+        fix=_against_vanishing(trace, known, event),
         count=event.count,
         subjects=parameter_subjects(few),
     )
 
 
-def _against_vanishing(known: Paths, event: Event) -> str:
+def _against_vanishing(trace: Trace, known: Paths, event: Event) -> str:
     names = [op.name for op in known.graph(event.graph).ops if op.nodes and op.name in SQUASHING]
     general = (
         "add normalisation or residual connections between the layers, and initialise for the activation used"
@@ -265,9 +273,10 @@ def _against_vanishing(known: Paths, event: Event) -> str:
     if not names:
         return general
     name = max(set(names), key=names.count)
+    first = next(op.site.user for op in known.graph(event.graph).ops if op.nodes and op.name == name)
     return (
-        f"each of the {names.count(name)} `{name}` calls multiplies the gradient by at most "
-        f"{SQUASHING[name]:.2g}: use ReLU in its place inside the network; or {general}"
+        f"each of the {names.count(name)} `{name}` calls, from {located(trace, first, 'the first')} on, multiplies"
+        f" the gradient by at most {SQUASHING[name]:.2g}: use ReLU in its place inside the network; or {general}"
     )
 
 
@@ -292,7 +301,7 @@ def _exploding(trace: Trace, event: Event) -> Iterator[Finding]:
         if grown
         else "leaves gradients this large",
         seen=tuple(seen),
-        fix=_against_exploding(trace, ids),
+        fix=_against_exploding(trace, ids, event.site.user),
         count=event.count,
         subjects=parameter_subjects(ids),
     )
@@ -326,7 +335,7 @@ def _some(totals: list[float]) -> list[float]:
     return [totals[place] for place in places]
 
 
-def _against_exploding(trace: Trace, ids: list[int]) -> str:
+def _against_exploding(trace: Trace, ids: list[int], backward: Site) -> str:
     rates = {
         f"{group['lr']:g}"
         for number in trace.parameter(ids[0]).optimizers
@@ -334,4 +343,9 @@ def _against_exploding(trace: Trace, ids: list[int]) -> str:
         if isinstance(group.get("lr"), (int, float))
     }
     rate = f" than {rates.pop()}" if len(rates) == 1 else ""
-    return f"take a smaller learning rate{rate}, or clip: `clip_grad_norm_(…, 1.0)` between `backward()` and the step"
+    made = next((trace.optimizers[n].site for n in trace.parameter(ids[0]).optimizers), None)
+    where = f" in {located(trace, user(made))}" if made is not None else ""
+    return (
+        f"take a smaller learning rate{rate}{where}, or clip with `clip_grad_norm_(…, 1.0)` after "
+        f"{located(trace, backward, '`backward()`')}, before the step"
+    )

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 
 from gradscope.model import Finding, Op
 from gradscope.rules import rule
-from gradscope.rules._common import numbers
+from gradscope.rules._common import located, numbers
 from gradscope.rules._losses import PROBABILITIES, loss_values, losses, makers
 from gradscope.rules._paths import Paths, paths
 from gradscope.rules._rewrites import renamed
@@ -119,6 +119,7 @@ def nll_without_log(trace: Trace) -> Iterator[Finding]:
 
 def _finding(trace: Trace, known: Paths, found: list[tuple[Op, Op]]) -> Finding:
     op, maker = found[0]
+    made = located(trace, maker.site.user, f"`{maker.name}`")
     kind = "probabilities" if maker.name in PROBABILITIES else "raw scores"
     return Finding(
         message=f"`{op.name}` wants log-probabilities and is given {kind}",
@@ -126,12 +127,13 @@ def _finding(trace: Trace, known: Paths, found: list[tuple[Op, Op]]) -> Finding:
         cause_label=f"`{maker.name}` gives {kind}",
         effect=op.site.user,
         effect_label="takes no logarithm",
-        seen=tuple(_seen(trace, known, found)),
-        fix="use `log_softmax` in place of the softmax"
+        seen=tuple(_seen(trace, known, found, kind)),
+        fix=f"use `log_softmax` in place of `softmax` in {made}"
         if maker.name == "softmax"
-        else "apply `log_softmax` first"
+        else f"apply `log_softmax` to {made} first"
         if op.name == "ctc_loss"
-        else "use `cross_entropy`, or apply `log_softmax` first",
+        else f"use `cross_entropy` in place of {located(trace, op.site.user, '`nll_loss`')}, or apply `log_softmax` to"
+        f" {made} first",
         count=len(found),
         edits=renamed(trace, maker.site.user, "softmax", "log_softmax")
         if maker.name == "softmax"
@@ -139,7 +141,9 @@ def _finding(trace: Trace, known: Paths, found: list[tuple[Op, Op]]) -> Finding:
     )
 
 
-def _seen(trace: Trace, known: Paths, found: list[tuple[Op, Op]]) -> Iterator[str]:
+def _seen(trace: Trace, known: Paths, found: list[tuple[Op, Op]], kind: str) -> Iterator[str]:
     values = [v for op, _ in found for v in loss_values(trace, known, (op.graph, op.outputs[0]))]
     if any(value < 0 for value in values):
         yield f"the loss was {numbers(min(values))}; of log-probabilities it cannot be below 0"
+    elif values:
+        yield f"the loss was {numbers(min(values))} to {numbers(max(values))}: a mean of the {kind} themselves"

@@ -147,7 +147,7 @@ def _finding(trace: Trace, state: str, events: list[Event]) -> Finding:
         held = state.partition(".")[2]
         fix = f"make `{held}` anew in each worker, from `torch.utils.data.get_worker_info().seed`"
     else:
-        fix = "leave the seeding to torch, or add the worker's number to the seed in `worker_init_fn`"
+        fix = f"leave the seeding to torch, or add the worker's number to the seed in the `worker_init_fn` of `{name}`"
     return Finding(
         message=f"the workers of `{name.strip('`')}` draw the same random numbers from {what}",
         cause=site,

@@ -14,8 +14,9 @@ Silent on: a last batch that is smaller. At note on a machine whose convolutions
 from collections.abc import Iterator
 
 from gradscope.model import Event, Finding
+from gradscope.names import place
 from gradscope.rules import rule
-from gradscope.rules._common import listed, plural
+from gradscope.rules._common import listed, located, plural
 from gradscope.store import Trace
 
 MANY = 4  # shapes of one call that are no last batch
@@ -95,7 +96,8 @@ def _varying(trace: Trace, event: Event, on: Event) -> Finding:
         effect=event.site.user,
         effect_label=f"called with {plural(len(shapes), 'shape')}",
         seen=(f"inputs of {listed(shapes, 4)}",),
-        fix="leave `torch.backends.cudnn.benchmark` off, or pad the inputs to a few shapes",
+        fix=f"leave `torch.backends.cudnn.benchmark` off ({place(on.site.user)}), or pad what goes into"
+        f" {located(trace, event.site.user, 'the model')} to a few shapes",
         severity="" if _on_cuda(trace) else "note",
     )
 
@@ -106,9 +108,14 @@ def _together(trace: Trace, benchmark: Event, deterministic: Event) -> Finding:
         cause=benchmark.site.user,
         cause_label="chooses algorithms by time",
         related=((deterministic.site.user, "repeatable runs are wanted here"),),
-        fix="leave `torch.backends.cudnn.benchmark` off where runs are to be repeated",
+        seen=(f"both were on from {place(max(benchmark, deterministic, key=_order).site.user)} on",),
+        fix=f"leave `torch.backends.cudnn.benchmark` off ({place(benchmark.site.user)}) where runs are to be repeated",
         severity="" if _on_cuda(trace) else "note",
     )
+
+
+def _order(event: Event) -> tuple[int, int]:
+    return event.segment, event.position
 
 
 def _both(settings: list[Event]) -> tuple[Event, Event] | None:

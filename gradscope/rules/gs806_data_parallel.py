@@ -52,7 +52,7 @@ def data_parallel(trace: Trace) -> Iterator[Finding]:
         fix = (
             f"wrap `{name}` with `DistributedDataParallel`, one process per device (`torchrun`)"
             if several
-            else "leave the wrapper out, or use `DistributedDataParallel` where there are several devices"
+            else f"leave the wrapper of `{name}` out, or use `DistributedDataParallel` where there are several devices"
         )
         yield Finding(
             message=f"{code(trace, site, '`nn.DataParallel`')} runs all devices from one process",

@@ -12,9 +12,10 @@ Silent on: evaluation; numbers taken only now and then.
 
 from collections.abc import Iterator
 
-from gradscope.model import Finding, Op
+from gradscope.model import Finding, Op, Site
+from gradscope.names import names_of
 from gradscope.rules import rule
-from gradscope.rules._common import code, plural
+from gradscope.rules._common import code, located, plural
 from gradscope.store import Trace
 
 WAITS = {"item", "tolist", "numpy", "__float__", "__int__", "__bool__", "__format__"}
@@ -74,5 +75,12 @@ def item_in_hot_loop(trace: Trace) -> Iterator[Finding]:
                 cause=op.site.user,
                 cause_label="waits for the device",
                 seen=(f"in {times} of {plural(steps, 'step')} looked at, on {device}{waits}",),
+                fix=f"keep `{_value(trace, op.site.user)}.detach()` in place of {located(trace, op.site.user)}, and"
+                " turn it into a number once in a while: every hundred steps, or at the end of the epoch",
                 count=times,
             )
+
+
+def _value(trace: Trace, site: Site) -> str:
+    """`loss` of `loss.item()`."""
+    return names_of(trace).receiver(site) or "loss"

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from gradscope.model import Event, Finding, Optimizer
 from gradscope.names import names_of
 from gradscope.rules import rule
-from gradscope.rules._common import code, plural
+from gradscope.rules._common import code, located, plural
 from gradscope.rules._rewrites import receiver_replaced
 from gradscope.store import Trace
 
@@ -78,7 +78,10 @@ def model_zero_grad(trace: Trace) -> Iterator[Finding]:
             cause=site,
             cause_label=f"covers the same {plural(len(optimizer.parameters), 'parameter')} as `{name}.zero_grad()`",
             related=((made, "the optimizer that owns them"),) if made is not None else (),
-            fix=f"call `{name}.zero_grad()` there",
+            fix=f"call `{name}.zero_grad()` in place of {located(trace, site, '`zero_grad()`')}",
+            seen=(
+                f"{plural(sum(e.count for e, _ in found), 'call')} cleared what `{name}` holds, and nothing else",
+            ),
             count=sum(event.count for event, _ in found),
             edits=receiver_replaced(trace, site, "zero_grad", name, made),
         )

@@ -12,14 +12,16 @@ the same difference is also used detached, as the advantage of an actor.
 A target network or a teacher whose gradients nobody uses is GS605.
 """
 
+import ast
 from collections.abc import Iterator
 
-from gradscope.model import Finding, Graph
+from gradscope.model import Edit, Finding, Graph
 from gradscope.names import names_of
 from gradscope.rules import rule
 from gradscope.rules._bootstraps import Bootstrap, TrainedCopy, bootstraps, trained_copies
 from gradscope.rules._calls import Calls, calls
 from gradscope.rules._common import code, parameter_subjects
+from gradscope.rules._edits import Source
 from gradscope.rules._paths import passes
 from gradscope.rules._rewrites import under_no_grad
 from gradscope.rules._unread import module_name
@@ -240,7 +242,7 @@ def _finding(trace: Trace, known: Calls, graph: Graph, found: Bootstrap) -> Find
         seen=(f"in {passes(graph.count)} {len(found.shared)} parameters got a gradient from both sides",),
         fix=f"{detach}, or make it under `with torch.no_grad():`",
         count=graph.count,
-        edits=under_no_grad(trace, made),
+        edits=_detached(trace, found),
         subjects=parameter_subjects(found.shared),
     )
 
@@ -260,3 +262,13 @@ def _copy(trace: Trace, found: TrainedCopy) -> Finding:
         count=found.event.count,
         subjects=parameter_subjects(found.parameters),
     )
+
+
+def _detached(trace: Trace, found: Bootstrap) -> tuple[Edit, ...]:
+    """`.detach()` behind the network's call in the target; the whole target without gradients where it
+    is a loss's own argument and the call stands elsewhere."""
+    here, call, made = Source(trace, found.made.site.user.path), found.call.entry, found.made.site.user
+    node, statement = here.file.at(call), here.file.statement(made)
+    if isinstance(node, ast.Call) and call.path == made.path and here.file.statement(call) is statement:
+        return here.append(node, ".detach()")
+    return under_no_grad(trace, made) if found.loss.name in LOSSES else ()

@@ -18,9 +18,9 @@ from collections.abc import Iterator
 from gradscope.model import Edit, Finding, Graph
 from gradscope.names import names_of
 from gradscope.rules import rule
-from gradscope.rules._bootstraps import Bootstrap, TrainedCopy, bootstraps, trained_copies
+from gradscope.rules._bootstraps import LOSSES, Bootstrap, TrainedCopy, bootstraps, trained_copies
 from gradscope.rules._calls import Calls, calls
-from gradscope.rules._common import code, parameter_subjects
+from gradscope.rules._common import code, located, parameter_subjects
 from gradscope.rules._edits import Source
 from gradscope.rules._paths import passes
 from gradscope.rules._rewrites import under_no_grad
@@ -229,7 +229,6 @@ def _finding(trace: Trace, known: Calls, graph: Graph, found: Bootstrap) -> Find
     made, name = found.made.site.user, names_of(trace).name(graph, found.made.outputs[0])
     net = known.name(found.call.event)
     subject = f"`{name}`" if name else code(trace, made, "the target")
-    detach = f"`{name}.detach()` in the loss" if name else "`detach()` the target"
     return Finding(
         message=f"the target {subject} is made by {net} with its graph: both sides of the loss are trained",
         cause=made,
@@ -240,7 +239,8 @@ def _finding(trace: Trace, known: Calls, graph: Graph, found: Bootstrap) -> Find
         if found.call.entry.location() != made.location()
         else (),
         seen=(f"in {passes(graph.count)} {len(found.shared)} parameters got a gradient from both sides",),
-        fix=f"{detach}, or make it under `with torch.no_grad():`",
+        fix=f"put `.detach()` after {located(trace, found.call.entry, f'the call of {net}')}, or make it"
+        " under `with torch.no_grad():`",
         count=graph.count,
         edits=_detached(trace, found),
         subjects=parameter_subjects(found.shared),

@@ -6,8 +6,6 @@ from __future__ import annotations
 import sys
 import threading
 import weakref
-from collections.abc import Iterator
-from contextlib import contextmanager
 from time import perf_counter
 from typing import Any, NamedTuple
 
@@ -290,8 +288,7 @@ class Optimizers(Hook):
                             self._emit_zero(self._records(optimizer), site, by="optimizer", optimizer=number)
                 except Exception as error:
                     recorder.fault("recording zero_grad", error)
-            with self._aside():
-                return real(optimizer, *args, **kwargs)
+            return self._quietly(real, optimizer, *args, **kwargs)
 
         return zero_grad
 
@@ -316,23 +313,28 @@ class Optimizers(Hook):
                             self._emit_zero(records, site, by="module", module=record.id)
                 except Exception as error:
                     recorder.fault("recording zero_grad", error)
-            with self._aside():
-                return real(module, *args, **kwargs)
+            return self._quietly(real, module, *args, **kwargs)
 
         return zero_grad
 
-    @contextmanager
-    def _aside(self) -> Iterator[None]:
-        """What torch does inside is not recorded."""
+    def _quietly(self, real: Any, *args: Any, **kwargs: Any) -> Any:
+        """Calls torch's own; what it does inside is not recorded."""
         recorder = self.recorder
+        mode = False
         recorder.paused += 1
-        mode = recorder.functions.pause()
         try:
-            yield
+            mode = recorder.functions.pause()
+        except Exception as error:
+            recorder.fault("recording zero_grad", error)
+        try:
+            return real(*args, **kwargs)
         finally:
-            if mode:
-                recorder.functions.resume()
             recorder.paused -= 1
+            try:
+                if mode:
+                    recorder.functions.resume()
+            except Exception as error:
+                recorder.fault("recording zero_grad", error)
 
     def _emit_zero(self, records: list[Any], site: int, **by: Any) -> None:
         dropped, read, norm = self.recorder.ledger.zeroed(records)

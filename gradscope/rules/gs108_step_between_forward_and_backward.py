@@ -5,7 +5,8 @@ step wrote new values into the same memory, and a backward through the old graph
 two. torch sees the version move and stops.
 
 Fix: run all backward passes of a graph before the step, or compute the loss after it. In a GAN
-compute the generator's loss anew after the discriminator's step.
+compute the generator's loss anew after the discriminator's step. Detach a state that is carried over
+steps: `retain_graph=True` keeps its old graph, and the step makes it useless.
 
 Silent on: graphs that are computed after the step; steps of other parameters.
 """
@@ -14,8 +15,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from gradscope.model import Event, Finding
+from gradscope.names import names_of
 from gradscope.rules import rule
+from gradscope.rules._carried import carried_into
 from gradscope.rules._common import code, located, user
+from gradscope.rules._paths import paths
 from gradscope.store import Trace
 
 _TEXT = "modified by an inplace operation"
@@ -67,6 +71,22 @@ def bad_graph_kept_over_the_step() -> None:
     opt.step()
 
 
+def bad_state_kept_over_the_step() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    cell, head = nn.GRUCell(3, 4), nn.Linear(4, 1)
+    opt = torch.optim.SGD([*cell.parameters(), *head.parameters()], lr=0.1)
+    h = torch.zeros(2, 4)
+    for _ in range(3):
+        h = cell(torch.randn(2, 3), h)  # cause: GS108
+        loss = head(h).pow(2).mean()
+        opt.zero_grad()
+        loss.backward(retain_graph=True)  # effect: GS108
+        opt.step()
+
+
 def good_gan() -> None:
     import torch
     from torch import nn
@@ -99,13 +119,29 @@ def good_both_before_the_step() -> None:
         opt.step()
 
 
+def good_state_detached() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    cell, head = nn.GRUCell(3, 4), nn.Linear(4, 1)
+    opt = torch.optim.SGD([*cell.parameters(), *head.parameters()], lr=0.1)
+    h = torch.zeros(2, 4)
+    for _ in range(3):
+        h = cell(torch.randn(2, 3), h.detach())
+        loss = head(h).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
 @rule("GS108", name="step-between-forward-and-backward", severity="error", over=("GS104",))
 def step_between_forward_and_backward(trace: Trace) -> Iterator[Finding]:
     for event in trace.of("error"):
         if event.data.get("where") == "backward" and _TEXT in str(event.data.get("text", "")):
             step = stepped(event)
             if step is not None:
-                yield _explained(trace, event, step)
+                yield _carried_over(trace, event, step) or _explained(trace, event, step)
 
 
 def stepped(event: Event) -> dict[str, Any] | None:
@@ -130,5 +166,37 @@ def _explained(trace: Trace, event: Event, step: dict[str, Any]) -> Finding:
         seen=(str(event.data.get("text", "")).split(";")[0],),
         fix=f"compute {code(trace, saved) or 'its loss'} again after {located(trace, cause, 'the step')}; or call"
         f" {located(trace, event.site.user, 'the backward')} before it, where that step may use its gradients too",
+        count=event.count,
+    )
+
+
+def _carried_over(trace: Trace, event: Event, step: dict[str, Any]) -> Finding | None:
+    """Where the line that saved the old weights has run again since, on a value that brought its old graph."""
+    known = paths(trace)
+    found, saved = carried_into(known, event), trace.site(event.data.get("saved_site"))
+    if found is None or saved is None:
+        return None
+    graph = known.graph(event.graph)
+    if not any(op.site.user.location() == saved.user.location() and op.nodes for op in graph.ops):
+        return None
+    value, reader = found
+    cause, stepped_at = reader.site.entry, user(trace.site(step.get("site")))
+    name = names_of(trace).name(graph, value.index)
+    shown = code(trace, stepped_at, "an optimizer's step")
+    return Finding(
+        message=f"{f'`{name}`' if name else 'a value'} carries the graph of an earlier step into "
+        f"{code(trace, cause, 'this one')}, and {shown} has changed the weights that it saved",
+        cause=cause,
+        cause_label="takes in a value with the graph of an earlier step",
+        effect=event.site.user,
+        effect_label="torch stops: the old part of the graph was computed with the old weights",
+        related=((stepped_at, "writes new values into the weights"),) if stepped_at is not None else (),
+        seen=(str(event.data.get("text", "")).split(";")[0],),
+        fix=f"detach it before the next step (`{name or 'h'} = {name or 'h'}.detach()`)"
+        + (
+            "; `retain_graph=True` is not needed then"
+            if "retain_graph" in code(trace, event.site.user)
+            else ""
+        ),
         count=event.count,
     )

@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from gradscope.model import Event, Finding, Site, Value
 from gradscope.names import names_of
 from gradscope.rules import rule
+from gradscope.rules._carried import carried_into
 from gradscope.rules._common import code, located, user
 from gradscope.rules._paths import Paths, paths
 from gradscope.rules._rewrites import line_before
@@ -126,17 +127,8 @@ def _explain(trace: Trace, known: Paths, event: Event) -> Finding:
 
 def _carrier(known: Paths, event: Event) -> tuple[Site | None, Site | None]:
     """Where a value of an earlier graph was made, and the line that took it into the failing pass."""
-    if event.graph < 0:
-        return None, None
-    graph = known.graph(event.graph)
-    roots = event.data.get("roots") or event.data.get("inputs") or ()
-    nodes = known.reach((event.graph, root) for root in roots).nodes
-    for value in graph.values:
-        if value.kind == "carried" and value.index not in roots and (event.graph, value.node) in nodes:
-            readers = graph.consumers.get(value.index)
-            if readers:
-                return _made(known, value), readers[0].site.user
-    return None, None
+    found = carried_into(known, event)
+    return (_made(known, found[0]), found[1].site.user) if found is not None else (None, None)
 
 
 def _made(known: Paths, value: Value) -> Site | None:

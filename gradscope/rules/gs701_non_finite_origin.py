@@ -7,6 +7,8 @@ Fix: keep the input of that operation where it is defined, before the operation:
 under a root, `clamp(min=…)` before a logarithm, a mean only of what is not empty. `torch.where`
 after it does not help: its gradient is multiplied with the infinite derivative all the same.
 
+Where training diverges until plain arithmetic overflows, GS705 tells it.
+
 Silent on: infinities in attention masks, NaN that reaches no gradient, steps that a `GradScaler`
 skips, cross entropy of labels that are all ignored. A warning where the loss is not finite while
 every gradient is.
@@ -26,6 +28,8 @@ ROOTS = {"sqrt", "rsqrt", "pow", "__pow__", "norm", "vector_norm", "std", "var",
 QUOTIENTS = {"div", "__truediv__", "true_divide", "divide", "__rtruediv__", "reciprocal", "__rdiv__", "div_"}
 MEANS = {"mean", "median", "nanmean", "std", "var", "std_mean", "var_mean"}
 POWERS = {"exp", "exp2", "expm1", "exp_", "sinh", "cosh"}
+DELICATE = (LOGARITHMS | ROOTS | QUOTIENTS | MEANS | POWERS) - {"pow", "__pow__", "mean"}
+DIVERGED = 1e9  # what is larger got so by growing: no operation of its own is to blame
 
 
 def bad_log() -> None:
@@ -193,6 +197,21 @@ def non_finite_origin(trace: Trace) -> Iterator[Finding]:
         if origin is None and where != "unknown" and not name:
             continue
         yield _finding(trace, event, user(origin), name, where)
+
+
+def overflow(event: Event) -> bool:
+    """Whether numbers had grown until plain arithmetic could not hold them."""
+    if event.data["where"] == "parameter":
+        return True
+    ranges = [
+        abs(float(data[end]))
+        for data in event.data.get("inputs") or ()
+        for end in ("min", "max")
+        if end in data
+    ]
+    if ranges:
+        return max(ranges) > DIVERGED
+    return event.data["where"] == "forward" and op_name(str(event.data["name"])) not in DELICATE
 
 
 def _finding(trace: Trace, event: Event, origin: Site | None, name: str, where: str) -> Finding:

@@ -18,8 +18,10 @@ from collections.abc import Iterator
 from statistics import median
 
 from gradscope.model import Event, Finding, Op, Site
+from gradscope.names import place
 from gradscope.rules import rule
 from gradscope.rules._common import (
+    code,
     listed,
     located,
     numbers,
@@ -29,6 +31,7 @@ from gradscope.rules._common import (
     user,
 )
 from gradscope.rules._paths import Paths, paths
+from gradscope.rules.gs701_non_finite_origin import overflow
 from gradscope.store import Trace
 
 DEEP = 5  # weights on the way, at least
@@ -89,6 +92,38 @@ def bad_diverging() -> None:
     for _ in range(6):
         opt.zero_grad()
         loss = nn.functional.mse_loss(model(x), y)
+        loss.backward()  # cause: GS705
+        opt.step()
+
+
+def bad_diverging_until_it_overflows() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(4, 16), nn.ReLU(), nn.Linear(16, 1))
+    opt = torch.optim.SGD(model.parameters(), lr=50.0)
+    for _ in range(12):
+        x = torch.randn(16, 4)
+        opt.zero_grad()
+        loss = (model(x) - 10 * x.sum(1, keepdim=True)).pow(2).mean()
+        loss.backward()  # cause: GS705
+        opt.step()
+
+
+def bad_large_from_the_start() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    layers = [nn.Linear(64, 64) for _ in range(12)]
+    for layer in layers:
+        nn.init.normal_(layer.weight)
+    model = nn.Sequential(*(m for layer in layers for m in (layer, nn.ReLU())), nn.Linear(64, 1))
+    opt = torch.optim.SGD(model.parameters(), lr=1e-3)
+    for _ in range(4):
+        opt.zero_grad()
+        loss = (model(torch.randn(8, 64)) - 1).pow(2).mean()
         loss.backward()  # cause: GS705
         opt.step()
 
@@ -168,7 +203,7 @@ def good_learning() -> None:
         opt.step()
 
 
-@rule("GS705", name="vanishing-or-exploding", severity="warning", over=("GS212",))
+@rule("GS705", name="vanishing-or-exploding", severity="warning", over=("GS212", "GS701"))
 def vanishing_or_exploding(trace: Trace) -> Iterator[Finding]:
     known = paths(trace)
     if trace.of("scaler"):
@@ -182,7 +217,7 @@ def vanishing_or_exploding(trace: Trace) -> Iterator[Finding]:
         if shrinking is not None:
             vanished.update(id for _, id in layers)
             yield _vanishing(trace, known, event, shrinking)
-        elif not trace.of("clip"):
+        elif not trace.of("clip") and all(map(overflow, trace.of("non_finite"))):
             yield from _exploding(trace, event)
 
 
@@ -291,17 +326,21 @@ def _exploding(trace: Trace, event: Event) -> Iterator[Finding]:
     finite = [total for total in totals if math.isfinite(total)]
     if not finite or not (grown or median(finite[:PASSES]) > HUGE):
         return
+    grown = grown or finite[0] <= HUGE
     seen = [f"norm of all gradients: {listed([f'{t:.2g}' for t in _some(finite)], 6)}"]
     if losses:
         seen.append(f"the loss went from {numbers(losses[0])} to {numbers(losses[-1])}")
+    for first in trace.of("non_finite"):
+        if (origin := user(trace.site(first.data.get("origin")))) is not None:
+            seen.append(f"{code(trace, origin)} is the first to overflow ({place(origin)})")
     yield Finding(
         message=f"the gradients explode: their norm reaches {max(finite):.2g}",
         cause=event.site.user,
         cause_label="each pass leaves larger gradients than the last"
         if grown
-        else "leaves gradients this large",
+        else "leaves gradients this large from the first pass on",
         seen=tuple(seen),
-        fix=_against_exploding(trace, ids, event.site.user),
+        fix=_against_exploding(trace, ids, event.site.user, grown),
         count=event.count,
         subjects=parameter_subjects(ids),
     )
@@ -335,7 +374,12 @@ def _some(totals: list[float]) -> list[float]:
     return [totals[place] for place in places]
 
 
-def _against_exploding(trace: Trace, ids: list[int], backward: Site) -> str:
+def _against_exploding(trace: Trace, ids: list[int], backward: Site, grown: bool) -> str:
+    if not grown:
+        return (
+            "initialise the layers so that activations keep their size (`nn.init.kaiming_normal_`, or torch's "
+            "default), or normalise between them; bring inputs and targets to a common scale"
+        )
     rates = {
         f"{group['lr']:g}"
         for number in trace.parameter(ids[0]).optimizers

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from time import perf_counter
 
 import torch
 from torch import nn
@@ -121,3 +122,22 @@ def test_a_scaled_gradient_is_told_with_the_scale_as_it_was() -> None:
 
     finding = findings(program)["GS211"]
     assert "512" in finding.message and "grad_scaler.step(opt)" in finding.fix
+
+
+def test_times_are_of_the_calls_and_passes_there_were() -> None:
+    model = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 1))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    began = perf_counter()
+    with gradscope.watch(sample=False) as scope:
+        for _ in range(10):
+            opt.zero_grad()
+            model(torch.randn(8, 3)).pow(2).mean().backward()
+            opt.step()
+        with torch.no_grad():
+            model(torch.randn(8, 3))
+    whole = perf_counter() - began
+    (calls,) = scope.trace.of("call_time")  # the one under no_grad builds nothing
+    (passes,) = scope.trace.of("pass_time")
+    assert calls.data["calls"] == passes.data["passes"] == 10
+    assert 0 < calls.data["seconds"] + passes.data["seconds"] < whole
+    assert 0 < passes.data["early"] < whole and 0 < passes.data["late"] < whole

@@ -8,6 +8,9 @@ from __future__ import annotations
 
 import sys
 import threading
+from collections import deque
+from dataclasses import dataclass, field
+from statistics import median
 from time import perf_counter
 from typing import Any
 
@@ -20,13 +23,38 @@ from gradscope.hooks._history import Pass
 from gradscope.hooks._values import bytes_of, sizes
 from gradscope.hooks.growth import held
 
+ENOUGH_PASSES = 8  # to tell the first ones from the last
+
+
+@dataclass
+class PassTimes:
+    """How long the passes of one line took."""
+
+    passes: int = 0
+    seconds: float = 0.0
+    early: list[float] = field(default_factory=list)
+    late: deque[float] = field(default_factory=lambda: deque(maxlen=3))
+
+    def add(self, seconds: float) -> None:
+        self.passes += 1
+        self.seconds += seconds
+        self.late.append(seconds)
+        if 2 <= self.passes <= 4:  # the first one pays for what is made once
+            self.early.append(seconds)
+
+    def growth(self) -> tuple[float | None, float | None]:
+        """A pass's seconds at the beginning and at the end, as medians of three."""
+        if self.passes < ENOUGH_PASSES:
+            return None, None
+        return round(median(self.early), 7), round(median(self.late), 7)
+
 
 class Backward(Hook):
     order = 40
 
     def install(self) -> None:
         self.weighed: set[int] = set()  # sites whose kept graph was weighed
-        self.times: dict[int, list[float]] = {}  # site → [passes, seconds]
+        self.times: dict[int, PassTimes] = {}  # by site
         self.recorder.before_end.append(self._tell_times)
         for door in private.backward_doors():
             self.patch(door, "_engine_run_backward", self._door(door._engine_run_backward))
@@ -90,8 +118,10 @@ class Backward(Hook):
 
     def _tell_times(self) -> None:
         """At the end: how long the passes of each line took (on a GPU, to be queued)."""
-        for site, (passes, seconds) in self.times.items():
-            self.recorder.emit("pass_time", site, {"passes": int(passes), "seconds": round(seconds, 6)})
+        for site, times in self.times.items():
+            early, late = times.growth()
+            data = {"passes": times.passes, "seconds": round(times.seconds, 6), "early": early, "late": late}
+            self.recorder.emit("pass_time", site, data)
 
     def _before(self, t_outputs: Any, args: Any, kwargs: Any, frame: Any) -> dict[str, Any]:
         recorder = self.recorder
@@ -125,9 +155,7 @@ class Backward(Hook):
         recorder.passes += 1
         recorder.ledger.filled = recorder.replay.take().filled
         recorder.history.passes.append(Pass(private.sequence_number(), site, bool(args[1:2] and args[1])))
-        spent = self.times[site]
-        spent[0] += 1
-        spent[1] += seconds
+        self.times[site].add(seconds)
 
     def _indices(self, tensors: Any, site: int) -> list[int]:
         recorder = self.recorder
@@ -140,9 +168,7 @@ class Backward(Hook):
     ) -> None:
         recorder = self.recorder
         site = note["site"]
-        spent = self.times.setdefault(site, [0, 0.0])
-        spent[0] += 1
-        spent[1] += seconds
+        self.times.setdefault(site, PassTimes()).add(seconds)
         recorder.passes += 1
         recorder.replay.leave()
         accumulated, stale, others = recorder.ledger.after_pass(note["before"], site)

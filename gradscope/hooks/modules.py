@@ -28,6 +28,7 @@ class Modules(Hook):
         self.layers: dict[int, bool] | None = None  # of the outermost call: layer → training
         self.measured: set[tuple[int, int]] = set()
         self.weighed: set[int] = set()
+        self.times: dict[int, list[float]] = {}  # site → [calls that built a graph, seconds]
         self.plain_call = self.recorder.plain_module_call = nn.Module.__call__
         self.watched_call = self._call(self.plain_call)
         self.patch(nn.Module, "__call__", self.watched_call)
@@ -37,6 +38,7 @@ class Modules(Hook):
         self.patch(nn.Module, "train", self._train(nn.Module.train))
         self.flipping = False
         self.recorder.on_thread.append(self._moved)
+        self.recorder.before_end.append(self._tell_times)
 
     def _rest(self) -> None:
         """While sampling sleeps, torch's own `__call__` stands, until gradients are switched off."""
@@ -46,6 +48,11 @@ class Modules(Hook):
     def _return(self) -> None:
         if vars(nn.Module)["__call__"] is self.plain_call:
             setattr(nn.Module, "__call__", self.watched_call)  # noqa: B010
+
+    def _tell_times(self) -> None:
+        """At the end: how long the calls of each line took that built graphs (on a GPU, to be queued)."""
+        for site, (calls, seconds) in self.times.items():
+            self.recorder.emit("call_time", site, {"calls": int(calls), "seconds": round(seconds, 6)})
 
     def _moved(self) -> None:
         self.layers = None
@@ -101,6 +108,7 @@ class Modules(Hook):
             finally:
                 recorder.own_time += perf_counter() - began
             stats = self._stats(module, record, site) if root else None
+            started, own_time = perf_counter(), recorder.own_time
             try:
                 result = real(module, *args, **kwargs)
             finally:
@@ -108,9 +116,10 @@ class Modules(Hook):
                 anchors.pop(own, None)
             if root:
                 began = perf_counter()
+                took = began - started - (recorder.own_time - own_time)
                 try:
                     with private.aside():
-                        self._end(module, record, site, args, kwargs, result, stats)
+                        self._end(module, record, site, args, kwargs, result, stats, took)
                         for follow in recorder.after_call:
                             follow(module, record, site)
                 except Exception as error:
@@ -156,7 +165,15 @@ class Modules(Hook):
         return found
 
     def _end(
-        self, module: Any, record: ModuleRecord, site: int, args: Any, kwargs: Any, result: Any, stats: Any
+        self,
+        module: Any,
+        record: ModuleRecord,
+        site: int,
+        args: Any,
+        kwargs: Any,
+        result: Any,
+        stats: Any,
+        took: float,
     ) -> None:
         recorder = self.recorder
         layers, self.layers = self.layers or {}, None
@@ -185,9 +202,13 @@ class Modules(Hook):
             first["stats"] = moved
         grad = torch.is_grad_enabled() and not torch.is_inference_mode_enabled()
         builds = any(t.requires_grad for t in tensors)
-        if builds and not _training(module) and record.id not in self.weighed:
-            self.weighed.add(record.id)
-            first["graph_nodes"], first["graph_bytes"] = held(tensors)
+        if builds:
+            spent = self.times.setdefault(site, [0, 0.0])
+            spent[0] += 1
+            spent[1] += took
+            if not _training(module) and record.id not in self.weighed:
+                self.weighed.add(record.id)
+                first["graph_nodes"], first["graph_bytes"] = held(tensors)
         recorder.emit(
             "call", site,
             {

@@ -8,6 +8,7 @@ from math import prod
 
 from gradscope.model import Event, Parameter, Site
 from gradscope.rules._calls import Calls
+from gradscope.rules._common import plural
 from gradscope.rules._paths import Key
 from gradscope.store import Trace
 
@@ -154,7 +155,32 @@ def size_of(parameters: list[Parameter]) -> int:
 
 def time_of(trace: Trace, site: Site) -> str:
     """How long the passes of a line took, as a sentence says it; "" where that was not measured."""
-    seconds = sum(e.data.get("seconds", 0.0) for e in trace.of("pass_time") if e.site.id == site.id)
+    return duration(sum(e.data.get("seconds", 0.0) for e in trace.of("pass_time") if e.site.id == site.id))
+
+
+def calls_time(trace: Trace, sites: set[int]) -> str:
+    """How long the calls of these lines took that built graphs for nothing, and how many were timed."""
+    found = [e.data for e in trace.of("call_time") if e.site.id in sites]
+    took = duration(sum(data["seconds"] for data in found))
+    calls = sum(data["calls"] for data in found)
+    return (
+        f"{plural(calls, 'call')} that {'was' if calls == 1 else 'were'} timed took {took} in all, graphs included"
+        if took
+        else ""
+    )
+
+
+def pass_growth(trace: Trace, site: Site) -> str:
+    """How much longer a pass of this line takes at the end of the run than at its beginning."""
+    for event in trace.of("pass_time"):
+        early, late = event.data.get("early"), event.data.get("late")
+        if event.site.id == site.id and early and late and late > early:
+            return f"a pass took {duration(early)} in the beginning and {duration(late)} at the end"
+    return ""
+
+
+def duration(seconds: float) -> str:
+    """As a sentence says it; "" for nothing."""
     if not seconds:
         return ""
     return f"{seconds:.2g} s" if seconds >= 1 else f"{seconds * 1000:.2g} ms"

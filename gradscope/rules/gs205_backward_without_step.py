@@ -29,6 +29,7 @@ from gradscope.rules._training import (
     variable,
     where,
 )
+from gradscope.rules._unread import time_of
 from gradscope.store import Trace
 
 
@@ -227,7 +228,8 @@ def _own_passes(trace: Trace, ids: set[int]) -> list[Event]:
 def _finding(trace: Trace, number: int, optimizer: Optimizer, trained: list[Parameter]) -> Finding:
     ids = {p.id for p in trained}
     passes = max(p.passes for p in trained)
-    effect = _pass(trace, ids)
+    passing = _pass(trace, ids)
+    effect = passing.user if passing is not None else None
     last = norm(trace, trained[0].id)
     step = method(trace, number, "step")
     after = (
@@ -236,6 +238,9 @@ def _finding(trace: Trace, number: int, optimizer: Optimizer, trained: list[Para
     seen = [
         f"{plural(passes, 'backward pass').replace('passs', 'passes')}, no step; the parameters never changed"
     ]
+    took = time_of(trace, passing) if passing is not None else ""
+    if took:
+        seen.append(f"the passes of this line took {took} in all")
     if last:
         seen.append(f"norm of the last gradient of `{trained[0].name}`: {last:.4g}")
     return Finding(
@@ -257,7 +262,7 @@ def _pass(trace: Trace, ids: set[int]) -> Site | None:
     own = _own_passes(trace, ids) or [
         e for e in trace.of("backward") if ids & set(e.data.get("accumulated") or ())
     ]
-    return own[0].site.user if own else None
+    return own[0].site if own else None
 
 
 def _step_added(trace: Trace, number: int, optimizer: Optimizer, after: Site | None) -> tuple[Edit, ...]:

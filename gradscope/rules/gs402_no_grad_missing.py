@@ -22,6 +22,7 @@ from gradscope.rules import rule
 from gradscope.rules._calls import Call, Calls, calls
 from gradscope.rules._common import located, plural
 from gradscope.rules._edits import Source
+from gradscope.rules._unread import calls_time
 from gradscope.store import Trace
 
 LARGE = 10_000_000  # bytes that the graph of a single call has to hold to be worth a warning
@@ -195,12 +196,13 @@ def _finding(known: Calls, group: list[Call], severity: str, beside: Sequence[Si
     seen = f"{plural(times, 'call')} built a graph of {plural(nodes, 'node')} each, none was used"
     if held:
         seen += f"; one holds {_size(held)}"
+    took = calls_time(trace, {call.event.site.id for call in group})
     return Finding(
         message=f"{name} is evaluated with gradients on: it builds graphs that no backward uses",
         cause=group[0].entry,
         cause_label="keeps everything a backward would need",
         related=tuple((place, "and here") for place in beside),
-        seen=(seen,),
+        seen=(seen, took) if took else (seen,),
         fix=f"put {located(trace, group[0].entry, 'this call')}{_loop(trace, group[0].entry)} under "
         "`with torch.no_grad():`",
         count=times,

@@ -191,6 +191,9 @@ def _finding(trace: Trace, event: Event) -> Finding:
     seen = f"after {plural(length, 'step')} it holds {plural(nodes, 'node')} of their graphs"
     if held:
         seen += f" and {held:,} bytes saved for backward"
+    first = list(data.get("first") or ())
+    if len(first) == 3 and first[0] < length and first[1] < nodes:
+        seen += f"; after {first[0]} it held {first[1]}" + (f" and {first[2]:,} bytes" if first[2] else "")
     how = "a list of losses" if data.get("how") == "list" else "a running sum or mean"
     return Finding(
         message=f"{how} keeps the graph of every step alive: {code(trace, cause, 'the loss')}",

@@ -18,6 +18,7 @@ from gradscope.rules import rule
 from gradscope.rules._common import code, located, plural, user
 from gradscope.rules._paths import Paths, paths
 from gradscope.rules._rewrites import beside, line_after
+from gradscope.rules._unread import pass_growth
 from gradscope.store import Trace
 
 
@@ -137,7 +138,9 @@ def _finding(trace: Trace, event: Event, through: Event | None) -> Finding:
         cause_label="built on its own last value, with that one's graph",
         effect=through.site.user if through is not None else None,
         effect_label="goes through all steps since the start",
-        seen=(seen,),
+        seen=(seen, slower)
+        if (slower := pass_growth(trace, through.site) if through is not None else "")
+        else (seen,),
         fix=f"cut it between steps: `{name} = {name}.detach()`{after}" if name else f"detach it{after}",
         count=data["length"],
         edits=_cut_between(trace, site, through, name),

@@ -18,6 +18,7 @@ from gradscope.rules import rule
 from gradscope.rules._common import code, located, plural
 from gradscope.rules._paths import Key, Paths, passes, paths
 from gradscope.rules._rewrites import without_argument
+from gradscope.rules._unread import time_of
 from gradscope.store import Trace
 
 # Optimizers of torch: none of them differentiates a gradient again. Others may, inside their step.
@@ -188,6 +189,9 @@ def _finding(trace: Trace, events: list[Event]) -> Finding:
     seen = f"{passes(times)} kept the graph, no later one went through it"
     if held:
         seen += f"; one keeps {plural(nodes or 0, 'node')} with {held:,} bytes saved for backward"
+    took = time_of(trace, event.site)
+    if took and argument == "create_graph":
+        seen += f"; the passes of this line took {took} in all, building a graph of their own"
     call = code(trace, event.site.user, "the backward pass")
     return Finding(
         message=f"{call} keeps its graph with `{argument}`, and nothing uses it again",

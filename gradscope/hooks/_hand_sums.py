@@ -31,6 +31,7 @@ class _Followed:
     additions: int = 0
     counted: int = 0  # of them, those that moved its version
     replaced: bool = False  # something else was written
+    scaled: bool = False  # by a line of the user's
     site: int = 0  # of the first addition
 
 
@@ -41,6 +42,7 @@ class HandSums:
         self.recorder = recorder
         self.followed: dict[int, _Followed] = {}
         self.usual: set[int] = set()  # ids of records whose last use was one of a sum
+        self.kept: set[int] = set()  # ids of those whose used gradient was scaled before the next pass
         self.copies = 0
 
     def read(self, record: LeafRecord, grad: Any) -> None:
@@ -64,6 +66,7 @@ class HandSums:
             return
         if name not in ADDITIONS:
             known.replaced = True
+            known.scaled = known.scaled or self.recorder.sites.nodes[site].kind == "user"
             return
         known.additions += 1
         known.counted += not hidden
@@ -84,7 +87,7 @@ class HandSums:
         if before.root not in {segment.roots[v] for v in segment.ops[maker].ins}:
             return False
         del self.followed[before.root]
-        self.followed[after.root] = _Followed(record, version_of(new), 1, 0, False, known.site or site)
+        self.followed[after.root] = _Followed(record, version_of(new), additions=1, site=known.site or site)
         return True
 
     def sum_of(self, record: LeafRecord, grad: Any) -> int | None:
@@ -99,6 +102,17 @@ class HandSums:
             self.usual.add(record.id)
             return known.site
         return None
+
+    def is_kept(self, record: LeafRecord, grad: Any) -> bool:
+        """Whether the program wrote to a used gradient before a pass adds to it: it is kept on
+        purpose (scaled down, as a momentum)."""
+        entry = self.recorder.live.find(grad)
+        known = self.followed.get(entry.root) if entry is not None else None
+        if known is None or known.record is not record:
+            return record.id in self.kept and not self.recorder.segment.looked
+        if known.scaled:
+            self.kept.add(record.id)
+        return known.scaled
 
     def over(self, record: LeafRecord) -> None:
         """The gradient was used or cleared: what was known of it is."""

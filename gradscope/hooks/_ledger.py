@@ -121,7 +121,7 @@ class Ledger:
                 continue
             if record.state == "used" and self._is_zero(record, grad):
                 record.state = "zero"
-            elif record.state == "none":
+            elif record.state == "none" or (record.state == "used" and self.by_hand.is_kept(record, grad)):
                 record.state = "fresh"
             if record.state == "used":
                 self._keep(record, grad)

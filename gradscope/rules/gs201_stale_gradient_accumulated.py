@@ -10,7 +10,6 @@ hand, sums that are cleared before a step uses them (a GAN's discriminator).
 A note where several backward passes pile up, no step follows and nothing is ever cleared.
 """
 
-import ast
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -28,6 +27,7 @@ from gradscope.rules._common import (
     user,
 )
 from gradscope.rules._edits import Source, receiver
+from gradscope.rules._stale import gradients_read, measured, stale_uses
 from gradscope.rules._training import method, where
 from gradscope.rules._uncalled import not_called, parentheses
 from gradscope.store import Trace
@@ -202,6 +202,19 @@ def good_gradient_written_by_hand() -> None:
         opt.step()
 
 
+def good_gradient_as_momentum() -> None:
+    import torch
+
+    torch.manual_seed(0)
+    w = torch.zeros(3, requires_grad=True)
+    for _ in range(4):
+        if w.grad is not None:
+            w.grad.mul_(0.9)
+        (w * torch.randn(3) - 1).sum().pow(2).backward()
+        with torch.no_grad():
+            w -= 0.1 * w.grad  # type: ignore[operator]
+
+
 def good_clipped_critic() -> None:
     import torch
     from torch import nn
@@ -270,28 +283,6 @@ def stale_gradient_accumulated(trace: Trace) -> Iterator[Finding]:
         yield from _never_used(trace)
 
 
-def stale_uses(trace: Trace) -> list[Event]:
-    """Uses of stale sums. A write by hand counts only where the program reads gradients itself:
-    clipping weights or copying them is no use of a gradient. And where the old part was measured
-    as zero it was cleared in a way that nobody saw (`p.grad.data.zero_()`)."""
-    events = trace.of("stale_used")
-    cleared = {p for event in events if _adds_nothing(event) for p in event.data.get("parameters", ())}
-    return [
-        event
-        for event in events
-        if not cleared.issuperset(event.data.get("parameters", ()))
-        and (
-            event.data.get("optimizer") is not None
-            or any(trace.parameter(p).reads for p in event.data.get("parameters", ()))
-        )
-    ]
-
-
-def _adds_nothing(event: Event) -> bool:
-    norm, without = event.data.get("norm"), event.data.get("norm_without")
-    return norm is not None and norm == without
-
-
 def _used(trace: Trace, cause: Site | None, effect: Site | None, events: list[Event]) -> Finding:
     ids = list(dict.fromkeys(p for event in events for p in event.data.get("parameters", ())))
     step, names = code(trace, cause, "the step"), parameter_names(trace, ids)
@@ -341,9 +332,6 @@ def _zeroed(trace: Trace, cause: Site | None, effect: Site | None) -> tuple[Edit
     if not optimizer:
         return _zeroed_by_hand(trace, cause)
     late = effect is not None and effect.path == cause.path and effect.function == cause.function
-    if all(effect != event.site.user for event in trace.of("backward")):  # its own code adds to `.grad`
-        here = Source(trace, cause.path)
-        return here.after(here.file.statement(cause), f"{optimizer}.zero_grad(set_to_none=False)")
     if len({event.data.get("optimizer") for event in trace.of("step")}) > 1 and late and effect is not None:
         here = Source(trace, effect.path)
         return here.before(here.file.statement(effect), f"{optimizer}.zero_grad({_zeroing(trace, effect)})")
@@ -354,33 +342,8 @@ def _zeroed(trace: Trace, cause: Site | None, effect: Site | None) -> tuple[Edit
 def _zeroed_by_hand(trace: Trace, cause: Site) -> tuple[Edit, ...]:
     """`w.grad = None` after `w -= lr * w.grad`."""
     here = Source(trace, cause.path)
-    reads = _gradients_read(trace, cause)
+    reads = gradients_read(trace, cause)
     return here.after(here.file.statement(cause), f"{reads[0]}.grad = None") if len(reads) == 1 else ()
-
-
-def _gradients_read(trace: Trace, cause: Site) -> list[str]:
-    """`w` of the update `w -= lr * w.grad`."""
-    statement = trace.source_file(cause.path).statement(cause)
-    return list(
-        dict.fromkeys(
-            ast.unparse(node.value)
-            for node in (ast.walk(statement) if statement is not None else ())
-            if isinstance(node, ast.Attribute) and node.attr == "grad"
-        )
-    )
-
-
-def measured(trace: Trace, events: list[Event]) -> Iterator[str]:
-    """A gradient's norm with and without the part that a step had used before."""
-    for event in events:
-        data = event.data
-        if all(data.get(key) is not None for key in ("norm", "norm_without", "parameter")):
-            name = parameter_names(trace, [data["parameter"]])
-            yield (
-                f"norm of {name}'s gradient as used: {float(data['norm']):.4g}; "
-                f"of the new gradient alone: {float(data['norm_without']):.4g}"
-            )
-            return
 
 
 def _never_used(trace: Trace) -> Iterator[Finding]:
@@ -429,5 +392,5 @@ def _left_over(trace: Trace) -> Iterator[Finding]:
 
 
 def _by_hand(trace: Trace, cause: Site | None) -> str:
-    reads = list(_gradients_read(trace, cause)) if cause is not None else []
+    reads = list(gradients_read(trace, cause)) if cause is not None else []
     return listed([f"`{name}.grad = None`" for name in reads]) or "`p.grad = None` for each parameter"

@@ -19,8 +19,8 @@ from gradscope.rules import rule
 from gradscope.rules._common import code, parameter_names, parameter_subjects, timeline, user
 from gradscope.rules._edits import receiver
 from gradscope.rules._rewrites import beside, line_after
+from gradscope.rules._stale import measured, stale_uses
 from gradscope.rules._training import method, where
-from gradscope.rules.gs201_stale_gradient_accumulated import measured, stale_uses
 from gradscope.store import Trace
 
 

@@ -143,7 +143,9 @@ def good_computed_in_each_forward() -> None:
         opt.step()
 
 
-@rule("GS213", name="non-leaf-parameter", severity="error", over=("GS214", "GS303", "GS307", "GS601"))
+@rule(
+    "GS213", name="non-leaf-parameter", severity="error", over=("GS206", "GS214", "GS303", "GS307", "GS601")
+)
 def non_leaf_parameter(trace: Trace) -> Iterator[Finding]:
     known = paths(trace)
     for event in trace.of("error"):

@@ -66,6 +66,24 @@ def bad_cleared_between_two_losses() -> None:
         opt.step()
 
 
+def good_class_activation_map() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    body, head = nn.Linear(3, 3), nn.Linear(3, 2)
+    opt = torch.optim.SGD([*body.parameters(), *head.parameters()], lr=0.1)
+    for _ in range(4):
+        opt.zero_grad()
+        head(torch.relu(body(torch.randn(4, 3)))).pow(2).mean().backward()
+        opt.step()
+        hidden = torch.relu(body(torch.ones(1, 3)))
+        hidden.retain_grad()
+        opt.zero_grad()
+        head(hidden)[0, 0].backward()
+        assert hidden.grad is not None
+
+
 def good_line_search() -> None:
     import torch
     from torch import nn
@@ -209,6 +227,7 @@ class _Line:
     step: Site | None = None
     parameters: set[int] = field(default_factory=set)  # whose gradients were dropped
     filled: set[int] = field(default_factory=set)
+    asks: bool = False  # other gradients of it were read, or its model did not train
     others: bool = False  # a part of what a pass filled was kept
     norm: float | None = None
     spared: bool = False  # it also served something else
@@ -221,6 +240,7 @@ class _Run:
         self.lines: dict[Site, _Line] = {}
         self.waiting: list[tuple[Site, set[int], int]] = []  # passes whose gradients nobody has used yet
         self.scaler_stepped = False
+        self.evaluating = False
         for repeat, events in timeline(trace):
             for event in events:
                 handle = getattr(self, f"_{event.kind}", None)
@@ -236,7 +256,15 @@ class _Run:
         line = self.lines.setdefault(site, _Line())
         line.spared = line.spared or bool(event.data.get("leaves")) or bool(event.data.get("inputs"))
         line.filled |= ids
+        line.asks = line.asks or self.evaluating
         self.waiting.append((site, ids, repeat))
+
+    def _call(self, event: Event, repeat: int) -> None:
+        self.evaluating = not event.data.get("training")
+
+    def _grad_read(self, event: Event, repeat: int) -> None:
+        for site, _, _ in self.waiting[-1:]:
+            self.lines[site].asks = True
 
     def _scaler(self, event: Event, repeat: int) -> None:
         self.scaler_stepped = self.scaler_stepped or event.data["call"] == "step"
@@ -289,11 +317,11 @@ def _cleared_in_between(trace: Trace, run: _Run, site: Site) -> Site | None:
     cleared each time, and that optimizer steps with another pass over just the same parameters."""
     line = run.lines[site]
     owners = [o for o in trace.optimizers.values() if line.parameters <= set(o.parameters)]
-    if not owners or line.others:
+    if not owners or line.others or line.asks:
         return None
     for place, other in run.lines.items():
-        served = other.used * 2 >= line.dropped and not other.spared and other.filled == line.parameters
-        if served and place.location() != site.location():
+        alike = other.used <= line.dropped <= 2 * other.used and other.filled == line.parameters
+        if alike and not other.spared and place.location() != site.location():
             return other.step
     return None
 

@@ -18,6 +18,7 @@ import torch
 from gradscope.hooks import Hook, all_hooks
 from gradscope.hooks._crash import note_crash
 from gradscope.hooks._recorder import Recorder
+from gradscope.hooks._signals import raised_by_handler
 from gradscope.hooks._torch import aside
 from gradscope.model import GradscopeError, NoPlaceError
 from gradscope.places import new_trace_path, point_last, standing
@@ -57,6 +58,7 @@ class Session:
         self._checkpoint_at = 0.0
         self.exit_code: int | None = None
         self.exception: dict[str, Any] | None = None
+        self._interrupt: BaseException | None = None  # came while the watch was ending
 
     def _own_place(self, argv: list[str]) -> Path:
         try:
@@ -107,25 +109,40 @@ class Session:
         self._checkpoint_at = perf_counter() + 1.0
         self.recorder.on_segment.append(self._now_and_then)
         self.running = True
+        try:
+            self._install()
+        except BaseException:  # Ctrl-C
+            self.stop(None)
+            raise
+
+    def _install(self) -> None:
         for hook in [cls(self.recorder) for cls in all_hooks()]:
+            self.hooks.append(hook)
             try:
                 hook.install()
-                self.hooks.append(hook)
             except Exception as error:
                 self.recorder.fault(f"installing {type(hook).__name__}", error)
+                self.hooks.remove(hook)
                 with self._guarded(f"removing {type(hook).__name__}"):
                     hook.uninstall()
 
     @contextmanager
     def _guarded(self, what: str) -> Iterator[None]:
-        """Notes a fault of ours in the block and goes on after it."""
+        """Notes a fault of ours in the block and goes on after it; with Ctrl-C only once the
+        watch has ended."""
         try:
             yield
-        except Exception as error:
-            self.recorder.fault(what, error)
+        except BaseException as error:
+            if isinstance(error, Exception) and not raised_by_handler(error):
+                self.recorder.fault(what, error)
+            elif self.running:
+                raise
+            else:
+                self._interrupt = error
 
     def stop(self, exit_code: int | None = 0, exception: BaseException | None = None) -> None:
-        """Removes every hook and closes the trace. Safe to call twice."""
+        """Removes every hook and closes the trace. Safe to call twice. Raises what was raised
+        by a signal meanwhile, after that."""
         if not self.running:
             return
         self.running = False
@@ -161,6 +178,8 @@ class Session:
                 point_last(self.path)
         self.faults += self.recorder.faults
         self.recorder.paused += 1_000_000  # what the program keeps of ours (a compiled function) is inert
+        if self._interrupt is not None:
+            raise self._interrupt
 
     def _now_and_then(self, is_step: bool, same: bool, count: int) -> None:
         """What is known so far, for who reads along or finds the trace of a killed run. At most

@@ -23,7 +23,7 @@ from typing import Any
 
 import torch
 from random_statements import BLOCKS, KINDS
-from witness import Check, Record, Witness, same_graph
+from witness import Check, Record, TooLarge, Witness, same_graph
 
 import gradscope
 
@@ -181,6 +181,8 @@ def _own_part(text: str) -> str:
 def _execute(code: Any, space: dict[str, Any], witness: Witness) -> None:
     try:
         exec(code, space)
+    except TooLarge:
+        pass
     except Exception as error:
         witness.error(error)
 

@@ -160,6 +160,66 @@ def test_no_probe_can_harm_the_program(error: BaseException) -> None:
     assert not again.faults
 
 
+def interrupted(owner: Any, name: str, value: Any, left: int) -> str:
+    """Watches `train()` with a Ctrl-C in the call of this function after `left` others. Returns
+    what is wrong after it."""
+    clean = nn.Module.__call__, torch.autograd.graph._engine_run_backward
+    places = [left]
+
+    def interrupt() -> None:
+        places[0] -= 1
+        if places[0] == -1:
+            raise KeyboardInterrupt
+
+    wrong = ""
+    with pytest.MonkeyPatch.context() as patch:
+        try:
+            with gradscope.watch() as scope:
+                patch.setattr(owner, name, wrapped(value, interrupt))
+                train()
+            wrong = "not heard" if places[0] < 0 else ""
+        except KeyboardInterrupt:
+            pass
+    if torch._C._len_torch_function_stack() or not torch.is_grad_enabled() or session.active():
+        wrong += " the watch goes on"
+    if clean != (nn.Module.__call__, torch.autograd.graph._engine_run_backward):
+        wrong += " a patch stays"
+    if not scope._session or scope._session.running:
+        wrong += " the trace is open"
+    return wrong
+
+
+@pytest.mark.slow
+def test_ctrl_c_in_any_probe_reaches_the_program() -> None:
+    places = list(functions())
+    harmed = []
+    for turn, (number, count) in enumerate(sorted(calls_in_a_run().items())):
+        owner, name, value = places[number]
+        wrong = interrupted(owner, name, value, count // 2 if turn % 2 else 0)
+        if wrong:
+            harmed.append(f"{getattr(owner, '__name__', owner)}.{name}: {wrong}")
+            break
+    assert not harmed
+
+
+@pytest.mark.parametrize("place", ["growth.Growth._find_kept", "ties.Ties.install"])
+def test_ctrl_c_while_the_watch_begins_or_ends_leaves_nothing(place: str) -> None:
+    module, cls, name = place.split(".")
+    owner = getattr(importlib.import_module(f"gradscope.hooks.{module}"), cls)
+    value = vars(owner)[name]
+    clean = nn.Module.__call__
+
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(owner, name, wrapped(value, interrupt))
+        with pytest.raises(KeyboardInterrupt), gradscope.watch():
+            train()
+    assert nn.Module.__call__ is clean and session.active() is None
+    assert not torch._C._len_torch_function_stack()
+
+
 @pytest.mark.parametrize("name", ["commit", "add", "set_meta"])
 def test_a_writer_that_fails_is_told(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     plain = train()

@@ -16,6 +16,7 @@ from typing import Any
 import torch
 from torch.multiprocessing.reductions import StorageWeakRef
 
+LARGE = 100_000
 LIBRARY = Path(__file__).with_name("random_library.py")
 
 
@@ -39,6 +40,10 @@ class Record:
     mismatch: str = ""
 
 
+class TooLarge(BaseException):
+    """The program's tensors grow without bounds: it ends here."""
+
+
 class Witness:
     """`T` in the programs: takes notes, and holds what programs share. Keeps no tensor alive."""
 
@@ -55,6 +60,8 @@ class Witness:
 
     def step(self, *pool: Any) -> None:
         """Takes down the state of all variables and which tensors and memory are gone."""
+        if any(isinstance(t, torch.Tensor) and t.numel() > LARGE for t in pool):
+            raise TooLarge
         with torch._C.DisableTorchFunction():
             self.record.notes.append((tuple([self._state(t) for t in pool]), self.gone(), _modes()))
 

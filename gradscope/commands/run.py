@@ -192,6 +192,9 @@ def _write(report: Report, reports: tuple[Path, ...], picture: Path | None, stre
         except GradscopeError as error:
             say(str(error), stream)
             failed = True
+        except Exception as error:
+            say(f"no graph in {picture}, a fault of its own: {type(error).__name__}: {error}", stream)
+            failed = True
     return failed
 
 

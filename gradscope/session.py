@@ -183,7 +183,7 @@ class Session:
 
     def _now_and_then(self, is_step: bool, same: bool, count: int) -> None:
         """What is known so far, for who reads along or finds the trace of a killed run. At most
-        once a second, and one part in 100 of the time."""
+        once a second, and one part in 300 of the time."""
         now = perf_counter()
         if now < self._checkpoint_at:
             return
@@ -191,7 +191,7 @@ class Session:
             self.checkpoint(norms=False)
         took = perf_counter() - now
         self.recorder.own_time += took
-        self._checkpoint_at = now + max(1.0, 100 * took)
+        self._checkpoint_at = now + max(1.0, 300 * took)
 
     def checkpoint(self, norms: bool = True) -> None:
         """Writes what is only known at the end (so far): parameters, optimizers, summary.

@@ -96,9 +96,20 @@ class SourceFile:
                 return ast.unparse(above.targets[0])
             if isinstance(above, ast.AnnAssign) and above.value is node:
                 return ast.unparse(above.target)
+            if isinstance(above, ast.Tuple):
+                return self._in_tuple(above, node)
             if not isinstance(above, (ast.Attribute, ast.Call)):
                 return None
             node = above
+        return None
+
+    def _in_tuple(self, values: ast.Tuple, node: ast.AST) -> str | None:
+        """`b` for the second value of `a, b = f(), g()`."""
+        above = self.parent.get(id(values))
+        if isinstance(above, ast.Assign) and above.value is values and len(above.targets) == 1:
+            names = above.targets[0]
+            if isinstance(names, (ast.Tuple, ast.List)) and len(names.elts) == len(values.elts):
+                return ast.unparse(names.elts[next(i for i, v in enumerate(values.elts) if v is node)])
         return None
 
     def block_end(self, line: int) -> int | None:

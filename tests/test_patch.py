@@ -31,6 +31,7 @@ BY_HAND = {
     "GS206-bad_layer_added_later",
     "GS206-bad_loss_that_learns",
     "GS206-bad_weights_of_the_loss",
+    "GS215-bad_cleared_by_hand",
     "GS210-bad_never_stepped",
     "GS213-bad_rebound",
     "GS214-bad_made_in_forward",

@@ -41,6 +41,7 @@ class HandSums:
     def __init__(self, recorder: Recorder):
         self.recorder = recorder
         self.followed: dict[int, _Followed] = {}
+        self.roots: dict[int, int] = {}  # id of a record → the memory of its followed gradient
         self.usual: set[int] = set()  # ids of records whose last use was one of a sum
         self.kept: set[int] = set()  # ids of those whose used gradient was scaled before the next pass
         self.copies = 0
@@ -53,6 +54,8 @@ class HandSums:
         root = (live.find(grad) or live.make(grad)).root
         if root in self.followed and self.followed[root].record is record:
             return
+        self.followed.pop(self.roots.get(record.id, -1), None)
+        self.roots[record.id] = root
         self.followed[root] = _Followed(record, record.after[1])
         small = record.stale_copy is None and measurable(grad) and grad.numel() <= MAX_ELEMENTS
         if small and self.copies < MAX_COPIES:
@@ -87,6 +90,7 @@ class HandSums:
         if before.root not in {segment.roots[v] for v in segment.ops[maker].ins}:
             return False
         del self.followed[before.root]
+        self.roots[record.id] = after.root
         self.followed[after.root] = _Followed(record, version_of(new), additions=1, site=known.site or site)
         return True
 
@@ -116,6 +120,7 @@ class HandSums:
 
     def over(self, record: LeafRecord) -> None:
         """The gradient was used or cleared: what was known of it is."""
-        for root in [root for root, known in self.followed.items() if known.record is record]:
-            if not self.followed.pop(root).additions and record.stale_copy is not None:
-                self.copies -= 1
+        root = self.roots.pop(record.id, None)
+        known = self.followed.pop(root, None) if root is not None else None
+        if known is not None and not known.additions and record.stale_copy is not None:
+            self.copies -= 1

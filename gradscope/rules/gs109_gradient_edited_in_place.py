@@ -61,6 +61,28 @@ def bad_refused_by_torch() -> None:
     h.sum().backward()
 
 
+def bad_dropped_in_a_branch() -> None:
+    import torch
+    from torch import nn
+
+    def tame(gradient: torch.Tensor) -> None:
+        if gradient.norm() > 0.1:
+            gradient = gradient / gradient.norm()  # cause: GS109
+
+    def without_first(gradient: torch.Tensor) -> None:
+        gradient = gradient.clone()  # cause: GS109
+        gradient[0] = 0.0
+
+    model = nn.Linear(3, 2)
+    model.weight.register_hook(tame)  # effect: GS109
+    model.bias.register_hook(without_first)  # effect: GS109
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(2):
+        opt.zero_grad()
+        model(torch.ones(2, 3)).pow(2).sum().backward()
+        opt.step()
+
+
 def good_returned() -> None:
     import torch
 
@@ -221,13 +243,47 @@ def _dropped(function: ast.FunctionDef | ast.Lambda) -> ast.AST | None:
         return None
     name = _gradient(function)
     last = function.body[-1]
-    value = last.value if isinstance(last, (ast.Expr, ast.Assign)) else None
-    if value is None or not _changes(value, name):
-        return None
-    if isinstance(last, ast.Expr):
+    if isinstance(last, ast.Expr) and _changes(last.value, name):
         return last
-    assert isinstance(last, ast.Assign)
-    return last if isinstance(last.targets[0], ast.Name) else None
+    for node in ast.walk(function):
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            edits, reads = _later(function, node, node.targets[0].id)
+            made = _changes(node.value, name) or (edits and _copies(node.value, name))
+            if made and not reads:
+                return node
+    return None
+
+
+def _later(function: ast.FunctionDef, made: ast.Assign, name: str) -> tuple[int, int]:
+    """How often what was made is written into, and read otherwise, by later lines."""
+    later = [node for node in ast.walk(function) if getattr(node, "lineno", 0) > made.lineno]
+    inside = {
+        id(node.value)
+        for node in later
+        if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store)
+    }
+    again = {
+        id(part)
+        for node in later
+        if isinstance(node, ast.Assign)
+        and isinstance(node.targets[0], ast.Name)
+        and node.targets[0].id == name
+        for part in ast.walk(node.value)
+    }
+    reads = [
+        node
+        for node in later
+        if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load)
+    ]
+    return len(inside), sum(id(node) not in inside | again for node in reads)
+
+
+def _copies(value: ast.expr, name: str) -> bool:
+    """Whether this is `grad.clone()`."""
+    return (
+        isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr == "clone"
+        and _is(value.func.value, name)
+    )  # fmt: skip
 
 
 def _changes(value: ast.expr, name: str) -> bool:
@@ -269,6 +325,12 @@ def _returned(trace: Trace, site: Site, node: ast.AST) -> tuple[Edit, ...]:
             return renamed
         last = isinstance(statement, ast.Expr) and statement.value is found and _is_last(here, statement)
         return (*here.insert(found, "return "), *renamed) if last else ()
+    if isinstance(statement, ast.Assign) and not _is_last(here, statement):
+        function = here.file.parent.get(id(statement))
+        while function is not None and not isinstance(function, ast.FunctionDef):
+            function = here.file.parent.get(id(function))
+        name = here.file.text(statement.targets[0])
+        return here.after(function.body[-1], f"return {name}") if function is not None else ()
     if statement is None or not _is_last(here, statement):
         return ()
     if isinstance(statement, ast.Expr):

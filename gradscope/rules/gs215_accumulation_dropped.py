@@ -52,6 +52,20 @@ def bad_cleared_outside_the_branch() -> None:
         model.zero_grad()  # cause: GS215
 
 
+def bad_cleared_by_hand() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        for _ in range(4):
+            for p in model.parameters():
+                p.grad = None  # cause: GS215
+            (model(torch.randn(2, 3)).pow(2).mean() / 4).backward()  # effect: GS215
+        opt.step()
+
+
 def bad_cleared_between_two_losses() -> None:
     import torch
     from torch import nn
@@ -283,17 +297,24 @@ class _Run:
 
     def _zero_grad(self, event: Event, repeat: int) -> None:
         dropped, cleared = set(event.data.get("dropped") or ()), set(event.data.get("parameters") or ())
+        by_hand = event.data.get("by") == "hand"
         for site, ids, count in self.waiting:
             line = self.lines[site]
             if event.data.get("read") or self.scaler_stepped:
                 line.spared = line.spared or bool(ids & cleared)
-            elif ids & dropped and ids <= cleared:
-                line.dropped += count
-                line.clears[event.site.user] = line.clears.get(event.site.user, 0) + count
-                line.parameters |= ids
+            elif ids & dropped and (ids <= cleared or (ids - cleared and by_hand)):
+                line.parameters |= ids & cleared
                 line.norm = event.data.get("norm") or line.norm
+                if ids <= cleared:
+                    line.dropped += count
+                    line.clears[event.site.user] = line.clears.get(event.site.user, 0) + count
             elif ids & cleared:
                 line.others = True
+        if by_hand:  # one parameter at a time
+            self.waiting = [
+                (site, ids - cleared, count) for site, ids, count in self.waiting if ids - cleared
+            ]
+            return
         self.waiting = [w for w in self.waiting if not w[1] & cleared]
 
 
@@ -329,6 +350,8 @@ def _cleared_in_between(trace: Trace, run: _Run, site: Site) -> Site | None:
 def _finding(trace: Trace, site: Site, line: _Line, step: Site) -> Finding:
     clear = max(line.clears, key=lambda place: line.clears[place])
     clearing, stepping = code(trace, clear, "`zero_grad()`"), code(trace, step, "the step")
+    if clearing.endswith(".grad`"):
+        clearing = f"{clearing[:-1]} = None`"
     passes = line.dropped + line.used
     names = parameter_names(trace, sorted(line.parameters))
     seen = [f"{line.dropped} of {passes} backward passes were cleared unused"]

@@ -121,6 +121,66 @@ def constant_retained() -> None:
     y.retain_grad()  # effect: retain-grad-without-gradient
 
 
+def module_that_keeps_its_output_copied() -> None:
+    import copy
+
+    class Block(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.fc = nn.Linear(2, 2)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            self.seen = [self.fc(x)]  # cause: copy-of-computed
+            return self.seen[0].sum()
+
+    model = nn.Sequential(Block())
+    model(torch.ones(1, 2)).backward()
+    copy.deepcopy(model)  # effect: copy-of-computed
+
+
+def hook_sums() -> None:
+    y = nn.Linear(3, 2)(torch.ones(4, 3))
+
+    def summed(grad: torch.Tensor) -> torch.Tensor:
+        return grad.sum(0)
+
+    y.register_hook(summed)  # cause: hook-changes-shape
+    y.sum().backward()  # effect: hook-changes-shape
+
+
+def function_writes_leaf() -> None:
+    class AddOne(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
+            ctx.mark_dirty(x)
+            return x.add_(1)
+
+        @staticmethod
+        def backward(ctx: Any, *grads: Any) -> Any:
+            return grads[0]
+
+    w = torch.zeros(3, requires_grad=True)  # cause: function-writes-leaf
+    AddOne.apply(w)  # effect: function-writes-leaf
+
+
+def hessian_of_several() -> None:
+    w = torch.ones(2)
+    torch.autograd.functional.hessian(lambda t: t.pow(2), w)  # effect: hessian-of-several
+
+
+def infinity_becomes_nan() -> None:
+    x = torch.zeros(3, requires_grad=True)
+    with torch.autograd.detect_anomaly(check_nan=True):
+        y = x.pow(2).sum().sqrt()  # cause: backward-made-nan
+        y.backward()  # effect: backward-made-nan
+
+
+def zeta_derived() -> None:
+    x = torch.full((3,), 2.0, requires_grad=True)
+    y = torch.special.zeta(x, torch.ones(3))  # cause: no-derivative
+    y.sum().backward()  # effect: no-derivative
+
+
 def computed_copied() -> None:
     import copy
 

@@ -3,7 +3,22 @@
 from __future__ import annotations
 
 from gradscope.crashes import Crash, Place, computed, explain, nowhere, with_gradient, without_gradient
+from gradscope.model import Graph, Node
 from gradscope.rules._common import owner, source
+
+INFINITE = (
+    "Sqrt",
+    "Rsqrt",
+    "Log",
+    "Norm",
+    "LinalgVectorNorm",
+    "Div",
+    "Reciprocal",
+    "Acos",
+    "Asin",
+    "Std",
+    "Cdist",
+)
 
 
 def _first_line(crash: Crash) -> Place | None:
@@ -16,12 +31,43 @@ def _first_line(crash: Crash) -> Place | None:
     return None
 
 
+def _infinite(crash: Crash) -> Place | None:
+    """Where the NaN comes from: the named node, or what passed it an infinite gradient. A product or
+    power of finite numbers makes no NaN of a finite gradient."""
+    name = crash.match[1]
+    for graph in reversed(crash.trace.graphs):
+        named = [node for node in graph.nodes if node.name == name]
+        node = _behind(graph, named[-1]) if named and not name.startswith(INFINITE) else None
+        if node is not None and node.site is not None:
+            return (
+                node.site.user,
+                f"its derivative is infinite at 0 (`{node.name}`), `{name}` makes NaN of it",
+            )
+    return _first_line(crash)
+
+
+def _behind(graph: Graph, start: Node) -> Node | None:
+    """The nearest node between `start` and the loss whose derivative can be infinite."""
+    users: dict[int, list[Node]] = {}
+    for node in graph.nodes:
+        for edge in node.edges:
+            users.setdefault(edge.target, []).append(node)
+    waiting, seen = [start], {start.index}
+    for node in waiting:
+        if node.name.startswith(INFINITE):
+            return node
+        fresh = [user for user in users.get(node.index, ()) if user.index not in seen]
+        seen.update(user.index for user in fresh)
+        waiting += fresh
+    return None
+
+
 def _derivative(crash: Crash) -> Place | None:
     """Where the op was called that has no (second) derivative."""
     name = crash.match[1].split("::")[-1].split(":")[0].strip("_").removesuffix("_backward")
     for graph in reversed(crash.trace.graphs):
         for op in reversed(graph.ops):
-            if name in (op.name, op.name.strip("_")):
+            if op.name.strip("_") == name or op.name.endswith(f"_{name}"):  # `special_zeta` for `zeta`
                 return op.site.user, "called here"
     return None
 
@@ -163,7 +209,15 @@ explain(
     why="its derivative is not finite at these inputs, as sqrt and norm at 0, log of 0, 0/0; a mask"
     " (`torch.where`) after it does not help, since 0 times infinity is NaN",
     fix="keep its input away from that point (`clamp(min=eps)`, `+ eps` inside), or mask before it",
-    cause=_first_line,
+    cause=_infinite,
+)
+explain(
+    "hessian-of-several",
+    r"The Tensor returned by the function given to (\w+) should contain a single element",
+    "the function given to `{0}` returned more than one number",
+    why="second derivatives are those of one number",
+    fix="return `.sum()` or `.mean()` of it",
+    cause=nowhere,
 )
 explain(
     "gradcheck-differs",

@@ -30,6 +30,12 @@ def _custom(crash: Crash) -> Place | None:
     return (place, f"backward of `{found[-1].name}`") if place else (found[-1].site.user, "applied here")
 
 
+def _registered(crash: Crash) -> Place | None:
+    """Where the hook that torch's text names was put on its tensor."""
+    events = [e for e in crash.trace.of("gradient_hook") if e.data["name"] == crash.match[1]]
+    return (events[-1].site.user, "the hook is put here") if events else None
+
+
 explain(
     "backward-returns-too-few",
     r"function (\w+?)(?:Backward)? returned an incorrect number of gradients \(expected (\d+), got (\d+)\)",
@@ -78,7 +84,7 @@ explain(
     "the gradient hook `{0}` returned a gradient of another shape",
     why="what a hook returns takes the gradient's place, so it has its shape",
     fix="return a tensor of the shape that the hook is given",
-    cause=nowhere,
+    cause=_registered,
 )
 explain(
     "function-without-backward",

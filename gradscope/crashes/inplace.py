@@ -28,6 +28,16 @@ explain(
     fix="leave `out=` out and use the result, or call it inside `with torch.no_grad():`",
 )
 explain(
+    "function-writes-leaf",
+    "a leaf Variable that requires grad has been used in an in-place operation",
+    "a custom Function wrote to {it} in place, a leaf that requires a gradient",
+    why="what `mark_dirty` is called with becomes the result of the Function: a leaf that did would be none,"
+    " and its gradient would have no place",
+    fix="give the Function a copy (`.clone()`), or compute out of place in its `forward`",
+    fits=lambda t: bool(t["is_leaf"] and t["requires_grad"]),
+    any_of=True,
+)
+explain(
     "saved-hook-writes",
     "A saved tensor pack hook is modifying its input in place",
     "a hook of `saved_tensors_hooks` writes to the tensor that it is given to keep",

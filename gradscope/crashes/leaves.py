@@ -64,7 +64,7 @@ explain(
 explain(
     "copy-of-computed",
     r"Only Tensors created explicitly by the user \(graph leaves\) support the deepcopy",
-    "a tensor with a graph was deep-copied",
+    "{it} has a graph behind it, and was deep-copied",
     why="a copy of a computed tensor would have to copy the graph behind it; most often a module keeps an"
     " activation or a loss as an attribute (`self.last = output`), or old `weight_norm` computes its weight"
     " before each call",

@@ -32,27 +32,41 @@ def note_crash(recorder: Recorder, error: BaseException) -> None:
             site = recorder.sites.of_traceback(traceback)
             data = {
                 "type": type(error).__name__, "text": str(error)[:4000], "told": recorder.history.is_last(error),
-                "tensors": _operands(recorder, traceback),
+                "tensors": _operands(recorder, traceback, kept="deepcopy protocol" in str(error)),
             }  # fmt: skip
             recorder.emit("crash", site, data)
     except Exception as fault:
         recorder.fault("recording a crash", fault)
 
 
-def _operands(recorder: Recorder, traceback: TracebackType) -> list[dict[str, Any]]:
-    """What is known of the tensors that the user's failing expression names."""
+def _operands(recorder: Recorder, traceback: TracebackType, kept: bool) -> list[dict[str, Any]]:
+    """What is known of the tensors that the user's failing expression names; with `kept`, also
+    of those that its modules keep as plain attributes."""
     place = _innermost(traceback, recorder.sites.main)
     if place is None:
         return []
     frame, lasti = place
     found: dict[int, dict[str, Any]] = {}
-    for text, value in _named(frame, lasti):
+    named = list(_named(frame, lasti))
+    if kept:
+        named += [
+            held for text, value in named if isinstance(value, nn.Module) for held in _held(text, value)
+        ]
+    for text, value in named:
         several = isinstance(value, (list, tuple))
         for number, t in enumerate(value[:3] if several else [value]):
             if isinstance(t, torch.Tensor) and id(t) not in found and len(found) < MAX_TENSORS:
                 name = f"{text}[{number}]" if several else text
                 found[id(t)] = {"name": name, **facts(recorder, t)}
     return list(found.values())
+
+
+def _held(text: str, module: nn.Module) -> Iterator[tuple[str, Any]]:
+    """(text, value) of the tensors and lists of them in the attributes of a module and its parts."""
+    for name, part in nn.Module.named_modules(module):
+        for attribute, value in list(part.__dict__.items()):
+            if isinstance(value, (torch.Tensor, list, tuple)):
+                yield ".".join(filter(None, (text, name, attribute))), value
 
 
 def facts(recorder: Recorder, t: Any) -> dict[str, Any]:

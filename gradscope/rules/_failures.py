@@ -53,8 +53,11 @@ class Failure:
 def failures(trace: Trace, *texts: str) -> Iterator[Failure]:
     """The exceptions whose text holds one of `texts`, each told once."""
     told = [e for e in trace.of("error") if any(text in str(e.data.get("text", "")) for text in texts)]
+    named = {str(e.data.get("text", "")): e.data.get("tensors") or [] for e in trace.of("crash")}
     for event in told:
-        yield Failure(trace, event, list(_recorded(trace, event)))
+        more = named.get(str(event.data.get("text", "")), ())
+        operands = [*_recorded(trace, event), *(_looked_up(trace, t) for t in more)]
+        yield Failure(trace, event, operands)
     for event in trace.of("crash"):
         if not event.data.get("told") and any(text in str(event.data.get("text", "")) for text in texts):
             yield Failure(trace, event, [_looked_up(trace, t) for t in event.data.get("tensors") or ()])

@@ -45,6 +45,24 @@ def bad_result_of_to_dropped() -> None:
     x * scale  # effect: GS501
 
 
+def bad_layers_in_a_list() -> None:
+    import torch
+    from torch import nn
+
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layers = [nn.Linear(4, 4) for _ in range(2)]  # cause: GS501
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            for layer in self.layers:
+                x = layer(x)  # effect: GS501
+            return x
+
+    net = Net().to("meta")
+    net(torch.ones(8, 4, device="meta"))
+
+
 def good_both_moved() -> None:
     import torch
     from torch import nn
@@ -174,6 +192,18 @@ def _built(trace: Trace, known: Paths, key: Key) -> Site | None:
 
 
 def _fix(trace: Trace, known: Paths, wrong: Value, other: Value, owned: bool, origin: Site | None) -> str:
+    if (
+        not owned
+        and wrong.is_leaf
+        and wrong.requires_grad
+        and wrong.site is not None
+        and wrong.site.kind == "torch"
+    ):
+        held = assigned_variable(trace, user(wrong.site)) or "a plain list, dict or attribute"
+        return (
+            f"hold its layer in a module: `{held}` is none, so `model.to({other.device!r})` does not reach it;"
+            " `nn.ModuleList` and `nn.ModuleDict` take the place of a list and a dict"
+        )
     if owned:
         return (
             f"move the model before it is used: `model.to({other.device!r})`; layers and tensors in plain lists or "

@@ -12,7 +12,7 @@ Silent on: evaluation; numbers taken only now and then.
 
 from collections.abc import Iterator
 
-from gradscope.model import Finding, Op, Site
+from gradscope.model import Finding, Graph, Op, Site
 from gradscope.names import names_of
 from gradscope.rules import rule
 from gradscope.rules._common import code, located, plural
@@ -37,6 +37,21 @@ def bad_item_each_step() -> None:
         opt.step()
 
 
+def bad_item_after_the_step() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    total = 0.0
+    for _ in range(8):
+        opt.zero_grad()
+        loss = model(torch.randn(8, 4)).pow(2).mean()
+        loss.backward()
+        opt.step()
+        total += loss.item()  # cause: GS902
+
+
 def good_number_at_the_end() -> None:
     import torch
     from torch import nn
@@ -53,6 +68,21 @@ def good_number_at_the_end() -> None:
     total.item()
 
 
+def good_evaluation() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(8):
+        opt.zero_grad()
+        model(torch.randn(8, 4)).pow(2).mean().backward()
+        opt.step()
+    with torch.no_grad():
+        for _ in range(8):
+            model(torch.randn(8, 4)).mean().item()
+
+
 @rule("GS902", name="item-in-hot-loop", severity="note", default=False)
 def item_in_hot_loop(trace: Trace) -> Iterator[Finding]:
     steps = sum(s.repeat for s in trace.segments if s.graph is not None and s.is_step)
@@ -61,9 +91,7 @@ def item_in_hot_loop(trace: Trace) -> Iterator[Finding]:
         if segment.graph is None:
             continue
         graph = trace.graph(segment.graph)
-        if not graph.nodes:
-            continue
-        for place, op in {o.site.user.location(): o for o in graph.ops if o.name in WAITS}.items():
+        for place, op in {o.site.user.location(): o for o in graph.ops if _trains(graph, o)}.items():
             device = graph.values[op.inputs[0]].device if op.inputs else "cpu"
             before = found.get(place)
             found[place] = (op, device, segment.repeat + (before[2] if before else 0))
@@ -79,6 +107,12 @@ def item_in_hot_loop(trace: Trace) -> Iterator[Finding]:
                 " turn it into a number once in a while: every hundred steps, or at the end of the epoch",
                 count=times,
             )
+
+
+def _trains(graph: Graph, op: Op) -> bool:
+    """Whether this reads a number where gradients are at work: in a part of the run with a graph, or of
+    a value that has one (the loss, after the step)."""
+    return op.name in WAITS and bool(graph.nodes or any(value.requires_grad for value in graph.inputs(op)))
 
 
 def _value(trace: Trace, site: Site) -> str:

@@ -31,6 +31,7 @@ class Returned:
     calls: int = 0
     none: dict[int, int] = field(default_factory=dict)
     zero: dict[int, int] = field(default_factory=dict)
+    hidden: dict[int, int] = field(default_factory=dict)  # parameter → position of what holds it
 
 
 class Applied(Hook):
@@ -55,6 +56,8 @@ class Applied(Hook):
         site = self.recorder.sites.current(frame)
         tensors = [p for p, a in enumerate(args) if isinstance(a, torch.Tensor)]
         place = self.places.setdefault((site, cls.__name__), Returned(cls.__name__, line, tensors))
+        if place.watched < LOOKS:
+            self._look_inside(place, args, frame, site)
         nested: list[Any] = []
         find_tensors([a for a in args if isinstance(a, (list, tuple, dict))], nested)
         if place.watched >= LOOKS or place.tensors != tensors or nested:
@@ -72,6 +75,20 @@ class Applied(Hook):
             if target is not None
         ]
         node.register_hook(self._hook(place, needed))
+
+    def _look_inside(self, place: Returned, args: Any, frame: Any, site: int) -> None:
+        """Notes what is trained inside arguments that autograd does not look into."""
+        for position, given in enumerate(args):
+            if isinstance(given, nn.Module):
+                held: list[Any] = self._registered(given, frame, site)
+            elif isinstance(given, (list, tuple, dict)):
+                held = []
+                find_tensors([given], held)
+            else:
+                continue
+            for t in held:
+                if isinstance(t, nn.Parameter) and t.requires_grad:
+                    place.hidden[self.recorder.ledger.of(t).id] = position
 
     def _hook(self, place: Returned, needed: list[tuple[int, int]]) -> Any:
         thread = self.recorder.thread
@@ -98,7 +115,7 @@ class Applied(Hook):
         for (site, _), place in self.places.items():
             none = [p for p, count in place.none.items() if count == place.calls]
             zero = [p for p, count in place.zero.items() if count == place.calls]
-            if none or zero:
+            if none or zero or place.hidden:
                 data = {
                     "function": place.name,
                     "line": place.line,
@@ -106,6 +123,7 @@ class Applied(Hook):
                     "tensors": place.tensors,
                     "none": none,
                     "zero": zero,
+                    "hidden": [[p, position] for p, position in place.hidden.items()],
                 }
                 self.recorder.emit("dropped_gradient", site, data)
 
@@ -152,7 +170,8 @@ def _modules(function: Any) -> list[nn.Module]:
     held = [owner] if owner is not None else []
     for cell in getattr(function, "__closure__", None) or ():
         try:
-            held.append(cell.cell_contents)
+            content = cell.cell_contents
+            held += content if isinstance(content, (list, tuple)) else [content]
         except ValueError:  # not filled yet
             continue
     return [m for m in held if isinstance(m, nn.Module)]

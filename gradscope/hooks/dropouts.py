@@ -25,6 +25,7 @@ class Dropouts(Hook):
         after = self.recorder.functions.after
         after.update(dict.fromkeys(FUNCTIONS, self._dropout))
         after[ATTENTION] = self._attention
+        after["multi_head_attention_forward"] = self._multi_head
 
     def _dropout(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:
         rate = args[1] if len(args) > 1 else kwargs.get("p", 0.5)
@@ -36,6 +37,13 @@ class Dropouts(Hook):
         rate = args[4] if len(args) > 4 else (kwargs or {}).get("dropout_p", 0.0)
         if rate and self._suspect():
             self._tell(name, float(rate), frame, lambda: _moved(args, kwargs or {}, result))
+
+    def _multi_head(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:
+        kwargs = kwargs or {}
+        rate = args[10] if len(args) > 10 else kwargs.get("dropout_p", 0.0)
+        active = args[13] if len(args) > 13 else kwargs.get("training", True)
+        if rate and active and self._suspect():
+            self._tell(name, float(rate), frame, dict)
 
     def _suspect(self) -> bool:
         """Whether the module that calls is in evaluation mode, or evaluates in training mode."""

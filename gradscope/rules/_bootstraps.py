@@ -10,6 +10,7 @@ from gradscope.model import Event, Graph, Op, Site
 from gradscope.names import names_of
 from gradscope.rules._calls import Call, Calls
 from gradscope.rules._paths import Paths
+from gradscope.rules._terms import terms
 from gradscope.rules._unread import asked_at
 from gradscope.store import Trace
 
@@ -196,7 +197,7 @@ def _trained_copy(
         (
             e
             for e in known.paths.backwards
-            if mine & set(e.data.get("accumulated", ())) and originals & set(e.data.get("accumulated", ()))
+            if mine & set(e.data.get("accumulated", ())) and _together(known.paths, e, mine, originals)
         ),
         None,
     )
@@ -211,6 +212,13 @@ def _trained_copy(
             site = asked_at(known, event, known.members(module), call.entry)
             return TrainedCopy(module, original, event, site, sorted(mine))
     return None
+
+
+def _together(paths: Paths, event: Event, mine: set[int], originals: set[int]) -> bool:
+    """Whether one term of the loss compares both, rather than a sum of losses of their own."""
+    parts = [part for root in event.data.get("roots", ()) for part in terms(paths, (event.graph, root))]
+    reached = [paths.reach([part]).parameters for part in parts]
+    return any(mine & one and originals & one for one in reached)
 
 
 def _copied(paths: Paths, mine: set[int], originals: set[int]) -> bool:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from gradscope.model import Event, Graph, Op, Parameter, Site
 from gradscope.rules._paths import Key, Paths, paths
+from gradscope.source import SourceFile
 from gradscope.store import Trace
 
 EXITS = {"item", "tolist", "numpy", "__array__", "__float__"}
@@ -40,7 +41,7 @@ def cuts(trace: Trace) -> list[Cut]:
             if found is None:
                 continue
             op, output = found
-            kind = op.cut or ("nondifferentiable" if _whole(known, output) else "leaf")
+            kind = op.cut or _kind(trace, known, op, output)
             region = op.region if kind in ("no_grad", "inference_mode") else None
             group = ("region", region) if region is not None else (kind, op.site.user.location())
             cut = groups.get(group)
@@ -53,6 +54,16 @@ def cuts(trace: Trace) -> list[Cut]:
         else:
             _left_torch(trace, known, parameter, groups)
     return list(groups.values())
+
+
+def _kind(trace: Trace, known: Paths, op: Op, output: Key) -> str:
+    """Why a result that says it requires a gradient has none behind it."""
+    if _whole(known, output):
+        return "nondifferentiable"
+    region = trace.regions.get(op.region) if op.region is not None else None
+    off = region is not None and region.kind in ("no_grad", "inference_mode")
+    # A view that `expand` makes under no_grad keeps the flag of its base, without its node.
+    return region.kind if region is not None and off and known.required(output) is None else "leaf"
 
 
 def _whole(known: Paths, output: Key) -> bool:
@@ -116,22 +127,43 @@ def _came_back(known: Paths, graph: Graph, exit: Op) -> Key | None:
 
 def _as_number(trace: Trace, known: Paths, graph: Graph, exit: Op) -> Key | None:
     """What a loss was computed from with the plain number that `exit` gave, by the user's words:
-    the call stands inside the expression, or its result has a name that the expression reads."""
+    the call stands inside the expression, or its result has a name that the expression reads, or
+    was put into a container that a new tensor is made of."""
     place = exit.site.user
     file = trace.source_file(place.path)
-    name = file.variable(place)
+    name, container = file.variable(place), _container(file, place)
     for op in graph.ops[exit.index + 1 :]:
         site = op.site.user
-        if (site.path, site.function) != (place.path, place.function) or not op.outputs:
+        if (site.path, _body(site)) != (place.path, _body(place)) or not op.outputs:
             continue
         if (graph.id, op.outputs[0]) not in known.used.order:
             continue
-        node = file.at(site)
-        if _inside(place, site) or (
-            name and node and any(isinstance(n, ast.Name) and n.id == name for n in ast.walk(node))
-        ):
+        read = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)} if (node := file.at(site)) else set()
+        made = op.name in MAKERS and not op.inputs
+        if _inside(place, site) or name in read or (made and container in read):
             return graph.id, op.outputs[0]
     return None
+
+
+def _body(site: Site) -> str:
+    """The function around a site, where a comprehension counts to the function it stands in."""
+    return site.function.split(".<locals>.<")[0]
+
+
+def _container(file: SourceFile, place: Site) -> str | None:
+    """The list that the statement at `place` makes or adds to: `l` in `l.append(float(x))`."""
+    statement = file.statement(place)
+    if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
+        function = statement.value.func
+        adds = isinstance(function, ast.Attribute) and function.attr in ("append", "extend", "insert")
+        holder = function.value if adds and isinstance(function, ast.Attribute) else None
+    elif isinstance(statement, (ast.Assign, ast.AugAssign)):
+        holder = statement.targets[0] if isinstance(statement, ast.Assign) else statement.target
+        while isinstance(holder, ast.Subscript):
+            holder = holder.value
+    else:
+        holder = None
+    return holder.id if isinstance(holder, ast.Name) else None
 
 
 def _inside(inner: Site, outer: Site) -> bool:

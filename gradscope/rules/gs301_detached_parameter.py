@@ -92,6 +92,35 @@ def bad_number_with_a_name() -> None:
         opt.step()
 
 
+def bad_sample_without_a_gradient() -> None:
+    import torch
+    from torch import nn
+
+    encoder, decoder = nn.Linear(4, 2), nn.Linear(2, 4)
+    opt = torch.optim.SGD([*encoder.parameters(), *decoder.parameters()], lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        x = torch.randn(8, 4)
+        code = torch.distributions.Normal(encoder(x), 0.1).sample()  # cause: GS301
+        nn.functional.mse_loss(decoder(code), x).backward()  # effect: GS301
+        opt.step()
+
+
+def bad_numbers_in_a_list() -> None:
+    import torch
+    from torch import nn
+
+    trunk, head = nn.Linear(4, 1), nn.Linear(2, 1)
+    opt = torch.optim.SGD([*trunk.parameters(), *head.parameters()], lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        rows = []
+        for x in torch.randn(3, 4):
+            rows.append([float(trunk(x)), 1.0])  # cause: GS301
+        head(torch.tensor(rows)).pow(2).mean().backward()  # effect: GS301
+        opt.step()
+
+
 def good_frozen_trunk() -> None:
     import torch
     from torch import nn
@@ -173,9 +202,9 @@ def detached_parameter(trace: Trace) -> Iterator[Finding]:
         names = parameter_names(trace, ids)
         verb = "feeds" if len(ids) == 1 else "feed"
         loss = code(trace, cut.loss.site.user, "the backward pass")
+        words = _words(trace, cut)
         yield Finding(
-            message=f"{names} {verb} the loss, but {cut_words(cut.op, cut.kind)} cuts the graph before it: "
-            f"no gradient arrives",
+            message=f"{names} {verb} the loss, but {words} cuts the graph before it: no gradient arrives",
             cause=cut.site,
             cause_label="the graph is cut here",
             effect=cut.loss.site.user,
@@ -184,13 +213,26 @@ def detached_parameter(trace: Trace) -> Iterator[Finding]:
             if cut.op.site.user.location() != cut.site.location()
             else (),
             seen=(f"`.grad` of {names} is None after {passes(known.passes)}",),
-            why=f"the value goes on after {cut_words(cut.op, cut.kind)}, the graph does not: {loss} stops there",
+            why=f"the value goes on after {words}, the graph does not: {loss} stops there",
             fix=_fix(trace, cut, names),
             count=cut.loss.count,
             edits=_without(trace, cut),
             severity=severity,
             subjects=parameter_subjects(ids),
         )
+
+
+def _words(trace: Trace, cut: Cut) -> str:
+    """How a sentence names the cut; a call whose own code turns gradients off, by the user's words."""
+    if _drawn(trace, cut):
+        return f"{code(trace, cut.site, '`sample()`')}, which draws without a gradient,"
+    return cut_words(cut.op, cut.kind)
+
+
+def _drawn(trace: Trace, cut: Cut) -> bool:
+    """Whether `sample()` of a distribution is the cut."""
+    region = trace.regions.get(cut.region) if cut.region is not None else None
+    return region is not None and region.site.kind == "torch" and "distributions" in region.site.path
 
 
 def _severity(trace: Trace, cut: Cut) -> str | None:
@@ -221,6 +263,11 @@ def _fix(trace: Trace, cut: Cut, names: str) -> str:
     if method is not None:
         return f"leave `.{method}()` out of {located(trace, cut.site, 'this line')}" + (
             frozen if method == "detach" else ""
+        )
+    if _drawn(trace, cut):
+        return (
+            f"call `rsample()` in {located(trace, cut.site, 'this line')} where the distribution has it, or put "
+            + ("the `log_prob` of what was drawn into the loss")
         )
     if cut.region is not None:
         made = variable(trace, cut.op.site) or source(trace, cut.op.site.user)

@@ -121,7 +121,8 @@ def _wrapper(known: Paths, cut: Cut) -> Op | None:
     if cut.kind in ("item", "tolist"):
         maker = known.graph(cut.output[0]).values[cut.output[1]].op
         return known.graph(cut.output[0]).ops[maker] if maker is not None else cut.op
-    return None if cut.kind == "nondifferentiable" else _leaf_behind(known, cut.output)
+    unnamed = cut.op.cut is None  # a view under no_grad, which says of itself that it requires a gradient
+    return None if cut.kind == "nondifferentiable" or unnamed else _leaf_behind(known, cut.output)
 
 
 def _leaf_behind(known: Paths, output: Key) -> Op | None:

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from gradscope.model import Event, Finding, Graph, Op, Parameter, Site
 from gradscope.rules import rule
 from gradscope.rules._common import code, parameter_names, parameter_subjects
-from gradscope.rules._paths import Paths, paths
+from gradscope.rules._paths import Paths, passes, paths
 from gradscope.store import Trace
 
 
@@ -170,6 +170,59 @@ def bad_behind_a_number() -> None:
         opt.step()
 
 
+def bad_module_as_an_argument() -> None:
+    from typing import Any
+
+    import torch
+    from torch import nn
+
+    class Mix(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: torch.Tensor, layer: nn.Linear) -> torch.Tensor:
+            ctx.save_for_backward(layer.weight)
+            return x @ layer.weight.t()
+
+        @staticmethod
+        def backward(ctx: Any, g: torch.Tensor) -> Any:
+            (weight,) = ctx.saved_tensors
+            return g @ weight, None
+
+    first, second = nn.Linear(3, 3), nn.Linear(3, 3, bias=False)
+    opt = torch.optim.SGD([*first.parameters(), *second.parameters()], lr=0.1)
+    for _ in range(2):
+        opt.zero_grad()
+        Mix.apply(first(torch.ones(2, 3)), second).pow(2).sum().backward()  # cause: GS309
+        opt.step()
+
+
+def good_module_that_backward_runs_itself() -> None:
+    from typing import Any
+
+    import torch
+    from torch import nn
+
+    class Rerun(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: torch.Tensor, layer: nn.Linear) -> Any:
+            ctx.layer = layer
+            ctx.save_for_backward(x)
+            return layer(x)
+
+        @staticmethod
+        def backward(ctx: Any, g: torch.Tensor) -> Any:
+            with torch.enable_grad():
+                x = ctx.saved_tensors[0].detach().requires_grad_()
+                ctx.layer(x).backward(g)
+            return x.grad, None
+
+    first, second = nn.Linear(3, 3), nn.Linear(3, 3)
+    opt = torch.optim.SGD([*first.parameters(), *second.parameters()], lr=0.1)
+    for _ in range(2):
+        opt.zero_grad()
+        Rerun.apply(first(torch.ones(2, 3)), second).pow(2).sum().backward()
+        opt.step()
+
+
 @rule(
     "GS309", name="custom-function-drops-gradient", severity="warning",
     over=("GS204", "GS206", "GS301", "GS302"),
@@ -181,12 +234,36 @@ def custom_function_drops_gradient(trace: Trace) -> Iterator[Finding]:
         if found is None:
             continue
         graph, op = found
+        yield from _hidden(trace, known, event, op)
         for kind in ("none", "zero"):
             for position in event.data[kind]:
                 value = _argument(graph, op, event, position)
                 lost = _lost(trace, known, graph, value) if value is not None else []
                 if lost:
                     yield _finding(trace, event, kind, position, lost)
+
+
+def _hidden(trace: Trace, known: Paths, event: Event, op: Op) -> Iterator[Finding]:
+    """Parameters inside an argument that is no tensor: autograd never learns of them."""
+    if not any((op.graph, i) in known.used.order for i in op.outputs):
+        return
+    silent = {p.id for p in known.expected()} - set(known.feeding)
+    lost = [p for p, _ in event.data.get("hidden", ()) if p in silent]
+    if not lost:
+        return
+    names, name = parameter_names(trace, lost), event.data["function"]
+    position = next(position for p, position in event.data.get("hidden", ()) if p == lost[0])
+    call = _call(trace, event)
+    text = ast.unparse(call.args[position]) if call is not None and position < len(call.args) else ""
+    shown = f"argument {position + 1}{f', `{text}`' if text and len(text) < 40 else ''}"
+    yield Finding(
+        message=f"{names} reaches `{name}` inside {shown}: autograd does not look into it, no gradient comes back",
+        cause=event.site.user,
+        cause_label=f"{shown} is no tensor",
+        seen=(f"no gradient reached {names} in {passes(known.passes)}",),
+        fix=f"pass the tensors themselves to `{name}.apply`, and return their gradients from `backward`",
+        subjects=parameter_subjects(lost),
+    )
 
 
 def _applied(trace: Trace, event: Event) -> tuple[Graph, Op] | None:

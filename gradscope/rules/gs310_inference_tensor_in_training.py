@@ -14,7 +14,7 @@ from collections.abc import Iterator
 
 from gradscope.model import Finding, Region
 from gradscope.rules import rule
-from gradscope.rules._failures import Failure, Operand, failures, opening, region_of
+from gradscope.rules._failures import Failure, Operand, failures, opening, operand, region_of
 from gradscope.rules._rewrites import without_inference
 from gradscope.store import Trace
 
@@ -76,6 +76,18 @@ def good_only_looked_at() -> None:
     assert float(shown.sum()) == float(shown.sum())
 
 
+def bad_view_of_what_was_kept() -> None:
+    import torch
+    from torch import nn
+
+    encoder, query = nn.Linear(4, 3), nn.Linear(4, 3)
+    with torch.inference_mode():
+        bank = encoder(torch.randn(8, 4))  # cause: GS310
+    for _ in range(2):
+        scores = query(torch.randn(2, 4)) @ bank.t()  # effect: GS310
+        nn.functional.cross_entropy(scores, torch.zeros(2, dtype=torch.long)).backward()
+
+
 @rule("GS310", name="inference-tensor-in-training", severity="error")
 def inference_tensor_in_training(trace: Trace) -> Iterator[Finding]:
     for failure in failures(trace, _SAVED, _WRITTEN, _TRAINED, _COUNTED):
@@ -83,7 +95,7 @@ def inference_tensor_in_training(trace: Trace) -> Iterator[Finding]:
 
 
 def _explained(trace: Trace, failure: Failure) -> Finding:
-    found = next((o for o in failure.operands if o.inference), None)
+    found = next((o for o in failure.operands if o.inference), None) or _behind(trace, failure)
     region = _region(trace, found)
     shown = found.shown if found is not None else "a tensor"
     made = found.made if found is not None else None
@@ -101,6 +113,19 @@ def _explained(trace: Trace, failure: Failure) -> Finding:
         count=failure.event.count,
         edits=without_inference(trace, region.site.user) if region is not None else (),
     )
+
+
+def _behind(trace: Trace, failure: Failure) -> Operand | None:
+    """The tensor of inference mode that the failing call was given a view of."""
+    for given in failure.operands:
+        if given.value is None:
+            continue
+        graph = trace.graph(given.value[0])
+        for index in graph.upstream(given.value[1]):
+            found = operand(trace, graph, graph.values[index])
+            if found.inference:
+                return found
+    return None
 
 
 def _use(failure: Failure) -> str:

@@ -87,6 +87,20 @@ def good_frozen_block() -> None:
         opt.step()
 
 
+def bad_sequence_of_checkpoints() -> None:
+    import torch
+    from torch import nn
+    from torch.utils.checkpoint import checkpoint_sequential
+
+    body = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 8), nn.ReLU())
+    opt = torch.optim.SGD(body.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        h = checkpoint_sequential(body, 2, torch.randn(8, 4), use_reentrant=True)  # cause: GS311
+        h.pow(2).mean().backward()
+        opt.step()
+
+
 @rule(
     "GS311", name="checkpoint-cuts-gradient", severity="error",
     over=("GS204", "GS206", "GS301", "GS302", "GS303"),

@@ -216,6 +216,20 @@ def good_two_networks_that_learn_together() -> None:
                 p.clamp_(-1, 1)
 
 
+def good_population_with_one_backward() -> None:
+    import torch
+    from torch import nn
+
+    one, two = nn.Linear(4, 1), nn.Linear(4, 1)
+    opt = torch.optim.SGD([*one.parameters(), *two.parameters()], lr=0.1)
+    for _ in range(4):
+        x = torch.randn(8, 4)
+        opt.zero_grad()
+        (one(x).pow(2).mean() + two(x).pow(2).mean()).backward()
+        opt.step()
+        two.load_state_dict(one.state_dict())
+
+
 @rule("GS314", name="target-not-detached", severity="warning")
 def target_not_detached(trace: Trace) -> Iterator[Finding]:
     known = calls(trace)

@@ -24,6 +24,7 @@ from gradscope.rules._rewrites import in_method, with_argument
 from gradscope.store import Trace
 
 ATTENTION = "scaled_dot_product_attention"
+HEADS = "multi_head_attention_forward"
 
 
 def bad_functional_dropout() -> None:
@@ -320,7 +321,7 @@ def _finding(trace: Trace, known: Calls, event: Event, call: Call, layer: bool) 
         severity = "note"
     elif not layer and asked_again(known, call):
         severity = "note"
-    elif not (layer or attention) and _written_out(trace, cause):
+    elif not (layer or attention) and _written_out(trace, cause, event.data.get("op")):
         severity = "warning" if known.paths.roots else "note"
     return Finding(
         message=f"{text} drops in evaluation mode too: it does not follow `eval()`",
@@ -343,12 +344,13 @@ def _told_of_the_mode(attention: bool, rate: object, text: str) -> str:
     return f"pass `training=self.training` to {text}"
 
 
-def _written_out(trace: Trace, site: Site) -> bool:
+def _written_out(trace: Trace, site: Site, op: object) -> bool:
     """Whether the call says `True` for its mode, or takes it from something else than the module."""
     node = trace.source_file(site.path).at(site)
     if not isinstance(node, ast.Call):
         return False
-    given = [k.value for k in node.keywords if k.arg in ("training", "train")] + node.args[2:3]
+    place = 13 if op == HEADS else 2
+    given = [k.value for k in node.keywords if k.arg in ("training", "train")] + node.args[place : place + 1]
     return any(not isinstance(a, ast.Attribute) or a.attr != "training" for a in given)
 
 

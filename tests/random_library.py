@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 from torch.overrides import TorchFunctionMode
+from torch.utils._python_dispatch import TorchDispatchMode
 
 T: Any = None  # set by the witness
 
@@ -134,6 +135,89 @@ class Inner(torch.autograd.Function):
         return ctx.saved_tensors[0] * g
 
 
+class Twice(torch.autograd.Function):
+    """Its backward can be differentiated again, through a Function of its own."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.exp()
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return Square.apply(x) * g
+
+
+class Setup(torch.autograd.Function):
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(x, k):
+        return x * k, x + k
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        x, ctx.k = inputs
+        ctx.save_for_backward(x, output[0])
+
+    @staticmethod
+    def backward(ctx, a, b):
+        T.watch(ctx.saved_tensors[0])
+        return a * ctx.k + b, None
+
+
+class Kept(torch.autograd.Function):
+    """Keeps its output on `ctx`: a cycle that only the collector ends."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.output = x * 2
+        T.watch(ctx.output)
+        return ctx.output
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * 2
+
+
+class Shared(torch.nn.Module):
+    """Calls one layer twice, and fails on its third input."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer = torch.nn.Linear(3, 3)
+
+    def forward(self, x):
+        inner = self.layer(x)
+        T.watch(inner)
+        return self.layer(inner.relu()) + x
+
+
+class Dispatched(torch.Tensor):
+    @staticmethod
+    def __new__(cls, x):
+        made = torch.Tensor._make_wrapper_subclass(cls, x.shape, dtype=x.dtype)
+        made.inner = x
+        return made
+
+    @classmethod
+    def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+        T.log(func)
+        inner = [a.inner if isinstance(a, Dispatched) else a for a in args]
+        return func(*inner, **(kwargs or {}))
+
+
+class Dispatching(TorchDispatchMode):
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        T.log(func)
+        return func(*args, **(kwargs or {}))
+
+
+def dispatching():
+    return Dispatching()
+
+
 class Tagged(torch.Tensor):
     @staticmethod
     def __new__(cls, x):
@@ -148,6 +232,67 @@ class Counting(TorchFunctionMode):
 
 def counting():
     return Counting()
+
+
+def chain(x):
+    """Memory that only the graph holds."""
+    y = x.exp()
+    T.watch(y)
+    z = y * y.detach()
+    T.watch(z)
+    return (z / (y + 1)).sum()
+
+
+def failing_block(x):
+    T.times += 1
+    y = x.sin()
+    if T.times % 2:
+        raise ValueError("every other time")
+    return y * x
+
+
+def broken_node(inputs, outputs):
+    raise ValueError("a node's hook")
+
+
+def broken_forward(module, args, output):
+    raise ValueError("a forward hook")
+
+
+def broken_pack(t):
+    raise ValueError("can't pack")
+
+
+def reset(module):
+    if isinstance(module, torch.nn.Linear):
+        torch.nn.init.constant_(module.weight, 0.5)
+
+
+def two_losses(net, opt, x):
+    x = x.detach().float()
+    for step in range(3):
+        hidden = net[0](x)
+        first, second = hidden.square().mean(), net(x).abs().mean()
+        T.watch(hidden)
+        first.backward(retain_graph=True)
+        (first + second).backward(retain_graph=step == 1)
+        opt.step()
+        opt.zero_grad()
+
+
+def generator_sum(x):
+    return sum(part * x for part in (x[i] for i in range(3)))
+
+
+def throw_in(x):
+    """An exception that is thrown into a block of a generator's."""
+    held = held_open(x)
+    y = next(held)
+    try:
+        held.throw(ValueError("thrown"))
+    except ValueError as error:
+        T.log(str(error), torch.is_grad_enabled())
+    return y + x
 
 
 def block(x, y):

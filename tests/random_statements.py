@@ -72,6 +72,17 @@ COMPUTE = """
 {z} = {x}.bernoulli()
 {z} = torch.func.vmap(torch.sin)({x})
 {z} = torch.func.grad(lambda t: (t * t).sum())({x})
+{z} = torch.func.jvp(torch.sin, ({x},), ({y},))[1]
+{z} = torch.func.jacrev(torch.sin)({x}).sum((0, 1))
+{z} = {x}.to_sparse().to_dense()
+{z} = torch.sparse.mm({x}.to_sparse(), {y})
+{z} = {x}.cfloat().conj().real
+{z} = torch.fake_quantize_per_tensor_affine({x}.float(), 0.1, 0, 0, 9)
+{z} = T.chain({x})
+{z} = {x}.masked_select({y} > 0.2)
+{z} = torch.cdist({x}, {y})
+{z} = F.embedding(torch.tensor([0, 2, 0]), {x})
+{z} = F.pad({x}, (1, 0))[:, :3]
 """
 
 VIEW = """
@@ -101,6 +112,14 @@ VIEW = """
 {z} = {x}.real
 {z} = {x}._base
 {z} = {x}.swapdims(0, 1).flatten()
+{z} = {x}.movedim(0, 1)[1:].t()
+{z} = {x}.unfold(0, 2, 1)
+{z}, {y}, _ = torch.tensor_split({x}, 3, dim=1)
+{z} = {x}.expand_as({y})
+{z} = {x}.view(3, 3).T.diagonal().unsqueeze(0)
+{z} = {x}.view_as({x}).view_as({x})
+{z} = {x}.flatten().unflatten(0, (3, 3))
+{z} = torch.as_strided({x}, (3,), (0,))
 """
 
 WRITE = """
@@ -148,6 +167,17 @@ torch._foreach_add_([{x}, {y}], 1.0)
 {x}.untyped_storage()[0] = 1
 {x}.expand(2, 3, 3).add_(1)
 {x}.resize_(1, 1)
+{x}.uniform_(0.1, 0.9)
+{x}.index_copy_(0, torch.tensor([{k}]), {y}[:1])
+{x}.scatter_(0, torch.tensor([[0, 1, 2]]), {y})
+{x}[{k}].add_({y}[0])
+{x}.view(-1)[{k}].mul_({y}.sum())
+{x}.detach()[{k}] = {y}.detach()[0]
+{x}.requires_grad_({y}.requires_grad)
+{x}.swapdims_(0, 1).add_({y})
+torch.utils.swap_tensors({x}, {y}.detach().clone())
+torch.nn.init.xavier_uniform_({x}.data)
+torch.where({x} > 0, {x}, {y}, out={z})
 """
 
 CUT = """
@@ -201,6 +231,21 @@ T.log({x}.is_leaf, {x}.requires_grad, {x}._version, {x}.retains_grad)
 T.log([n for n, _ in {x}.grad_fn.next_functions])
 nn.utils.clip_grad_norm_([{x}, {y}], 1.0)
 T.log({x}.grad_fn._saved_self)
+{z}, = torch.autograd.grad({x}.sum(), torch.autograd.graph.get_gradient_edge({y}))
+{z} = torch.autograd.grad({x}.flatten()[:3], {y}, torch.eye(3, dtype={x}.dtype), is_grads_batched=True)[0]
+torch.autograd.backward([{x}, {y}], [torch.ones_like({x}), torch.ones_like({y})], retain_graph=True)
+{x}.sum().backward(); {y}.sum().backward()
+({x} * {y}).sum().backward(retain_graph=True); ({x} + {y}).sum().backward()
+{z}, {y} = torch.autograd.grad({x}.sum(), [{x}, {y}], allow_unused=True, create_graph=True)
+{x}.grad_fn.metadata['k'] = {k}
+T.log({x}.grad_fn.metadata, {x}.grad_fn.name(), len({x}.grad_fn.next_functions))
+T.log({x}.grad_fn is {x}.grad_fn, {x}.grad_fn == {y}.grad_fn)
+{z} = {x}.grad_fn(torch.ones_like({x}))
+T.watch({x}.grad_fn._saved_self)
+T.watch({x}.grad_fn._saved_result)
+{x}.grad, {y}.grad = {y}.grad, {x}.grad
+{x}.grad = {x}.grad + 1
+torch.autograd.gradcheck(torch.sin, ({x}.detach().double().requires_grad_(),))
 """
 
 HOOK = """
@@ -220,6 +265,14 @@ h = net[0].register_full_backward_hook(lambda m, i, o: T.log(m, i[0] is None, o[
 net.register_forward_pre_hook(lambda m, a: T.log(a[0].shape))
 net[1].register_forward_hook(lambda m, a, o: o * 2)
 net[0].register_full_backward_pre_hook(lambda m, g: None)
+{x}.register_hook(lambda g: None if g.sum() > 1 else g * 0)
+h = {x}.register_hook(lambda g: h.remove())
+{x}.grad_fn.register_hook(T.broken_node)
+{x}.grad_fn.next_functions[0][0].register_prehook(lambda o: tuple(g * 2 for g in o))
+h = torch.autograd.graph.register_multi_grad_hook([{x}, {y}], lambda g: T.log(g), mode='any')
+{x}.register_hook(lambda g: torch.autograd.grad((g * g).sum(), g, allow_unused=True) and None)
+h = nn.modules.module.register_module_forward_hook(T.forward_hook); h.remove()
+net[3].register_forward_hook(T.broken_forward)
 """
 
 MODULE = """
@@ -245,6 +298,16 @@ net[1].running_mean.zero_()
 {z} = nn.utils.parameters_to_vector(net.parameters())
 net.half().float()
 {z} = nn.LSTMCell(3, 3)({x}.float())[1]
+{z} = nn.utils.parametrizations.spectral_norm(nn.Linear(3, 3))({x}.float())
+{z} = nn.GRU(3, 3, batch_first=True)({x}.float().unsqueeze(0))[1][0]
+{z} = nn.TransformerEncoderLayer(3, 1, 4)({x}.float())
+{z} = nn.Embedding(3, 3, max_norm=1.0)(torch.tensor([0, 1, 2]))
+{z} = torch.nn.utils.vector_to_parameters(nn.utils.parameters_to_vector(net.parameters()), net.parameters())
+net.apply(T.reset)
+net.to(torch.float64).to(torch.float32)
+{z} = nn.ModuleList([nn.Linear(3, 3), nn.ReLU()])[{k} % 2]({x}.float())
+{z} = T.Shared()({x}.float())
+{z} = net[2]({x})
 """
 
 OPTIMIZER = """
@@ -261,6 +324,12 @@ opt.add_param_group({{'params': [{x}]}})
 opt = torch.optim.AdamW(net.parameters(), foreach=True)
 opt.load_state_dict(opt.state_dict())
 T.train(net, opt, {x})
+opt = torch.optim.Adam(net.parameters(), lr=0.1, fused=True)
+opt = torch.optim.RMSprop(net.parameters(), lr=0.01, momentum=0.5)
+opt = copy.deepcopy(opt)
+torch.optim.lr_scheduler.StepLR(opt, 1).step()
+T.two_losses(net, opt, {x})
+opt.register_step_post_hook(lambda o, a, k: T.log(len(a)))
 {x}.data.add_({y}.data, alpha=-0.1)
 """
 
@@ -287,6 +356,15 @@ CUSTOM = """
 {z} = T.caught({x}, {y})
 T.in_hook({x}, {y})
 {z} = torch.jit.trace(T.plain, {x}.detach(), check_trace=False)({x})
+{z} = checkpoint(lambda a: checkpoint(T.block, a, a, use_reentrant=False), {x}, use_reentrant=False)
+{z} = checkpoint(T.failing_block, {x}, use_reentrant=False)
+{z} = checkpoint(T.block, {x}, {y}, use_reentrant=False, preserve_rng_state=False)
+{z} = T.Twice.apply({x})
+{z} = T.Setup.apply({x}, {k})
+{z} = T.Kept.apply({x}).sum()
+{z} = T.Dispatched(torch.ones(3, 3)) + {x}.detach()
+{z} = T.generator_sum({x})
+{z} = T.throw_in({x})
 """
 
 MEMORY = """
@@ -320,6 +398,14 @@ with T.counting():
 for _ in range(9):
 with torch.autograd.profiler.record_function('x'):
 with torch.autograd.forward_ad.dual_level():
+with T.dispatching():
+with torch.autograd.graph.saved_tensors_hooks(T.broken_pack, T.unpack):
+with torch.autograd.graph.disable_saved_tensors_hooks('none here'):
+with torch.set_grad_enabled({x}.requires_grad):
+with torch.no_grad(), torch.enable_grad():
+with torch.backends.mkldnn.flags(enabled=False):
+with torch.device('cpu'):
+with torch.nn.utils.parametrize.cached():
 """
 
 # How often each kind is drawn

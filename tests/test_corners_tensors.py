@@ -282,11 +282,33 @@ def stateful_repr() -> Any:
     return w.grad
 
 
+def swapped_parameters() -> Any:
+    """`.to()` and `load_state_dict` put other tensors into the parameters, which torch refuses to
+    do where something holds a weak reference."""
+    layer = net()
+    optimizer = torch.optim.SGD(layer.parameters(), lr=0.1)
+    state = {name: t.clone() for name, t in layer.state_dict().items()}
+    torch.__future__.set_swap_module_params_on_conversion(True)
+    try:
+        for _ in range(2):
+            optimizer.zero_grad()
+            layer(torch.randn(2, 3, dtype=layer[0].weight.dtype)).sum().backward()
+            optimizer.step()
+            layer.to(torch.float64)
+        layer.load_state_dict(state)
+    finally:
+        torch.__future__.set_swap_module_params_on_conversion(False)
+    a, b = torch.ones(3, requires_grad=True), torch.zeros(2)
+    torch.utils.swap_tensors(a, b)
+    (b * 2).sum().backward()
+    return list(layer.parameters()), a, b, b.grad
+
+
 PROGRAMS: list[Callable[[], Any]] = [
     nested_strided, nested_jagged, sparse_coo, sparse_csr, sparse_embedding, complex_numbers, quantized,
     named_dimensions, half_and_double, packed_sequences, nothing_in_it, numpy_and_back, dlpack, shapes_with_meaning,
     function_subclass, function_subclass_as_parameter, disabled_subclass, dispatch_subclass, dispatch_subclass_trains,
-    duck, lazy_attribute_errors, stateful_repr,
+    duck, lazy_attribute_errors, stateful_repr, swapped_parameters,
 ]  # fmt: skip
 
 

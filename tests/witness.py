@@ -133,7 +133,7 @@ class Witness:
 
     def twice(self) -> bool:
         self.times += 1
-        return self.times % 3 != 0
+        return self.times % 3 != 0 and self.times < 60  # one loop in another may never meet the third
 
     def broken(self, g: Any) -> None:
         raise ValueError("a hook of the user's")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import os
 import weakref
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from torch.nn import Parameter
@@ -37,7 +38,7 @@ class LeafRecord:
 
     def __init__(self, id: int, t: Any, site: int, root: int):
         self.id = id
-        self.ref = weakref.ref(t)
+        self.ref: Callable[[], Any] = weakref.ref(t)
         self.site = site
         self.root = root
         self.name = ""

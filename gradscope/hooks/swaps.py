@@ -1,0 +1,57 @@
+"""Lets two tensors swap what they hold (`torch.utils.swap_tensors`: `module.to()` of tensor subclasses,
+`load_state_dict` where the program chose so). torch refuses where a weak reference to one of them
+exists, so ours are let go of meanwhile."""
+
+from __future__ import annotations
+
+import functools
+import weakref
+from typing import Any
+
+import torch
+
+from gradscope.hooks import Hook
+from gradscope.hooks._ledger import LeafRecord
+
+
+class Swaps(Hook):
+    def install(self) -> None:
+        self.patch(torch.utils, "swap_tensors", self._swap(torch.utils.swap_tensors))
+
+    def _swap(self, real: Any) -> Any:
+        @functools.wraps(real)
+        def swap_tensors(t1: Any, t2: Any) -> None:
+            known: list[tuple[Any, LeafRecord]] = []
+            try:
+                known = self._let_go(t1) + self._let_go(t2)
+            except Exception as error:
+                self.recorder.fault("swapping tensors", error)
+            try:
+                real(t1, t2)
+            finally:
+                for t, record in known:
+                    self._know(t, record)
+
+        return swap_tensors
+
+    def _let_go(self, t: Any) -> list[tuple[Any, LeafRecord]]:
+        """Drops the weak references to this tensor. Returns it with its record, if it is a leaf."""
+        recorder = self.recorder
+        if recorder.live.find(t) is not None:
+            del recorder.live[id(t)]
+        record = recorder.ledger.records.get(id(t))
+        if record is None or record.ref() is not t:
+            return []
+        record.ref = _nothing
+        return [(t, record)]
+
+    def _know(self, t: Any, record: LeafRecord) -> None:
+        """It is the same leaf, with other memory."""
+        record.ref = weakref.ref(t)
+        entry = self.recorder.live.make(t)
+        entry.leaf, entry.site, record.root = record, record.site, entry.root
+        self.recorder.ledger.by_root[entry.root] = record
+
+
+def _nothing() -> None:
+    """Stands for a weak reference that is gone."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from gradscope.model import Event, Graph, Op, Site
 from gradscope.names import names_of
 from gradscope.rules._calls import Call, Calls
+from gradscope.rules._common import memory_root
 from gradscope.rules._paths import Paths
 from gradscope.rules._terms import terms
 from gradscope.rules._unread import asked_at
@@ -31,6 +32,7 @@ SUMS = {
 DIFFERENCES = {"sub", "__sub__", "__rsub__", "rsub"}
 SCALES = {"mul", "mul_", "__mul__", "__rmul__", "__imul__", "div", "__truediv__"}
 MEANT = re.compile(r"target|goal|bootstrap|^y$|^td$|^returns?$|^expected|label", re.IGNORECASE)
+WRITES = {"__setitem__", "copy_", "index_put_", "index_copy_", "scatter_", "masked_scatter_"}
 MAX_HOPS = 200
 
 
@@ -128,11 +130,19 @@ def _sum_with_data(graph: Graph, target: int) -> Op | None:
         if op.name in SUMS and len(tracked) == 1 and data and made is None:
             made = op
         scaled = scaled or (made is not None and op.name in SCALES and len(tracked) == 1)
-        for index in tracked:
+        for index in (*tracked, *_put_into(graph, value.index)):
             if index not in seen:
                 seen.add(index)
                 todo.append(index)
     return made if scaled else None
+
+
+def _put_into(graph: Graph, value: int) -> Iterator[int]:
+    """What with a graph was written into the memory of a value, as in `target[i] = reward + …`."""
+    memory = memory_root(graph, value)
+    for op in graph.ops:
+        if op.name in WRITES and any(memory_root(graph, w) == memory for w in op.writes):
+            yield from (i for i in op.inputs if graph.values[i].requires_grad and i not in op.writes)
 
 
 def _call_behind(known: Calls, graph: Graph, made: Op) -> Call | None:

@@ -13,11 +13,11 @@ gradient from another loss; targets that the program itself writes (averages, co
 
 from collections.abc import Iterator
 
-from gradscope.model import Edit, Finding
+from gradscope.model import Edit, Finding, Site
 from gradscope.rules import rule
 from gradscope.rules._common import code, located, parameter_names, parameter_subjects, source
 from gradscope.rules._cuts import Cut, cut_words, cuts
-from gradscope.rules._paths import passes, paths
+from gradscope.rules._paths import Paths, passes, paths
 from gradscope.rules._rewrites import receiver_in_place_of
 from gradscope.rules._training import variable, where
 from gradscope.store import Trace
@@ -209,9 +209,7 @@ def detached_parameter(trace: Trace) -> Iterator[Finding]:
             cause_label="the graph is cut here",
             effect=cut.loss.site.user,
             effect_label="this pass cannot reach past the cut",
-            related=((cut.op.site.user, "the result has no grad_fn"),)
-            if cut.op.site.user.location() != cut.site.location()
-            else (),
+            related=_related(known, cut),
             seen=(f"`.grad` of {names} is None after {passes(known.passes)}",),
             why=f"the value goes on after {words}, the graph does not: {loss} stops there",
             fix=_fix(trace, cut, names),
@@ -222,10 +220,23 @@ def detached_parameter(trace: Trace) -> Iterator[Finding]:
         )
 
 
+def _related(known: Paths, cut: Cut) -> tuple[tuple[Site, str], ...]:
+    """Where the cut value was made, or where its number goes on."""
+    graph = known.graph(cut.output[0])
+    again = graph.values[cut.output[1]].op
+    if cut.kind in ("number", "numpy") and again is not None:
+        place, label = graph.ops[again].site.user, "goes on from here as plain numbers"
+    else:
+        place, label = cut.op.site.user, "the result has no grad_fn"
+    return ((place, label),) if place.location() != cut.site.location() else ()
+
+
 def _words(trace: Trace, cut: Cut) -> str:
     """How a sentence names the cut; a call whose own code turns gradients off, by the user's words."""
     if _drawn(trace, cut):
         return f"{code(trace, cut.site, '`sample()`')}, which draws without a gradient,"
+    if cut.kind == "number" and cut.op.name == "__float__":
+        return "the plain number that `float()` gives"
     return cut_words(cut.op, cut.kind)
 
 

@@ -79,6 +79,23 @@ def bad_action_of_an_actor() -> None:
         for_actor.step()
 
 
+def bad_target_filled_in() -> None:
+    import torch
+    from torch import nn
+
+    net = nn.Linear(4, 2)
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    for _ in range(3):
+        state, after, reward = torch.randn(3, 4), torch.randn(3, 4), torch.randn(3)
+        guess = net(state)
+        goal = guess.clone()
+        for i in range(3):
+            goal[i][0] = reward[i] + 0.9 * net(after[i]).max()  # cause: GS314
+        opt.zero_grad()
+        nn.functional.mse_loss(guess, goal).backward()  # effect: GS314
+        opt.step()
+
+
 def bad_advantage_of_an_actor() -> None:
     import torch
     from torch import nn

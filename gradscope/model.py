@@ -114,6 +114,7 @@ class Parameter:
     updates: int = 0  # in-place writes by the user's own code
     changed: bool = False  # its version moved since it was first seen
     reads: int = 0  # times the user's code read `.grad`
+    read_at: tuple[tuple[str, int, int], ...] = ()  # (path, line, column) of some of these
     grad: str = "none"  # state at the end: none, fresh, used, stale, zero
     grad_norm: float | None = None  # of the last gradient measured
     site: Site | None = None  # where it was first seen

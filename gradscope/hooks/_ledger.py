@@ -32,8 +32,8 @@ class LeafRecord:
 
     __slots__ = (
         "after", "based", "changed", "declared", "first_version", "id", "module", "name", "optimizers", "passes",
-        "read_since", "reads", "ref", "registered", "root", "shape", "site", "stale_copy", "stale_site", "state",
-        "steps", "updates", "used_site", "was_grad",
+        "read_at", "read_since", "reads", "ref", "registered", "root", "shape", "site", "stale_copy", "stale_site",
+        "state", "steps", "updates", "used_site", "was_grad",
     )  # fmt: skip
 
     def __init__(self, id: int, t: Any, site: int, root: int):
@@ -49,6 +49,7 @@ class LeafRecord:
         self.state = "none" if grad_of(t) is None else "fresh"
         self.passes = self.steps = self.updates = self.reads = 0
         self.read_since = False
+        self.read_at: set[int] = set()  # sites
         self.changed = False
         self.based = False  # `first_version` is that of its first pass: initialisation is no change
         self.was_grad = bool(t.requires_grad)
@@ -342,6 +343,7 @@ class Ledger:
                         "declared": record.declared,
                         "optimizers": record.optimizers, "passes": record.passes, "steps": record.steps,
                         "updates": record.updates, "changed": record.changed, "reads": record.reads,
+                        "read_at": sorted(record.read_at),
                         "grad": "none" if t is not None and grad is None else record.state, "grad_norm": norm,
                         "site": record.site or None,
                     },

@@ -38,6 +38,7 @@ SKIPPED_NAMES = {
 }  # fmt: skip
 
 
+MAX_READERS = 8  # places noted that read a leaf's gradient
 VIEW_ATTRIBUTES = {"T", "mT", "H", "mH", "real", "imag"}
 
 
@@ -265,6 +266,8 @@ class Functions(Hook):
                 record = recorder.ledger.of(t)
                 record.reads += 1
                 record.read_since = True
+                if len(record.read_at) < MAX_READERS:
+                    record.read_at.add(site)
                 if record.state == "used" and result is not None:
                     recorder.ledger.by_hand.read(record, result)
                 if record.registered or record.optimizers:

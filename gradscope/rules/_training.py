@@ -51,6 +51,12 @@ def idle(p: Parameter) -> bool:
     return not (p.steps or p.updates or p.changed or p.reads)
 
 
+def read_for_itself(p: Parameter, others: list[Parameter]) -> bool:
+    """Whether some line reads the gradient of this one and of none of the others: a log of all
+    gradients reads theirs too."""
+    return bool(set(p.read_at) - {place for other in others for place in other.read_at})
+
+
 def settled(trace: Trace) -> bool:
     """Whether the program ended by itself: what it had not done until an exception, it might do."""
     return trace.program.get("exception") is None

@@ -10,6 +10,7 @@ from gradscope.model import Event, Parameter, Site
 from gradscope.rules._calls import Calls
 from gradscope.rules._common import plural
 from gradscope.rules._paths import Key
+from gradscope.rules._training import read_for_itself
 from gradscope.store import Trace
 
 BYTES = {"float64": 8, "complex64": 8, "complex128": 16, "float16": 2, "bfloat16": 2}
@@ -40,6 +41,7 @@ def unread(trace: Trace, known: Calls, forgotten: set[int]) -> Iterator[Unread]:
         and p.id not in forgotten
         and not (p.steps or p.optimizers or p.id in used)
         and p.reads <= reads
+        and not read_for_itself(p, trained)
         and p.id not in known.paths.asked
     }
     events = [e for e in known.paths.backwards if e.data.get("call") == "backward"]

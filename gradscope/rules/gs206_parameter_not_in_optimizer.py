@@ -28,7 +28,7 @@ from gradscope.rules._common import (
 )
 from gradscope.rules._feeds import fed, feeding
 from gradscope.rules._rewrites import also_given
-from gradscope.rules._training import idle, norm, optimizer_name, where
+from gradscope.rules._training import idle, norm, optimizer_name, read_for_itself, where
 from gradscope.store import Trace
 
 
@@ -333,7 +333,8 @@ def _left_out(p: Parameter, stepped: list[Parameter]) -> bool:
         return False  # moved by something that is no op of torch
     passes = max((other.passes for other in stepped), default=0)
     reads = max((other.reads for other in stepped), default=0)  # a log of all gradients reads theirs too
-    return p.passes >= min(2, max(1, passes)) and p.reads <= reads
+    logged = p.reads <= reads and not read_for_itself(p, stepped)
+    return p.passes >= min(2, max(1, passes)) and logged
 
 
 def _finding(

@@ -133,6 +133,27 @@ def good_frozen_teacher() -> None:
         opt.step()
 
 
+def good_variance_reduction() -> None:
+    import copy
+
+    import torch
+    from torch import nn
+
+    model, x = nn.Linear(3, 1), torch.randn(12, 3)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(2):
+        before = copy.deepcopy(model)
+        for part in x.split(4):
+            opt.zero_grad()
+            model(part).pow(2).mean().backward()
+            before.zero_grad()
+            before(part).pow(2).mean().backward()
+            for p, q in zip(model.parameters(), before.parameters(), strict=True):
+                assert p.grad is not None
+                p.grad.data -= 0.5 * q.grad.data  # type: ignore[union-attr]
+            opt.step()
+
+
 def good_mutual_learning() -> None:
     import torch
     from torch import nn

@@ -41,7 +41,7 @@ def cuts(trace: Trace) -> list[Cut]:
             if found is None:
                 continue
             op, output = found
-            kind = op.cut or _kind(trace, known, op, output)
+            kind = cut_kind(trace, known, op, output)
             region = op.region if kind in ("no_grad", "inference_mode") else None
             group = ("region", region) if region is not None else (kind, op.site.user.location())
             cut = groups.get(group)
@@ -56,8 +56,10 @@ def cuts(trace: Trace) -> list[Cut]:
     return list(groups.values())
 
 
-def _kind(trace: Trace, known: Paths, op: Op, output: Key) -> str:
-    """Why a result that says it requires a gradient has none behind it."""
+def cut_kind(trace: Trace, known: Paths, op: Op, output: Key) -> str:
+    """How `op` lost the gradient of `output`, as `Cut.kind` has it."""
+    if op.cut is not None:
+        return op.cut
     if _whole(known, output):
         return "nondifferentiable"
     region = trace.regions.get(op.region) if op.region is not None else None

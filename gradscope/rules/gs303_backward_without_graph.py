@@ -16,7 +16,7 @@ from gradscope.model import Event, Finding, Op, Parameter, Site
 from gradscope.names import place
 from gradscope.rules import rule
 from gradscope.rules._common import code, located, parameter_names, parameter_subjects, user
-from gradscope.rules._cuts import cut_words, nearest_cuts
+from gradscope.rules._cuts import cut_kind, cut_words, nearest_cuts
 from gradscope.rules._paths import Key, Paths, paths
 from gradscope.rules._rewrites import receiver_in_place_of
 from gradscope.store import Trace
@@ -122,7 +122,7 @@ def _explain(trace: Trace, known: Paths, event: Event, root: Key) -> Finding:
 
 def _cut(trace: Trace, known: Paths, event: Event, name: str, root: Key, found: tuple[Op, Key]) -> Finding:
     op, output = found
-    kind = op.cut or "leaf"
+    kind = cut_kind(trace, known, op, output)
     region = (
         trace.regions.get(op.region)
         if op.region is not None and kind in ("no_grad", "inference_mode")

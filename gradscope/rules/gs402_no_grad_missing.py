@@ -133,6 +133,23 @@ def good_one_small_call_at_the_end() -> None:
     (model(torch.randn(8, 4)).argmax(dim=1) == 0).sum().item()
 
 
+def bad_loss_module_too() -> None:
+    import torch
+    from torch import nn
+
+    model, measure = nn.Sequential(nn.Linear(20, 64), nn.ReLU(), nn.Linear(64, 2)), nn.MSELoss()
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        model.train()
+        opt.zero_grad()
+        measure(model(torch.randn(8, 20)), torch.zeros(8, 2)).backward()
+        opt.step()
+        model.eval()
+        for _ in range(2):
+            scores = model(torch.randn(8, 20))  # cause: GS402
+            measure(scores, torch.zeros(8, 2)).item()
+
+
 @rule("GS402", name="no-grad-missing", severity="warning")
 def no_grad_missing(trace: Trace) -> Iterator[Finding]:
     known = calls(trace)
@@ -142,6 +159,8 @@ def no_grad_missing(trace: Trace) -> Iterator[Finding]:
     for call in known.all:
         if _builds_for_nothing(known, call):
             groups.setdefault(call.entry.location(), []).append(call)
+    owning = {place: group for place, group in groups.items() if known.parameters(group[0].event)}
+    groups = owning or groups  # what a loss module is given was built by the model, which is told
     severe = [group for group in groups.values() if _severe(known, group)]
     models = {known.called(group[0].event): group for group in reversed(severe)}
     beside: dict[int, list[Site]] = {}

@@ -123,6 +123,28 @@ def test_patch_mends_the_program(
     assert not [f for f in report.findings if f.severity != "note"], script.read_text()
 
 
+@pytest.mark.parametrize("unit", ["\t", "  "], ids=["tabs", "two blanks"])
+@pytest.mark.parametrize("code", ["GS105", "GS201", "GS202", "GS401", "GS402", "GS605"])
+def test_patch_keeps_the_programs_indentation(
+    code: str, unit: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    script = tmp_path / f"train_{code}_{len(unit)}{ord(unit[0])}.py"
+    lines = as_script(all_rules()[code].examples("bad")[0]).splitlines()
+    depths = [(len(line) - len(line.lstrip())) // 4 for line in lines]
+    script.write_text("\n".join(unit * n + line.lstrip() for n, line in zip(depths, lines, strict=True)))
+    report = run(script, stops=True)
+    patch = render(report)
+    added = [line[1:] for line in patch.splitlines() if line.startswith("+") and not line.startswith("+++")]
+    assert added
+    for line in added:
+        blank = line[: len(line) - len(line.lstrip())]
+        assert not blank.replace(unit, ""), patch
+    apply(patch, tmp_path)
+    script = script.rename(script.with_stem(script.stem + "_"))
+    assert code not in {f.code for f in run(script).findings}
+
+
 @pytest.mark.parametrize("rule", [pytest.param(rule, id=rule.code) for rule in patching()])
 def test_a_rule_that_patches_shows_it(rule: Rule) -> None:
     names = {f"{rule.code}-{bad.__name__}" for bad in rule.examples("bad")}

@@ -71,13 +71,26 @@ class Source:
         if statement is None or not self._alone(statement) or _has_long_text(statement):
             return ()
         line, _, last, _ = self.file.span(statement)
-        indent = self._indent(statement)
+        indent, unit = self._indent(statement), self._unit()
         rows = (
-            Edit(self.path, n, 1, n, 1, "    ")
-            for n in range(line, last + 1)
-            if self.file.lines[n - 1].strip()
+            Edit(self.path, n, 1, n, 1, unit) for n in range(line, last + 1) if self.file.lines[n - 1].strip()
         )
         return (Edit(self.path, line, 1, line, 1, f"{indent}{header}\n"), *rows)
+
+    def _unit(self) -> str:
+        """What the file indents a block by."""
+        for node in ast.walk(self.file.tree) if self.file.tree is not None else ():
+            body = getattr(node, "body", None)
+            if (
+                isinstance(node, ast.stmt)
+                and isinstance(body, list)
+                and body
+                and body[0].lineno > node.lineno
+            ):
+                inner, outer = self._indent(body[0]), self._indent(node)
+                if inner.startswith(outer) and not inner.removeprefix(outer).strip():
+                    return inner.removeprefix(outer)
+        return "    "
 
     def without_keyword(self, call: ast.Call, keyword: ast.keyword) -> Edits:
         """Takes a keyword argument out of a call, with the comma that goes before it."""

@@ -152,7 +152,8 @@ def receiver_in_place_of(trace: Trace, site: Site | None, method: str) -> Edits:
         return ()
     here, target = Source(trace, site.path), node.func.value
     above = here.file.parent.get(id(node))
-    if isinstance(above, ast.Assign) and [ast.unparse(t) for t in above.targets] == [ast.unparse(target)]:
+    same = isinstance(above, ast.Assign) and [ast.unparse(t) for t in above.targets] == [ast.unparse(target)]
+    if isinstance(above, ast.stmt) and (same or isinstance(above, ast.Expr)) and method != "forward":
         return here.remove(above)
     return here.replace(node.func if method == "forward" else node, here.file.text(target))
 
@@ -324,3 +325,43 @@ def also_given(trace: Trace, made: Site | None, missing: list[str]) -> Edits:
         return ()
     all_of = [here.file.text(given), *(f"{name}.parameters()" for name in missing)]
     return here.replace(given, f"[{', '.join(f'*{one}' for one in all_of)}]")
+
+
+def taken_out(trace: Trace, site: Site, reader: Site) -> Edits:
+    """`x` for `torch.f(x, …)` or `x.f(…)` at `site`, where nothing but the call at `reader` gets the
+    result: as its argument, or by a variable that is read there alone."""
+    node, here = _call(trace, site), Source(trace, site.path)
+    call = here.file.at(reader) if beside(trace, site, reader) else None
+    if node is None or not isinstance(node.func, ast.Attribute) or not isinstance(call, ast.Call):
+        return ()
+    of_torch = here.file.is_imported(node.func)
+    value = node.func.value if not of_torch else node.args[0] if node.args else None
+    name = here.file.variable(site)
+    above = here.file.parent.get(id(node))
+    if isinstance(above, ast.Assign) and name:
+        scope = here.scope(site)
+        reads = [
+            n
+            for n in ast.walk(scope)
+            if isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load)
+        ]
+        alone = len(reads) == 1 and reads[0] in call.args
+    else:
+        alone = node in call.args
+    return here.replace(node, here.file.text(value)) if alone and value is not None else ()
+
+
+def method_added(trace: Trace, site: Site, text: str, method: str) -> Edits:
+    """`x.squeeze(1)` for the argument or operand `x` of what stands at `site`."""
+    here = Source(trace, site.path)
+    node = here.file.at(site)
+    parts = (
+        node.args
+        if isinstance(node, ast.Call)
+        else [node.left, node.right]
+        if isinstance(node, ast.BinOp)
+        else []
+    )
+    found = [p for p in parts if " ".join(here.file.text(p).split()) == text]
+    plain = len(found) == 1 and isinstance(found[0], (ast.Name, ast.Attribute, ast.Call, ast.Subscript))
+    return here.append(found[0], method) if plain else ()

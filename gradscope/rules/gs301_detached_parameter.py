@@ -265,16 +265,16 @@ def _root(trace: Trace, module: int | None) -> int | None:
     return found.root if found is not None else None
 
 
-_TAKEN_OUT = {"detach": "detach", "number": "item"}  # kind of cut → the method that makes it
+_TAKEN_OUT = {"detach": ("detach", "detach_"), "number": ("item",)}  # kind of cut → the methods that make it
 
 
 def _fix(trace: Trace, cut: Cut, names: str) -> str:
     frozen = f"; if {names} should not train: `requires_grad_(False)`, and not in the optimizer"
-    method = _TAKEN_OUT.get(cut.kind)
-    if method is not None:
-        return f"leave `.{method}()` out of {located(trace, cut.site, 'this line')}" + (
-            frozen if method == "detach" else ""
-        )
+    text = source(trace, cut.site)
+    for method in _TAKEN_OUT.get(cut.kind, ()):
+        if f".{method}()" in text:
+            found = "" if method == "item" else frozen
+            return f"leave `.{method}()` out of {located(trace, cut.site, 'this line')}{found}"
     if _drawn(trace, cut):
         return (
             f"call `rsample()` in {located(trace, cut.site, 'this line')} where the distribution has it, or put "
@@ -288,4 +288,5 @@ def _fix(trace: Trace, cut: Cut, names: str) -> str:
 
 
 def _without(trace: Trace, cut: Cut) -> tuple[Edit, ...]:
-    return receiver_in_place_of(trace, cut.site, _TAKEN_OUT[cut.kind]) if cut.kind in _TAKEN_OUT else ()
+    found = (receiver_in_place_of(trace, cut.site, method) for method in _TAKEN_OUT.get(cut.kind, ()))
+    return next((edits for edits in found if edits), ())

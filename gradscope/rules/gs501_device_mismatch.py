@@ -11,15 +11,18 @@ of those they meet (`torch.zeros(n, device=x.device)`).
 Silent on: errors of any other kind; CPU scalars, which torch takes as they are.
 """
 
+import ast
 import re
 from collections.abc import Iterator
 
 from gradscope.model import Edit, Event, Finding, Site, Value
 from gradscope.rules import rule
 from gradscope.rules._common import code, listed, source, user
+from gradscope.rules._edits import Source
 from gradscope.rules._origins import assigned_variable, shape_words, value_name
 from gradscope.rules._paths import Key, Paths, paths
-from gradscope.rules._rewrites import result_kept
+from gradscope.rules._rewrites import beside, line_after, result_kept
+from gradscope.rules._training import where
 from gradscope.store import Trace
 
 MOVES = {"to", "cuda", "cpu", "xpu", "mps", "npu", "_to_copy", "copy_", "new_tensor"}
@@ -126,7 +129,7 @@ def _explain(trace: Trace, known: Paths, event: Event) -> Finding | None:
         ),
         fix=missing,
         count=event.count,
-        edits=_moved(trace, subject.strip("`"), effect) if not owned else (),
+        edits=_moved(trace, subject.strip("`"), user(wrong.site), effect) if not owned else (),
         subjects=frozenset({("device", event.graph, wrong.index)}),
     )
 
@@ -192,6 +195,7 @@ def _built(trace: Trace, known: Paths, key: Key) -> Site | None:
 
 
 def _fix(trace: Trace, known: Paths, wrong: Value, other: Value, owned: bool, origin: Site | None) -> str:
+    device = _device(trace, user(wrong.site)) or repr(other.device)
     if (
         not owned
         and wrong.is_leaf
@@ -201,22 +205,41 @@ def _fix(trace: Trace, known: Paths, wrong: Value, other: Value, owned: bool, or
     ):
         held = assigned_variable(trace, user(wrong.site)) or "a plain list, dict or attribute"
         return (
-            f"hold its layer in a module: `{held}` is none, so `model.to({other.device!r})` does not reach it;"
+            f"hold its layer in a module: `{held}` is none, so `model.to({device})` does not reach it;"
             " `nn.ModuleList` and `nn.ModuleDict` take the place of a list and a dict"
         )
     if owned:
         return (
-            f"move the model before it is used: `model.to({other.device!r})`; layers and tensors in plain lists or "
+            f"move the model before it is used: `model.to({device})`; layers and tensors in plain lists or "
             f"attributes must be registered to move with it"
         )
     name = assigned_variable(trace, user(wrong.site)) or "x"
-    move = f"`{name} = {name}.to({other.device!r})`"
+    move = f"`{name} = {name}.to({device})`"
     text = source(trace, origin)
     if re.match(r"torch\.(zeros|ones|randn|rand|arange|full|empty|tensor|eye|randint)\b", text):
-        return f"make it on the device: `{text[:-1]}, device={other.device!r})`, or {move}"
+        return f"make it on the device: `{text[:-1]}, device={device})` ({where(origin)}), or {move}"
     return f"{move} before the call"
 
 
-def _moved(trace: Trace, name: str, effect: Site) -> tuple[Edit, ...]:
-    """`x = x.to(device)` where the program drops the result of `x.to(device)`."""
-    return result_kept(trace, effect, name, ("to", "cuda", "cpu")) if name.isidentifier() else ()
+def _device(trace: Trace, site: Site | None) -> str:
+    """The one variable of the function around `site` that holds a device; "" where there is none."""
+    here = Source(trace, site.path) if site is not None else None
+    found = {
+        ast.unparse(node.targets[0])
+        for node in (ast.walk(here.scope(site)) if here is not None and site is not None else ())
+        if isinstance(node, ast.Assign)
+        and isinstance(node.value, ast.Call)
+        and ast.unparse(node.value.func) == "torch.device"
+    }
+    return found.pop() if len(found) == 1 else ""
+
+
+def _moved(trace: Trace, name: str, made: Site | None, effect: Site) -> tuple[Edit, ...]:
+    """`x = x.to(device)` where the program drops the result of `x.to(device)`, or after it made `x`."""
+    if not name.isidentifier():
+        return ()
+    kept = result_kept(trace, effect, name, ("to", "cuda", "cpu"))
+    device = _device(trace, made)
+    if kept or not device or assigned_variable(trace, made) != name or not beside(trace, made, effect):
+        return kept
+    return line_after(trace, made, f"{name} = {name}.to({device})")

@@ -19,6 +19,7 @@ from gradscope.rules import rule
 from gradscope.rules._common import code, located, numbers
 from gradscope.rules._losses import PROBABILITIES, loss_values, losses, makers, shape_of
 from gradscope.rules._paths import Key, Paths, paths
+from gradscope.rules._rewrites import taken_out
 from gradscope.store import Trace
 
 APPLIES = {
@@ -222,6 +223,7 @@ def _finding(trace: Trace, known: Paths, found: list[tuple[Key, Op, Op]]) -> Fin
         seen=tuple(_seen(trace, known, key, op)),
         fix=f"take the `{through}` out of {located(trace, cause, given)} and give `{op.name}` the scores themselves",
         count=len(found),
+        edits=taken_out(trace, cause, op.site.user) if maker.name == through else (),
     )
 
 

@@ -11,12 +11,13 @@ repeats as a whole (a mean that is subtracted); distances that are not reduced t
 
 from collections.abc import Iterator
 
-from gradscope.model import Finding, Graph, Op
-from gradscope.names import names_of, op_name
+from gradscope.model import Edit, Finding, Graph, Op
+from gradscope.names import names_of, op_name, place
 from gradscope.rules import rule
 from gradscope.rules._common import source
 from gradscope.rules._losses import loss_event
 from gradscope.rules._paths import Key, Paths, paths
+from gradscope.rules._rewrites import method_added
 from gradscope.store import Trace
 
 LOSSES = {"mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss", "soft_margin_loss", "poisson_nll_loss"}
@@ -298,6 +299,7 @@ def _finding(trace: Trace, known: Paths, ops: list[Op]) -> Finding:
     event = loss_event(known, op)
     made = _broadcast(first, second)
     wanted = max(_size(first), _size(second))
+    fix, edits = _fix(trace, graph, op)
     return Finding(
         message=f"{names[0]} {_shape(first)} and {names[1]} {_shape(second)} broadcast to {_shape(made)}: "
         "each of one meets all of the other",
@@ -306,8 +308,9 @@ def _finding(trace: Trace, known: Paths, ops: list[Op]) -> Finding:
         effect=event.site.user if event is not None else None,
         effect_label="learns from the wrong pairs",
         seen=(f"{_size(made)} results where {wanted} were meant",),
-        fix=_fix(trace, graph, op, first, second),
+        fix=fix,
         count=len(ops),
+        edits=edits,
     )
 
 
@@ -321,17 +324,19 @@ def _name(trace: Trace, graph: Graph, index: int) -> str:
     return f"`{text}`" if text and len(text) < 40 else f"the output of `{op_name(op.name)}`"
 
 
-def _fix(trace: Trace, graph: Graph, op: Op, first: tuple[int, ...], second: tuple[int, ...]) -> str:
+def _fix(trace: Trace, graph: Graph, op: Op) -> tuple[str, tuple[Edit, ...]]:
+    """What to write, and the edit."""
     both = "give both the same shape"
-    long, short = (0, 1) if len(first) > len(second) else (1, 0)
-    shapes = (first, second)
+    shapes = [graph.values[i].shape for i in op.inputs[:2]]
+    long, short = (0, 1) if len(shapes[0]) > len(shapes[1]) else (1, 0)
     ones = [i for i, n in enumerate(shapes[long]) if n == 1]
     rest = tuple(n for i, n in enumerate(shapes[long]) if not ones or i != ones[-1])
-    if len(first) == len(second) or rest != shapes[short]:
-        return f"{both} before they are compared"
+    if len(shapes[0]) == len(shapes[1]) or rest != shapes[short]:
+        return f"{both} before they are compared ({place(op.site.user)})", ()
     names = [_name(trace, graph, i) for i in op.inputs[:2]]
     at = ones[-1]
-    return f"{both}: `.squeeze({at})` on {names[long]}, or `.unsqueeze({at})` on {names[short]}"
+    edits = method_added(trace, op.site.user, names[long].strip("`"), f".squeeze({at})")
+    return f"{both}: `.squeeze({at})` on {names[long]}, or `.unsqueeze({at})` on {names[short]}", edits
 
 
 def _broadcast(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:

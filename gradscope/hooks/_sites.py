@@ -164,7 +164,7 @@ class SiteTree:
             kind = kind_of(absolute, self.main)
             known = self._files[path] = (len(self._files) + 1, kind)
             if kind != "own":
-                source = "".join(linecache.getlines(path)) or None if kind == "user" else None
+                source = _text(path) or None if kind == "user" else None
                 shown = path if path.startswith("<") else os.path.abspath(path)
                 self.writer.add("file", known[0], shown, kind, source)
         return known
@@ -172,3 +172,15 @@ class SiteTree:
     def here(self, depth: int = 1) -> int:
         """The site of the caller, `depth` frames out."""
         return self.current(sys._getframe(depth + 1))
+
+
+def _text(path: str) -> str:
+    """A file's source. `linecache` ends the last line where the file does not, and a patch would not fit."""
+    text = "".join(linecache.getlines(path))
+    try:
+        with open(path, "rb") as file:
+            file.seek(-1, os.SEEK_END)
+            ended = file.read(1) in (b"\n", b"\r")
+    except (OSError, ValueError):
+        return text
+    return text if ended else text.removesuffix("\n")

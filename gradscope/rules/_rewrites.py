@@ -345,23 +345,16 @@ def taken_out(trace: Trace, site: Site, reader: Site) -> Edits:
             for n in ast.walk(scope)
             if isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load)
         ]
-        alone = len(reads) == 1 and reads[0] in call.args
+        alone = len(reads) == 1 and any(reads[0] in ast.walk(given) for given in call.args)
     else:
         alone = node in call.args
     return here.replace(node, here.file.text(value)) if alone and value is not None else ()
 
 
 def method_added(trace: Trace, site: Site, text: str, method: str) -> Edits:
-    """`x.squeeze(1)` for the argument or operand `x` of what stands at `site`."""
-    here = Source(trace, site.path)
-    node = here.file.at(site)
-    parts = (
-        node.args
-        if isinstance(node, ast.Call)
-        else [node.left, node.right]
-        if isinstance(node, ast.BinOp)
-        else []
-    )
+    """`x.squeeze(1)` for the argument `x` of the call at `site`."""
+    here, node = Source(trace, site.path), _call(trace, site)
+    parts = node.args if node is not None else []
     found = [p for p in parts if " ".join(here.file.text(p).split()) == text]
     plain = len(found) == 1 and isinstance(found[0], (ast.Name, ast.Attribute, ast.Call, ast.Subscript))
     return here.append(found[0], method) if plain else ()

@@ -10,6 +10,7 @@ from typing import Any
 
 import jsonschema
 import pytest
+import sarif_shape
 from written import SOURCE, corrupting, made_up, site, use_rules, write_trace
 
 from gradscope.check import Report, examine
@@ -297,6 +298,12 @@ def test_json_keeps_its_contract(which: str, request: pytest.FixtureRequest) -> 
             "role": "cause", "path": "train.py", "line": 5, "column": 1, "end_line": 5, "end_column": 15,
             "function": "main",
         }  # fmt: skip
+
+
+@pytest.mark.parametrize("which", ["report", "nasty"])
+def test_sarif_keeps_to_the_standard(which: str, request: pytest.FixtureRequest) -> None:
+    data = json.loads(rendered(request.getfixturevalue(which), "sarif"))
+    jsonschema.validate(data, sarif_shape.LOG, format_checker=jsonschema.FormatChecker())
 
 
 def test_sarif(report: Report) -> None:

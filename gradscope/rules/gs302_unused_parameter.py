@@ -123,11 +123,11 @@ def good_option_off() -> None:
             self.share = nn.Parameter(torch.zeros(1))
 
         def forward(self, x: torch.Tensor) -> torch.Tensor:
-            y: torch.Tensor = self._weigh(x) if self.weighted else x + self.layer(x)
-            return y
+            y: torch.Tensor = self.layer(x)
+            return self._weigh(x, y) if self.weighted else x + y
 
-        def _weigh(self, x: torch.Tensor) -> torch.Tensor:
-            return x * self.share + self.layer(x)
+        def _weigh(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+            return x * self.share + y
 
     model = Sum(weighted=False)
     opt = torch.optim.SGD(model.parameters(), lr=0.1)

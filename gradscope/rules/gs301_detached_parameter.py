@@ -280,6 +280,8 @@ def _fix(trace: Trace, cut: Cut, names: str) -> str:
             f"call `rsample()` in {located(trace, cut.site, 'this line')} where the distribution has it, or put "
             + ("the `log_prob` of what was drawn into the loss")
         )
+    if cut.kind == "numpy":
+        return f"compute with tensors from {located(trace, cut.site, 'here')} to the loss, not with NumPy{frozen}"
     if cut.region is not None:
         made = variable(trace, cut.op.site) or source(trace, cut.op.site.user)
         what = f"`{made}` ({where(cut.op.site)})" if made else "it"

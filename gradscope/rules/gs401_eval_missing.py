@@ -15,11 +15,12 @@ shape probes and forwards that only refresh running statistics.
 import re
 from collections.abc import Iterator
 
-from gradscope.model import Finding
+from gradscope.model import Finding, Site
 from gradscope.rules import rule
 from gradscope.rules._calls import Call, Calls, calls
 from gradscope.rules._common import located, numbers
 from gradscope.rules._edits import eval_around
+from gradscope.rules._unread import module_name
 from gradscope.store import Trace
 
 
@@ -141,15 +142,80 @@ def good_samples_kept() -> None:
         images.append(image)
 
 
+def bad_method_of_the_model() -> None:
+    import torch
+    from torch import nn
+
+    class Tagger(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.inner, self.drop, self.outer = nn.Linear(4, 8), nn.Dropout(0.5), nn.Linear(8, 2)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            scores: torch.Tensor = self.outer(self.drop(self.inner(x)))
+            return scores
+
+        def tag(self, x: torch.Tensor) -> torch.Tensor:
+            with torch.no_grad():  # effect: GS401
+                scores: torch.Tensor = self.outer(self.drop(self.drop(self.inner(x))))
+                return scores.argmax(dim=1)
+
+    model = Tagger()
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        nn.functional.cross_entropy(model(torch.randn(8, 4)), torch.zeros(8, dtype=torch.long)).backward()
+        opt.step()
+        model.tag(torch.randn(8, 4)).sum().item()  # cause: GS401
+
+
+def good_method_that_samples_with_dropout() -> None:
+    import torch
+    from torch import nn
+
+    class Tagger(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.inner, self.drop, self.outer = nn.Linear(4, 8), nn.Dropout(0.5), nn.Linear(8, 2)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            scores: torch.Tensor = self.outer(self.drop(self.inner(x)))
+            return scores
+
+        @torch.no_grad()
+        def spread(self, x: torch.Tensor) -> torch.Tensor:
+            self.eval()
+            self.drop.train()
+            found: torch.Tensor = torch.stack([self.outer(self.drop(self.inner(x))) for _ in range(4)])
+            self.train()
+            return found.std(dim=0)
+
+    model = Tagger()
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        nn.functional.cross_entropy(model(torch.randn(8, 4)), torch.zeros(8, dtype=torch.long)).backward()
+        opt.step()
+        model.spread(torch.randn(8, 4)).sum().item()
+
+
 @rule("GS401", name="eval-missing", severity="error")
 def eval_missing(trace: Trace) -> Iterator[Finding]:
     known = calls(trace)
     if not known.paths.roots:
         return
+    told: set[tuple[int, int | None]] = set()
     for call in known.all:
         severity = _severity(known, call)
-        if severity is not None:
-            yield _finding(trace, known, call, severity)
+        if severity is None:
+            continue
+        if _bare_layer(known, call):
+            region = known.region(call.event)
+            group = (call.event.data["module"], region.id if region is not None else None)
+            if group in told:
+                continue  # another layer of the same evaluation
+            told.add(group)
+        yield _finding(trace, known, call, severity)
 
 
 def _severity(known: Calls, call: Call) -> str | None:
@@ -163,6 +229,10 @@ def _severity(known: Calls, call: Call) -> str | None:
     if data.get("grad") and _inside_step(known, call):
         return None
     mine = {p.id for p in known.parameters(call.event)}
+    if _bare_layer(known, call):
+        if any(not c.event.data.get("training") for c in _beside(known, call)):
+            return None  # Monte Carlo dropout, in a method of the model
+        mine = {p.id for c in _beside(known, call) for p in known.parameters(c.event)}
     if not mine & known.trained:
         return None
     if data.get("grad") and any(c.entry.location() == call.entry.location() and c.trains for c in known.all):
@@ -173,6 +243,25 @@ def _severity(known: Calls, call: Call) -> str | None:
             return None
         return "warning" if _kept(known, call) and not draws else "note"
     return "note" if draws else "error"
+
+
+def _bare_layer(known: Calls, call: Call) -> bool:
+    """Whether a layer without parameters was called by a method of its model other than `forward`."""
+    event = call.event
+    return known.called(event) != event.data["module"] and not known.parameters(event)
+
+
+def _beside(known: Calls, call: Call) -> list[Call]:
+    """The calls of parts of the same model in the same block."""
+    event, region = call.event, known.region(call.event)
+    return [
+        c
+        for c in known.all
+        if c.event.data["module"] == event.data["module"]
+        and c.event.graph == event.graph
+        and known.called(c.event) != event.data["module"]
+        and known.region(c.event) == region
+    ]
 
 
 def _inside_step(known: Calls, call: Call) -> bool:
@@ -203,13 +292,15 @@ def _finding(trace: Trace, known: Calls, call: Call, severity: str) -> Finding:
     event = call.event
     train = event.data["train_layers"]
     region = known.region(event)
-    name = known.name(event)
+    name = module_name(trace, event.data["module"]) if _bare_layer(known, call) else known.name(event)
     effect = region.site.user if region is not None else None
     bare = name.strip("`") if name.startswith("`") else "model"
+    cause = _caller(call.entry) if _bare_layer(known, call) else call.entry
     return Finding(
         message=f"{name} is evaluated in training mode: {known.layers(train)} behaved as in training",
-        cause=call.entry,
+        cause=cause,
         cause_label="called in training mode",
+        related=((call.entry, "this layer ran as in training"),) if cause is not call.entry else (),
         effect=effect,
         effect_label="turns gradients off, not dropout and batch norm",
         seen=tuple(_seen(trace, event.data)),
@@ -220,6 +311,11 @@ def _finding(trace: Trace, known: Calls, call: Call, severity: str) -> Finding:
         edits=eval_around(trace, call.entry, effect) if call.direct else (),
         subjects=frozenset({("module", known.called(event)), ("call", call.entry.location())}),
     )
+
+
+def _caller(site: Site) -> Site:
+    """The user's line that called the function in which `site` stands."""
+    return next((frame for frame in site.stack[-2::-1] if frame.kind == "user"), site)
 
 
 def _seen(trace: Trace, data: dict[str, object]) -> Iterator[str]:

@@ -83,6 +83,7 @@ class Recorder:
         self.wake: Callable[[], None] = _nothing  # set by sampling
         self.on_sleep: list[Callable[[], object]] = []
         self.on_wake: list[Callable[[], None]] = []
+        self.on_aside: list[Callable[[], None]] = []  # a compiler is about to look at Python code
         self.on_region: list[Callable[[], None]] = []  # gradients are switched off, and not by torch
         self.leave_failed: Callable[[], None] = _nothing  # set by optimizers: a step that raised is over
         self.on_input: Callable[[list[Any], ModuleRecord, int], None] | None = None  # set by settings

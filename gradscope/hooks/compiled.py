@@ -109,6 +109,8 @@ class Compiled(Hook):
         """The mode off, and torch's own module call in place."""
         recorder = self.recorder
         module_class: Any = nn.Module
+        for follow in recorder.on_aside:
+            follow()
         watched = module_class.__call__
         was_on = recorder.functions.pause()
         module_class.__call__ = self.plain_call

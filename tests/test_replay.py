@@ -9,6 +9,7 @@ import torch
 from torch import nn
 
 import gradscope
+from gradscope.check import check
 from gradscope.hooks._replay import Replay
 
 STEPS = 700
@@ -126,3 +127,29 @@ def test_two_optimizers_in_turn(replays: list[int]) -> None:
     assert not scope.faults
     assert not [f for f in scope.findings if f.severity != "note"]
     assert {p.steps for p in scope.trace.parameters} == {STEPS}
+
+
+def test_an_evaluation_without_eval_and_no_grad_is_seen_while_sampling_sleeps() -> None:
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(8, 16), nn.Dropout(), nn.Linear(16, 2))
+    opt = torch.optim.SGD(model.parameters(), lr=0.01)
+
+    def train() -> None:
+        for _ in range(60):
+            opt.zero_grad()
+            nn.functional.cross_entropy(model(torch.randn(4, 8)), torch.zeros(4, dtype=torch.long)).backward()
+            opt.step()
+
+    def hits() -> float:
+        right = 0.0
+        for _ in range(3):
+            right += (model(torch.randn(4, 8)).argmax(1) == 0).sum().item()
+        return right
+
+    with gradscope.watch() as scope:
+        train()
+        hits()
+        train()
+    found = [finding for finding in check(scope.trace) if finding.code == "GS401"]
+    assert [finding.locations[0].function.rpartition(".")[2] for finding in found] == ["hits"]
+    assert "__call__" not in vars(nn.Sequential)

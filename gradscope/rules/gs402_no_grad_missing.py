@@ -161,17 +161,23 @@ def no_grad_missing(trace: Trace) -> Iterator[Finding]:
             groups.setdefault(call.entry.location(), []).append(call)
     owning = {place: group for place, group in groups.items() if known.parameters(group[0].event)}
     groups = owning or groups  # what a loss module is given was built by the model, which is told
-    severe = [group for group in groups.values() if _severe(known, group)]
-    models = {known.called(group[0].event): group for group in reversed(severe)}
-    beside: dict[int, list[Site]] = {}
+    models: dict[int, list[list[Call]]] = {}
     for group in groups.values():
-        if group not in severe and known.called(group[0].event) in models:
-            beside.setdefault(known.called(group[0].event), []).append(group[0].entry)
-        elif group not in severe and (_times(known, group) > 1 or not _training(group[0])):
-            yield _finding(known, group, "note", ())
-    for group in severe:
-        model = known.called(group[0].event)
-        yield _finding(known, group, "", beside.get(model, ()) if models[model] is group else ())
+        models.setdefault(_root(known, group[0].event), []).append(group)
+    for model, places in models.items():
+        severe = [group for group in places if _severe(known, group)]
+        if severe:  # one cause, however many lines
+            first = next((g for g in severe if known.called(g[0].event) == model), severe[0])
+            yield _finding(known, first, "", [g for g in places if g is not first])
+            continue
+        for group in places:
+            if _times(known, group) > 1 or not _training(group[0]):
+                yield _finding(known, group, "note", ())
+
+
+def _root(known: Calls, event: Event) -> int:
+    """The model that holds the called module."""
+    return known.trace.modules[known.called(event)].root
 
 
 def _builds_for_nothing(known: Calls, call: Call) -> bool:
@@ -206,7 +212,7 @@ def _severe(known: Calls, group: list[Call]) -> bool:
     )
 
 
-def _finding(known: Calls, group: list[Call], severity: str, beside: Sequence[Site]) -> Finding:
+def _finding(known: Calls, group: list[Call], severity: str, beside: Sequence[list[Call]]) -> Finding:
     first, trace = group[0].event, known.trace
     times = _times(known, group)
     name = known.name(first) if len({known.called(c.event) for c in group}) == 1 else _whole(known, first)
@@ -220,13 +226,13 @@ def _finding(known: Calls, group: list[Call], severity: str, beside: Sequence[Si
         message=f"{name} is evaluated with gradients on: it builds graphs that no backward uses",
         cause=group[0].entry,
         cause_label="keeps everything a backward would need",
-        related=tuple((place, "and here") for place in beside),
+        related=tuple((other[0].entry, "and here") for other in beside),
         seen=(seen, took) if took else (seen,),
         fix=f"put {located(trace, group[0].entry, 'this call')}{_loop(trace, group[0].entry)} under "
         "`with torch.no_grad():`",
         count=times,
         severity=severity,
-        edits=() if severity == "note" else _under_no_grad(known.trace, group[0].entry),
+        edits=() if severity == "note" else _edits(known, [group, *beside]),
         subjects=frozenset({("call", group[0].entry.location())}),
     )
 
@@ -242,6 +248,15 @@ def _whole(known: Calls, event: Event) -> str:
     """The name of the model that holds the called module."""
     root = known.trace.modules[known.trace.modules[known.called(event)].root]
     return f"`{root.name or root.cls}`"
+
+
+def _edits(known: Calls, groups: list[list[Call]]) -> tuple[Edit, ...]:
+    """Where the model itself is called, once in a function: what calls its parts may train them too."""
+    entries: dict[str, Site] = {}
+    for group in groups:
+        if known.called(group[0].event) == _root(known, group[0].event) or group is groups[0]:
+            entries.setdefault(group[0].entry.function, group[0].entry)
+    return tuple(edit for entry in entries.values() for edit in _under_no_grad(known.trace, entry))
 
 
 def _under_no_grad(trace: Trace, entry: Site) -> tuple[Edit, ...]:

@@ -25,6 +25,7 @@ BY_HAND = {
     "GS105-bad_element",
     "GS106-bad_unbind",
     "GS106-bad_view_without_gradients",
+    "GS202-bad_by_hand",
     "GS204-bad_backward_forgotten",
     "GS204-bad_discriminator_without_backward",
     "GS206-bad_head_forgotten",

@@ -1,7 +1,8 @@
-"""Gradients that the program adds to by its own code (`p.grad.add_(…)`) after a step has used them.
+"""What the program does to gradients by its own code: `p.grad.zero_()`, and `p.grad.add_(…)` after a
+step has used them.
 
-Only a gradient that was used and is read again is followed. What was added to it counts as a sum
-with the old part where every write since then was an addition: the number of them is compared
+Only a gradient that the program reads is followed. What was added to a used one counts as a sum with
+the old part where every write since then was an addition: the number of them is compared
 with the gradient's version, so a write that nobody saw (`out=`, a foreach kernel) decides for
 "cleared".
 """
@@ -33,6 +34,7 @@ class _Followed:
     replaced: bool = False  # something else was written
     scaled: bool = False  # by a line of the user's
     site: int = 0  # of the first addition
+    copied: bool = False  # its old values are kept, to measure the sum
 
 
 class HandSums:
@@ -47,7 +49,7 @@ class HandSums:
         self.copies = 0
 
     def read(self, record: LeafRecord, grad: Any) -> None:
-        """The program reads a gradient that a step has used."""
+        """The program reads a gradient: one that waits for a step, or that a step has used."""
         if record.after is None or record.after[0] != id(grad):
             return
         live = self.recorder.live
@@ -57,15 +59,24 @@ class HandSums:
         self.followed.pop(self.roots.get(record.id, -1), None)
         self.roots[record.id] = root
         self.followed[root] = _Followed(record, record.after[1])
-        small = record.stale_copy is None and measurable(grad) and grad.numel() <= MAX_ELEMENTS
+        small = (
+            record.state == "used"
+            and record.stale_copy is None
+            and measurable(grad)
+            and grad.numel() <= MAX_ELEMENTS
+        )
         if small and self.copies < MAX_COPIES:
             self.copies += 1
+            self.followed[root].copied = True
             record.stale_copy = grad.detach().clone()
 
-    def wrote(self, root: int, name: str, hidden: bool, site: int) -> None:
+    def wrote(self, root: int, t: Any, name: str, hidden: bool, site: int) -> None:
         """An op of the program's wrote to this memory."""
         known = self.followed.get(root)
         if known is None:
+            return
+        if name == "zero_" and self._is_whole(known.record, t):
+            self._cleared(known.record, site)
             return
         if name not in ADDITIONS:
             known.replaced = True
@@ -74,6 +85,17 @@ class HandSums:
         known.additions += 1
         known.counted += not hidden
         known.site = known.site or site
+
+    @staticmethod
+    def _is_whole(record: LeafRecord, t: Any) -> bool:
+        leaf = record.ref()
+        return leaf is not None and t.shape == leaf.shape
+
+    def _cleared(self, record: LeafRecord, site: int) -> None:
+        """`p.grad.zero_()`: the same as a `zero_grad()` that covers one parameter."""
+        dropped, read, norm = self.recorder.ledger.zeroed([record])
+        data = {"by": "hand", "parameters": [record.id], "dropped": dropped, "read": read}
+        self.recorder.emit("zero_grad", site, data, norm=norm or None)
 
     def replaced_by(self, record: LeafRecord, old: Any, new: Any, site: int) -> bool:
         """Whether `p.grad = p.grad + …` puts a sum with the used gradient in its place."""
@@ -122,5 +144,5 @@ class HandSums:
         """The gradient was used or cleared: what was known of it is."""
         root = self.roots.pop(record.id, None)
         known = self.followed.pop(root, None) if root is not None else None
-        if known is not None and not known.additions and record.stale_copy is not None:
+        if known is not None and known.copied and not known.additions:
             self.copies -= 1

@@ -205,7 +205,7 @@ class Ops:
         version = None if t.is_inference() else t._version
         self.history.writes.append(Write(sequence_number(), site, name, {entry.root}, version))
         if self.ledger.by_hand.followed:
-            self.ledger.by_hand.wrote(entry.root, name, entry.hidden, site)
+            self.ledger.by_hand.wrote(entry.root, t, name, entry.hidden, site)
         record = self.ledger.by_root.get(entry.root)
         if record is not None:
             self.ledger.written(record, "data" if entry.hidden else "no_grad", site)

@@ -268,7 +268,7 @@ class Functions(Hook):
                 record.read_since = True
                 if len(record.read_at) < MAX_READERS:
                     record.read_at.add(site)
-                if record.state == "used" and result is not None:
+                if record.state in ("fresh", "used") and result is not None:
                     recorder.ledger.by_hand.read(record, result)
                 if record.registered or record.optimizers:
                     return

@@ -48,6 +48,20 @@ def bad_by_module() -> None:
         opt.step()  # effect: GS202
 
 
+def bad_by_hand() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        model(torch.randn(8, 3)).pow(2).mean().backward()
+        for p in model.parameters():
+            if p.grad is not None:
+                p.grad.zero_()  # cause: GS202
+        opt.step()  # effect: GS202
+
+
 def bad_in_a_closure() -> None:
     import torch
     from torch import nn

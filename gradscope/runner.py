@@ -19,21 +19,29 @@ from gradscope.tracebacks import clean_exception
 
 @dataclass
 class Program:
-    """What to run. `path` is the file, `argv` what it sees, `folder` its `sys.path[0]`."""
+    """What to run. `path` is the file, `argv` what it sees, `folder` its `sys.path[0]`;
+    `source` is its text where it came from stdin."""
 
     path: str
     argv: list[str]
     folder: str
     spec: importlib.machinery.ModuleSpec | None = None
+    source: bytes | None = None
 
     @classmethod
     def script(cls, path: str, args: list[str]) -> Program:
-        """Raises GradscopeError if there is no such file, or it is a directory without `__main__.py`."""
+        """`-` is stdin. Raises GradscopeError if there is no such file, or it is a directory or
+        an archive without `__main__.py`."""
+        if path == "-":
+            return cls("<stdin>", [path, *args], "", source=_from_stdin())
         found = Path(path)
-        if found.is_dir():
-            if not (found / "__main__.py").is_file():
-                raise GradscopeError(f"{path} is a directory without a __main__.py")
-            return cls(str(found / "__main__.py"), [path, *args], os.path.abspath(path))
+        if found.is_dir() or (found.is_file() and _is_archive(path)):
+            folder = os.path.abspath(path)
+            spec = importlib.machinery.PathFinder.find_spec("__main__", [folder])
+            if spec is None or spec.origin is None:
+                kind = "a directory" if found.is_dir() else "an archive"
+                raise GradscopeError(f"{path} is {kind} without a __main__.py")
+            return cls(spec.origin, [path, *args], folder, spec)
         if not found.exists():
             raise GradscopeError(f"no such script: {path}")
         try:
@@ -66,10 +74,20 @@ class Program:
             code = self.spec.loader.get_code(self.spec.name)
             assert isinstance(code, CodeType)
             return code
+        if self.source is not None:
+            return compile(self.source, self.path, "exec", dont_inherit=True)
+        if self.path.endswith(".pyc"):
+            return self._compiled()
         import io
 
         with io.open_code(os.path.abspath(self.path)) as file:
             return compile(file.read(), os.path.abspath(self.path), "exec", dont_inherit=True)
+
+    def _compiled(self) -> CodeType:
+        loader = importlib.machinery.SourcelessFileLoader("__main__", self.path)
+        code = loader.get_code("__main__")
+        assert code is not None
+        return code
 
     def main_module(self) -> types.ModuleType:
         main = types.ModuleType("__main__")
@@ -77,15 +95,38 @@ class Program:
         if self.spec is not None:
             main.__package__ = self.spec.parent
             main.__file__, loader = self.spec.origin, self.spec.loader
+        elif self.source is not None:
+            main.__package__, loader = None, importlib.machinery.BuiltinImporter
+            main.__file__ = self.path
         else:
             main.__file__ = os.path.abspath(self.path)
             main.__package__ = None
-            loader = importlib.machinery.SourceFileLoader("__main__", self.path)
+            compiled = self.path.endswith(".pyc")
+            kind = (
+                importlib.machinery.SourcelessFileLoader if compiled else importlib.machinery.SourceFileLoader
+            )
+            loader = kind("__main__", self.path)
         main.__spec__ = self.spec
         main.__loader__ = loader
         vars(main)["__cached__"] = None
+        main.__annotations__ = {}
         vars(main)["__builtins__"] = sys.modules["builtins"]
         return main
+
+
+def _from_stdin() -> bytes:
+    if sys.stdin is None:
+        raise GradscopeError("no program on stdin: it is closed")
+    try:
+        return sys.stdin.buffer.read()
+    except (OSError, ValueError, AttributeError) as error:
+        raise GradscopeError(f"cannot read the program from stdin: {error}") from None
+
+
+def _is_archive(path: str) -> bool:
+    import zipfile
+
+    return zipfile.is_zipfile(path)
 
 
 @dataclass

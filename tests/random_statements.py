@@ -141,8 +141,8 @@ WRITE = """
 {x}.requires_grad_(False)
 {x}.requires_grad = True
 {x}.fill_(0.5)
-torch.add({x}, {y}, out={z})
-torch.sin({x}, out={z})
+{x}.shape == {y}.shape == {z}.shape and torch.add({x}, {y}, out={z})
+{x}.shape == {z}.shape and torch.sin({x}, out={z})
 {x}.detach().add_(1)
 {x}.data.mul_(2)
 {x}.data[0] = 7
@@ -177,7 +177,7 @@ torch._foreach_add_([{x}, {y}], 1.0)
 {x}.swapdims_(0, 1).add_({y})
 torch.utils.swap_tensors({x}, {y}.detach().clone())
 torch.nn.init.xavier_uniform_({x}.data)
-torch.where({x} > 0, {x}, {y}, out={z})
+{x}.shape == {y}.shape == {z}.shape and torch.where({x} > 0, {x}, {y}, out={z})
 """
 
 CUT = """

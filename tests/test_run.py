@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import py_compile
 import signal
 import subprocess
 import sys
 import time
+import zipapp
 from pathlib import Path
 
 import pytest
@@ -156,3 +158,22 @@ def test_trace_survives_a_sudden_end(kind: str, tmp_path: Path) -> None:
     trace = gradscope.open(tmp_path / "t.gradscope")
     assert trace.summary["steps"] >= 40
     assert trace.of("backward")
+
+
+SAID = "import sys\nprint(sys.argv, __name__, __package__, type(__spec__), sys.path[0], __file__, sorted(globals()))\n"
+
+
+@pytest.mark.parametrize("kind", ["-", "folder", "archive.pyz", "train.pyc"])
+def test_what_python_can_run_beside_scripts(kind: str, tmp_path: Path) -> None:
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    (folder / "helper.py").write_text("HERE = 3")
+    imports = "import helper\n" if kind in ("folder", "archive.pyz") else ""
+    text = HEADER + imports + SAID + "print(sys.stdin.read())\n1 / 0\n"
+    (folder / "__main__.py").write_text(text)
+    zipapp.create_archive(folder, tmp_path / "archive.pyz")
+    py_compile.compile(str(folder / "__main__.py"), cfile=str(tmp_path / "train.pyc"))
+    plain = execute(tmp_path, kind, "a", stdin=text)
+    watched = execute(tmp_path, "-m", "gradscope", "run", kind, "a", stdin=text)
+    assert (watched.returncode, watched.stdout) == (plain.returncode, plain.stdout)
+    assert plain.returncode == 1 and plain.stderr.splitlines(True)[-1] in watched.stderr

@@ -165,6 +165,9 @@ def digest(t: Any) -> Any:
 
 
 def hash_bytes(t: Any) -> str:
+    last = t.storage_offset() + sum((n - 1) * step for n, step in zip(t.shape, t.stride(), strict=True))
+    if t.numel() and (last + 1) * t.element_size() > t.untyped_storage().nbytes():
+        return "beyond its memory"  # what a resize that failed leaves behind
     plain = t.detach().contiguous().resolve_conj().resolve_neg().view(-1)
     return hashlib.md5(plain.view(torch.uint8).numpy().tobytes() if plain.numel() else b"").hexdigest()[:8]
 

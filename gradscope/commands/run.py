@@ -137,7 +137,13 @@ def _session(target: Program, trace_path: Path | None, full: bool, prove: bool) 
             ) from None
         raise
     path = trace_path.absolute() if trace_path is not None else None
-    return Session(target.argv, path, os.path.realpath(target.path), sample=not full, prove=prove)
+    return Session(
+        target.argv,
+        path,
+        target.path if target.source is not None else os.path.realpath(target.path),
+        sample=not full,
+        prove=prove,
+    )
 
 
 def _unwatched(target: Program, reason: str) -> int:

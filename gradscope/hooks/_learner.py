@@ -145,14 +145,15 @@ class Learner:
         nodes: tuple[Any, ...] = ()
         outputs: tuple[int, ...] = tuple(-1 for _ in fresh)
         reusable = True
-        if made or any(t.requires_grad for t in fresh):
+        inference = torch.is_inference_mode_enabled()  # no nodes, and to ask may lose some (_ops._leafness)
+        if not inference and (made or any(t.requires_grad for t in fresh)):
             sources = self._sources(tensors, entries, writes, first)
             nodes, outputs, reusable = walk(
                 fresh, first, sources, self._earlier, self._outside, self._leaf_value
             )
         any_grad = any(self.recorder.metas.table[e.meta].requires_grad for e in entries)
         region = None
-        if torch.is_inference_mode_enabled():
+        if inference:
             region = "inference_mode"
         elif not torch.is_grad_enabled():
             region = "no_grad"

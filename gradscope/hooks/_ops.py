@@ -95,8 +95,10 @@ class Ops:
         known: list[Live | None] = []
         for t in outs:
             found = live.get(id(t))
-            known.append(found if found is not None and found() is t else None)
-            metas.append(self.metas.of(t, not t.requires_grad or (not made and leafness(t))))
+            if found is not None and found() is not t:
+                found = None
+            known.append(found)
+            metas.append(self.metas.of(t, not t.requires_grad or (not made and self._leafness(t, found))))
         key = (
             site, name, recorder.region, made,
             tuple([structs[e.meta] for e in entries]), tuple([structs[m] for m in metas]),
@@ -148,7 +150,9 @@ class Ops:
         written = []
         for position in template.writes:
             entry = entries[position]
-            entry.meta = self.metas.of(tensors[position], leafness(tensors[position]))
+            t = tensors[position]
+            is_leaf = leafness(t) if template.nodes else not t.requires_grad or self._leafness(t, entry)
+            entry.meta = self.metas.of(t, is_leaf)
             entry.index = segment.new_value(entry.meta, index, entry.root)
             entry.serial = segment.serial
             entry.output_nr = tensors[position].output_nr
@@ -200,6 +204,13 @@ class Ops:
                     segment.carried.setdefault(value, sites[:MAX_CARRIED])
                 recorder.on_carried(row, sites, outs)
         return row
+
+    def _leafness(self, t: Any, entry: Live | None) -> bool:
+        """Whether it is a leaf after a call that made no node: as before it. (To ask for it may
+        change it: under inference_mode torch loses the node of a view that was written to.)"""
+        if entry is None or entry.meta < 0:
+            return leafness(t)
+        return self.metas.table[entry.meta].is_leaf
 
     def _log_write(self, entry: Live, t: Any, site: int, name: str) -> None:
         version = None if t.is_inference() else t._version

@@ -222,14 +222,20 @@ def _finding(known: Calls, group: list[Call], severity: str, beside: Sequence[li
     if held:
         seen += f"; one holds {_size(held)}"
     took = calls_time(trace, {call.event.site.id for call in group})
+    here = located(trace, group[0].entry, "this call")
+    under = f"put {here}{_loop(trace, group[0].entry)} under `with torch.no_grad():`"
+    trains = all(_training(call) for call in group)
     return Finding(
-        message=f"{name} is evaluated with gradients on: it builds graphs that no backward uses",
+        message=f"what {name} gives here reaches no backward: what is computed from it trains nothing"
+        if trains
+        else f"{name} is evaluated with gradients on: it builds graphs that no backward uses",
         cause=group[0].entry,
         cause_label="keeps everything a backward would need",
         related=tuple((other[0].entry, "and here") for other in beside),
         seen=(seen, took) if took else (seen,),
-        fix=f"put {located(trace, group[0].entry, 'this call')}{_loop(trace, group[0].entry)} under "
-        "`with torch.no_grad():`",
+        fix=f"call `backward()` on a loss made from it; if it is only to be looked at, {under}"
+        if trains
+        else under,
         count=times,
         severity=severity,
         edits=() if severity == "note" else _edits(known, [group, *beside]),

@@ -238,13 +238,22 @@ def _copied(paths: Paths, mine: set[int], originals: set[int]) -> bool:
         graph = paths.graph(number)
         for op in graph.ops:
             owned = {p for value in op.writes if (p := _owner(paths, graph, value)) in left}
-            if owned and any(
-                _owner(paths, graph, value) in originals
-                for given in op.inputs
-                for value in graph.upstream(given)
+            if (
+                owned
+                and op.module is None
+                and any(_copies(paths, graph, given, originals) for given in op.inputs)
             ):
                 left -= owned
     return not left
+
+
+def _copies(paths: Paths, graph: Graph, given: int, originals: set[int]) -> bool:
+    """Whether a value was computed from `originals` alone, not by a network that has them."""
+    upstream = graph.upstream(given)
+    made = [graph.ops[op] for value in upstream if (op := graph.values[value].op) is not None]
+    return all(op.module is None for op in made) and any(
+        _owner(paths, graph, value) in originals for value in upstream
+    )
 
 
 def _owner(paths: Paths, graph: Graph, value: int) -> int | None:

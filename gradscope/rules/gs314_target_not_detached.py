@@ -233,6 +233,30 @@ def good_two_networks_that_learn_together() -> None:
                 p.clamp_(-1, 1)
 
 
+def good_layers_set_up_by_their_first_batch() -> None:
+    import torch
+    from torch import nn
+
+    class Shift(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.by, self.new = nn.Parameter(torch.zeros(4)), True
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            if self.new:
+                with torch.no_grad():
+                    self.by.copy_(-x.mean(dim=0))
+                self.new = False
+            return x + self.by
+
+    flow = nn.Sequential(Shift(), nn.Linear(4, 4), Shift())
+    opt = torch.optim.SGD(flow.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        flow(torch.randn(8, 4)).pow(2).mean().backward()
+        opt.step()
+
+
 def good_population_with_one_backward() -> None:
     import torch
     from torch import nn

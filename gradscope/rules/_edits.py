@@ -37,7 +37,8 @@ class Source:
         """Puts the statement `text` on a line of its own after another and its block."""
         if statement is None or not self._alone(statement):
             return ()
-        _, _, last, end = self.file.span(statement)
+        _, _, last, _ = self.file.span(statement)
+        end = len(self.file.lines[last - 1]) + 1  # a comment stays on its line
         return (Edit(self.path, last, end, last, end, f"\n{self._indent(statement)}{text}"),)
 
     def replace(self, node: ast.expr | ast.stmt, text: str) -> Edits:
@@ -187,18 +188,23 @@ def receiver(trace: Trace, site: Site | None, method: str = "") -> str:
     return ast.unparse(called) if _is_name(called) else ""
 
 
-def eval_around(trace: Trace, site: Site, region: Site | None) -> Edits:
+def eval_around(trace: Trace, site: Site, region: Site | None, training: Site | None) -> Edits:
     """`model.eval()` before, `model.train()` after the block in which `model(x)` at `site`
-    evaluates: the `with` statement at `region`, or the loop around it."""
+    evaluates: the `with` statement at `region`, or the loop around it. Where that block returns,
+    `model.train()` goes before the loop around `model(x)` at `training`."""
     name, here = receiver(trace, site), Source(trace, site.path)
     block = (
         here.file.statement(region) if region is not None and region.path == site.path else here.block(site)
     )
     if not name or block is None or not _within(block, site) or isinstance(block, _FUNCTIONS):
         return ()
-    if any(isinstance(node, (ast.Return, ast.Yield, ast.YieldFrom)) for node in ast.walk(block)):
+    if any(isinstance(node, (ast.Yield, ast.YieldFrom)) for node in ast.walk(block)):
         return ()
     before, after = here.before(block, f"{name}.eval()"), here.after(block, f"{name}.train()")
+    if any(isinstance(node, ast.Return) for node in ast.walk(block)):
+        again, there = receiver(trace, training), Source(trace, (training or site).path)
+        loop = there.block(training, keep_out=site.stack) if training is not None and again else None
+        after = there.before(loop, f"{again}.train()")
     return before + after if before and after else ()
 
 

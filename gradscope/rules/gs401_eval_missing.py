@@ -63,6 +63,28 @@ def bad_beside_a_loss_module() -> None:
         (model(torch.randn(8, 4)).argmax(dim=1) == 0).sum().item()  # cause: GS401
 
 
+def bad_evaluation_that_returns() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.Linear(8, 2))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+
+    def train() -> None:
+        for _ in range(2):
+            opt.zero_grad()
+            nn.functional.cross_entropy(model(torch.randn(8, 4)), torch.zeros(8, dtype=torch.long)).backward()
+            opt.step()
+
+    def evaluate() -> float:
+        with torch.no_grad():  # effect: GS401
+            return float((model(torch.randn(8, 4)).argmax(dim=1) == 0).sum())  # cause: GS401
+
+    for _ in range(2):
+        train()
+        evaluate()
+
+
 def good_eval_and_no_grad() -> None:
     import torch
     from torch import nn
@@ -308,7 +330,9 @@ def _finding(trace: Trace, known: Calls, call: Call, severity: str) -> Finding:
         "before training goes on",
         count=event.count,
         severity=severity,
-        edits=eval_around(trace, call.entry, effect) if call.direct else (),
+        edits=eval_around(trace, call.entry, effect, _training(known, call))
+        if call.direct and cause is call.entry
+        else (),
         subjects=frozenset({("module", known.called(event)), ("call", call.entry.location())}),
     )
 
@@ -316,6 +340,21 @@ def _finding(trace: Trace, known: Calls, call: Call, severity: str) -> Finding:
 def _caller(site: Site) -> Site:
     """The user's line that called the function in which `site` stands."""
     return next((frame for frame in site.stack[-2::-1] if frame.kind == "user"), site)
+
+
+def _training(known: Calls, call: Call) -> Site | None:
+    """The line that calls the same model to train it, in another function."""
+    return next(
+        (
+            other.entry
+            for other in known.all
+            if other.trains
+            and other.direct
+            and other.entry.function != call.entry.function
+            and known.called(other.event) == known.called(call.event)
+        ),
+        None,
+    )
 
 
 def _seen(trace: Trace, data: dict[str, object]) -> Iterator[str]:

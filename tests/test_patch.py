@@ -47,6 +47,7 @@ BY_HAND = {
     "GS306-bad_twice",
     "GS308-bad_detach",
     "GS314-bad_copy_in_the_optimizer",
+    "GS401-bad_method_of_the_model",
     "GS402-bad_without_eval",
     "GS404-bad_layer_made_in_forward",
     "GS501-bad_layers_in_a_list",

@@ -212,7 +212,13 @@ def _not_yet(trace: Trace, parameter: Parameter) -> bool:
     called = set(_forwards(trace))
     module = trace.modules.get(parameter.module) if parameter.module is not None else None
     if module is not None and module.id in called:  # a parameter of the class's own
-        seen = any(v.parameter == parameter.id for graph in trace.graphs for v in graph.values)
+        seen = any(
+            graph.values[i].parameter == parameter.id
+            for graph in trace.graphs
+            for op in graph.ops
+            if op.module is not None  # the program may print it
+            for i in op.inputs
+        )
         attribute = parameter.name.rpartition(".")[2]
         return not seen and any(conditional(text, module.cls, attribute) for text in trace.sources.values())
     while module is not None and module.parent is not None and module.id not in called:

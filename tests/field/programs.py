@@ -11,6 +11,7 @@ REPOSITORIES = {
     "pytorch-tutorial": ("yunjey", "0500d3df5a2a8080ccfccbc00aca0eacc21818db"),
     "nanoGPT": ("karpathy", "3adf61e154c3fe3fca428ad6bc3818b27a3b8291"),
     "minGPT": ("karpathy", "37baab71b9abea1b76ab957409a1cc2fbfba8a26"),
+    "pytorch-grad-norm": ("brianlan", "975ee855bde691cd5a102823e2575fcec6469a20"),
     "pytorch-cifar": ("kuangliu", "49b7aa97b0c12fe0d4054e670403a16b6b834ddd"),
 }
 
@@ -77,6 +78,7 @@ CORRECT_GANS = (
 )
 
 PROGRAMS = [
+    Program("gradnorm", "pytorch-grad-norm", "train.py", "-it 6"),
     _example("mnist", "--epochs 1 --no-accel"),
     _example("mnist_rnn", "--epochs 1"),
     _example("mnist_forward_forward", "--epochs 5 --no_accel --train_size 256 --test_size 256"),

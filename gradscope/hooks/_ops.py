@@ -90,7 +90,7 @@ class Ops:
             if found is not None and found.serial == serial and found() is t:
                 entries.append(found)
             else:
-                entries.append(recorder.value(t, site))
+                entries.append(recorder.value(t, site, first if made else None))
         metas = []
         known: list[Live | None] = []
         for t in outs:

@@ -114,17 +114,25 @@ class Recorder:
 
     # -- values --------------------------------------------------------------------
 
-    def value(self, t: Any, site: int) -> Live:
-        """The entry of `t` with its index in the current segment."""
+    def value(self, t: Any, site: int, first: int | None = None) -> Live:
+        """The entry of `t` with its index in the current segment. first: number of the first node
+        that the call which was given it has made."""
         entry = self.live.get(id(t))
         if entry is not None and entry() is t:
             if entry.serial == self.segment.serial:
                 return entry
         else:
             entry = self.live.make(t)
-        return self.enter(entry, t, site)
+        return self.enter(entry, t, site, first)
 
-    def enter(self, entry: Live, t: Any, site: int) -> Live:
+    def _gained(self, entry: Live, t: Any, first: int) -> bool:
+        """Whether it has its node from the call that wrote to it, and had none before."""
+        if not t.requires_grad or self.metas.table[entry.meta].requires_grad:
+            return False
+        node = grad_fn_of(t)
+        return node is not None and sequence_of(node) >= first
+
+    def enter(self, entry: Live, t: Any, site: int, first: int | None = None) -> Live:
         """Makes a tensor from outside the segment one of its values."""
         segment = self.segment
         requires_grad = t.requires_grad
@@ -136,7 +144,10 @@ class Recorder:
         outside: int | None = None
         parameter: int | None = None
         module: int | None = None
-        if requires_grad and not is_leaf:
+        written = first is not None and entry.meta >= 0 and self._gained(entry, t, first)
+        if written:
+            pass
+        elif requires_grad and not is_leaf:
             kind = "carried"
             grad_fn = grad_fn_of(t)
             number = sequence_of(grad_fn) if grad_fn is not None else -1
@@ -150,7 +161,7 @@ class Recorder:
         else:
             module = self.modules.buffer_owner(t)
             kind = "buffer" if module is not None else kind
-        entry.meta = self.metas.of(t, is_leaf)
+        entry.meta = entry.meta if written else self.metas.of(t, is_leaf)
         entry.serial = segment.serial
         entry.index = index = segment.new_value(entry.meta, -1, entry.root)
         # Where it came from is told, but two graphs that differ in nothing else are one.

@@ -140,9 +140,9 @@ def test_frame_without_source(line: int, tmp_path: Path, monkeypatch: pytest.Mon
 
 def test_full_folds_counts_and_shortens_notes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def check(trace: Trace) -> list[Finding]:
-        effect = site(trace, 7, 1, 5)
         return [
-            Finding(f"note {n}", cause=site(trace, 5, n, n + 1), effect=effect, count=n) for n in range(1, 41)
+            Finding(f"note {n}", cause=site(trace, 5, n, n + 1), effect=site(trace, 10 + n, 1, 5), count=n)
+            for n in range(1, 41)
         ]
 
     use_rules(monkeypatch, made_up("GS102", check, severity="note"))

@@ -181,6 +181,15 @@ def pass_growth(trace: Trace, site: Site) -> str:
     return ""
 
 
+def passes_then_and_now(trace: Trace) -> str:
+    """What a pass of the line with the most of them took in the beginning and at the end."""
+    told = [e for e in trace.of("pass_time") if e.data.get("early") and e.data.get("late")]
+    if not told:
+        return ""
+    data = max(told, key=lambda event: event.data["passes"]).data
+    return f"a pass took {duration(data['early'])} in the beginning and {duration(data['late'])} at the end"
+
+
 def duration(seconds: float) -> str:
     """As a sentence says it; "" for nothing."""
     if not seconds:

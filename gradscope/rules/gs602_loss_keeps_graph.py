@@ -18,6 +18,7 @@ from gradscope.rules import rule
 from gradscope.rules._common import code, located, plural, user
 from gradscope.rules._edits import number_of
 from gradscope.rules._paths import Paths, paths
+from gradscope.rules._unread import passes_then_and_now
 from gradscope.store import Trace
 
 MANY = 4  # losses kept that are no accident
@@ -169,12 +170,13 @@ def _lists(trace: Trace, known: Paths) -> Iterator[Finding]:
             told.add(place)
             assert value.site is not None
             nodes = sum(len(known.reach([v.origin]).nodes) for v, _ in found if v.origin is not None)
+            held = f"{len(found)} losses hold {plural(nodes, 'node')} of their graphs"
             yield Finding(
                 message=f"a list of losses keeps the graph of every step alive: {code(trace, value.site.user)}",
                 cause=value.site.user,
                 cause_label="each value brings its graph along",
                 related=((op.site.user, f"{len(found)} losses meet here"),),
-                seen=(f"{len(found)} losses hold {plural(nodes, 'node')} of their graphs",),
+                seen=tuple(filter(None, (held, passes_then_and_now(trace)))),
                 fix=_fix(trace, value.site.user),
                 count=len(found),
                 edits=number_of(trace, value.site.user),
@@ -200,7 +202,7 @@ def _finding(trace: Trace, event: Event) -> Finding:
         cause=cause,
         cause_label="each value brings its graph along",
         related=((made, "a loss that is kept"),) if stored is not None else (),
-        seen=(seen,),
+        seen=tuple(filter(None, (seen, passes_then_and_now(trace)))),
         fix=_fix(trace, cause),
         count=max(length, event.count),
         edits=number_of(trace, cause),

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from torch.nn import Parameter
 
 from gradscope.hooks._hand_sums import HandSums
-from gradscope.hooks._torch import grad_of, version_of
+from gradscope.hooks._torch import aside, grad_of, version_of
 from gradscope.hooks._values import measurable, sizes
 
 if TYPE_CHECKING:
@@ -153,7 +153,8 @@ class Ledger:
         if not measurable(grad):
             return True
         try:
-            return not bool(grad.detach().any())
+            with aside():
+                return not bool(grad.detach().any())
         except (RuntimeError, NotImplementedError):
             return True
 
@@ -162,7 +163,8 @@ class Ledger:
             return
         if self.proofs < MAX_PROOFS and grad.numel() <= MAX_PROOF_ELEMENTS and record.stale_copy is None:
             self.proofs += 1
-            record.stale_copy = grad.detach().clone()
+            with aside():
+                record.stale_copy = grad.detach().clone()
 
     def after_pass(
         self, before: list[tuple[LeafRecord, Any, tuple[int, int] | None]], site: int
@@ -252,9 +254,10 @@ class Ledger:
         measured: dict[str, Any] = {"parameter": shown.id}
         t = shown.ref()
         if shown.stale_copy is not None and t is not None and grad_of(t) is not None:
-            grad = grad_of(t).detach()
-            measured["norm"] = float(grad.norm())
-            measured["norm_without"] = float((grad - shown.stale_copy).norm())
+            with aside():
+                grad = grad_of(t).detach()
+                measured["norm"] = float(grad.norm())
+                measured["norm_without"] = float((grad - shown.stale_copy).norm())
         return {"data": data, "measured": measured}
 
     def used(self, records: list[LeafRecord], site: int) -> None:
@@ -312,7 +315,8 @@ class Ledger:
         if grad is None or self.drops >= MAX_DROPS or grad.device.type != "cpu" or grad.is_sparse:
             return None
         self.drops += 1
-        norm = float(grad.detach().norm())
+        with aside():
+            norm = float(grad.detach().norm())
         return norm if math.isfinite(norm) else None
 
     def rows(self, norms: bool = True) -> list[tuple[int, dict[str, Any]]]:

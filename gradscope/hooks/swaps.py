@@ -12,6 +12,7 @@ import torch
 
 from gradscope.hooks import Hook
 from gradscope.hooks._ledger import LeafRecord
+from gradscope.hooks._torch import DisableTorchFunction
 
 
 class Swaps(Hook):
@@ -29,8 +30,9 @@ class Swaps(Hook):
             try:
                 real(t1, t2)
             finally:
-                for t, record in known:
-                    self._know(t, record)
+                with DisableTorchFunction():
+                    for t, record in known:
+                        self._know(t, record)
 
         return swap_tensors
 

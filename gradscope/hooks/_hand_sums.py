@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from gradscope.hooks._torch import version_of
+from gradscope.hooks._torch import aside, version_of
 from gradscope.hooks._values import measurable
 
 if TYPE_CHECKING:
@@ -68,7 +68,8 @@ class HandSums:
         if small and self.copies < MAX_COPIES:
             self.copies += 1
             self.followed[root].copied = True
-            record.stale_copy = grad.detach().clone()
+            with aside():
+                record.stale_copy = grad.detach().clone()
 
     def wrote(self, root: int, t: Any, name: str, hidden: bool, site: int) -> None:
         """An op of the program's wrote to this memory."""

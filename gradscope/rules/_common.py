@@ -65,8 +65,8 @@ def owner(text: str, attribute: str) -> str:
 def parameter_names(trace: Trace, ids: Iterable[int], limit: int = 3) -> str:
     """Their names as a sentence takes them: "`fc.weight`, `fc.bias` and 3 more"."""
     kept = list(dict.fromkeys(ids))
-    shown = [f"`{parameter_name(trace, id)}`" for id in kept[:limit]]
-    return listed(shown + [""] * (len(kept) - limit), limit)
+    shown = list(dict.fromkeys(f"`{parameter_name(trace, id)}`" for id in kept[:limit]))
+    return listed(shown + [""] * (len(kept) - len(shown)), len(shown))
 
 
 def parameter_name(trace: Trace, id: int) -> str:

@@ -157,7 +157,7 @@ class Ops:
             entry.serial = segment.serial
             entry.output_nr = tensors[position].output_nr
             written.append(entry.index)
-            if entry.shared and template.nodes:
+            if entry.shared and not entry.hidden:
                 segment.rebased[entry.root] = index
             self._log_write(entry, tensors[position], site, template.name)
         indices = []

@@ -122,9 +122,9 @@ class Aliases(Hook):
         if storage.nbytes() + self.held > MAX_BYTES:
             return False
         self.held += storage.nbytes()
-        self.snapshots.append(
-            Snapshot(storage.data_ptr(), storage.clone(), sequence_number(), site, through, value)
-        )
+        with aside():
+            copy = storage.clone()
+        self.snapshots.append(Snapshot(storage.data_ptr(), copy, sequence_number(), site, through, value))
         return True
 
     def _expose(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:

@@ -79,6 +79,26 @@ def bad_target() -> None:
         opt.step()
 
 
+def bad_noise_of_a_generator() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    generator, critic = nn.Linear(2, 3), nn.Linear(3, 1)
+    opt_g = torch.optim.Adam(generator.parameters())
+    opt_c = torch.optim.Adam(critic.parameters())
+    for _ in range(3):
+        z = torch.randn(4, 2, requires_grad=True)  # cause: GS601
+        fake = generator(z)
+        opt_c.zero_grad()
+        (critic(fake.detach()) - critic(torch.randn(4, 3))).mean().backward()
+        opt_c.step()
+        opt_g.zero_grad()
+        loss = -critic(fake).mean()
+        loss.backward()  # effect: GS601
+        opt_g.step()
+
+
 def good_gradient_penalty() -> None:
     import torch
     from torch import nn
@@ -265,9 +285,12 @@ def _is_data(known: Paths, graph: Graph, value: Value, event: Event, trace: Trac
     readers = graph.consumers.get(value.index, ())
     if any(op.name.startswith("Checkpoint") for op in readers):
         return False  # reentrant checkpointing needs an input that requires a gradient
-    for call in trace.of("call"):
-        if call.graph == graph.id and value.index in _roots_of(graph, call.data.get("inputs", ())):
-            return True
+    places = dict([(graph.id, value.index), *([value.origin] if value.origin is not None else [])])
+    for call in trace.of("call"):  # before an earlier pass, where another loss came first
+        if call.graph in places:
+            entered = known.graph(call.graph)
+            if places[call.graph] in _roots_of(entered, call.data.get("inputs", ())):
+                return True
     if _made_each_time(trace, known, value) and any(op.module is not None for op in readers):
         return True
     for op in readers:

@@ -17,10 +17,11 @@ every gradient is.
 from collections.abc import Iterator
 from typing import Any
 
-from gradscope.model import Event, Finding, Site
+from gradscope.model import Event, Finding, Op, Site
 from gradscope.names import names_of, op_name
 from gradscope.rules import rule
 from gradscope.rules._common import code, located, numbers, parameter_names, parameter_subjects, user
+from gradscope.rules._paths import Key, Paths, paths
 from gradscope.store import Trace
 
 LOGARITHMS = {"log", "log2", "log10", "log1p", "logit", "xlogy", "log_"}
@@ -42,6 +43,22 @@ def bad_log() -> None:
         opt.zero_grad()
         chance = torch.softmax(500 * model(torch.randn(8, 4)), dim=1)
         loss = -torch.log(chance)[:, 0].mean()  # cause: GS701
+        loss.backward()  # effect: GS701
+        opt.step()
+
+
+def bad_data_scaled_by_zero() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(4, 3)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for step in range(8):
+        x = torch.randn(8, 4) * (step != 5)
+        scaled = x / x.abs().max()  # cause: GS701
+        opt.zero_grad()
+        loss = model(scaled).pow(2).mean()
         loss.backward()  # effect: GS701
         opt.step()
 
@@ -174,6 +191,25 @@ def good_skipped_step() -> None:
             opt.step()
 
 
+def bad_rows_that_hold_nan() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(4, 3)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    mean, std = torch.zeros(4), torch.ones(4)
+    for step in range(6):
+        x = torch.randn(8, 4)
+        if step == 3:
+            x[2] = float("nan")
+        scaled = (x - mean) / std
+        opt.zero_grad()
+        out = model(scaled)  # cause: GS701
+        out.pow(2).mean().backward()  # effect: GS701
+        opt.step()
+
+
 def good_nan_that_is_only_shown() -> None:
     import torch
     from torch import nn
@@ -219,6 +255,7 @@ def _finding(trace: Trace, event: Event, origin: Site | None, name: str, where: 
     made = {"nan": "NaN", "inf": "infinity", "-inf": "-infinity"}.get(event.data["made"], "NaN or infinity")
     subject = code(trace, origin, f"`{name}`")
     value = _value(trace, event, 0)
+    maker = _maker(trace, event) if where == "input" else None
     messages = {
         "forward": f"{subject} makes the first number that is not finite ({made})",
         "backward": f"the derivative of {subject} is not finite: the gradient becomes {made} there",
@@ -228,6 +265,9 @@ def _finding(trace: Trace, event: Event, origin: Site | None, name: str, where: 
     }
     if where == "unknown" and origin is not None:
         messages[where] += f", most likely by the derivative of {subject}"
+    if maker is not None:
+        by = code(trace, maker.site.user, f"`{maker.name}`")
+        messages[where] = f"{value or 'the input'} holds {made}, which {by} can have made"
     effect = f"the gradients of {parameter_names(trace, ids)} are" if ids else "the loss is"
     labels = {
         "forward": f"gives {made}", "backward": f"its derivative gives {made}", "input": f"reads {made}",
@@ -235,6 +275,11 @@ def _finding(trace: Trace, event: Event, origin: Site | None, name: str, where: 
     }  # fmt: skip
     if origin is None:
         labels[where] = "leaves gradients that are not finite"
+    related: tuple[tuple[Site, str], ...] = ()
+    if maker is not None and origin is not None:
+        related, origin = ((origin, f"reads {made}"),), maker.site.user
+        labels[where] = f"can make {made}"
+    told = (str(event.data["name"]), where, value) if maker is None else (maker.name, "forward", "")
     cause = origin or event.site.user
     return Finding(
         message=messages[where],
@@ -242,12 +287,41 @@ def _finding(trace: Trace, event: Event, origin: Site | None, name: str, where: 
         cause_label=labels[where],
         effect=event.site.user if event.site.user != cause else None,
         effect_label=f"{effect} not finite from here on",
+        related=related,
         severity="" if ids else "warning",
         seen=tuple(_seen(trace, event)),
-        fix=_fix(trace, event, str(event.data["name"]), where, value),
+        fix=_fix(trace, event, origin, *told),
         count=event.count,
         subjects=parameter_subjects(ids),
     )
+
+
+def _maker(trace: Trace, event: Event) -> Op | None:
+    """The one call on the way to the input that can make such a number, in a pass that was looked at."""
+    origin, known = user(trace.site(event.data.get("origin"))), paths(trace)
+    for number in reversed(known.graph_ids):
+        for op in known.graph(number).ops:
+            if origin is not None and op.nodes and op.site.user.location() == origin.location():
+                risky = {
+                    o.site.user.location(): o for o in _risky(known, [(number, i) for i in op.inputs[:1]])
+                }
+                return next(iter(risky.values())) if len(risky) == 1 else None
+    return None
+
+
+def _risky(known: Paths, entered: list[Key]) -> Iterator[Op]:
+    """The user's own calls before these values that have numbers they cannot take. A quotient
+    counts where its divisor is computed from what is divided: a constant is rarely 0."""
+    for number, index in list(known.flow(entered).order)[:1000]:
+        graph = known.graph(number)
+        made = graph.values[index].op
+        op = graph.ops[made] if made is not None else None
+        if op is None or op.name not in DELICATE or op.site.user.kind != "user":
+            continue
+        if op.name not in QUOTIENTS or set(graph.upstream(op.inputs[0])) & set(
+            graph.upstream(op.inputs[-1])[1:]
+        ):
+            yield op
 
 
 def _value(trace: Trace, event: Event, place: int) -> str:
@@ -283,10 +357,10 @@ def _range(data: dict[str, Any]) -> str:
     return ", ".join(parts)
 
 
-def _fix(trace: Trace, event: Event, name: str, where: str, value: str) -> str:
+def _fix(trace: Trace, event: Event, place: Site | None, name: str, where: str, value: str) -> str:
     name = name.removesuffix("Backward0").removesuffix("Backward1").lower()
     given = value or "the input"
-    whole = located(trace, user(trace.site(event.data.get("origin"))), f"`{op_name(name)}`")
+    whole = located(trace, place, f"`{op_name(name)}`")
     inputs = event.data.get("inputs") or [{}]
     if where == "input":
         return f"clean {given} before it is used: find those rows with `isnan()`"

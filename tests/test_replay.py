@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -61,6 +62,21 @@ def test_gradients_that_are_no_longer_cleared_are_found(replays: list[int]) -> N
     scope = training(lambda step, model, optimizer: step < STEPS - 50)
     assert replays
     assert "GS201" in {f.code for f in scope.findings}
+
+
+def test_a_copy_that_takes_the_place_of_the_model_is_found(replays: list[int]) -> None:
+    with gradscope.watch() as scope:
+        model = small()
+        optimizer = torch.optim.SGD(model.parameters(), lr=1e-4)
+        for step in range(STEPS):
+            if step == STEPS - 50:
+                model = copy.deepcopy(model)
+            optimizer.zero_grad()
+            model(torch.ones(4, 8)).pow(2).mean().backward()
+            optimizer.step()
+    assert not scope.faults
+    assert replays
+    assert "GS207" in {f.code for f in scope.findings}
 
 
 def in_a_block(model: nn.Module) -> None:

@@ -33,8 +33,8 @@ class GradientHooks(Hook):
 
     def _watch(self, hook: Any, frame: Any) -> Any:
         """The hook to register instead: itself, watched."""
-        function = hook.__func__ if isinstance(hook, MethodType) else hook
-        if not isinstance(function, FunctionType) or threading.get_ident() != self.recorder.thread:
+        function = _function(hook)
+        if function is None or threading.get_ident() != self.recorder.thread:
             return hook
         sites = self.recorder.sites
         while frame is not None and frame.f_code.co_name in ("handle_torch_function", "register_hook"):
@@ -83,3 +83,12 @@ class GradientHooks(Hook):
         for registered, data in self.waiting:
             self.recorder.emit("gradient_hook", registered, data)
         self.waiting.clear()
+
+
+def _function(hook: Any) -> FunctionType | None:
+    """The Python function that runs: also that of an object with `__call__`."""
+    if isinstance(hook, MethodType):
+        hook = hook.__func__
+    elif not isinstance(hook, FunctionType):
+        hook = next((vars(c)["__call__"] for c in type(hook).__mro__ if "__call__" in vars(c)), None)
+    return hook if isinstance(hook, FunctionType) else None

@@ -41,6 +41,7 @@ class Optimizers(Hook):
         self.count = 0
         self.sizes: dict[int, int] = {}  # parameters of each
         self.roots: dict[int, frozenset[int]] = {}  # what memory each has last written to
+        self.probes: dict[int, Any] = {}  # a parameter whose gradient its last followed step used
         self.inside: list[Inside] = []
         self.recorder.optimizer_number = self._register
         self.recorder.leave_failed = self._leave_failed
@@ -144,6 +145,10 @@ class Optimizers(Hook):
                 stale = recorder.ledger.stale_use(records)
                 used = [r for r in records if r.state in ("fresh", "stale")]
                 versions = [(r, private.version_of(t)) for r in used if (t := r.ref()) is not None]
+                if used:
+                    self.probes[number] = used[0].ref
+                else:
+                    self.probes.pop(number, None)
                 if stale is not None:
                     recorder.emit(
                         "stale_used", site, {"optimizer": number, **stale["data"]}, **stale["measured"]
@@ -176,10 +181,17 @@ class Optimizers(Hook):
         if known is None or known() is not optimizer:
             return False
         site = self.recorder.sites.current(frame.f_back)
-        if not self.recorder.replay.expects("step", site, number):
+        if not self.recorder.replay.expects("step", site, number) or self._lost(number):
             return False
         self.inside.append(Inside(id(frame), site, None, {}, [], False, False))
         return True
+
+    def _lost(self, number: Any) -> bool:
+        """Whether a gradient that the last steps used is missing now: another model may have taken
+        the place of the one that this optimizer steps."""
+        t = self.probes[number]() if number in self.probes else None
+        with private.aside():
+            return t is not None and private.grad_of(t) is None
 
     def _closure(self, closure: Any) -> Any:
         recorder = self.recorder

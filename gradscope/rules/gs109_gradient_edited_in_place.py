@@ -34,6 +34,22 @@ def bad_in_place() -> None:
     (h + b).pow(2).sum().backward()
 
 
+def bad_callable_object() -> None:
+    import torch
+
+    class Mask:
+        def __init__(self, p: torch.Tensor) -> None:
+            self.keep = (p > 0).float()
+            p.register_hook(self)  # effect: GS109
+
+        def __call__(self, grad: torch.Tensor) -> None:
+            grad *= self.keep  # cause: GS109
+
+    w = torch.ones(3, requires_grad=True)
+    Mask(w)
+    (w * w).sum().backward()
+
+
 def bad_result_dropped() -> None:
     import torch
 
@@ -337,6 +353,9 @@ def _returned(trace: Trace, site: Site, node: ast.AST) -> tuple[Edit, ...]:
         return here.insert(statement.value, "return ")
     if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
         return here.replace(statement, f"return {here.file.text(statement.value)}")
+    if isinstance(statement, ast.AugAssign) and isinstance(statement.target, ast.Name):
+        value = ast.BinOp(statement.target, statement.op, statement.value)
+        return here.replace(statement, f"return {ast.unparse(value)}")
     return ()
 
 

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 
 from gradscope.model import Finding, Optimizer, Parameter
 from gradscope.rules import rule
-from gradscope.rules._common import parameter_names, parameter_subjects, plural
+from gradscope.rules._common import parameter_names, parameter_subjects, plural, timeline
 from gradscope.rules._training import (
     backward_text,
     idle,
@@ -94,6 +94,53 @@ def bad_master_copy_never_written_back() -> None:
         for copy, p in zip(master, model.parameters(), strict=True):
             copy.grad = p.grad
         opt.step()
+
+
+def bad_resumed_into_a_new_model() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Sequential(nn.Linear(3, 3), nn.Tanh(), nn.Linear(3, 1))
+    opt = torch.optim.Adam(model.parameters())  # cause: GS207
+    for step in range(6):
+        if step == 3:
+            saved = model.state_dict()
+            model = nn.Sequential(nn.Linear(3, 3), nn.Tanh(), nn.Linear(3, 1))
+            model.load_state_dict(saved)
+        opt.zero_grad()
+        model(torch.randn(8, 3)).pow(2).mean().backward()  # effect: GS207
+        opt.step()
+
+
+def good_resumed_into_the_same_model() -> None:
+    import copy
+
+    import torch
+    from torch import nn
+
+    model = nn.Sequential(nn.Linear(3, 3), nn.Tanh(), nn.Linear(3, 1))
+    opt = torch.optim.Adam(model.parameters())
+    for step in range(6):
+        if step == 2:
+            saved = copy.deepcopy(model.state_dict())
+        if step == 4:
+            model.load_state_dict(saved)
+        opt.zero_grad()
+        model(torch.randn(8, 3)).pow(2).mean().backward()
+        opt.step()
+
+
+def good_one_model_after_the_other() -> None:
+    import torch
+    from torch import nn
+
+    for _ in range(2):
+        model = nn.Sequential(nn.Linear(3, 3), nn.Tanh(), nn.Linear(3, 1))
+        opt = torch.optim.Adam(model.parameters())
+        for _ in range(3):
+            opt.zero_grad()
+            model(torch.randn(8, 3)).pow(2).mean().backward()
+            opt.step()
 
 
 def good_master_copy() -> None:
@@ -185,6 +232,9 @@ def optimizer_holds_orphans(trace: Trace) -> Iterator[Finding]:
             if left:
                 yield _finding(trace, number, optimizer, held, left)
                 continue
+        if swapped := _swapped(trace, number, held):
+            yield _finding(trace, number, optimizer, held, swapped)
+            continue
         for parameters, stepped, left in left_out(trace):
             orphans = _replaced(trace, held, parameters, left)
             if orphans and any(number in p.optimizers for p in stepped):
@@ -195,13 +245,9 @@ def _trained_elsewhere(trace: Trace, held: list[Parameter]) -> list[Parameter]:
     """The parameters of a model that gets gradients in every pass and is in nobody's hands."""
     if not any(p.requires_grad for p in held):
         return []
-    roots: dict[int, list[Parameter]] = {}
-    for p in trace.parameters:
-        if p.registered and p.module in trace.modules and p.requires_grad:
-            roots.setdefault(trace.modules[p.module].root, []).append(p)
     shapes = sorted(p.shape for p in held)
     found: list[Parameter] = []
-    for parameters in roots.values():
+    for parameters in _by_root(trace):
         same = sorted(p.shape for p in parameters) == shapes
         if same and any(p.steps for p in held) and all(_only_read(p) for p in parameters):
             return parameters  # its gradients are handed to a copy that is stepped and goes nowhere
@@ -210,6 +256,46 @@ def _trained_elsewhere(trace: Trace, held: list[Parameter]) -> list[Parameter]:
                 return parameters
             found = found or parameters
     return found if not any(p.steps for p in trace.parameters if p.passes) else []
+
+
+def _by_root(trace: Trace) -> list[list[Parameter]]:
+    """The trainable parameters of each model."""
+    roots: dict[int, list[Parameter]] = {}
+    for p in trace.parameters:
+        if p.registered and p.module in trace.modules and p.requires_grad:
+            roots.setdefault(trace.modules[p.module].root, []).append(p)
+    return list(roots.values())
+
+
+def _swapped(trace: Trace, number: int, held: list[Parameter]) -> list[Parameter]:
+    """The parameters of a model that took the place of the trained one in the middle of the run:
+    of the same shapes, in no hands, and no step finds a gradient since its passes began."""
+    shapes = sorted(p.shape for p in held)
+    for parameters in _by_root(trace):
+        in_hands = any(p.optimizers or p.steps or p.changed or p.reads for p in parameters)
+        if sorted(p.shape for p in parameters) != shapes or in_hands:
+            continue
+        if _empty_steps_since(trace, number, {p.id for p in parameters}) >= 2:
+            return parameters
+    return []
+
+
+def _empty_steps_since(trace: Trace, number: int, ids: set[int]) -> int:
+    """Steps of one optimizer without any gradient after the first pass over `ids`; 0 where one of
+    them had some, or where the program itself wrote to these meanwhile."""
+    begun, empty = False, 0
+    for repeat, events in timeline(trace):
+        for event in events:
+            if event.kind == "backward":
+                begun = begun or bool(ids & set(event.data.get("accumulated") or ()))
+            elif begun and event.kind == "step" and event.data["optimizer"] == number:
+                states = event.data.get("states") or {}
+                if set(states) - {"none", "zero"}:
+                    return 0
+                empty += repeat
+            elif begun and event.kind == "update" and event.data["parameter"] in ids:
+                return 0
+    return empty
 
 
 def _only_read(p: Parameter) -> bool:

@@ -10,10 +10,11 @@ A note. Silent on: losses that are divided or reduced by a sum, several differen
 one step.
 """
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from gradscope.model import Event, Finding, Graph, Site
+from gradscope.model import Event, Finding, Graph, Op, Site
 from gradscope.rules import rule
 from gradscope.rules._common import code, parameter_names, parameter_subjects, source, timeline
 from gradscope.rules._training import fresh, where
@@ -37,6 +38,22 @@ def bad() -> None:
         loss.backward()  # cause: GS216
         if i % 4 == 3:
             opt.step()  # effect: GS216
+            opt.zero_grad()
+
+
+def bad_with_scaler() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.01)
+    scaler = torch.amp.GradScaler("cpu", init_scale=128.0)
+    for i in range(12):
+        loss = nn.functional.mse_loss(model(torch.randn(8, 3)), torch.zeros(8, 1))
+        scaler.scale(loss).backward()  # cause: GS216
+        if i % 4 == 3:
+            scaler.step(opt)  # effect: GS216
+            scaler.update()
             opt.zero_grad()
 
 
@@ -152,9 +169,10 @@ def _is_mean(trace: Trace, event: Event) -> bool:
     graph, roots = trace.graph(event.graph), list(event.data.get("roots") or [])
     if len(roots) != 1:
         return False
-    root = graph.values[roots[0]]
-    op = graph.ops[root.op] if root.op is not None else None
-    if op is None or root.shape:
+    op = _maker(graph, roots[0])
+    if op is not None and op.name in ("mul", "__mul__") and _by_scaler(op):
+        op = _maker(graph, op.inputs[0])
+    if op is None or graph.values[roots[0]].shape:
         return False
     if op.name in MEANS:
         return not _divided(graph, op.inputs[0])
@@ -165,16 +183,30 @@ def _is_mean(trace: Trace, event: Event) -> bool:
     )
 
 
+def _maker(graph: Graph, value: int) -> Op | None:
+    op = graph.values[value].op
+    return graph.ops[op] if op is not None else None
+
+
+def _by_scaler(op: Op) -> bool:
+    """Whether this is the factor of `GradScaler.scale`, which the step takes out again."""
+    return any(frame.path.endswith("grad_scaler.py") for frame in op.site.stack)
+
+
 def _divided(graph: Graph, value: int) -> bool:
     """Whether a mean is taken of something that was divided last."""
-    op = graph.values[value].op
-    return op is not None and graph.ops[op].name in ("div", "__truediv__", "mul", "__mul__", "__rmul__")
+    op = _maker(graph, value)
+    return op is not None and op.name in ("div", "__truediv__", "mul", "__mul__", "__rmul__")
 
 
 def _finding(trace: Trace, site: Site, one: _Sum) -> Finding:
     k, step = max(set(one.sizes), key=one.sizes.count), max(one.steps, key=lambda place: one.steps[place])
     backward, stepping = code(trace, site, "`backward()`"), code(trace, step, "the step")
     loss = source(trace, site).removesuffix(".backward()")
+    if scaled := re.fullmatch(r"([\w.]+\.scale)\((.+)\)", loss):
+        divided = f"{scaled[1]}({scaled[2]} / {k}).backward()"
+    else:
+        divided = f"({loss} / {k}).backward()"
     return Finding(
         message=f"{stepping} uses the sum of {k} mean losses, not their mean",
         cause=site,
@@ -185,7 +217,7 @@ def _finding(trace: Trace, site: Site, one: _Sum) -> Finding:
             f"{len(one.sizes)} steps used gradients of {k} passes each into"
             f" {parameter_names(trace, sorted(one.parameters))}",
         ),
-        fix=f"write `({loss} / {k}).backward()` in place of {backward} ({where(site)})",
+        fix=f"write `{divided}` in place of {backward} ({where(site)})",
         count=len(one.sizes),
         subjects=parameter_subjects(one.parameters),
     )

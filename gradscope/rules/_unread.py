@@ -8,9 +8,9 @@ from math import prod
 
 from gradscope.model import Event, Parameter, Site
 from gradscope.rules._calls import Calls
-from gradscope.rules._common import plural
+from gradscope.rules._common import plural, source
 from gradscope.rules._paths import Key
-from gradscope.rules._training import read_for_itself
+from gradscope.rules._training import read_for_itself, variable
 from gradscope.store import Trace
 
 BYTES = {"float64": 8, "complex64": 8, "complex128": 16, "float16": 2, "bfloat16": 2}
@@ -93,10 +93,16 @@ def module_name(trace: Trace, number: int) -> str:
     """How a sentence names a module: by the variable that holds its root, and its path."""
     module = trace.modules[number]
     root = trace.modules.get(module.root)
-    above = root.name if root is not None else ""
+    above = (root.name or _kept_as(trace, root.site)) if root is not None else ""
     if not module.path:
         return f"`{above or module.cls}`"
     return f"`{above}.{module.path}`" if above else f"`{module.path}`"
+
+
+def _kept_as(trace: Trace, site: Site | None) -> str:
+    """Where a module was put that was first seen as `Net().eval()`: the variable or attribute."""
+    made = site is not None and source(trace, site.user).endswith((".eval()", ".train()"))
+    return variable(trace, site) if made else ""
 
 
 def beyond(known: Calls, event: Event, members: set[int]) -> bool:

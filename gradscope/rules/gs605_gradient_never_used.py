@@ -100,6 +100,31 @@ def bad_features_compared() -> None:
         opt.step()
 
 
+def bad_part_of_a_loss_module() -> None:
+    import torch
+    from torch import nn
+
+    class Perceptual(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.features = nn.Sequential(nn.Linear(3, 8), nn.ReLU(), nn.Linear(8, 8)).eval()
+
+        def forward(self, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+            gap: torch.Tensor = self.features(a) - self.features(b)  # cause: GS605
+            return gap.abs().mean()
+
+    torch.manual_seed(0)
+    model = nn.Linear(3, 3)
+    criterion = Perceptual()
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(4):
+        x, y = torch.randn(4, 3), torch.randn(4, 3)
+        opt.zero_grad()
+        loss = criterion(model(x), y)
+        loss.backward()  # effect: GS605
+        opt.step()
+
+
 def good_target_network() -> None:
     import copy
 
@@ -280,10 +305,11 @@ def _waste(known: Calls, group: Unread) -> Waste | None:
     ids = {p.id for p in group.parameters}
     events = [e for e in group.passes if ids & set(e.data.get("accumulated", ()))]
     for event in events:
+        around = _around(known, event, group.members)
         for call in known.all:
-            if not call.trains or not ids & {p.id for p in known.parameters(call.event)}:
+            if not call.trains or call.event.graph != event.graph or call.event.position > event.position:
                 continue
-            if call.event.graph != event.graph or call.event.position > event.position:
+            if not ids & {p.id for p in known.parameters(call.event)} and call is not around:
                 continue
             times = sum(e.count for e in events)
             through = beyond(known, event, group.members)
@@ -291,6 +317,16 @@ def _waste(known: Calls, group: Unread) -> Waste | None:
             entry = asked_at(known, event, group.members, call.entry)
             return Waste(group.name, group.parameters, call, entry, event, times, through, mild)
     return None
+
+
+def _around(known: Calls, event: Event, members: set[int]) -> Call | None:
+    """The outermost call in which these modules ran, where they were known (by `eval()`) before
+    the model that they became a part of."""
+    ran = next((op.index for op in known.paths.graph(event.graph).ops if op.module in members), None)
+    if ran is None:
+        return None
+    calls = [call for call in known.all if call.event.graph == event.graph and call.event.position > ran]
+    return min(calls, key=lambda call: call.event.position, default=None)
 
 
 def _joined(one: Waste, other: Waste) -> Waste:

@@ -169,3 +169,26 @@ def test_an_evaluation_without_eval_and_no_grad_is_seen_while_sampling_sleeps() 
     found = [finding for finding in check(scope.trace) if finding.code == "GS401"]
     assert [finding.locations[0].function.rpartition(".")[2] for finding in found] == ["hits"]
     assert "__call__" not in vars(nn.Sequential)
+
+
+def test_gradients_used_by_hand_are_not_taken_for_dropped_while_sampling_sleeps() -> None:
+    """Sharpness-aware steps: the first pass moves the parameters, the second one is stepped."""
+    with gradscope.watch() as scope:
+        model = small()
+        optimizer = torch.optim.SGD(model.parameters(), lr=1e-4)
+        for _ in range(40):
+            model(torch.ones(4, 8)).pow(2).mean().backward()
+            before = [p.detach().clone() for p in model.parameters()]
+            with torch.no_grad():
+                for p in model.parameters():
+                    p.add_(p.grad, alpha=0.05)  # type: ignore[arg-type]
+            optimizer.zero_grad()
+            model(torch.ones(4, 8)).pow(2).mean().backward()
+            with torch.no_grad():
+                for p, old in zip(model.parameters(), before, strict=True):
+                    p.copy_(old)
+            optimizer.step()
+            optimizer.zero_grad()
+    assert not scope.faults
+    assert any(s.graph is None for s in scope.trace.segments if s.is_step)
+    assert not [f.code for f in scope.findings if f.severity != "note"]

@@ -293,6 +293,9 @@ class _Run:
         self.waiting = [w for w in self.waiting if not w[1] & new]
 
     def _update(self, event: Event, repeat: int) -> None:
+        for site, ids, _ in self.waiting:
+            if event.data["parameter"] in ids and event.data.get("used"):
+                self.lines[site].spared = True  # by hand, which is not seen while sampling sleeps
         self.waiting = [w for w in self.waiting if event.data["parameter"] not in w[1]]
 
     def _zero_grad(self, event: Event, repeat: int) -> None:

@@ -288,8 +288,11 @@ def swapped_parameters() -> Any:
     layer = net()
     optimizer = torch.optim.SGD(layer.parameters(), lr=0.1)
     state = {name: t.clone() for name, t in layer.state_dict().items()}
+    normed = nn.BatchNorm1d(2)
     torch.__future__.set_swap_module_params_on_conversion(True)
     try:
+        normed(torch.randn(3, 2))
+        normed.to(torch.float64)
         for _ in range(2):
             optimizer.zero_grad()
             layer(torch.randn(2, 3, dtype=layer[0].weight.dtype)).sum().backward()
@@ -301,7 +304,23 @@ def swapped_parameters() -> Any:
     a, b = torch.ones(3, requires_grad=True), torch.zeros(2)
     torch.utils.swap_tensors(a, b)
     (b * 2).sum().backward()
-    return list(layer.parameters()), a, b, b.grad
+    return list(layer.parameters()), a, b, b.grad, normed.running_mean
+
+
+def fused_transformer_layers() -> Any:
+    """Evaluated without gradients they take a kernel of their own, which rounds otherwise and leaves
+    padded places 0, unless a function mode is there."""
+    layer = nn.TransformerEncoderLayer(16, 2, 32, batch_first=True).eval()
+    encoder, attention = (
+        nn.TransformerEncoder(layer, 2).eval(),
+        nn.MultiheadAttention(16, 2, batch_first=True).eval(),
+    )
+    x, padded = torch.randn(3, 7, 16), torch.zeros(3, 7, dtype=torch.bool)
+    padded[:, 4:] = True
+    with torch.no_grad():
+        found = [encoder(x, src_key_padding_mask=padded), layer(x), *attention(x, x, x)]
+        found.append(torch.jit.script(encoder)(x))
+    return [*found, encoder(x), torch.overrides._get_current_function_mode_stack()]
 
 
 PROGRAMS: list[Callable[[], Any]] = [
@@ -309,6 +328,7 @@ PROGRAMS: list[Callable[[], Any]] = [
     named_dimensions, half_and_double, packed_sequences, nothing_in_it, numpy_and_back, dlpack, shapes_with_meaning,
     function_subclass, function_subclass_as_parameter, disabled_subclass, dispatch_subclass, dispatch_subclass_trains,
     duck, lazy_attribute_errors, stateful_repr, swapped_parameters,
+    fused_transformer_layers,
 ]  # fmt: skip
 
 

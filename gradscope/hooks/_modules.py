@@ -16,11 +16,12 @@ if TYPE_CHECKING:
     from gradscope.hooks._recorder import Recorder
 
 _NORMS = (nn.modules.batchnorm._NormBase,)
+_FAST_PATHS = (nn.MultiheadAttention, nn.TransformerEncoderLayer, nn.TransformerEncoder)
 _DROPOUTS = (nn.modules.dropout._DropoutNd,)
 
 
 class ModuleRecord:
-    __slots__ = ("cls", "id", "mode", "parent", "path", "ref", "root")
+    __slots__ = ("cls", "fast_path", "id", "mode", "parent", "path", "ref", "root")
 
     def __init__(self, id: int, m: nn.Module, path: str, root: int, parent: int | None):
         self.id = id
@@ -30,6 +31,7 @@ class ModuleRecord:
         self.parent = parent
         self.cls = type(m).__name__
         self.mode = mode_sensitive(m)
+        self.fast_path = isinstance(m, _FAST_PATHS)
 
 
 def mode_sensitive(m: nn.Module) -> str | None:
@@ -63,6 +65,15 @@ class ModuleTable:
     def buffer_owner(self, t: Any) -> int | None:
         known = self._buffers.get(id(t))
         return known[1] if known is not None and known[0]() is t else None
+
+    def let_go(self, t: Any) -> int | None:
+        """Forgets a buffer; returns its module, for `keep`."""
+        known = self._buffers.pop(id(t), None)
+        return known[1] if known is not None and known[0]() is t else None
+
+    def keep(self, t: Any, module: int) -> None:
+        """Knows a buffer of this module."""
+        self._buffers[id(t)] = (weakref.ref(t), module)
 
     def register_root(self, m: nn.Module, frame: FrameType | None, site: int) -> ModuleRecord:
         """Names `m`, or the larger module it is part of where the caller holds one."""
@@ -136,7 +147,7 @@ class ModuleTable:
                     leaf.module = record.id
                     leaf.name = f"{path}.{own}" if path else own
             for _, b in m.named_buffers(recurse=False):
-                self._buffers[id(b)] = (weakref.ref(b), record.id)
+                self.keep(b, record.id)
 
 
 def module_variables(frame: FrameType) -> list[tuple[str, nn.Module]]:

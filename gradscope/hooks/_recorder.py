@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from time import perf_counter
 from typing import Any
 
@@ -90,6 +91,7 @@ class Recorder:
         self.on_carried: Callable[[Row, tuple[int, ...], list[Any]], None] | None = None  # set by growth
         self.after_apply: list[Callable[..., None]] = []  # (class, arguments, result, frame) of a Function
         self.before_end: list[Callable[[], None]] = []  # what is only known at the end
+        self.out_of_sight: Callable[[], AbstractContextManager[None]] = nullcontext  # set by fast_paths
         self.on_exit: Callable[[int], None] | None = None  # before os._exit
 
     # -- faults ------------------------------------------------------------------

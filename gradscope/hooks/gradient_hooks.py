@@ -52,7 +52,7 @@ class GradientHooks(Hook):
             version = None
             data: dict[str, Any] = {"hook": defined, "name": name, "edited": False, "returned": None}
             try:
-                version = version_of(grad)
+                version = version_of(grad) if grad is not None else None
             except Exception as error:
                 self.recorder.fault("looking at a gradient", error)
             try:

@@ -110,7 +110,11 @@ class Modules(Hook):
             stats = self._stats(module, record, site) if root else None
             started, own_time = perf_counter(), recorder.own_time
             try:
-                result = real(module, *args, **kwargs)
+                if record.fast_path:
+                    with recorder.out_of_sight():
+                        result = real(module, *args, **kwargs)
+                else:
+                    result = real(module, *args, **kwargs)
             finally:
                 table.current, table.inner = outer, holder
                 anchors.pop(own, None)

@@ -235,6 +235,22 @@ def too_few() -> None:
     TooFew.apply(x, x).sum().backward()  # effect: backward-returns-too-few
 
 
+class OneTooMany(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, a: Any, scale: float) -> Any:
+        return a * scale
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:  # cause: backward-returns-one-too-many
+        return g, g
+
+
+def one_too_many() -> None:
+    OneTooMany.apply(
+        torch.ones(3, requires_grad=True), 2.0
+    ).sum().backward()  # effect: backward-returns-one-too-many
+
+
 class OtherShape(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, a: Any) -> Any:

@@ -45,6 +45,16 @@ explain(
     cause=_backward,
 )
 explain(
+    "backward-returns-one-too-many",
+    r"function (\w+?)(?:Backward)? returned a gradient different than None at position (\d+), but the corresponding"
+    " forward input was not a Variable",
+    "the backward of `{0}` returned a gradient for argument {1} of forward, which is no tensor",
+    why="backward returns one value for each argument of forward behind `ctx`, in their order; a number or a"
+    " setting takes no gradient",
+    fix="return `None` at position {1}, and each gradient at the position of its own argument",
+    cause=_backward,
+)
+explain(
     "backward-returns-other-shape",
     r"Function (\w+?)(?:Backward)? returned an invalid gradient at index (\d+) - got \[(.*?)\] but expected"
     r" shape compatible with \[(.*?)\]",

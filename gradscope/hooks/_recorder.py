@@ -88,6 +88,7 @@ class Recorder:
         self.on_region: list[Callable[[], None]] = []  # gradients are switched off, and not by torch
         self.leave_failed: Callable[[], None] = _nothing  # set by optimizers: a step that raised is over
         self.on_input: Callable[[list[Any], ModuleRecord, int], None] | None = None  # set by settings
+        self.in_eval: frozenset[int] = frozenset()  # modules that eval() was called of, set by modules
         self.on_carried: Callable[[Row, tuple[int, ...], list[Any]], None] | None = None  # set by growth
         self.after_apply: list[Callable[..., None]] = []  # (class, arguments, result, frame) of a Function
         self.before_end: list[Callable[[], None]] = []  # what is only known at the end
@@ -166,9 +167,11 @@ class Recorder:
         entry.meta = entry.meta if written else self.metas.of(t, is_leaf)
         entry.serial = segment.serial
         entry.index = index = segment.new_value(entry.meta, -1, entry.root)
-        # Where it came from is told, but two graphs that differ in nothing else are one.
+        # Where it came from is told, but two graphs that differ in nothing else are one, as long as
+        # the same modules are in evaluation mode: what is carried may be made in another.
         if kind == "carried":
             segment.carried[index] = (entry.site,)
+            segment.hash = hash((segment.hash, self.in_eval))
         segment.externals[index] = External(kind, parameter, module, origin, entry.site, outside)
         segment.hash = hash(
             (segment.hash, index, kind, parameter, module, name, outside, self.metas.structs[entry.meta])

@@ -21,6 +21,7 @@ LONG_RUN = 5  # segments in a row that a state goes on without a detach
 WEIGHED = (2, MIN_LENGTH, 6, 10, 100, 1000)  # lengths at which what it holds is measured
 MANY_PASSES = 3  # through one state
 MAX_CHAINS = 256
+MAX_RESULTS = 3  # of a call, as the output and the two states of an LSTM
 MIN_KEPT = 4  # losses alive at once
 MAX_NOTED = 12  # passes whose parts of the loss are noted
 MAX_PARTS = 200  # ops behind a loss
@@ -40,10 +41,14 @@ class Chain:
     state: tuple[int, int] = (0, 0)  # (run, reached) at its longest
     length: int = 1
     longest: int = 1
-    last: Any = None  # weak reference to the newest sum
+    last: tuple[Any, ...] = ()  # weak references to the newest results: of (output, state) one may be gone
     backwarded: bool = False
     asked: int = 0  # passes in which it was looked for
     sizes: list[tuple[int, int, int]] = field(default_factory=list)  # (length, nodes, bytes)
+
+    def alive(self) -> list[Any]:
+        """Its newest results that the program still has, each with a graph."""
+        return [t for ref in self.last if (t := ref()) is not None and grad_fn_of(t) is not None]
 
     @property
     def known(self) -> bool:
@@ -78,7 +83,7 @@ class Growth(Hook):
                 self.recorder.before_expected.append(self._before_pass)
             chain = self.chains[row.site] = Chain(row.site)
         serial = self.recorder.segment.serial
-        chain.last = weakref.ref(outs[0])
+        chain.last = tuple(weakref.ref(out) for out in outs[:MAX_RESULTS])
         if chain.serial == serial:
             return  # an unrolled loop goes on from what came in
         self._go_on(chain, serial)
@@ -109,12 +114,12 @@ class Growth(Hook):
             if entry is not None and self.noted < MAX_NOTED:
                 self._note_parts(entry)
         for chain in self.chains.values():
-            last = chain.last() if chain.last is not None else None
-            if last is None or chain.length < 2 or chain.known:
+            last = chain.alive() if chain.length >= 2 and not chain.known else []
+            if not last:
                 continue
             chain.asked += 1
             look = chain.asked <= 20 or chain.asked % 100 == 0
-            if any(t is last for t in tensors) or (look and _reaches(tensors, last)):
+            if any(t is one for t in tensors for one in last) or (look and _reaches(tensors, chain, last)):
                 chain.backwarded = True
                 chain.reached += accumulate
                 chain.state = max(chain.state, (chain.run, chain.reached))
@@ -126,9 +131,8 @@ class Growth(Hook):
             for chain in self.chains.values():
                 if chain.longest < MIN_LENGTH:
                     continue
-                last = chain.last()
-                if last is not None and grad_fn_of(last) is not None:
-                    chain.sizes.append((chain.length, *held([last])))
+                if last := chain.alive():
+                    chain.sizes.append((chain.length, *held(last[:1])))
                 if chain.backwarded or not chain.sum:
                     self._tell_state(chain)
                     continue
@@ -245,15 +249,34 @@ def held(tensors: list[Any]) -> tuple[int, int]:
     return len(seen), sum(memory.values())
 
 
-def _reaches(tensors: list[Any], wanted: Any) -> bool:
+def _reaches(tensors: list[Any], chain: Chain, alive: list[Any]) -> bool:
+    """Whether a pass from these tensors goes through the newest result of the chain."""
+    goals = {grad_fn_of(t) for t in alive}
+    if not chain.sum and len(alive) < len(chain.last):
+        goals |= _below(
+            goals
+        )  # the loss was made from an output that is gone: it shares what the state is made of
     seen: set[Any] = set()
     todo = [grad_fn_of(t) for t in tensors]
-    goal = grad_fn_of(wanted)
     while todo and len(seen) < 5_000:
         node = todo.pop()
-        if node is goal:
+        if node is not None and node in goals:
             return True
         if node not in seen:
             seen.add(node)
             todo.extend(target for target, _ in node.next_functions if target is not None)
     return False
+
+
+def _below(nodes: set[Any], levels: int = 2) -> set[Any]:
+    """The nodes that these go back to, but no leaves: weights are shared by everything."""
+    found: set[Any] = set()
+    for _ in range(levels):
+        nodes = {
+            target
+            for node in nodes
+            for target, _ in node.next_functions
+            if target is not None and not hasattr(target, "variable")
+        }
+        found |= nodes
+    return found

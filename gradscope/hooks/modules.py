@@ -252,6 +252,7 @@ class Modules(Hook):
         site = recorder.sites.current(frame)
         with private.aside():
             record = recorder.modules.find(module) or recorder.modules.register_root(module, frame, site)
+        recorder.in_eval = recorder.in_eval - {record.id} if mode else recorder.in_eval | {record.id}
         recorder.wake()
         recorder.emit(
             "mode", site, {"module": record.id, "training": mode, "call": "train" if mode else "eval"}

@@ -114,7 +114,7 @@ def good_off_at_the_end() -> None:
     torch.set_grad_enabled(True)
 
 
-@rule("GS313", name="grad-mode-leaked", severity="error", over=("GS303",))
+@rule("GS313", name="grad-mode-leaked", severity="error", over=("GS303", "GS401"))
 def grad_mode_leaked(trace: Trace) -> Iterator[Finding]:
     for event in trace.of("error"):
         if "does not require grad" not in str(event.data.get("text", "")) or event.graph < 0:

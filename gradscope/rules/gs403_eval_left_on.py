@@ -17,6 +17,7 @@ from gradscope.rules import rule
 from gradscope.rules._calls import Call, Calls, calls
 from gradscope.rules._common import located, plural, user
 from gradscope.rules._edits import Source, receiver
+from gradscope.rules._paths import Key
 from gradscope.store import Trace
 
 
@@ -37,6 +38,45 @@ def bad_train_called_once() -> None:
         model.eval()  # cause: GS403
         with torch.no_grad():
             (model(torch.randn(8, 4)).argmax(dim=1) == 0).sum().item()
+
+
+def bad_generator_left_in_eval() -> None:
+    import torch
+    from torch import nn
+
+    gen = nn.Sequential(nn.Linear(2, 8), nn.BatchNorm1d(8), nn.Linear(8, 2))
+    disc = nn.Linear(2, 1)
+    opt_g = torch.optim.SGD(gen.parameters(), lr=0.1)
+    opt_d = torch.optim.SGD(disc.parameters(), lr=0.1)
+    for _ in range(3):
+        for _ in range(2):
+            fake = gen(torch.randn(8, 2))  # effect: GS403
+            opt_d.zero_grad()
+            (disc(fake.detach()).mean() - disc(torch.randn(8, 2)).mean()).backward()
+            opt_d.step()
+            opt_g.zero_grad()
+            (-disc(fake).mean()).backward()
+            opt_g.step()
+        gen.eval()  # cause: GS403
+        with torch.no_grad():
+            gen(torch.randn(4, 2)).mean().item()
+
+
+def good_gradient_asked_in_eval_mode() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Sequential(nn.Linear(4, 8), nn.Dropout(0.5), nn.Linear(8, 2))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    target = torch.zeros(8, dtype=torch.long)
+    for _ in range(3):
+        model.eval()
+        x = torch.randn(8, 4, requires_grad=True)
+        (g,) = torch.autograd.grad(nn.functional.cross_entropy(model(x), target), x)
+        model.train()
+        opt.zero_grad()
+        nn.functional.cross_entropy(model((x + 0.1 * g.sign()).detach()), target).backward()
+        opt.step()
 
 
 def good_train_in_every_epoch() -> None:
@@ -108,11 +148,7 @@ def eval_left_on(trace: Trace) -> Iterator[Finding]:
             for number in event.data.get("parameters", ()):
                 pending.pop(number, None)
         elif event.kind == "backward":
-            for number in event.data.get("accumulated", ()):
-                for call in candidates:
-                    if any(p.id == number for p in known.parameters(call.event)):
-                        pending[number] = call
-            candidates.clear()
+            candidates = _after(known, candidates, event, pending)
         else:
             states = event.data.get("states", {})
             for number in [*states.get("fresh", ()), *states.get("stale", ())]:
@@ -125,6 +161,29 @@ def eval_left_on(trace: Trace) -> Iterator[Finding]:
                     told[key] = (first, mode, max(told[key][2], event.count))
     for call, mode, times in told.values():
         yield _finding(known, call, mode, times)
+
+
+def _after(known: Calls, candidates: list[Call], event: Event, pending: dict[int, Call]) -> list[Call]:
+    """The calls that still wait for their backward after this pass, which of a GAN may be the other
+    network's; those that it gave gradients are noted in `pending`."""
+    accumulated = set(event.data.get("accumulated", ()))
+    waiting = []
+    for call in candidates:
+        mine = accumulated.intersection(p.id for p in known.parameters(call.event))
+        pending.update(dict.fromkeys(mine, call))
+        if not mine:
+            waiting.append(call)
+    if event.data.get("call") != "backward" or event.data.get("inputs") or not accumulated:
+        return []
+    reach = known.paths.reach((event.graph, root) for root in event.data.get("roots", ()))
+    if not reach.complete:
+        return []
+    return [call for call in waiting if reach.nodes.isdisjoint(_nodes(known, call))]
+
+
+def _nodes(known: Calls, call: Call) -> list[Key]:
+    values = known.paths.graph(call.event.graph).values
+    return [(number, node) for number, i in known.outputs(call.event) if (node := values[i].node) is not None]
 
 
 def _in_eval(known: Calls, call: Call) -> bool:

@@ -308,8 +308,13 @@ def _made_each_time(trace: Trace, known: Paths, value: Value) -> bool:
     site = user(value.site)
     if site is None or not value.shape:
         return False
-    node = trace.source_file(site.path).at(site)
-    if not isinstance(node, ast.Call) or not any(k.arg == "requires_grad" for k in node.keywords):
+    here = trace.source_file(site.path)
+    node = here.at(site)
+    if not isinstance(node, ast.Call):
+        return False
+    asked = here.parent.get(id(node))  # of `torch.zeros(4).requires_grad_()`
+    later = isinstance(asked, ast.Attribute) and asked.attr == "requires_grad_"
+    if not later and not any(k.arg == "requires_grad" for k in node.keywords):
         return False
     made = [
         p

@@ -75,6 +75,27 @@ def bad_parts_of_a_loss() -> None:
         history["size"].append(size.detach())
 
 
+def bad_kept_by_a_meter() -> None:
+    import torch
+    from torch import nn
+
+    class Meter:
+        def __init__(self) -> None:
+            self.values: list[torch.Tensor] = []
+
+        def update(self, value: torch.Tensor) -> None:
+            self.values.append(value)
+
+    model, meter = nn.Linear(4, 1), Meter()
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(12):
+        opt.zero_grad()
+        loss = model(torch.randn(8, 4)).pow(2).mean()
+        loss.backward()
+        opt.step()
+        meter.update(loss)  # cause: GS602
+
+
 def good_parts_summed_at_the_end() -> None:
     import torch
     from torch import nn
@@ -219,7 +240,9 @@ def _stored(trace: Trace, made: Site) -> Site | None:
             continue
         name = frame.function.rpartition(".")[2]
         own = _assigned(trace.source_file(frame.path).statement(frame))
-        for span in _appends(trace.sources.get(frame.path, ""), name, callee, own):
+        text = trace.sources.get(frame.path, "")
+        kept = _appends(text, name, callee, own, _keepers(tuple(trace.sources.values())))
+        for span in kept:
             found[frame.path, span[0]] = Site(-1, frame.path, *span, frame.function, "user")
         if found:
             return next(iter(found.values())) if len(found) == 1 else None
@@ -229,25 +252,52 @@ def _stored(trace: Trace, made: Site) -> Site | None:
 
 @lru_cache(maxsize=64)
 def _appends(
-    text: str, function: str, callee: str, own: frozenset[str]
+    text: str, function: str, callee: str, own: frozenset[str], keepers: frozenset[tuple[str, int]]
 ) -> tuple[tuple[int, int, int, int], ...]:
     """Spans of every `….append(loss)` in `function`, for a `loss` that is one of `own`, or that it
-    backwards or gets from `callee`."""
+    backwards or gets from `callee`; else of the calls that give it to one of `keepers`."""
     try:
         tree = ast.parse(text)
     except (SyntaxError, ValueError):
         return ()
     scopes: list[ast.AST] = [tree] if function == "<module>" else []
     scopes += [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef) and n.name == function]
-    spans = []
+    losses = own or frozenset(name for scope in scopes for name in _losses(scope, callee))
+    here: list[tuple[int, int, int, int]] = []
+    handed: list[tuple[int, int, int, int]] = []
     for node in (node for scope in scopes for node in _own_nodes(scope)):
-        if isinstance(node, ast.Call) and _method(node) == "append" and len(node.args) == 1:
-            kept = node.args[0].elts if isinstance(node.args[0], (ast.Tuple, ast.List)) else node.args
-            losses = own or {name for scope in scopes for name in _losses(scope, callee)}
-            if any(getattr(k, "id", None) in losses or _calls(k, callee) for k in kept):
-                end = (node.end_lineno or node.lineno, (node.end_col_offset or 0) + 1)
+        if not isinstance(node, ast.Call):
+            continue
+        method = _method(node)
+        kept = node.args if method == "append" and len(node.args) == 1 else []
+        if kept and isinstance(kept[0], (ast.Tuple, ast.List)):
+            kept = kept[0].elts
+        given = [arg for i, arg in enumerate(node.args) if (method, i) in keepers]
+        end = (node.end_lineno or node.lineno, (node.end_col_offset or 0) + 1)
+        for part, spans in ((kept, here), (given, handed)):
+            if any(getattr(k, "id", None) in losses or _calls(k, callee) for k in part):
                 spans.append((node.lineno, node.col_offset + 1, *end))
-    return tuple(dict.fromkeys(spans))
+    return tuple(dict.fromkeys(here or handed))
+
+
+@lru_cache(maxsize=16)
+def _keepers(texts: tuple[str, ...]) -> frozenset[tuple[str, int]]:
+    """The program's methods that put an argument into a list as it is: (name, its position)."""
+    found = set()
+    for text in texts:
+        try:
+            tree = ast.parse(text)
+        except (SyntaxError, ValueError):
+            continue
+        for cls in (node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)):
+            for method in (node for node in cls.body if isinstance(node, ast.FunctionDef)):
+                names = [arg.arg for arg in method.args.args[1:]]
+                for node in _own_nodes(method):
+                    if isinstance(node, ast.Call) and _method(node) == "append" and len(node.args) == 1:
+                        name = getattr(node.args[0], "id", None)
+                        if name in names:
+                            found.add((method.name, names.index(name)))
+    return frozenset(found)
 
 
 def _own_nodes(scope: ast.AST) -> Iterator[ast.AST]:

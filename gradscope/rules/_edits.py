@@ -208,9 +208,10 @@ def eval_around(trace: Trace, site: Site, region: Site | None, training: Site | 
     return before + after if before and after else ()
 
 
-def number_of(trace: Trace, site: Site) -> Edits:
+def number_of(trace: Trace, site: Site, *, handed: bool = False) -> Edits:
     """Adds the number where the expression at `site` adds or keeps a loss with its graph:
-    `.item()`, or `.detach()` where the sum is used as a tensor later."""
+    `.item()`, or `.detach()` where the sum is used as a tensor later. A method that the loss is
+    `handed` to may do so: it gets `.detach()`."""
     here = Source(trace, site.path)
     node = here.file.at(site)
     kept: ast.expr | None = None
@@ -225,6 +226,8 @@ def number_of(trace: Trace, site: Site) -> Edits:
     elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and len(node.args) == 1:
         if node.func.attr == "append":
             kept, target = node.args[0], ast.unparse(node.func.value)
+        elif handed:
+            return here.replace(node.args[0], f"{here.file.text(node.args[0])}.detach()")
     if kept is None or not target or isinstance(kept, (ast.Tuple, ast.List)):
         return ()
     text = here.file.text(kept)

@@ -224,9 +224,9 @@ def _finding(trace: Trace, event: Event) -> Finding:
         cause_label="each value brings its graph along",
         related=((made, "a loss that is kept"),) if stored is not None else (),
         seen=tuple(filter(None, (seen, passes_then_and_now(trace)))),
-        fix=_fix(trace, cause),
+        fix=_fix(trace, cause, handed=stored is not None),
         count=max(length, event.count),
-        edits=number_of(trace, cause),
+        edits=number_of(trace, cause, handed=stored is not None),
         subjects=frozenset({("keeps", cause.location())}),
     )
 
@@ -344,8 +344,8 @@ def _backwarded(known: Paths, event: Event) -> bool:
     return value is not None and event.graph >= 0 and (event.graph, value) in known.used.order
 
 
-def _fix(trace: Trace, cause: Site) -> str:
-    new = [edit.text for edit in number_of(trace, cause)]
+def _fix(trace: Trace, cause: Site, *, handed: bool = False) -> str:
+    new = [edit.text for edit in number_of(trace, cause, handed=handed)]
     if not new:
         return f"keep the number, with `.item()`, in {located(trace, cause, 'this line')}"
     kept = new[0].removesuffix(".item()").removesuffix(".detach()")

@@ -143,7 +143,8 @@ def saved_by(node: Any, name: str) -> Any:
     for one in raw if isinstance(raw, (tuple, list)) else (raw,):
         if one is not None and one.unpack_hook is not None:
             return None
-    return getattr(node, name)
+    with aside():  # to look is a `detach` of the tensor
+        return getattr(node, name)
 
 
 def grad_of(t: Any) -> Any:

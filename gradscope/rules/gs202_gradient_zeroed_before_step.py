@@ -79,6 +79,18 @@ def bad_in_a_closure() -> None:
         opt.step(closure)  # effect: GS202
 
 
+def bad_with_scaler() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    scaler = torch.amp.GradScaler("cpu")
+    scaler.scale(model(torch.randn(8, 3)).pow(2).mean()).backward()
+    opt.zero_grad()  # cause: GS202
+    scaler.step(opt)  # effect: GS202
+
+
 def good_cleared_after_step() -> None:
     import torch
     from torch import nn
@@ -144,6 +156,9 @@ def good_gradients_combined_by_hand() -> None:
         opt.step()
 
 
+NO_GRADIENT = "No inf checks were recorded"  # torch's own words
+
+
 @dataclass
 class _Tally:
     """Steps of one optimizer: all of them, and those whose gradients had been dropped."""
@@ -191,6 +206,14 @@ class _Run:
                     self._fill(event)
                 elif event.kind == "step":
                     self._step(event, repeat)
+                elif event.kind == "scaler" and NO_GRADIENT in str(event.data.get("error")):
+                    self._refused(event, repeat)
+
+    def _refused(self, event: Event, repeat: int) -> None:
+        """A scaler looks at the gradients before its optimizer steps, and raises where there is none."""
+        known = self.trace.optimizers.get(event.data.get("optimizer", -1))
+        if known is not None:
+            self._count(event, {"none": known.parameters}, repeat)
 
     def _place(self, event: Event) -> _Place:
         return _Place(len(self.stretches) - 1, event.position + 1)

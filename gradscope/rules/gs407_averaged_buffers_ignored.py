@@ -16,6 +16,7 @@ from gradscope.model import Event, Finding, Module
 from gradscope.rules import rule
 from gradscope.rules._calls import Call, Calls, calls
 from gradscope.rules._common import numbers, plural, written_while_training
+from gradscope.rules._unread import module_name
 from gradscope.store import Trace
 
 
@@ -61,6 +62,32 @@ def bad_evaluated_each_epoch() -> None:
                     slow.lerp_(fast, 0.1)
         with torch.no_grad():
             averaged(torch.randn(8, 4) + 2).pow(2).mean().item()  # cause: GS407
+
+
+def bad_both_in_one_module() -> None:
+    import copy
+
+    import torch
+    from torch import nn
+
+    class Momentum(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.fast = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.Linear(8, 2))
+            self.slow = copy.deepcopy(self.fast).requires_grad_(False)
+
+    both = Momentum()
+    opt = torch.optim.SGD(both.fast.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        both.fast(torch.randn(8, 4) + 2).pow(2).mean().backward()
+        opt.step()
+        with torch.no_grad():
+            for slow, fast in zip(both.slow.parameters(), both.fast.parameters(), strict=True):
+                slow.lerp_(fast, 0.1)
+    both.slow.eval()
+    with torch.no_grad():
+        both.slow(torch.randn(8, 4) + 2).pow(2).mean().item()  # cause: GS407
 
 
 def good_averaged_model() -> None:
@@ -141,13 +168,13 @@ def averaged_buffers_ignored(trace: Trace) -> Iterator[Finding]:
     written = written_while_training(trace)
     told: set[int] = set()
     for event in trace.of("running_stats"):
-        root = event.data["root"]
-        if root in told or not _untouched(event) or not _averaged(trace, known, root, written):
+        if not _untouched(event):
             continue
-        source = _source(trace, known, event)
-        if source is not None:
-            told.add(root)
-            yield _finding(trace, known, event, source)
+        part = _averaged(trace, known, trace.modules[event.data["module"]], written)
+        source = _source(trace, known, event, part) if part is not None and part.id not in told else None
+        if part is not None and source is not None:
+            told.add(part.id)
+            yield _finding(trace, known, event, part, source)
 
 
 def _untouched(event: Event) -> bool:
@@ -159,39 +186,46 @@ def _untouched(event: Event) -> bool:
     return (fresh and not last["batches"]) or (still and first["version"] != last["version"])
 
 
-def _averaged(trace: Trace, known: Calls, root: int, written: set[int]) -> bool:
-    """Whether a model's parameters are written by the program, and trained by no gradient."""
-    members = known.members(root)
-    mine = [p for p in trace.parameters if p.module in members]
-    if not mine or any(p.steps or p.passes for p in mine):
-        return False
-    return any(p.id in written or p.updates or p.changed for p in mine)
+def _averaged(trace: Trace, known: Calls, layer: Module, written: set[int]) -> Module | None:
+    """The largest module around a layer whose parameters the program writes and no gradient trains:
+    a model, or a part of the one that holds both copies."""
+    found = None
+    above: int | None = layer.id
+    while above is not None and above in trace.modules:
+        members = known.members(above)
+        mine = [p for p in trace.parameters if p.module in members]
+        if any(p.steps or p.passes for p in mine):
+            break
+        if any(p.id in written or p.updates or p.changed for p in mine):
+            found = trace.modules[above]
+        above = trace.modules[above].parent
+    return found
 
 
-def _source(trace: Trace, known: Calls, event: Event) -> Call | None:
+def _source(trace: Trace, known: Calls, event: Event, part: Module) -> Call | None:
     """A training call of a model with the same layer, which moved its statistics."""
-    layer = trace.modules[event.data["module"]]
+    layer, members = trace.modules[event.data["module"]], known.members(part.id)
+    inside = layer.path.removeprefix(f"{part.path}.") if part.path else layer.path
     for call in known.all:
-        if not call.trains or call.event.data["module"] == event.data["root"]:
+        if not call.trains or known.called(call.event) in members:
             continue
         for number in call.event.data.get("train_layers") or ():
             other = trace.modules.get(number)
-            if other is not None and other.cls == layer.cls and _alike(other, layer):
-                return call
+            if other is not None and number not in members and other.cls == layer.cls:
+                if _alike(other.path, inside):
+                    return call
     return None
 
 
-def _alike(one: Module, other: Module) -> bool:
+def _alike(a: str, b: str) -> bool:
     """Whether two dotted paths name the same layer, one perhaps inside a wrapper."""
-    a, b = one.path, other.path
     return a == b or a.endswith(f".{b}") or b.endswith(f".{a}")
 
 
-def _finding(trace: Trace, known: Calls, event: Event, source: Call) -> Finding:
+def _finding(trace: Trace, known: Calls, event: Event, part: Module, source: Call) -> Finding:
     site = event.site.user
     layer = trace.modules[event.data["module"]]
-    root = trace.modules[event.data["root"]]
-    copy = f"`{root.name or root.cls}`"
+    copy = module_name(trace, part.id)
     original = known.name(source.event)
     last = event.data["last"]
     times = sum(

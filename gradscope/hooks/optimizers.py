@@ -41,7 +41,7 @@ class Optimizers(Hook):
         self.count = 0
         self.sizes: dict[int, int] = {}  # parameters of each
         self.roots: dict[int, frozenset[int]] = {}  # what memory each has last written to
-        self.probes: dict[int, Any] = {}  # a parameter whose gradient its last followed step used
+        self.probes: dict[int, LeafRecord] = {}  # a parameter whose gradient its last followed step used
         self.inside: list[Inside] = []
         self.recorder.optimizer_number = self._register
         self.recorder.leave_failed = self._leave_failed
@@ -146,7 +146,7 @@ class Optimizers(Hook):
                 used = [r for r in records if r.state in ("fresh", "stale")]
                 versions = [(r, private.version_of(t)) for r in used if (t := r.ref()) is not None]
                 if used:
-                    self.probes[number] = used[0].ref
+                    self.probes[number] = used[0]
                 else:
                     self.probes.pop(number, None)
                 if stale is not None:
@@ -189,7 +189,7 @@ class Optimizers(Hook):
     def _lost(self, number: Any) -> bool:
         """Whether a gradient that the last steps used is missing now: another model may have taken
         the place of the one that this optimizer steps."""
-        t = self.probes[number]() if number in self.probes else None
+        t = self.probes[number].ref() if number in self.probes else None
         with private.aside():
             return t is not None and private.grad_of(t) is None
 

@@ -16,9 +16,8 @@ class Backbone(torch.nn.Module):
         self.mask = torch.nn.Parameter(torch.zeros(4))
         self.first, self.second = torch.nn.Linear(4, 4), torch.nn.Linear(4, 1)
 
-    def forward(self, x, hide=False):
-        x = torch.relu(self.first(self.mask if hide else x))
-        return self.second(x * 2)
+    def forward(self, x):
+        return self.second(torch.relu(self.first(x)))
 """
 PROGRAM = """\
 import torch

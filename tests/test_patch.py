@@ -52,6 +52,7 @@ BY_HAND = {
     "GS404-bad_layer_made_in_forward",
     "GS501-bad_layers_in_a_list",
     "GS605-bad_features_compared",
+    "GS605-bad_part_of_a_loss_module",
     "GS702-bad",
     "GS702-bad_exponential",
     "GS703-bad_advantage",

@@ -104,7 +104,8 @@ def listed(names: list[str], limit: int = 3) -> str:
 
 
 def plural(count: int, noun: str) -> str:
-    return f"{count} {noun}{'' if count == 1 else 's'}"
+    """The number with its noun: 1 step, 3 steps, 2 passes."""
+    return f"{count} {noun}{'' if count == 1 else 'es' if noun.endswith('s') else 's'}"
 
 
 def numbers(values: Any, limit: int = 5) -> str:

@@ -13,6 +13,7 @@ from functools import cached_property
 
 from gradscope.memo import once
 from gradscope.model import Event, Graph, Op, Parameter, Site
+from gradscope.rules._common import plural
 from gradscope.store import Trace
 
 Key = tuple[int, int]  # (graph id, index of a value or a node)
@@ -320,4 +321,4 @@ def paths(trace: Trace) -> Paths:
 
 
 def passes(count: int) -> str:
-    return f"{count} backward pass{'' if count == 1 else 'es'}"
+    return plural(count, "backward pass")

@@ -193,7 +193,7 @@ def _copied_again(trace: Trace) -> Iterator[Finding]:
 
 def _seen(trace: Trace, p: Parameter) -> str:
     held = f", held by {plural(len(p.optimizers), 'optimizer')}" if p.optimizers else ""
-    passes = f"{p.passes} backward pass{'' if p.passes == 1 else 'es'}"
+    passes = plural(p.passes, "backward pass")
     return f"`{parameter_name(trace, p.id)}`: a gradient of its own in {passes}{held}"
 
 

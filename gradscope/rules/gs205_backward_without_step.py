@@ -235,9 +235,7 @@ def _finding(trace: Trace, number: int, optimizer: Optimizer, trained: list[Para
     after = (
         f"after {code(trace, effect, '`backward()`')} ({where(effect)})" if effect else "after `backward()`"
     )
-    seen = [
-        f"{plural(passes, 'backward pass').replace('passs', 'passes')}, no step; the parameters never changed"
-    ]
+    seen = [f"{plural(passes, 'backward pass')}, no step; the parameters never changed"]
     took = time_of(trace, passing) if passing is not None else ""
     if took:
         seen.append(f"the passes of this line took {took} in all")

@@ -255,10 +255,7 @@ def _loose(trace: Trace) -> Iterator[Finding]:
             cause_label="was not given these parameters",
             effect=site,
             effect_label="computes gradients for them that nothing uses",
-            seen=(
-                f"an `nn.Parameter` that got a gradient in {plural(count, 'pass').replace('passs', 'passes')}"
-                " and never changed",
-            ),
+            seen=(f"an `nn.Parameter` that got a gradient in {plural(count, 'pass')} and never changed",),
             fix=f"give {names} to {optimizer_name(trace, optimizer.id)} too ({where(optimizer.site)})",
             subjects=parameter_subjects(mine),
         )

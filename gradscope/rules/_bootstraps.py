@@ -11,24 +11,11 @@ from gradscope.names import names_of
 from gradscope.rules._calls import Call, Calls
 from gradscope.rules._common import memory_root
 from gradscope.rules._paths import Paths
-from gradscope.rules._terms import terms
+from gradscope.rules._terms import SUMS, terms
 from gradscope.rules._unread import asked_at
 from gradscope.store import Trace
 
 LOSSES = {"mse_loss", "smooth_l1_loss", "l1_loss", "huber_loss"}
-SUMS = {
-    "add",
-    "add_",
-    "sub",
-    "sub_",
-    "rsub",
-    "__add__",
-    "__radd__",
-    "__iadd__",
-    "__sub__",
-    "__rsub__",
-    "__isub__",
-}
 DIFFERENCES = {"sub", "__sub__", "__rsub__", "rsub"}
 SCALES = {"mul", "mul_", "__mul__", "__rmul__", "__imul__", "div", "__truediv__"}
 MEANT = re.compile(r"target|goal|bootstrap|^y$|^td$|^returns?$|^expected|label", re.IGNORECASE)

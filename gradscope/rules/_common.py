@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from gradscope.model import Event, Graph, Site
+from gradscope.model import Event, Graph, Parameter, Site
 from gradscope.names import names_of, place
 from gradscope.store import Trace
 
@@ -101,6 +101,19 @@ def listed(names: list[str], limit: int = 3) -> str:
     if len(names) > limit:
         return f"{', '.join(names[:limit])} and {len(names) - limit} more"
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+
+
+def holds(outer: Site, inner: Site) -> bool:
+    """Whether the expression `inner` stands within `outer`."""
+    if outer.path != inner.path:
+        return False
+    start = (outer.line, outer.column) <= (inner.line, inner.column)
+    return start and (inner.end_line, inner.end_column) <= (outer.end_line, outer.end_column)
+
+
+def root_of(trace: Trace, parameter: Parameter) -> int | None:
+    """The outermost module that a parameter belongs to."""
+    return trace.modules[parameter.module].root if parameter.module in trace.modules else None
 
 
 def plural(count: int, noun: str) -> str:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ast
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from gradscope.model import Event, Graph, Op, Parameter, Site
+from gradscope.rules._common import holds
 from gradscope.rules._paths import Key, Paths, paths
 from gradscope.source import SourceFile
 from gradscope.store import Trace
@@ -169,9 +170,7 @@ def _container(file: SourceFile, place: Site) -> str | None:
 
 
 def _inside(inner: Site, outer: Site) -> bool:
-    start, end = (inner.line, inner.column), (inner.end_line, inner.end_column)
-    first, last = (outer.line, outer.column), (outer.end_line, outer.end_column)
-    return first <= start and end <= last and (start, end) != (first, last)
+    return holds(outer, inner) and not holds(inner, outer)
 
 
 def _cut_site(trace: Trace, op: Op, region: int | None) -> Site:
@@ -201,14 +200,24 @@ def _first_cut(known: Paths, key: Key) -> tuple[Op, Key] | None:
 
 def nearest_cuts(known: Paths, root: Key) -> Iterator[tuple[Op, Key]]:
     """Ops on the way back from `root` (which has no graph) that lost the gradient, nearest first."""
+
+    def lost(op: Op, key: Key, tracked: list[Key]) -> bool:
+        kept = op.cut is None and key[1] in op.written  # the same leaf, filled
+        return bool(tracked) and not kept
+
+    return nearest(known, root, lost)
+
+
+def nearest(known: Paths, root: Key, ends: Callable[[Op, Key, list[Key]], bool]) -> Iterator[tuple[Op, Key]]:
+    """Each op on the way back from `root` at which the way `ends`, with what it gave, nearest first.
+    `ends` is asked with the op, its result, and those of its inputs that require a gradient."""
     seen = {root}
     todo = deque(seen)
     while todo:
         key = todo.popleft()
         sources, op = known.sources(key)
-        lost = [s for s in sources if known.graph(s[0]).values[s[1]].requires_grad]
-        kept = op is not None and op.cut is None and key[1] in op.written  # the same leaf, filled
-        if op is not None and lost and not kept:
+        tracked = [s for s in sources if known.graph(s[0]).values[s[1]].requires_grad]
+        if op is not None and ends(op, key, tracked):
             yield op, key
             continue
         for source in sources:

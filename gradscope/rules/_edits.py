@@ -14,7 +14,7 @@ from gradscope.source import SourceFile
 from gradscope.store import Trace
 
 Edits = tuple[Edit, ...]
-_LOOPS = (ast.For, ast.AsyncFor, ast.While)
+LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _TRAINING = ("backward", "step")
 
@@ -111,7 +111,7 @@ class Source:
         for node in self.file.around(site):
             if isinstance(node, _FUNCTIONS):
                 break
-            if isinstance(node, _LOOPS):
+            if isinstance(node, LOOPS):
                 if any(node.lineno <= line <= (node.end_lineno or 0) for line in lines):
                     break
                 if not lines and any(_called(other) in _TRAINING for other in ast.walk(node)):
@@ -138,7 +138,7 @@ class Source:
         for node in self.file.around(site):
             if isinstance(node, _FUNCTIONS):
                 break
-            found = node if isinstance(node, _LOOPS) else found
+            found = node if isinstance(node, LOOPS) else found
         return found
 
     def siblings(self, statement: ast.stmt) -> list[ast.stmt]:

@@ -8,11 +8,10 @@ from __future__ import annotations
 import ast
 
 from gradscope.model import Edit, Site
-from gradscope.rules._edits import Edits, Source
+from gradscope.rules._edits import LOOPS, Edits, Source
 from gradscope.store import Trace
 
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
-_LOOPS = (ast.For, ast.AsyncFor, ast.While)
 
 
 def line_before(trace: Trace, site: Site | None, text: str) -> Edits:
@@ -90,7 +89,7 @@ def _as_often(here: Source, statement: ast.stmt, to: ast.stmt) -> bool:
         found: list[int] = []
         above: ast.AST | None = here.file.parent.get(id(node))
         while above is not None and not isinstance(above, _SCOPES):
-            found += [id(above)] if isinstance(above, _LOOPS) else []
+            found += [id(above)] if isinstance(above, LOOPS) else []
             above = here.file.parent.get(id(above))
         loops.append(found)
     return loops[0] == loops[1]

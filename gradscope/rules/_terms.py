@@ -6,33 +6,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from gradscope.model import Event, Op
+from gradscope.rules._cuts import nearest
 from gradscope.rules._paths import ZERO_GRADIENT, Key, Paths
 
 SUMS = {
-    "add",
-    "add_",
-    "sub",
-    "sub_",
-    "rsub",
-    "__add__",
-    "__radd__",
-    "__iadd__",
-    "__sub__",
-    "__rsub__",
-    "__isub__",
-}
+    "add", "add_", "sub", "sub_", "rsub", "__add__", "__radd__", "__iadd__", "__sub__", "__rsub__", "__isub__",
+}  # fmt: skip
 SCALES = {
-    "mul",
-    "mul_",
-    "__mul__",
-    "__rmul__",
-    "__imul__",
-    "div",
-    "div_",
-    "__truediv__",
-    "__itruediv__",
-    "neg",
-}
+    "mul", "mul_", "__mul__", "__rmul__", "__imul__", "div", "div_", "__truediv__", "__itruediv__", "neg",
+}  # fmt: skip
 MAX_TERMS = 100
 
 
@@ -120,19 +102,12 @@ def _dead(known: Paths, part: Key, loss: Event, trained: set[int]) -> DeadTerm |
 
 def _blocks(known: Paths, part: Key) -> Iterator[tuple[Op, Key]]:
     """Where the gradient of `part` ends although what comes before requires one, nearest first."""
-    todo, seen = [part], {part}
-    while todo:
-        key = todo.pop(0)
-        sources, op = known.sources(key)
-        tracked = [s for s in sources if known.graph(s[0]).values[s[1]].requires_grad]
+
+    def ends(op: Op, key: Key, tracked: list[Key]) -> bool:
         lost = bool(tracked) and not known.graph(key[0]).values[key[1]].requires_grad
-        if op is not None and (lost or _rounds(known, key, op)):
-            yield op, key
-            continue
-        for source in sources:
-            if source not in seen:
-                seen.add(source)
-                todo.append(source)
+        return lost or _rounds(known, key, op)
+
+    return nearest(known, part, ends)
 
 
 def _rounds(known: Paths, key: Key, op: Op) -> bool:

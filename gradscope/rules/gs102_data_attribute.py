@@ -19,7 +19,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from gradscope.model import Edit, Event, Finding, Parameter, Site
+from gradscope.model import Edit, Event, Finding, Site
 from gradscope.rules import rule
 from gradscope.rules._common import (
     memory_root,
@@ -27,6 +27,7 @@ from gradscope.rules._common import (
     parameter_names,
     parameter_subjects,
     plural,
+    root_of,
     source,
     written_while_training,
 )
@@ -169,12 +170,8 @@ def _harmful(trace: Trace, cut: Cut) -> bool:
         return False
     if paths(trace).stepping:
         return True
-    trained = {_root(trace, p) for p in trace.parameters if p.registered and p.passes}
-    return any(_root(trace, p) in trained for p in cut.parameters)
-
-
-def _root(trace: Trace, p: Parameter) -> int | None:
-    return trace.modules[p.module].root if p.module in trace.modules else None
+    trained = {root_of(trace, p) for p in trace.parameters if p.registered and p.passes}
+    return any(root_of(trace, p) in trained for p in cut.parameters)
 
 
 def _cutting(trace: Trace, place: _Place, cut: Cut) -> Finding:

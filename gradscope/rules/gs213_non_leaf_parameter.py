@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from gradscope.model import Edit, Event, Finding, Site, Value
 from gradscope.names import names_of
 from gradscope.rules import rule
-from gradscope.rules._common import parameter_subjects, plural
+from gradscope.rules._common import holds, parameter_subjects, plural
 from gradscope.rules._edits import Source
 from gradscope.rules._paths import Key, Paths, paths
 from gradscope.rules._training import idle, settled, where
@@ -201,15 +201,7 @@ def _same_thing(trace: Trace, known: Paths, key: Key, leaf: Key) -> bool:
     if name and name == names.name(known.graph(leaf[0]), leaf[1]):
         return True
     made, first = _origin(known, key).site, _origin(known, leaf).site
-    return made is not None and first is not None and _holds(made.user, first.user)
-
-
-def _holds(outer: Site, inner: Site) -> bool:
-    """Whether the expression `inner` stands within `outer`."""
-    if outer.path != inner.path:
-        return False
-    start = (outer.line, outer.column) <= (inner.line, inner.column)
-    return start and (inner.end_line, inner.end_column) <= (outer.end_line, outer.end_column)
+    return made is not None and first is not None and holds(made.user, first.user)
 
 
 def _origin(known: Paths, key: Key) -> Value:

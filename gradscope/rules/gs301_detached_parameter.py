@@ -15,7 +15,7 @@ from collections.abc import Iterator
 
 from gradscope.model import Edit, Finding, Site
 from gradscope.rules import rule
-from gradscope.rules._common import code, located, parameter_names, parameter_subjects, source
+from gradscope.rules._common import code, located, parameter_names, parameter_subjects, root_of, source
 from gradscope.rules._cuts import Cut, cut_words, cuts
 from gradscope.rules._paths import Paths, passes, paths
 from gradscope.rules._rewrites import receiver_in_place_of
@@ -253,16 +253,9 @@ def _severity(trace: Trace, cut: Cut) -> str | None:
         return "note"
     if known.stepping:
         return "error"
-    mine = {_root(trace, p.module) for p in cut.parameters}
-    trained = {
-        _root(trace, p.module) for p in known.parameters.values() if p.registered and known.has_gradient(p)
-    }
+    mine = {root_of(trace, p) for p in cut.parameters}
+    trained = {root_of(trace, p) for p in known.parameters.values() if p.registered and known.has_gradient(p)}
     return "error" if mine & trained else "note"
-
-
-def _root(trace: Trace, module: int | None) -> int | None:
-    found = trace.modules.get(module) if module is not None else None
-    return found.root if found is not None else None
 
 
 _TAKEN_OUT = {"detach": ("detach", "detach_"), "number": ("item",)}  # kind of cut → the methods that make it

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterable, Sequence
 
 from gradscope.model import Edit, Finding
+from gradscope.source import lines_of
 
 
 def patched(sources: dict[str, str], findings: Iterable[Finding]) -> dict[str, str]:
@@ -32,14 +33,19 @@ def patched(sources: dict[str, str], findings: Iterable[Finding]) -> dict[str, s
 
 
 def _apply(text: str, edits: Sequence[Edit]) -> str:
-    lines = text.splitlines(keepends=True)
+    lines = lines_of(text, keep_ends=True)
     starts = [0]
     for line in lines:
         starts.append(starts[-1] + len(line))
     if text and not text.endswith("\n"):  # an edit may name the line after the last
         starts[-1] = len(text)
     spans = sorted(
-        (_offset(starts, e.line, e.column), _offset(starts, e.end_line, e.end_column), number, e.text)
+        (
+            _offset(starts, e.line, e.column),
+            _offset(starts, e.end_line, e.end_column),
+            number,
+            _ended(e, lines),
+        )
         for number, e in enumerate(edits)
     )
     parts, place = [], 0
@@ -47,6 +53,13 @@ def _apply(text: str, edits: Sequence[Edit]) -> str:
         parts += [text[place:start], new]
         place = max(place, end)
     return "".join([*parts, text[place:]])
+
+
+def _ended(edit: Edit, lines: Sequence[str]) -> str:
+    """What an edit puts in, with the line ends of the line that it stands at."""
+    near = lines[min(edit.line, len(lines)) - 1] if lines else ""
+    ends = near if near.endswith(("\r", "\n")) or not lines else lines[0]
+    return edit.text.replace("\n", "\r\n") if ends.endswith("\r\n") else edit.text
 
 
 def _offset(starts: list[int], line: int, column: int) -> int:

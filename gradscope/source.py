@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import io
 from collections.abc import Iterator
 
 from gradscope.model import Site
@@ -10,11 +11,17 @@ from gradscope.model import Site
 Span = tuple[int, int, int, int]
 
 
+def lines_of(text: str, *, keep_ends: bool = False) -> list[str]:
+    """The lines that Python counts: a form feed, say, ends none, as it does for `str.splitlines`."""
+    lines = io.StringIO(text, newline="").readlines()
+    return lines if keep_ends else [line.rstrip("\r\n") for line in lines]
+
+
 class SourceFile:
     """Expressions of one source file by their exact span."""
 
     def __init__(self, text: str):
-        self.lines = text.splitlines()
+        self.lines = lines_of(text)
         self.by_span: dict[Span, ast.AST] = {}
         self.parent: dict[int, ast.AST] = {}
         self.imported: set[str] = set()

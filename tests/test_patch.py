@@ -165,3 +165,24 @@ def test_a_rule_that_patches_shows_it(rule: Rule) -> None:
 def test_no_patch_is_tested_by_nobody() -> None:
     known = {f"{rule.code}-{bad.__name__}" for rule in patching() for bad in rule.examples("bad")}
     assert known >= BY_HAND
+
+
+@pytest.mark.parametrize("program", ["git apply -p0", "patch -p0 -i"])
+@pytest.mark.parametrize("last", ["\r\n", ""], ids=["ended", "open end"])
+def test_patch_keeps_the_files_line_ends(
+    program: str, last: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    script = tmp_path / f"train_crlf_{program[0]}{len(last)}.py"
+    lines = ["# a\fb", *as_script(all_rules()["GS201"].examples("bad")[0]).splitlines()]  # no line ends at \f
+    script.write_bytes(("\r\n".join(lines) + last).encode())
+    patch = render(run(script))
+    (tmp_path / "fix.patch").write_bytes(patch.encode())
+    done = subprocess.run([*program.split(), "fix.patch"], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    text = script.read_bytes()
+    assert len(text.splitlines()) > len(lines)
+    assert text.count(b"\n") == text.count(b"\r\n")
+    assert not text.replace(b"\r\n", b"").count(b"\r")
+    script = script.rename(script.with_stem(script.stem + "_"))
+    assert "GS201" not in {f.code for f in run(script).findings}

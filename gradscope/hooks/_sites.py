@@ -8,12 +8,14 @@ import re
 import site as python_site
 import sys
 import sysconfig
+import tokenize
 from collections.abc import Callable
 from pathlib import Path
 from types import CodeType, FrameType, TracebackType
 
 import torch
 
+from gradscope.source import lines_of
 from gradscope.store import TraceWriter
 
 _PACKAGE = str(Path(__file__).resolve().parent.parent) + os.sep
@@ -175,12 +177,15 @@ class SiteTree:
 
 
 def _text(path: str) -> str:
-    """A file's source. `linecache` ends the last line where the file does not, and a patch would not fit."""
+    """A file's source with its own line ends. `linecache` makes every one of them a line feed, and ends
+    the last line where the file does not: a patch would not fit."""
     text = "".join(linecache.getlines(path))
     try:
         with open(path, "rb") as file:
-            file.seek(-1, os.SEEK_END)
-            ended = file.read(1) in (b"\n", b"\r")
-    except (OSError, ValueError):
+            encoding, _ = tokenize.detect_encoding(file.readline)
+            file.seek(0)
+            stored = file.read().decode(encoding)
+    except (OSError, ValueError, SyntaxError, LookupError):
         return text
-    return text if ended else text.removesuffix("\n")
+    same = "\n".join(lines_of(stored)) == text.removesuffix("\n")
+    return stored if same or not text else text

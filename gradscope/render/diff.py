@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import io
 from collections.abc import Iterator
 
 from gradscope.check import Report, relative
@@ -27,5 +28,10 @@ def render(report: Report) -> str:
 
 
 def _diff(path: str, old: str, new: str) -> Iterator[str]:
-    for line in difflib.unified_diff(old.splitlines(True), new.splitlines(True), path, path):
+    for line in difflib.unified_diff(_lines(old), _lines(new), path, path):
         yield line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"
+
+
+def _lines(text: str) -> list[str]:
+    """The lines that `patch` counts: a carriage return is part of its line."""
+    return io.StringIO(text, newline="\n").readlines()

@@ -16,6 +16,7 @@ from gradscope.model import Finding, Optimizer, Parameter, Site
 from gradscope.rules import rule
 from gradscope.rules._common import located, parameter_names, parameter_subjects, plural
 from gradscope.rules._training import optimizer_name, parameters_of
+from gradscope.source import lines_of
 from gradscope.store import Trace
 
 UNFREEZES = (".requires_grad = True", ".requires_grad=True", ".requires_grad_(", "unfreeze(")
@@ -180,5 +181,5 @@ def _froze(trace: Trace, ids: set[int]) -> Site | None:
 
 def _unfreezes(trace: Trace) -> bool:
     """Whether the program's text unfreezes anything, though it did not come to it."""
-    lines = [line for text in trace.sources.values() for line in text.splitlines()]
+    lines = [line for text in trace.sources.values() for line in lines_of(text)]
     return any(text in line and "False" not in line for text in UNFREEZES for line in lines)

@@ -23,7 +23,7 @@ from gradscope.model import (
     Segment,
     Site,
 )
-from gradscope.source import SourceFile
+from gradscope.source import SourceFile, lines_of
 from gradscope.store._rows import NODES, OPS, VALUES, node_of, op_of, value_of
 from gradscope.store.schema import APPLICATION_ID, SCHEMA_VERSION
 
@@ -162,7 +162,7 @@ class Trace:
         return dict(self.rows("SELECT path, source FROM file WHERE source IS NOT NULL"))
 
     def lines(self, path: str) -> list[str]:
-        return self.sources.get(path, "").splitlines()
+        return lines_of(self.sources.get(path, ""))
 
     def source_file(self, path: str) -> SourceFile:
         """The file at `path` as syntax; empty where its text is not in the trace."""

@@ -14,6 +14,7 @@ from textual.widgets import Static
 from gradscope.check import relative
 from gradscope.escape import one_line, plain
 from gradscope.model import Finding
+from gradscope.source import lines_of
 from gradscope.store import LineWork
 from gradscope.tui import jobs, marks
 from gradscope.tui.screens._page import Page, search_rows
@@ -203,10 +204,10 @@ class SourcePage(Page):
 @lru_cache(maxsize=8)
 def _highlighted(text: str, dark: bool) -> list[Text]:
     """The file's lines, coloured as Python."""
-    safe = "\n".join(plain(line.expandtabs(4)) for line in text.splitlines())
+    safe = "\n".join(plain(line.expandtabs(4)) for line in lines_of(text))
     if safe.count("\n") > _HIGHLIGHTED:
         return [Text(line) for line in safe.split("\n")]
     theme = "ansi_dark" if dark else "ansi_light"
     code = Syntax(safe, "python", theme=theme, background_color="default").highlight(safe)
     lines = list(code.split("\n", allow_blank=True))
-    return lines[: len(text.splitlines())]
+    return lines[: len(lines_of(text))]

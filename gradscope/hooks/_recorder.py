@@ -142,14 +142,13 @@ class Recorder:
         is_leaf = leafness(t)
         origin = (entry.serial, entry.index) if entry.serial >= 0 else None
         entry.site = entry.site or site
-        kind = "input"
         name: str | None = None  # of its node
         outside: int | None = None
         parameter: int | None = None
         module: int | None = None
         written = first is not None and entry.meta >= 0 and self._gained(entry, t, first)
         if written:
-            pass
+            kind = "input"
         elif requires_grad and not is_leaf:
             kind = "carried"
             grad_fn = grad_fn_of(t)
@@ -163,7 +162,7 @@ class Recorder:
             kind = "parameter" if entry.leaf.registered or entry.leaf.optimizers else "input"
         else:
             module = self.modules.buffer_owner(t)
-            kind = "buffer" if module is not None else kind
+            kind = "buffer" if module is not None else "input"
         entry.meta = entry.meta if written else self.metas.of(t, is_leaf)
         entry.serial = segment.serial
         entry.index = index = segment.new_value(entry.meta, -1, entry.root)

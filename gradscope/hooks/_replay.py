@@ -16,13 +16,9 @@ if TYPE_CHECKING:
     from gradscope.hooks._recorder import Recorder
 
 Frozen = tuple[str, int, int, Any]
+# What repeats: the events of each segment. A step closes every one of them.
+Cycle = tuple[tuple[Frozen, ...], ...]
 KINDS = frozenset({"backward", "step", "zero_grad", "clip", "schedule"})
-
-
-class Cycle(NamedTuple):
-    """What repeats: the events of each segment. A step closes every one of them."""
-
-    segments: tuple[tuple[Frozen, ...], ...]
 
 
 class Expected(NamedTuple):
@@ -52,7 +48,7 @@ class Replay:
         self.since = perf_counter()
         records = {record.id: record for record in self.recorder.ledger.all}
         self.expected: list[Expected] = []
-        for events in cycle.segments:
+        for events in cycle:
             for event in events:
                 kind, site, _, frozen = event
                 data = dict(frozen[1])
@@ -109,7 +105,7 @@ class Replay:
         for event in events[begun:]:
             recorder.segment.events.append(event)
             recorder.segment.volatile.append({})
-        recorder.skipped(self.cycle.segments, segments, perf_counter() - self.since)
+        recorder.skipped(self.cycle, segments, perf_counter() - self.since)
 
     def _count(self, records: dict[int, LeafRecord]) -> None:
         """The passes and steps that each parameter and optimizer had meanwhile."""
@@ -132,7 +128,7 @@ def repeating(seen: list[tuple[Frozen, ...]]) -> Cycle | None:
     for length in range(1, len(seen) // 2 + 1):
         last, before = seen[-length:], seen[-2 * length : -length]
         if last == before:
-            return Cycle(tuple(last)) if all(map(_plain, last)) else None
+            return tuple(last) if all(map(_plain, last)) else None
     return None
 
 

@@ -72,47 +72,41 @@ class Backward(Hook):
             began = perf_counter()
             note = None
             expected = 0
+            failed: BaseException | None = None
             recorder.paused += 1
             recorder.depth += 1  # a proof goes through this door too
             try:
-                if recorder.replay.active:
-                    expected = self._expected(t_outputs, args, kwargs, sys._getframe(1))
-                if not expected and not private.in_transform(sys._getframe(1)):
-                    with private.aside():
-                        note = self._before(t_outputs, args, kwargs, sys._getframe(1))
-            except Exception as error:
-                recorder.fault("recording a backward", error)
-            except BaseException:  # Ctrl-C
-                recorder.depth -= 1
-                recorder.paused -= 1
-                raise
-            recorder.own_time += perf_counter() - began
-            failed: BaseException | None = None
-            started = perf_counter()
-            try:
-                return engine(t_outputs, *args, **kwargs)
-            except BaseException as error:
-                failed = error
-                raise
-            finally:
-                began = perf_counter()
                 try:
-                    if expected and failed is None and recorder.replay.expects("backward", expected):
-                        self._went_on(expected, args, began - started)
-                    elif expected or note is not None:
+                    if recorder.replay.active:
+                        expected = self._expected(t_outputs, args, kwargs, sys._getframe(1))
+                    if not expected and not private.in_transform(sys._getframe(1)):
                         with private.aside():
-                            note = note or _note(expected, args)
-                            self._after(note, t_outputs, failed, began - started, sys._getframe(1))
+                            note = self._before(t_outputs, args, kwargs, sys._getframe(1))
                 except Exception as error:
                     recorder.fault("recording a backward", error)
-                except BaseException:  # Ctrl-C
-                    recorder.depth -= 1
-                    recorder.paused -= 1
+                started = perf_counter()
+                recorder.own_time += started - began
+                try:
+                    return engine(t_outputs, *args, **kwargs)
+                except BaseException as error:
+                    failed = error
                     raise
+                finally:
+                    ended = perf_counter()
+                    try:
+                        if expected and failed is None and recorder.replay.expects("backward", expected):
+                            self._went_on(expected, args, ended - started)
+                        elif expected or note is not None:
+                            with private.aside():
+                                note = note or _note(expected, args)
+                                self._after(note, t_outputs, failed, ended - started, sys._getframe(1))
+                    except Exception as error:
+                        recorder.fault("recording a backward", error)
+                    recorder.own_time += perf_counter() - ended
+            finally:
                 failed = None  # a frame and an error that hold each other keep the user's tensors
                 recorder.depth -= 1
                 recorder.paused -= 1
-                recorder.own_time += perf_counter() - began
 
         return _engine_run_backward
 

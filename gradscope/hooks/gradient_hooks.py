@@ -16,6 +16,7 @@ from gradscope.hooks import Hook
 from gradscope.hooks._torch import version_of
 
 MAX_TOLD = 200
+ONE_PLACE = "refers to a single memory location"  # torch refuses to write into a gradient that is expanded
 
 
 class GradientHooks(Hook):
@@ -60,9 +61,7 @@ class GradientHooks(Hook):
                 data["returned"] = result is not None
                 return result
             except RuntimeError as error:
-                data["edited"] = "refers to a single memory location" in str(
-                    error
-                )  # a write into the gradient
+                data["edited"] = ONE_PLACE in str(error)
                 raise
             finally:
                 try:

@@ -253,9 +253,7 @@ def _reaches(tensors: list[Any], chain: Chain, alive: list[Any]) -> bool:
     """Whether a pass from these tensors goes through the newest result of the chain."""
     goals = {grad_fn_of(t) for t in alive}
     if not chain.sum and len(alive) < len(chain.last):
-        goals |= _below(
-            goals
-        )  # the loss was made from an output that is gone: it shares what the state is made of
+        goals |= _below(goals)  # of an output that is gone, which shares what the state is made of
     seen: set[Any] = set()
     todo = [grad_fn_of(t) for t in tensors]
     while todo and len(seen) < 5_000:

@@ -8,7 +8,7 @@ tell where it began. The event is emitted when a step is about to use such a gra
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
 
@@ -17,7 +17,8 @@ import torch
 from gradscope.hooks import Hook
 from gradscope.hooks import _finite as numbers
 from gradscope.hooks import _torch as private
-from gradscope.hooks._finite import finite, has_nan, is_risky, kind, nodes_below, single_finite, summary
+from gradscope.hooks._broken_values import BrokenValues, Origin
+from gradscope.hooks._finite import finite, is_risky, kind, nodes_below, single_finite
 from gradscope.hooks._ledger import LeafRecord
 from gradscope.hooks._segments import Row, Segment
 
@@ -25,20 +26,6 @@ from gradscope.hooks._segments import Row, Segment
 AVERAGING = {"cross_entropy", "nll_loss"}
 MAX_NODES = 20_000  # looked at in one pass: dropping longer chains of known nodes is deep (docs/design.md)
 SHARE = 0.01  # of the run's time, for passes checked while sampling sleeps
-
-
-@dataclass
-class Origin:
-    """Where the first number that is not finite came from."""
-
-    where: str  # forward, backward, input, parameter, unknown
-    name: str = ""  # of the op, or of the node
-    made: str = ""  # "nan", "inf", "-inf", where known
-    site: int = 0
-    serial: int = -1  # of the segment that `values` and `op` stand in
-    op: int | None = None
-    values: list[int] = field(default_factory=list)
-    inputs: list[dict[str, Any]] = field(default_factory=list)
 
 
 @dataclass
@@ -60,9 +47,7 @@ class NonFinite(Hook):
         self.loss_told = False
         self.site = 0  # of the last pass
         self.unsound = 0  # the last pass known for a norm that is not finite
-        self.serial = -1
-        self.bad: dict[int, Origin] = {}  # values of the segment that are not finite
-        self.suspect = False  # seen without an origin: wait for devices, check every node
+        self.forward = BrokenValues(recorder)
         self.loss: float | None = None
         self.origin: Origin | None = None
         self.nodes: dict[int, Any] = {}  # during a pass: the nodes being watched, by number
@@ -70,11 +55,9 @@ class NonFinite(Hook):
         self.last = 0  # number of the newest node of the pass
         self.pending: Pending | None = None
         self.known: tuple[Segment, int] | None = None  # the last graph looked at, number of its newest node
-        self.risky: int | None = None  # number of the oldest risky node in the graph looked at last
-        self.risky_templates: dict[int, bool] = {}
         self.since = perf_counter()
         self.spent = 0.0
-        recorder.on_op = self._op
+        recorder.on_op = self.forward.look
         recorder.is_sound = self._is_sound
         recorder.before_pass.append(self._before)
         recorder.after_pass.append(self._after)
@@ -85,99 +68,13 @@ class NonFinite(Hook):
         self._let_go()
         super().uninstall()
 
-    # -- forward -------------------------------------------------------------------
-
-    def _op(self, row: Row, tensors: list[Any], outs: list[Any]) -> None:
-        recorder = self.recorder
-        if recorder.segment.serial != self.serial:
-            self.serial = recorder.segment.serial
-            self.bad = {}
-            self.risky = None
-        template = recorder.templates[row.template]
-        if self.risky is None and self._can_break(row.template):
-            self.risky = row.first
-        if not self.bad and not self.suspect and template.name not in numbers.RISKY:
-            return
-        if private.profiling():
-            return
-        with private.aside():
-            for value, t in zip(row.outs, outs, strict=True):
-                if not finite(t, self.suspect):
-                    self._note(row, template.name, value, t, tensors)
-            for value, place in zip(row.written, template.writes, strict=False):
-                if value not in self.bad and not finite(tensors[place], self.suspect):
-                    self._note(row, template.name, value, tensors[place], tensors)
-
-    def _can_break(self, template: int) -> bool:
-        known = self.risky_templates.get(template)
-        if known is None:
-            names = [node[0] for node in self.recorder.templates[template].nodes]
-            known = self.risky_templates[template] = any(map(is_risky, names))
-        return known
-
-    def _note(self, row: Row, name: str, value: int, t: Any, tensors: list[Any]) -> None:
-        for source in row.ins:
-            if source in self.bad:
-                self.bad[value] = self.bad[source]
-                return
-        inputs = list(zip(row.ins, tensors, strict=False))
-        if name in numbers.ON_PURPOSE and not has_nan(t):
-            return
-        unknown = [(i, x) for i, x in inputs if i not in row.written and not finite(x, self.suspect)]
-        if unknown and not has_nan(t):
-            return  # infinities handed on, from a mask
-        for index, x in unknown:
-            if has_nan(x):
-                self.bad[index] = self.bad[value] = self._came_in(index, x)
-                return
-        self.bad[value] = Origin(
-            "forward", name, kind(t), row.site, self.serial, len(self.recorder.segment.ops) - 1,
-            *_described(inputs),
-        )  # fmt: skip
-
-    def _came_in(self, index: int, x: Any) -> Origin:
-        """The origin of what no checked op made: the first value alive that is not finite."""
-        recorder = self.recorder
-        segment = recorder.segment
-        alive = {
-            entry.index: t
-            for entry in list(recorder.live.values())
-            if entry.serial == segment.serial and entry.index <= index and (t := entry()) is not None
-        }
-        alive[index] = x
-        first = next((i for i in sorted(alive) if self._is_broken(i, alive[i])), index)
-        maker = segment.makers[first]
-        if maker < 0:
-            external = segment.externals.get(first)
-            read = next((row.site for row in segment.ops if first in row.ins), 0)
-            where = "parameter" if external is not None and external.parameter is not None else "input"
-            return Origin(
-                where, "", kind(alive[first]), read, segment.serial, None,
-                *_described([(first, alive[first])]),
-            )  # fmt: skip
-        row = segment.ops[maker]
-        ins = [(i, alive[i]) for i in row.ins if i in alive]
-        name = recorder.templates[row.template].name
-        if name in numbers.ON_PURPOSE:
-            return Origin("input", name, kind(alive[first]), row.site, segment.serial, None, [first])
-        return Origin("forward", name, kind(alive[first]), row.site, segment.serial, maker, *_described(ins))
-
-    def _is_broken(self, value: int, t: Any) -> bool:
-        """Whether it holds NaN, or infinities that nobody put there on purpose."""
-        if finite(t, self.suspect):
-            return False
-        segment = self.recorder.segment
-        maker = segment.makers[value]
-        name = self.recorder.templates[segment.ops[maker].template].name if maker >= 0 else ""
-        return has_nan(t) or (maker >= 0 and name not in numbers.ON_PURPOSE)
-
     # -- a pass --------------------------------------------------------------------
 
     def _is_sound(self, t_outputs: Any) -> bool:
         if self.told or len(t_outputs) != 1 or private.profiling():
             return True
         with private.aside():
-            return single_finite(t_outputs[0], self.suspect)
+            return single_finite(t_outputs[0], self.forward.suspect)
 
     def _before(self, t_outputs: Any, args: Any, site: int, accumulate: bool, frame: Any) -> None:
         self._let_go()
@@ -187,14 +84,16 @@ class NonFinite(Hook):
         self._check_pending()
         began = perf_counter()
         roots = [t for t in t_outputs if isinstance(t, torch.Tensor)]
-        if len(roots) == 1 and not single_finite(roots[0], self.suspect):
+        if len(roots) == 1 and not single_finite(roots[0], self.forward.suspect):
             self.loss = float(roots[0].detach())
             self.origin = self._forward_origin(roots[0])
         looked = self.recorder.segment.looked
         if looked and len(roots) == 1:
             self._remember(roots[0])
         affordable = self.spent < SHARE * (began - self.since)
-        if self.loss is None and (self.suspect or (self.risky is not None and (looked or affordable))):
+        if self.loss is None and (
+            self.forward.suspect or (self.forward.risky is not None and (looked or affordable))
+        ):
             self._watch(roots)
         if not looked:
             self.spent += perf_counter() - began
@@ -203,7 +102,7 @@ class NonFinite(Hook):
         recorder = self.recorder
         filled = recorder.ledger.filled
         if recorder.passes and any(
-            (t := r.ref()) is not None and not finite(t, self.suspect) for r in filled
+            (t := r.ref()) is not None and not finite(t, self.forward.suspect) for r in filled
         ):
             return self._guess()  # it began in an earlier pass
         if not recorder.segment.looked:
@@ -211,7 +110,7 @@ class NonFinite(Hook):
         entry = recorder.live.find(root)
         if entry is None or entry.serial != recorder.segment.serial:
             return None
-        return self.bad.get(entry.index) or self._came_in(entry.index, root)
+        return self.forward.origin_of(entry.index, root)
 
     def _remember(self, root: Any) -> None:
         """Keeps what is known of this graph, for passes that build the same while sampling sleeps."""
@@ -262,20 +161,20 @@ class NonFinite(Hook):
             return
         self.last = private.sequence_of(nodes[0])
         for node in nodes:
-            if self.suspect or is_risky(private.name_of(node)):
+            if self.forward.suspect or is_risky(private.name_of(node)):
                 number = private.sequence_of(node)
                 self.nodes[number] = node
                 self.handles.append(node.register_hook(self._hook(number)))
 
     def _oldest(self, roots: list[Any]) -> int:
         """Where to stop: no node of this pass with a smaller number is watched, as far as is known."""
-        if self.suspect or self.risky is None or self.known is None or len(roots) != 1:
+        if self.forward.suspect or self.forward.risky is None or self.known is None or len(roots) != 1:
             return 0
         segment, last = self.known
         node = private.grad_fn_of(roots[0])
         if node is None or segment.carried:
             return 0
-        return max(0, private.sequence_of(node) - (last - self.risky))
+        return max(0, private.sequence_of(node) - (last - self.forward.risky))
 
     def _hook(self, number: int) -> Any:
         def look(gradients: Any, incoming: Any) -> None:
@@ -292,7 +191,7 @@ class NonFinite(Hook):
         return look
 
     def _look(self, number: int, gradients: Any, incoming: Any) -> None:
-        broken = next((g for g in gradients if g is not None and not finite(g, self.suspect)), None)
+        broken = next((g for g in gradients if g is not None and not finite(g, self.forward.suspect)), None)
         if broken is None or any(g is not None and not finite(g, True) for g in incoming):
             return
         node = self.nodes[number]
@@ -332,7 +231,7 @@ class NonFinite(Hook):
             guess = self._guess() if self.loss is None else Origin("unknown")
             self.pending = Pending(origin or guess, self.loss, site, broken)
             if origin is None:
-                self.suspect = True
+                self.forward.suspect = True
                 recorder.wake()
 
     # -- verdict -------------------------------------------------------------------
@@ -386,7 +285,7 @@ class NonFinite(Hook):
         """Emits the event, once a run."""
         self._emit(Pending(pending.origin, pending.loss, pending.site, broken))
         self.pending = None
-        self.suspect = False
+        self.forward.suspect = False
         self.told = True
         self.recorder.on_op = None
 
@@ -405,9 +304,3 @@ class NonFinite(Hook):
 def _broken(record: LeafRecord) -> bool:
     t = record.ref()
     return t is not None and (grad := private.grad_of(t)) is not None and not finite(grad, True)
-
-
-def _described(inputs: list[tuple[int, Any]]) -> tuple[list[int], list[dict[str, Any]]]:
-    """(values, their ranges) of an op's inputs that hold numbers."""
-    found = [(i, data) for i, t in inputs[:4] if (data := summary(t)) is not None]
-    return [i for i, _ in found], [data for _, data in found]

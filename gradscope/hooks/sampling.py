@@ -99,7 +99,7 @@ class Sampling(Hook):
         cycle = repeating([row.events for row in self.seen])
         if cycle is None:
             return
-        rows = list(self.seen)[-len(cycle.segments) :]
+        rows = list(self.seen)[-len(cycle) :]
         share = 1.3 * sum(row.own for row in rows) / max(sum(row.time for row in rows), 1e-9)
         left = (self.asleep - self.slept) // len(rows)
         times = min(LONGEST_REPLAY, int(share / REPLAY_BUDGET), left)

@@ -55,6 +55,8 @@ BY_HAND = {
     "GS605-bad_part_of_a_loss_module",
     "GS702-bad",
     "GS702-bad_exponential",
+    "GS702-bad_labels_mixed",
+    "GS702-bad_labels_weighted",
     "GS703-bad_advantage",
     "GS703-bad_by_hand",
     "GS703-bad_cross_entropy_by_hand",

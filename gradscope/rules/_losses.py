@@ -20,6 +20,7 @@ PASSING = {
 
 JOINING = {"cat", "concat", "concatenate", "stack", "vstack", "hstack", "column_stack"}
 PROBABILITIES = {"softmax", "sigmoid", "sigmoid_", "softmax_", "expit"}
+PRODUCTS = {"bmm", "mm", "matmul", "einsum", "mul"}
 
 
 def makers(known: Paths, key: Key) -> list[tuple[Key, Op]]:
@@ -42,6 +43,38 @@ def makers(known: Paths, key: Key) -> list[tuple[Key, Op]]:
                 seen.add(source)
                 todo.append(source)
     return found
+
+
+def weights_of_labels(known: Paths, op: Op) -> Key | None:
+    """What the result of `op` mixes one-hot labels by: `w` of `w @ F.one_hot(y)` and of
+    `(w * F.one_hot(y)).sum(1)`. By probabilities that gives probabilities."""
+    if op.name == "sum":
+        made = known.sources((op.graph, op.inputs[0]))[1]
+        if made is None or made.name != "mul":
+            return None
+        op = made
+    elif op.name not in PRODUCTS - {"mul"}:
+        return None
+    sources = [(op.graph, value) for value in op.inputs]
+    labels = [key for key in sources if _one_hot(known, key)]
+    others = [key for key in sources if key not in labels]
+    return others[0] if len(labels) == 1 and len(others) == 1 else None
+
+
+def _one_hot(known: Paths, key: Key) -> bool:
+    """Whether each row of a tensor has a single 1: made by `one_hot`, as rows of `eye`, or by a
+    number scattered into zeros."""
+    found = makers(known, key)
+    return bool(found) and all(
+        op.name in ("one_hot", "eye")
+        or (
+            op.name in ("scatter", "scatter_")
+            and len(op.inputs) == 2
+            and [made.name for _, made in makers(known, (op.graph, op.inputs[0]))]
+            in (["zeros"], ["new_zeros"], ["zeros_like"], ["zero_"])
+        )
+        for _, op in found
+    )
 
 
 def losses(known: Paths, names: set[str]) -> Iterator[tuple[Key, Op]]:

@@ -7,6 +7,8 @@ cannot come near zero and the gradients are small.
 Fix: give the loss the scores: leave the softmax (sigmoid) out of the model, or take the loss that
 expects probabilities (`nll_loss` of their log, `binary_cross_entropy`).
 
+Probabilities that mix one-hot labels (the attention of a matching network) give probabilities too.
+
 Silent on: log-softmax before `cross_entropy` (the same loss), probabilities as targets, distillation
 with `kl_div`, scores that are scaled after a softmax.
 """
@@ -17,7 +19,14 @@ from collections.abc import Iterator
 from gradscope.model import Finding, Op
 from gradscope.rules import rule
 from gradscope.rules._common import code, located, numbers
-from gradscope.rules._losses import PROBABILITIES, loss_values, losses, makers, shape_of
+from gradscope.rules._losses import (
+    PROBABILITIES,
+    loss_values,
+    losses,
+    makers,
+    shape_of,
+    weights_of_labels,
+)
 from gradscope.rules._paths import Key, Paths, paths
 from gradscope.rules._rewrites import taken_out
 from gradscope.store import Trace
@@ -96,6 +105,72 @@ def bad_exponential() -> None:
         chances = torch.exp(activation(model(torch.randn(8, 4))))  # cause: GS702
         loss = nn.functional.cross_entropy(chances, torch.randint(0, 3, (8,)))  # effect: GS702
         loss.backward()
+        opt.step()
+
+
+def bad_labels_mixed() -> None:
+    import torch
+    from torch import nn
+    from torch.nn import functional
+
+    encoder = nn.Linear(4, 6)
+    criterion = nn.CrossEntropyLoss()
+    opt = torch.optim.SGD(encoder.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        support, labels = encoder(torch.randn(2, 5, 4)), torch.randint(0, 3, (2, 5))
+        one_hot = torch.zeros(2, 5, 3).scatter_(2, labels.unsqueeze(2), 1)
+        similar = torch.bmm(support, encoder(torch.randn(2, 4)).unsqueeze(2)).squeeze(2)
+        attention = functional.softmax(similar, dim=1)  # cause: GS702
+        guessed = attention.unsqueeze(1).bmm(one_hot).squeeze(1)
+        criterion(guessed, labels[:, 0]).backward()  # effect: GS702
+        opt.step()
+
+
+def bad_labels_weighted() -> None:
+    import torch
+    from torch import nn
+    from torch.nn import functional
+
+    encoder = nn.Linear(4, 6)
+    opt = torch.optim.SGD(encoder.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        labels = torch.randint(0, 3, (5,))
+        weights = (encoder(torch.randn(2, 4)) @ encoder(torch.randn(5, 4)).T).softmax(1)  # cause: GS702
+        guessed = (weights.unsqueeze(2) * functional.one_hot(labels, 3)).sum(1)
+        functional.cross_entropy(guessed, torch.randint(0, 3, (2,))).backward()  # effect: GS702
+        opt.step()
+
+
+def good_labels_mixed() -> None:
+    import torch
+    from torch import nn
+    from torch.nn import functional
+
+    encoder = nn.Linear(4, 6)
+    opt = torch.optim.SGD(encoder.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        labels = torch.eye(3)[torch.randint(0, 3, (5,))]
+        scores = encoder(torch.randn(2, 4)) @ encoder(torch.randn(5, 4)).T
+        guessed = scores.softmax(1) @ labels
+        loss = functional.nll_loss((guessed + 1e-6).log(), torch.randint(0, 3, (2,)))
+        (loss + functional.cross_entropy(scores @ labels, torch.randint(0, 3, (2,)))).backward()
+        opt.step()
+
+
+def good_values_mixed() -> None:
+    import torch
+    from torch import nn
+
+    encoder = nn.Linear(4, 6)
+    opt = torch.optim.SGD(encoder.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        values = torch.zeros(5, 3).scatter_(1, torch.randint(0, 3, (5, 2)), torch.randn(5, 2))
+        guessed = (encoder(torch.randn(2, 4)) @ encoder(torch.randn(5, 4)).T).softmax(1) @ values
+        nn.functional.cross_entropy(guessed, torch.randint(0, 3, (2,))).backward()
         opt.step()
 
 
@@ -188,11 +263,18 @@ def softmax_twice(trace: Trace) -> Iterator[Finding]:
     for key, op in losses(known, set(APPLIES)):
         if op.name == "log_softmax" and not _ends_in_nll(known, op):
             continue
-        for _, maker in makers(known, key):
+        for maker in _makers(known, key):
             if maker.name in PROBABILITIES or _exponential(known, maker):
                 groups.setdefault((maker.site.user.location(), maker.name), []).append((key, op, maker))
     for found in groups.values():
         yield _finding(trace, known, found)
+
+
+def _makers(known: Paths, key: Key) -> Iterator[Op]:
+    """The ops that made a loss's input, and what it mixes one-hot labels by."""
+    for _, maker in makers(known, key):
+        weights = weights_of_labels(known, maker)
+        yield from [maker] if weights is None else (op for _, op in makers(known, weights))
 
 
 def _ends_in_nll(known: Paths, op: Op) -> bool:
@@ -211,6 +293,7 @@ def _finding(trace: Trace, known: Paths, found: list[tuple[Key, Op, Op]]) -> Fin
     key, op, maker = found[0]
     applied, cause = APPLIES[op.name], maker.site.user
     places = list(dict.fromkeys(other.site.user for _, other, _ in found))
+    mixed = all(maker is not made for _, made in makers(known, key))
     through = maker.name if maker.name in PROBABILITIES else f"{maker.name}(log_…)"
     given = code(trace, cause, f"the {maker.name}")
     return Finding(
@@ -221,10 +304,19 @@ def _finding(trace: Trace, known: Paths, found: list[tuple[Key, Op, Op]]) -> Fin
         effect_label=f"applies {applied} to it once more",
         related=tuple((place, "and here") for place in places[1:]),
         seen=tuple(_seen(trace, known, key, op)),
-        fix=f"take the `{through}` out of {located(trace, cause, given)} and give `{op.name}` the scores themselves",
+        fix=_fix(trace, op, f"`{through}` out of {located(trace, cause, given)}", mixed=mixed),
         count=len(found),
-        edits=taken_out(trace, cause, op.site.user) if maker.name == through else (),
+        edits=taken_out(trace, cause, op.site.user) if maker.name == through and not mixed else (),
     )
+
+
+def _fix(trace: Trace, op: Op, softmax: str, *, mixed: bool) -> str:
+    if mixed:
+        return (
+            f"the labels mixed by it are probabilities: take their logarithm and `nll_loss` in place of "
+            f"{located(trace, op.site.user, f'`{op.name}`')}"
+        )
+    return f"take the {softmax} and give `{op.name}` the scores themselves"
 
 
 def _seen(trace: Trace, known: Paths, key: Key, op: Op) -> Iterator[str]:

@@ -357,3 +357,13 @@ def method_added(trace: Trace, site: Site, text: str, method: str) -> Edits:
     found = [p for p in parts if " ".join(here.file.text(p).split()) == text]
     plain = len(found) == 1 and isinstance(found[0], (ast.Name, ast.Attribute, ast.Call, ast.Subscript))
     return here.append(found[0], method) if plain else ()
+
+
+def copied(trace: Trace, site: Site | None) -> Edits:
+    """A copy in place of shared memory: `x.numpy().copy()`, `torch.tensor(array)` for `torch.from_numpy(array)`."""
+    node = _call(trace, site)
+    if site is None or node is None or not isinstance(node.func, ast.Attribute):
+        return ()
+    if node.func.attr == "numpy":
+        return Source(trace, site.path).append(node, ".copy()")
+    return renamed(trace, site, "from_numpy", "tensor")

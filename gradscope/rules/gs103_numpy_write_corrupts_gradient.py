@@ -9,17 +9,19 @@ Fix: copy at the border: `x.detach().cpu().numpy().copy()`, `torch.tensor(array)
 Silent on: arrays that are only read, and memory that backward does not read again.
 """
 
-import ast
 from collections.abc import Iterator
 from dataclasses import replace
 
 from gradscope.model import Finding, Site
+from gradscope.names import place
 from gradscope.rules import rule
+from gradscope.rules._array_writes import array_writes
+from gradscope.rules._common import source
+from gradscope.rules._rewrites import copied
 from gradscope.rules.gs101_data_write_corrupts_gradient import OTHER_LIBRARIES, corruption, corruptions
 from gradscope.store import Trace
 
-WRITING_METHODS = {"fill", "sort", "partition", "put", "itemset", "resize", "setfield", "byteswap"}
-WRITING_FUNCTIONS = {"copyto", "put", "place", "putmask", "fill_diagonal", "shuffle", "put_along_axis"}
+HANDED_OUT = "hands out the memory itself: writes on the other side are hidden from autograd's version check"
 MAX_WRITES = 2
 
 
@@ -29,9 +31,59 @@ def bad() -> None:
     a = torch.tensor([7.0, 0.0, 0.0], requires_grad=True)
     b = a + 2
     loss = torch.mean(b * b)
-    array = b.detach().numpy()  # cause: GS103
-    array[:] = 0
+    array = b.detach().numpy()
+    array[:] = 0  # cause: GS103
     loss.backward()  # effect: GS103
+
+
+def bad_in_another_function() -> None:
+    import numpy as np
+    import torch
+
+    def shared(t: torch.Tensor) -> np.ndarray:
+        array = t.detach().numpy()
+        return array.reshape(-1)
+
+    def clear(values: np.ndarray, start: int) -> None:
+        rest = values[start:]
+        rest *= 0  # cause: GS103
+
+    a = torch.tensor([7.0, 0.0, 0.0], requires_grad=True)
+    b = a + 2
+    loss = torch.mean(b * b)
+    numbers = shared(b)
+    print(numbers.max())
+    clear(numbers, start=0)
+    loss.backward()  # effect: GS103
+
+
+def bad_in_a_library() -> None:
+    import struct
+
+    import torch
+
+    a = torch.tensor([7.0, 1.0, 2.0, 3.0], requires_grad=True)
+    b = a + 2
+    loss = torch.mean(b * b)
+    array = b.detach().numpy()
+    assert len(array) == 4
+    struct.pack_into("f", array.data, 0, 1.5)  # cause: GS103
+    loss.backward()  # effect: GS103
+
+
+def bad_from_numpy() -> None:
+    import numpy as np
+    import torch
+
+    weight = torch.ones(3, requires_grad=True)
+    buffer = np.zeros(3, dtype=np.float32)
+    for step in range(3):
+        buffer[:] = step + 1
+        x = torch.from_numpy(buffer)
+        loss = (weight * x).sum()
+        buffer.fill(0)  # cause: GS103
+        loss.backward()  # effect: GS103
+        weight.grad = None
 
 
 def good_read_only() -> None:
@@ -73,65 +125,42 @@ def numpy_write_corrupts_gradient(trace: Trace) -> Iterator[Finding]:
         if through in OTHER_LIBRARIES:
             # A write on the other side is no call of torch: the site is where the memory was handed out.
             site = trace.site(events[0].data.get("write"))
-            label = "hands out the memory itself: writes on the other side are hidden from autograd's version check"
-            fix = "copy at the border: `{name}.detach().numpy().copy()`, `torch.tensor(array)`"
-            found = corruption(trace, events, site, through, label, fix)
-            yield replace(found, related=(*_writes(trace, found.cause), *found.related))
+            found = corruption(trace, events, site, through, HANDED_OUT, "")
+            fix, edits = _fix(trace, found.cause), copied(trace, found.cause)
+            yield replace(_at_the_write(trace, found), fix=fix, edits=edits)
 
 
-def _writes(trace: Trace, handed_out: Site | None) -> tuple[tuple[Site, str], ...]:
-    """The statements that write into the array, as far as the text of its file tells."""
-    file = trace.source_file(handed_out.path) if handed_out is not None else None
-    call = file.at(handed_out) if file is not None and handed_out is not None else None
-    if file is None or handed_out is None or not isinstance(call, ast.Call):
-        return ()
-    given = ast.unparse(call.func).endswith("from_numpy") and call.args
-    name = ast.unparse(call.args[0]) if given else file.variable(handed_out)
-    scope: ast.AST | None = call
-    for node in file.around(handed_out):
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Module)):
-            scope = node
-            if isinstance(node, ast.Module) or (name and "." not in name and _binds(node, name)):
-                break
-    lines: dict[int, Site] = {}
-    for node in ast.walk(scope) if scope is not None and name else ():
-        if isinstance(node, (ast.stmt, ast.Call)) and _writes_to(node, str(name)):
-            first, column, last, end = file.span(node)
-            place = Site(-1, handed_out.path, first, column, last, end, handed_out.function, handed_out.kind)
-            lines.setdefault(first, place)
-    return tuple((place, f"writes into `{name}`") for place in list(lines.values())[:MAX_WRITES])
+def _fix(trace: Trace, handed_out: Site | None) -> str:
+    text = source(trace, handed_out)
+    if handed_out is None or not text:
+        return "copy at the border: `x.detach().numpy().copy()`, `torch.tensor(array)`"
+    copy = text.replace("from_numpy(", "tensor(") if "from_numpy(" in text else f"{text}.copy()"
+    return f"hand out a copy: `{copy}` ({place(handed_out)})"
 
 
-def _binds(function: ast.AST, name: str) -> bool:
-    """Whether the name is the function's own."""
-    return any(
-        (isinstance(node, ast.arg) and node.arg == name)
-        or (isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Store))
-        for node in ast.walk(function)
-    )
+def _at_the_write(trace: Trace, found: Finding) -> Finding:
+    """The finding at the line that writes, where the text of the program has one such line."""
+    if found.cause is None:
+        return found
+    writes = array_writes(trace, found.cause)
+    lines = _between(found.cause, found.effect, writes.plain or writes.calls)
+    if len(lines) == 1 or (lines and writes.plain):
+        (first, label), *others = lines
+        return replace(
+            found,
+            cause=first,
+            cause_label=f"{label}: hidden from autograd's version check",
+            related=((found.cause, "hands out the memory itself"), *others[: MAX_WRITES - 1], *found.related),
+        )
+    return replace(found, related=(*lines[:MAX_WRITES], *found.related))
 
 
-def _writes_to(node: ast.stmt | ast.Call, name: str) -> bool:
-    """Whether this is `a[…] = …`, `a += …`, `a.fill(…)`, `f(…, out=a)` or `np.copyto(a, …)`."""
-    if isinstance(node, ast.AugAssign):
-        return name in (ast.unparse(node.target), _array(node.target))
-    if isinstance(node, ast.Assign):
-        return any(_array(target) == name for target in node.targets)
-    if not isinstance(node, ast.Call):
-        return False
-    if any(k.arg == "out" and ast.unparse(k.value) == name for k in node.keywords):
-        return True
-    if not isinstance(node.func, ast.Attribute):
-        return False
-    own = node.func.attr in WRITING_METHODS and ast.unparse(node.func.value) == name
-    first = node.func.attr in WRITING_FUNCTIONS and node.args and ast.unparse(node.args[0]) == name
-    return own or bool(first)
-
-
-def _array(target: ast.expr) -> str:
-    """`a` for the target `a[1:, 0]`."""
-    while isinstance(target, ast.Subscript):
-        target = target.value
-        if not isinstance(target, ast.Subscript):
-            return ast.unparse(target)
-    return ""
+def _between(start: Site, end: Site | None, lines: list[tuple[Site, str]]) -> list[tuple[Site, str]]:
+    """Those that stand between the hand-over and the backward, or in other functions; else all."""
+    last = end.line if end is not None and end.path == start.path and end.line > start.line else None
+    fitting = [
+        (site, label)
+        for site, label in lines
+        if last is None or site.path != start.path or start.line < site.line < last
+    ]
+    return fitting or lines

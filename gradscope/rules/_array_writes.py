@@ -1,0 +1,203 @@
+"""Where the program writes into an array that shares memory with a tensor, as far as its text tells.
+
+Such a write is no call of torch: that memory was changed is measured, the line is read from the
+source. The array is followed through other names and views of it, into functions that it is given
+to and out of those that return it.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from gradscope.model import Site
+from gradscope.source import SourceFile
+from gradscope.store import Trace
+
+WRITING_METHODS = {"fill", "sort", "partition", "put", "itemset", "resize", "setfield", "byteswap", "setflat"}
+WRITING_FUNCTIONS = {"copyto", "put", "place", "putmask", "fill_diagonal", "shuffle", "put_along_axis", "at"}
+VIEWING_METHODS = {"reshape", "ravel", "view", "transpose", "squeeze", "swapaxes", "diagonal"}
+VIEWING_FUNCTIONS = {"asarray", "ravel", "reshape", "squeeze", "transpose", "atleast_1d", "atleast_2d"}
+READING = {
+    "print", "len", "float", "int", "bool", "list", "tuple", "max", "min", "sum", "abs", "str", "repr", "type", "id",
+    "isinstance", "enumerate", "zip", "range", "iter", "sorted", "any", "all",
+}  # fmt: skip
+MAX_FOLLOWED = 40  # names
+Def = ast.FunctionDef | ast.AsyncFunctionDef
+Scope = ast.AST
+
+
+@dataclass
+class Writes:
+    """`plain` are statements that write; `calls` may do so: code that is not the program's gets the array."""
+
+    plain: list[tuple[Site, str]] = field(default_factory=list)
+    calls: list[tuple[Site, str]] = field(default_factory=list)
+
+
+def array_writes(trace: Trace, handed_out: Site) -> Writes:
+    """The writes into the array that the call at `handed_out` shares memory with."""
+    return _Search(trace).run(handed_out)
+
+
+class _Search:
+    def __init__(self, trace: Trace):
+        self.trace = trace
+        self.found = Writes()
+        self.todo: list[tuple[str, Scope, str]] = []  # file, scope, what the array is called there
+        self.seen: set[tuple[str, int, str]] = set()
+        self.functions: dict[str, list[tuple[str, Def]]] = {}
+        for path in trace.sources:
+            for node in ast.walk(trace.source_file(path).tree or ast.Module([], [])):
+                if isinstance(node, Def):
+                    self.functions.setdefault(node.name, []).append((path, node))
+
+    def run(self, handed_out: Site) -> Writes:
+        file = self.trace.source_file(handed_out.path)
+        call = file.at(handed_out)
+        if isinstance(call, ast.Call):
+            given = ast.unparse(call.func).endswith("from_numpy") and call.args
+            name = ast.unparse(call.args[0]) if given else file.variable(handed_out)
+            self._called(handed_out, call, name)
+        for path, scope, name in self.todo:  # grows on the way
+            if len(self.seen) > MAX_FOLLOWED:
+                break
+            self._look(path, scope, name)
+        return self.found
+
+    def _called(self, site: Site, node: ast.AST, name: str | None) -> None:
+        """The array is called `name` at `site`; without a name it may be returned to the caller."""
+        file = self.trace.source_file(site.path)
+        function = next((n for n in file.around(site) if isinstance(n, Def)), None)
+        caller = site.parent if function is not None else None
+        if name:
+            scope = _scope(file, site, name)
+            self._follow(site.path, scope, name)
+            if scope is function and caller is not None and isinstance(function, Def):
+                self._from_caller(caller, function, name)
+        elif caller is not None and isinstance(file.parent.get(id(node)), ast.Return):
+            self._to_caller(caller)
+
+    def _to_caller(self, caller: Site) -> None:
+        file = self.trace.source_file(caller.path)
+        call = file.at(caller)
+        if call is not None:
+            self._called(caller, call, file.variable(caller))
+
+    def _from_caller(self, caller: Site, function: Def, name: str) -> None:
+        """The array came in as an argument, or goes out as the result."""
+        file = self.trace.source_file(caller.path)
+        call = file.at(caller)
+        given = _given(call, function, name) if isinstance(call, ast.Call) else None
+        if call is not None and isinstance(given, (ast.Name, ast.Attribute)):
+            self._called(caller, call, ast.unparse(given))
+        if any(isinstance(n, ast.Return) and n.value and _views(n.value, name) for n in ast.walk(function)):
+            self._to_caller(caller)
+
+    def _follow(self, path: str, scope: Scope, name: str) -> None:
+        if (path, id(scope), name) not in self.seen:
+            self.seen.add((path, id(scope), name))
+            self.todo.append((path, scope, name))
+
+    def _look(self, path: str, scope: Scope, name: str) -> None:
+        for node in _own(scope):
+            if isinstance(node, (ast.stmt, ast.Call)) and _writes_to(node, name):
+                self._add(self.found.plain, path, node, f"writes into `{name}`")
+            elif isinstance(node, ast.Assign) and _views(node.value, name):
+                for target in node.targets:
+                    if isinstance(target, (ast.Name, ast.Attribute)) and ast.unparse(target) != name:
+                        shown = ast.unparse(target)
+                        file = self.trace.source_file(path)
+                        self._follow(path, scope if "." not in shown else file.tree or scope, shown)
+            elif isinstance(node, ast.Call):
+                self._handed_on(path, node, name)
+
+    def _handed_on(self, path: str, call: ast.Call, name: str) -> None:
+        if not any(_views(value, name) for value in (*call.args, *(k.value for k in call.keywords))):
+            return
+        called = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+        known = self.functions.get(called, [])
+        for where, function in known if len(known) == 1 else ():
+            for argument in (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs):
+                given = _given(call, function, argument.arg)
+                if given is not None and _views(given, name):
+                    self._follow(where, function, argument.arg)
+        root = ast.unparse(call.func).partition(".")[0]
+        if not known and called not in READING and root not in ("np", "numpy", "torch", "plt", "self"):
+            self._add(self.found.calls, path, call, f"is given `{name}`")
+
+    def _add(self, found: list[tuple[Site, str]], path: str, node: ast.stmt | ast.Call, label: str) -> None:
+        line, column, last, end = self.trace.source_file(path).span(node)
+        if all((site.path, site.line) != (path, line) for site, _ in found):
+            found.append((Site(-1, path, line, column, last, end, "", "user"), label))
+
+
+def _scope(file: SourceFile, site: Site, name: str) -> Scope:
+    """The function that a plain name belongs to; the file for an attribute."""
+    scope: Scope = file.tree or ast.Module([], [])
+    for node in file.around(site):
+        if isinstance(node, Def) and "." not in name and _binds(node, name):
+            return node
+    return scope
+
+
+def _own(scope: Scope) -> Iterator[ast.AST]:
+    """What stands in a scope, in the order of its lines."""
+    nodes = (node for node in ast.walk(scope) if isinstance(node, (ast.stmt, ast.Call)))
+    return iter(sorted(nodes, key=lambda node: (node.lineno, node.col_offset)))
+
+
+def _given(call: ast.Call, function: Def, name: str) -> ast.expr | None:
+    """What a call gives for the argument `name`."""
+    names = [argument.arg for argument in (*function.args.posonlyargs, *function.args.args)]
+    if isinstance(call.func, ast.Attribute) and names[:1] in (["self"], ["cls"]):
+        names = names[1:]
+    place = names.index(name) if name in names else len(call.args)
+    by_name = (k.value for k in call.keywords if k.arg == name)
+    return call.args[place] if place < len(call.args) else next(by_name, None)
+
+
+def _is(node: ast.expr | None, name: str) -> bool:
+    return isinstance(node, (ast.Name, ast.Attribute)) and ast.unparse(node) == name
+
+
+def _views(node: ast.expr, name: str) -> bool:
+    """Whether an expression is the array, or a view of it: `a`, `a[1:]`, `a.T`, `a.reshape(-1)`."""
+    if _is(node, name):
+        return True
+    if isinstance(node, ast.Subscript):
+        return _views(node.value, name)
+    if isinstance(node, ast.Attribute):
+        return node.attr in ("T", "flat", "real", "data") and _views(node.value, name)
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        if node.func.attr in VIEWING_METHODS and _views(node.func.value, name):
+            return True
+        return node.func.attr in VIEWING_FUNCTIONS and bool(node.args) and _views(node.args[0], name)
+    return False
+
+
+def _binds(function: ast.AST, name: str) -> bool:
+    """Whether the name is the function's own."""
+    return any(
+        (isinstance(node, ast.arg) and node.arg == name)
+        or (isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Store))
+        for node in ast.walk(function)
+    )
+
+
+def _writes_to(node: ast.stmt | ast.Call, name: str) -> bool:
+    """Whether this is `a[…] = …`, `a += …`, `a.fill(…)`, `f(…, out=a)` or `np.copyto(a, …)`."""
+    if isinstance(node, ast.AugAssign):
+        return _views(node.target, name)
+    if isinstance(node, ast.Assign):
+        return any(isinstance(target, ast.Subscript) and _views(target, name) for target in node.targets)
+    if not isinstance(node, ast.Call):
+        return False
+    if any(k.arg == "out" and _views(k.value, name) for k in node.keywords):
+        return True
+    if not isinstance(node.func, ast.Attribute):
+        return False
+    own = node.func.attr in WRITING_METHODS and _views(node.func.value, name)
+    first = node.func.attr in WRITING_FUNCTIONS and bool(node.args) and _views(node.args[0], name)
+    return own or first

@@ -36,6 +36,8 @@ BY_HAND = {
     "GS213-bad_rebound",
     "GS214-bad_made_in_forward",
     "GS215-bad_cleared_by_hand",
+    "GS215-bad_rest_cleared_by_hand",
+    "GS215-bad_rest_of_an_epoch",
     "GS301-bad_no_grad_around_trained_layers",
     "GS301-bad_numbers_in_a_list",
     "GS301-bad_sample_without_a_gradient",

@@ -3,19 +3,23 @@
 Why: with a learning rate of 0 nothing moves. Nor does it where the update is smaller than the
 parameter's number format can tell apart (half-precision weights with a small learning rate).
 
+Nor does it train where a state is loaded again after each step.
+
 Fix: give the optimizer a learning rate above 0; keep the weights in float32 and let autocast
-compute in half precision.
+compute in half precision; load a state once, before the loop.
 
 A note for a warm-up that stands at 0 for several steps, and for single parameters among others
-that move. Silent where only the first step of a warm-up is at 0, and where a schedule ends there.
+that move. Silent where only the first step of a warm-up is at 0, where a schedule ends there, and
+where what a step changed was read before a state was loaded (meta learning, test-time adaptation).
 """
 
 from collections.abc import Iterator
 
 from gradscope.model import Event, Finding, Optimizer
 from gradscope.rules import rule
-from gradscope.rules._common import code, parameter_names, parameter_subjects, plural
+from gradscope.rules._common import code, located, parameter_names, parameter_subjects, plural
 from gradscope.rules._training import norm, optimizer_name, where
+from gradscope.rules._undone import Undone, undone
 from gradscope.store import Trace
 
 COMPARED = 24  # steps that are compared at most while nothing changes (hooks/effects.py)
@@ -46,6 +50,130 @@ def bad_lost_in_rounding() -> None:
         opt.zero_grad()
         model(torch.ones(8, 3, dtype=torch.bfloat16)).mean().backward()
         opt.step()  # effect: GS212
+
+
+def bad_state_loaded_again() -> None:
+    import copy
+
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    start = copy.deepcopy(model.state_dict())
+    opt = torch.optim.Adam(model.parameters())
+    for _ in range(4):
+        opt.zero_grad()
+        model(torch.randn(8, 3)).pow(2).mean().backward()
+        opt.step()  # effect: GS212
+        model.load_state_dict(start)  # cause: GS212
+
+
+def bad_written_back() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(4):
+        kept = [p.detach().clone() for p in model.parameters()]
+        opt.zero_grad()
+        model(torch.randn(8, 3)).pow(2).mean().backward()
+        opt.step()  # effect: GS212
+        with torch.no_grad():
+            for p, old in zip(model.parameters(), kept, strict=True):
+                p.copy_(old)  # cause: GS212
+
+
+def good_adapted_and_reset() -> None:
+    import copy
+
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    start = copy.deepcopy(model.state_dict())
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(4):
+        x = torch.randn(8, 3)
+        model.load_state_dict(start)
+        opt.zero_grad()
+        model(x).pow(2).mean().backward()
+        opt.step()
+        with torch.no_grad():
+            print(model(x).mean().item())
+
+
+def good_averaged_clients() -> None:
+    import copy
+
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    common = copy.deepcopy(model.state_dict())
+    for _ in range(3):
+        collected = []
+        for _ in range(2):
+            model.load_state_dict(common)
+            opt = torch.optim.SGD(model.parameters(), lr=0.1)
+            opt.zero_grad()
+            model(torch.randn(8, 3)).pow(2).mean().backward()
+            opt.step()
+            collected.append(copy.deepcopy(model.state_dict()))
+        common = {name: (collected[0][name] + collected[1][name]) / 2 for name in common}
+
+
+def good_models_kept() -> None:
+    import copy
+
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    start = copy.deepcopy(model.state_dict())
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    kept = []
+    for _ in range(3):
+        opt.zero_grad()
+        model(torch.randn(8, 3)).pow(2).mean().backward()
+        opt.step()
+        kept.append(copy.deepcopy(model))
+        model.load_state_dict(start)
+
+
+def good_saved() -> None:
+    import copy
+    import io
+
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    start = copy.deepcopy(model.state_dict())
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        model(torch.randn(8, 3)).pow(2).mean().backward()
+        opt.step()
+        torch.save(model, io.BytesIO())
+        model.load_state_dict(start)
+
+
+def good_kept_as_arrays() -> None:
+    import copy
+
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    start = copy.deepcopy(model.state_dict())
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        model(torch.randn(8, 3)).pow(2).mean().backward()
+        opt.step()
+        print([p.cpu().tolist() for p in model.parameters()])
+        model.load_state_dict(start)
 
 
 def good() -> None:
@@ -121,16 +249,43 @@ def good_one_group_at_rest() -> None:
 
 @rule("GS212", name="step-has-no-effect", severity="error")
 def step_has_no_effect(trace: Trace) -> Iterator[Finding]:
+    told: set[int] = set()
     for number, optimizer in trace.optimizers.items():
         events = [e for e in trace.of("no_effect") if e.data["optimizer"] == number]
         still = [e for e in events if not e.data["moved"]]
         lost = sum(e.count for e in still)
         if still and lost >= 2 and lost >= min(optimizer.steps, COMPARED):
+            told.add(number)
             yield _finding(trace, number, optimizer, still, lost, _severity(trace, number, still[0]))
         elif lost > 1 and _at_the_start(trace, number, still[0]) and lost * 2 < optimizer.steps:
             yield _finding(trace, number, optimizer, still, lost, "note")
         elif partly := [e for e in events if e.data["moved"]]:
             yield from _partly(trace, number, optimizer, partly)
+
+    for found in undone(trace):
+        if found.optimizer not in told:
+            yield _undone(trace, found)
+
+
+def _undone(trace: Trace, found: Undone) -> Finding:
+    load, step = code(trace, found.site, "this write"), code(trace, found.step, "the step")
+    names = parameter_names(trace, sorted(found.parameters))
+    return Finding(
+        message=f"{load} undoes what {step} did to {names}, every time",
+        cause=found.site,
+        cause_label="overwrites what the step has changed",
+        effect=found.step,
+        effect_label="nothing has read its result by then",
+        seen=(
+            f"{plural(len(found.parameters), 'parameter')} overwritten after each of "
+            f"{plural(found.times, 'step')} looked at, before any call had read them",
+        ),
+        why="what is loaded or copied replaces every value. Nothing has used the values that the step "
+        "computed, so it has cost its time for nothing",
+        fix=f"move {located(trace, found.site, 'it')} out of the loop, to where the training begins",
+        count=found.times,
+        subjects=parameter_subjects(found.parameters) | {("optimizer", found.optimizer)},
+    )
 
 
 def _severity(trace: Trace, number: int, event: Event) -> str:

@@ -6,21 +6,20 @@ only the last one counts, and the batches before it have cost their time for not
 Fix: clear the gradients where they were used: `zero_grad()` right after `step()`, in the same
 branch.
 
-A note where the step waits for something else than a count of passes. Silent on: the end of
-training, a batch that is skipped now and then, steps that a gradient scaler skips, gradients
-of another network (a GAN), gradients that are read or that an input wanted (adversarial
-examples), closures.
+A note where the step waits for something else than a count of passes, and for the rest of each
+epoch that is shorter than an accumulation and is cleared. Silent on: the end of training, a batch
+that is skipped now and then, steps that a gradient scaler skips, gradients of another network (a
+GAN), gradients that are read or that an input wanted (adversarial examples), closures.
 """
 
-import ast
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
-from gradscope.model import Event, Finding, Site
+from gradscope.model import Finding, Site
 from gradscope.rules import rule
-from gradscope.rules._common import code, parameter_names, parameter_subjects, timeline
+from gradscope.rules._common import code, parameter_names, parameter_subjects, plural
+from gradscope.rules._dropped import Line, Passes, counts_passes, outside_the_loop
 from gradscope.rules._rewrites import moved
-from gradscope.rules._training import fresh, where
+from gradscope.rules._training import where
 from gradscope.store import Trace
 
 
@@ -78,6 +77,52 @@ def bad_cleared_between_two_losses() -> None:
         opt.zero_grad()  # cause: GS215
         critic(torch.randn(4, 2) + 1).mean().neg().backward()
         opt.step()
+
+
+def bad_rest_of_an_epoch() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()  # cause: GS215
+        for i in range(10):
+            (model(torch.randn(2, 3)).pow(2).mean() / 4).backward()  # effect: GS215
+            if (i + 1) % 4 == 0:
+                opt.step()
+                opt.zero_grad()
+
+
+def bad_rest_cleared_by_hand() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        for i in range(7):
+            (model(torch.randn(2, 3)).pow(2).mean() / 3).backward()  # effect: GS215
+            if i % 3 == 2:
+                opt.step()
+                opt.zero_grad()
+        for p in model.parameters():
+            p.grad = None  # cause: GS215
+
+
+def good_rest_is_stepped() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        for i in range(10):
+            (model(torch.randn(2, 3)).pow(2).mean() / 4).backward()
+            if (i + 1) % 4 == 0 or i == 9:
+                opt.step()
+                opt.zero_grad()
 
 
 def good_class_activation_map() -> None:
@@ -231,104 +276,15 @@ def good_only_hard_batches() -> None:
             opt.step()
 
 
-@dataclass
-class _Line:
-    """What became of the passes of one line that runs backward."""
-
-    used: int = 0
-    dropped: int = 0
-    clears: dict[Site, int] = field(default_factory=dict)
-    step: Site | None = None
-    parameters: set[int] = field(default_factory=set)  # whose gradients were dropped
-    filled: set[int] = field(default_factory=set)
-    asks: bool = False  # other gradients of it were read, or its model did not train
-    others: bool = False  # a part of what a pass filled was kept
-    norm: float | None = None
-    spared: bool = False  # it also served something else
-
-
-class _Run:
-    """Follows each pass's gradients to the step that uses them or the call that clears them."""
-
-    def __init__(self, trace: Trace):
-        self.lines: dict[Site, _Line] = {}
-        self.waiting: list[tuple[Site, set[int], int]] = []  # passes whose gradients nobody has used yet
-        self.scaler_stepped = False
-        self.evaluating = False
-        for repeat, events in timeline(trace):
-            for event in events:
-                handle = getattr(self, f"_{event.kind}", None)
-                if handle is not None:
-                    handle(event, repeat)
-
-    def _backward(self, event: Event, repeat: int) -> None:
-        ids = set(event.data.get("accumulated") or ())
-        self.scaler_stepped = False
-        if not ids:
-            return
-        site = event.site.user
-        line = self.lines.setdefault(site, _Line())
-        line.spared = line.spared or bool(event.data.get("leaves")) or bool(event.data.get("inputs"))
-        line.filled |= ids
-        line.asks = line.asks or self.evaluating
-        self.waiting.append((site, ids, repeat))
-
-    def _call(self, event: Event, repeat: int) -> None:
-        self.evaluating = not event.data.get("training")
-
-    def _grad_read(self, event: Event, repeat: int) -> None:
-        for site, _, _ in self.waiting[-1:]:
-            self.lines[site].asks = True
-
-    def _scaler(self, event: Event, repeat: int) -> None:
-        self.scaler_stepped = self.scaler_stepped or event.data["call"] == "step"
-
-    def _step(self, event: Event, repeat: int) -> None:
-        new = fresh(event)
-        for site, ids, count in self.waiting:
-            if ids & new:
-                self.lines[site].used += count
-                self.lines[site].step = event.site.user
-                self.lines[site].spared = self.lines[site].spared or bool(event.data.get("closure"))
-        self.waiting = [w for w in self.waiting if not w[1] & new]
-
-    def _update(self, event: Event, repeat: int) -> None:
-        for site, ids, _ in self.waiting:
-            if event.data["parameter"] in ids and event.data.get("used"):
-                self.lines[site].spared = True  # by hand, which is not seen while sampling sleeps
-        self.waiting = [w for w in self.waiting if event.data["parameter"] not in w[1]]
-
-    def _zero_grad(self, event: Event, repeat: int) -> None:
-        dropped, cleared = set(event.data.get("dropped") or ()), set(event.data.get("parameters") or ())
-        by_hand = event.data.get("by") == "hand"
-        for site, ids, count in self.waiting:
-            line = self.lines[site]
-            if event.data.get("read") or self.scaler_stepped:
-                line.spared = line.spared or bool(ids & cleared)
-            elif ids & dropped and (ids <= cleared or (ids - cleared and by_hand)):
-                line.parameters |= ids & cleared
-                line.norm = event.data.get("norm") or line.norm
-                if ids <= cleared:
-                    line.dropped += count
-                    line.clears[event.site.user] = line.clears.get(event.site.user, 0) + count
-            elif ids & cleared:
-                line.others = True
-        if by_hand:  # one parameter at a time
-            self.waiting = [
-                (site, ids - cleared, count) for site, ids, count in self.waiting if ids - cleared
-            ]
-            return
-        self.waiting = [w for w in self.waiting if not w[1] & cleared]
-
-
 @rule("GS215", name="accumulation-dropped", severity="warning", over=("GS605",))
 def accumulation_dropped(trace: Trace) -> Iterator[Finding]:
     if not any(event.data.get("dropped") for event in trace.of("zero_grad")):
         return
-    run = _Run(trace)
+    run = Passes(trace)
     for site, line in run.lines.items():
         often = line.dropped >= 2 and line.dropped * 5 >= 2 * (line.dropped + line.used)
         if not often or line.spared:
+            yield from () if line.spared else _rest(trace, site, line)
             continue
         if line.used and line.step is not None:
             yield _finding(trace, site, line, line.step)
@@ -336,7 +292,33 @@ def accumulation_dropped(trace: Trace) -> Iterator[Finding]:
             yield _finding(trace, site, line, step)
 
 
-def _cleared_in_between(trace: Trace, run: _Run, site: Site) -> Site | None:
+def _rest(trace: Trace, site: Site, line: Line) -> Iterator[Finding]:
+    """The last passes of a loop, fewer than a step waits for, that are cleared behind the loop (or before
+    its next round), each time."""
+    if line.step is None or not counts_passes(trace, line.step) or outside_the_loop(trace, line.step, site):
+        return
+    for clear, times in line.times.items():
+        if times < 2 or not outside_the_loop(trace, clear, site):
+            continue
+        clearing, stepping = _cleared(trace, clear), code(trace, line.step, "the step")
+        yield Finding(
+            message=f"{clearing} clears what the last passes of a loop have accumulated, unused",
+            cause=clear,
+            cause_label="no step stands between the end of the loop and this line",
+            effect=site,
+            effect_label="the last passes here are for nothing",
+            seen=(
+                f"{line.clears[clear]} of {line.dropped + line.used} backward passes were cleared here unused, "
+                f"{plural(times, 'time')}",
+            ),
+            severity="note",
+            fix=f"let {stepping} ({where(line.step)}) run at the last batch of the loop too",
+            count=line.clears[clear],
+            subjects=parameter_subjects(line.parameters),
+        )
+
+
+def _cleared_in_between(trace: Trace, run: Passes, site: Site) -> Site | None:
     """The step that a pass was made for which never reaches it: made for one optimizer only, it is
     cleared each time, and that optimizer steps with another pass over just the same parameters."""
     line = run.lines[site]
@@ -350,11 +332,9 @@ def _cleared_in_between(trace: Trace, run: _Run, site: Site) -> Site | None:
     return None
 
 
-def _finding(trace: Trace, site: Site, line: _Line, step: Site) -> Finding:
+def _finding(trace: Trace, site: Site, line: Line, step: Site) -> Finding:
     clear = max(line.clears, key=lambda place: line.clears[place])
-    clearing, stepping = code(trace, clear, "`zero_grad()`"), code(trace, step, "the step")
-    if clearing.endswith(".grad`"):
-        clearing = f"{clearing[:-1]} = None`"
+    clearing, stepping = _cleared(trace, clear), code(trace, step, "the step")
     passes = line.dropped + line.used
     names = parameter_names(trace, sorted(line.parameters))
     seen = [f"{line.dropped} of {passes} backward passes were cleared unused"]
@@ -367,7 +347,7 @@ def _finding(trace: Trace, site: Site, line: _Line, step: Site) -> Finding:
         effect=site,
         effect_label=f"{line.dropped} of {passes} passes here are for nothing",
         seen=tuple(seen),
-        severity="" if _counts(trace, step) else "note",
+        severity="" if counts_passes(trace, step) else "note",
         fix=f"move {clearing} ({where(clear)}) right after {stepping} ({where(step)}), into the same branch",
         count=line.dropped,
         edits=moved(trace, clear, step, after=True),
@@ -375,16 +355,6 @@ def _finding(trace: Trace, site: Site, line: _Line, step: Site) -> Finding:
     )
 
 
-def _counts(trace: Trace, step: Site) -> bool:
-    """Whether the step waits for every k-th pass: `if i % 4 == 3:`. A step that waits for something
-    else may leave passes out on purpose."""
-    file = trace.source_file(step.path)
-    node: ast.AST | None = file.statement(step)
-    while node is not None and not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-        if isinstance(node, ast.If):
-            parts = [
-                ast.unparse(part) for part in ast.walk(node.test) if isinstance(part, (ast.BinOp, ast.Name))
-            ]
-            return any("%" in part or "accum" in part or "sync" in part for part in parts)
-        node = file.parent.get(id(node))
-    return True
+def _cleared(trace: Trace, clear: Site) -> str:
+    text = code(trace, clear, "`zero_grad()`")
+    return f"{text[:-1]} = None`" if text.endswith(".grad`") else text

@@ -1,0 +1,110 @@
+"""Steps whose result is overwritten before anything reads it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from gradscope.model import Event, Graph, Op, Site
+from gradscope.rules._common import memory_root, timeline
+from gradscope.store import Trace
+
+ALIASES = ("data", "detach")
+MAX_STRETCHES = 5_000
+
+
+@dataclass
+class Undone:
+    """The steps of one optimizer: `times` were undone, at `site`; `kept` were not."""
+
+    optimizer: int
+    step: Site
+    times: int = 0
+    kept: int = 0
+    site: Site | None = None
+    parameters: set[int] = field(default_factory=set)
+
+
+def undone(trace: Trace) -> Iterator[Undone]:
+    """Optimizers of which every step was undone, as far as the run was looked at."""
+    if trace.of("update"):
+        for found in _Run(trace).steps.values():
+            if found.times >= 2 and not found.kept:
+                yield found
+
+
+class _Run:
+    """Follows what each step changed to the first op that reads or overwrites it."""
+
+    def __init__(self, trace: Trace):
+        self.trace = trace
+        self.steps: dict[int, Undone] = {}
+        self.pending: dict[int, set[int]] = {}  # optimizer → parameters that nothing has touched since
+        self._touched: dict[int, dict[int, Op | None]] = {}
+        graphs = {s.index: s.graph for s in trace.segments}
+        for number, (segment, repeat, events) in enumerate(_stretches(trace)):
+            if number >= MAX_STRETCHES:
+                break
+            graph = graphs[segment]
+            if graph is None:  # not looked at
+                self.pending.clear()
+                continue
+            self._look(trace.graph(graph))
+            for event in events:
+                if event.kind == "step" and event.data.get("optimizer") is not None:
+                    self._step(event, repeat)
+
+    def _step(self, event: Event, repeat: int) -> None:
+        states, number = event.data["states"], event.data["optimizer"]
+        used = {*states.get("fresh", ()), *states.get("stale", ())}
+        found = self.steps.setdefault(number, Undone(number, event.site.user))
+        found.kept += number in self.pending or repeat > 1 or bool(event.data.get("closure"))
+        if used:
+            self.pending[number] = used
+            found.parameters |= used
+
+    def _look(self, graph: Graph) -> None:
+        for number, waiting in list(self.pending.items()):
+            found = self.steps[number]
+            touched = self._first(graph)
+            if any(touched[p] is None for p in waiting & touched.keys()):
+                found.kept += 1
+                del self.pending[number]
+                continue
+            writes = [op for p in waiting & touched.keys() if (op := touched[p]) is not None]
+            if writes and waiting <= touched.keys():
+                found.times += 1
+                found.site = found.site or writes[0].site.user
+                del self.pending[number]
+
+    def _first(self, graph: Graph) -> dict[int, Op | None]:
+        """Parameter → the op that overwrites it all, where that is the first to touch it; None where
+        something reads it first."""
+        if graph.id not in self._touched:
+            found = self._touched[graph.id] = {}
+            for op in graph.ops:
+                for value in op.inputs:
+                    parameter = graph.values[memory_root(graph, value)].parameter
+                    if parameter is not None and not _hands_on(graph, op):
+                        found.setdefault(parameter, op if _overwrites(graph, op, value) else None)
+        return self._touched[graph.id]
+
+
+def _overwrites(graph: Graph, op: Op, value: int) -> bool:
+    """Whether `op` is `value.copy_(other)`."""
+    others = {memory_root(graph, other) for other in op.inputs if other != value}
+    return op.name == "copy_" and value in op.writes and memory_root(graph, value) not in others
+
+
+def _hands_on(graph: Graph, op: Op) -> bool:
+    """Whether this is `p.data` of `p.data.copy_(…)`: no read of its own."""
+    readers = [reader for value in op.outputs for reader in graph.consumers.get(value, ())]
+    written = {value for reader in readers for value in reader.writes}
+    return op.name in ALIASES and bool(readers) and set(op.outputs) <= written
+
+
+def _stretches(trace: Trace) -> Iterator[tuple[int, int, list[Event]]]:
+    """(index of the segment, how often in a row, its events), in program order."""
+    segments = [s for s in trace.segments if s.events is not None]
+    for segment, (repeat, events) in zip(segments, timeline(trace), strict=True):
+        yield segment.index, repeat, events

@@ -33,6 +33,8 @@ BY_HAND = {
     "GS206-bad_loss_that_learns",
     "GS206-bad_weights_of_the_loss",
     "GS210-bad_never_stepped",
+    "GS213-bad_cast_before_the_loop",
+    "GS213-bad_parameter_cast",
     "GS213-bad_rebound",
     "GS214-bad_made_in_forward",
     "GS215-bad_cleared_by_hand",

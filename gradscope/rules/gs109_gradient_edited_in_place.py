@@ -16,10 +16,8 @@ from gradscope.model import Edit, Event, Finding, Site
 from gradscope.rules import rule
 from gradscope.rules._common import MAX_CODE, owner, source
 from gradscope.rules._edits import Source
+from gradscope.rules._hook_bodies import dropped_in, hook_function, written_in
 from gradscope.store import Trace
-
-_OPS = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.Pow)
-_LOOKS = {"norm", "item", "mean", "sum", "max", "min", "abs", "any", "all", "detach", "cpu", "std", "numpy"}
 
 
 def bad_in_place() -> None:
@@ -99,6 +97,40 @@ def bad_dropped_in_a_branch() -> None:
         opt.step()
 
 
+def bad_chain_from_a_mask() -> None:
+    import torch
+
+    mask = torch.tensor([1.0, 0.0, 1.0])
+
+    def masked(grad: torch.Tensor) -> None:
+        mask.mul(grad).clamp(-0.1, 0.1)  # cause: GS109
+
+    def scaled(grad: torch.Tensor) -> None:
+        grad = 0.5 * (mask.matmul(grad) + grad)  # cause: GS109
+
+    w = torch.ones(3, requires_grad=True)
+    w.register_hook(masked)  # effect: GS109
+    w.register_hook(scaled)  # effect: GS109
+    (w * w).sum().backward()
+
+
+def good_collected() -> None:
+    import torch
+
+    seen: set[int] = set()
+    total = torch.zeros(3)
+
+    def collect(grad: torch.Tensor) -> None:
+        total.add_(grad.abs()).mul_(0.5)
+        size = grad.shape[0] * 4
+        seen.add(size)
+        seen.add(id(grad))
+
+    w = torch.ones(3, requires_grad=True)
+    w.register_hook(collect)
+    (w * w).sum().backward()
+
+
 def good_returned() -> None:
     import torch
 
@@ -156,11 +188,11 @@ def good_after_accumulation() -> None:
 def gradient_edited_in_place(trace: Trace) -> Iterator[Finding]:
     for event in trace.of("gradient_hook"):
         hook = trace.site(event.data.get("hook"))
-        function = _function(trace, hook, str(event.data.get("name"))) if hook is not None else None
+        function = hook_function(trace, hook, str(event.data.get("name"))) if hook is not None else None
         if event.data.get("edited"):
-            yield _finding(trace, event, hook, _write(function), edited=True)
+            yield _finding(trace, event, hook, written_in(function), edited=True)
         elif event.data.get("returned") is False and hook is not None and function is not None:
-            dropped = _dropped(function)
+            dropped = dropped_in(function)
             if dropped is not None:
                 yield _finding(trace, event, hook, dropped, edited=False)
 
@@ -208,113 +240,6 @@ def _fix(text: str) -> str:
             value = f"{left} {sign} {right}"
     value = value.replace("_(", "(")
     return f"return a new tensor: `return {value}`" if value else "return a new tensor"
-
-
-def _function(trace: Trace, hook: Site, name: str) -> ast.FunctionDef | ast.Lambda | None:
-    """The hook's definition, by the line it starts on."""
-    tree = trace.source_file(hook.path).tree
-    for node in ast.walk(tree) if tree is not None else ():
-        if isinstance(node, ast.Lambda) and name == "<lambda>" and node.lineno == hook.line:
-            return node
-        if isinstance(node, ast.FunctionDef) and node.name == name:
-            first = node.decorator_list[0].lineno if node.decorator_list else node.lineno
-            if first <= hook.line <= node.lineno:
-                return node
-    return None
-
-
-def _gradient(function: ast.FunctionDef | ast.Lambda) -> str:
-    arguments = [a.arg for a in (*function.args.posonlyargs, *function.args.args)]
-    return next((name for name in arguments if name not in ("self", "cls")), "")
-
-
-def _is(node: ast.AST, name: str) -> bool:
-    while isinstance(node, (ast.Subscript, ast.Attribute)):
-        node = node.value
-    return isinstance(node, ast.Name) and node.id == name
-
-
-def _write(function: ast.FunctionDef | ast.Lambda | None) -> ast.AST | None:
-    """The statement or call that writes to the gradient in place."""
-    if function is None:
-        return None
-    name = _gradient(function)
-    for node in ast.walk(function):
-        if isinstance(node, ast.AugAssign) and _is(node.target, name):
-            return node
-        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript):
-            if _is(node.targets[0], name):
-                return node
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and _is(node.func.value, name):
-            if node.func.attr.endswith("_") and not node.func.attr.endswith("__"):
-                return node
-    return None
-
-
-def _dropped(function: ast.FunctionDef | ast.Lambda) -> ast.AST | None:
-    """A statement that computes a new gradient which nothing reads or returns."""
-    if isinstance(function, ast.Lambda):
-        return None
-    if any(isinstance(node, ast.Return) and node.value is not None for node in ast.walk(function)):
-        return None
-    name = _gradient(function)
-    last = function.body[-1]
-    if isinstance(last, ast.Expr) and _changes(last.value, name):
-        return last
-    for node in ast.walk(function):
-        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
-            edits, reads = _later(function, node, node.targets[0].id)
-            made = _changes(node.value, name) or (edits and _copies(node.value, name))
-            if made and not reads:
-                return node
-    return None
-
-
-def _later(function: ast.FunctionDef, made: ast.Assign, name: str) -> tuple[int, int]:
-    """How often what was made is written into, and read otherwise, by later lines."""
-    later = [node for node in ast.walk(function) if getattr(node, "lineno", 0) > made.lineno]
-    inside = {
-        id(node.value)
-        for node in later
-        if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store)
-    }
-    again = {
-        id(part)
-        for node in later
-        if isinstance(node, ast.Assign)
-        and isinstance(node.targets[0], ast.Name)
-        and node.targets[0].id == name
-        for part in ast.walk(node.value)
-    }
-    reads = [
-        node
-        for node in later
-        if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load)
-    ]
-    return len(inside), sum(id(node) not in inside | again for node in reads)
-
-
-def _copies(value: ast.expr, name: str) -> bool:
-    """Whether this is `grad.clone()`."""
-    return (
-        isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr == "clone"
-        and _is(value.func.value, name)
-    )  # fmt: skip
-
-
-def _changes(value: ast.expr, name: str) -> bool:
-    """Whether this is arithmetic on the gradient: `grad * 2`, `grad.clamp(-1, 1)`."""
-    if isinstance(value, ast.BinOp) and isinstance(value.op, _OPS):
-        return _is(value.left, name) or _is(value.right, name)
-    call = isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute)
-    if not call:
-        return False
-    assert isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute)
-    attribute = value.func.attr
-    own = isinstance(value.func.value, ast.Name) and value.func.value.id == name
-    given = any(isinstance(a, ast.Name) and a.id == name for a in value.args)
-    torchs = isinstance(value.func.value, ast.Name) and value.func.value.id == "torch" and given
-    return (own or torchs) and attribute not in _LOOKS and not attribute.endswith("_")
 
 
 def _at(hook: Site | None, node: ast.AST | None) -> Site | None:

@@ -2,7 +2,8 @@
 
 Why: only leaves get a `.grad`. `.to(…)`, `* 0.1` and `w = w - lr * w.grad` make a new tensor out
 of the leaf; gradients go to the leaf, which nobody holds any more, and the tensor that the
-program goes on with keeps none.
+program goes on with keeps none. Where an optimizer has the leaf, its steps change the leaf and
+not what was computed from it.
 
 Fix: make the tensor complete first and ask for the gradient last (`.requires_grad_()`), wrap the
 result (`nn.Parameter(value)`), and update in place (`w -= lr * w.grad` under `torch.no_grad()`).
@@ -10,14 +11,14 @@ result (`nn.Parameter(value)`), and update in place (`w -= lr * w.grad` under `t
 Silent on: tensors that are computed anew in each forward, `retain_grad()`.
 """
 
-import ast
 from collections.abc import Iterator
 
-from gradscope.model import Edit, Event, Finding, Site, Value
+from gradscope.model import Event, Finding, Site, Value
 from gradscope.names import names_of
 from gradscope.rules import rule
-from gradscope.rules._common import holds, parameter_subjects, plural
-from gradscope.rules._edits import Source
+from gradscope.rules._common import code, holds, parameter_subjects, plural
+from gradscope.rules._leaf_copies import LeafCopy, leaf_copies
+from gradscope.rules._leaf_edits import asked_last, asks, inside_out
 from gradscope.rules._paths import Key, Paths, paths
 from gradscope.rules._training import idle, settled, where
 from gradscope.store import Trace
@@ -71,6 +72,55 @@ def bad_attribute() -> None:
     for _ in range(3):
         opt.zero_grad()
         model(torch.randn(8, 3)).pow(2).mean().backward()  # effect: GS213
+        opt.step()
+
+
+def bad_cast_before_the_loop() -> None:
+    import torch
+
+    w = torch.zeros(3, requires_grad=True)
+    opt = torch.optim.SGD([w], lr=0.1)
+    w = w.double()  # cause: GS213
+    for _ in range(4):
+        opt.zero_grad()
+        (torch.randn(8, 3).double() @ w - 1).pow(2).mean().backward()  # effect: GS213
+        opt.step()
+
+
+def bad_parameter_cast() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    scale = nn.Parameter(torch.ones(3, dtype=torch.double)).float()  # cause: GS213
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(4):
+        opt.zero_grad()
+        model(torch.randn(8, 3) * scale).pow(2).mean().backward()  # effect: GS213
+        opt.step()
+
+
+def good_cast_in_the_loop() -> None:
+    import torch
+
+    w = torch.zeros(3, requires_grad=True)
+    opt = torch.optim.SGD([w], lr=0.1)
+    for _ in range(4):
+        opt.zero_grad()
+        (torch.randn(8, 3).double() @ w.double() - 1).pow(2).mean().backward()
+        opt.step()
+
+
+def good_cast_serves_one_step() -> None:
+    import torch
+
+    w = torch.zeros(3, requires_grad=True)
+    opt = torch.optim.SGD([w], lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        exact = w.double()
+        for _ in range(2):
+            (torch.randn(8, 3).double() @ exact - 1).pow(2).mean().backward()
         opt.step()
 
 
@@ -162,7 +212,12 @@ def non_leaf_parameter(trace: Trace) -> Iterator[Finding]:
             found = _leaf_behind(known, key)
             if found is not None and _same_thing(trace, known, key, found):
                 yield _finding(trace, known, key, found, event.site.user, "its `.grad` is None")
-    yield from _attributes(trace)
+    attributes = list(_attributes(trace))
+    yield from attributes
+    told = {subject for finding in attributes for subject in finding.subjects}
+    for copy in leaf_copies(trace, known):
+        if ("parameter", copy.parameter.id) not in told:
+            yield _copied(trace, known, copy)
 
 
 def _value(known: Paths, key: Key) -> Value:
@@ -200,24 +255,26 @@ def _same_thing(trace: Trace, known: Paths, key: Key, leaf: Key) -> bool:
     name = names.name(known.graph(key[0]), key[1])
     if name and name == names.name(known.graph(leaf[0]), leaf[1]):
         return True
-    made, first = _origin(known, key).site, _origin(known, leaf).site
+    made, first = (_value(known, _origin(known, one)).site for one in (key, leaf))
     return made is not None and first is not None and holds(made.user, first.user)
 
 
-def _origin(known: Paths, key: Key) -> Value:
+def _origin(known: Paths, key: Key) -> Key:
+    """Where a value was made."""
     for _ in range(12):
         value = _value(known, key)
         if value.op is not None or value.origin is None:
-            return value
+            break
         key = value.origin
-    return _value(known, key)
+    return key
 
 
 def _finding(trace: Trace, known: Paths, key: Key, leaf: Key, effect: Site, label: str) -> Finding:
-    value = _origin(known, key)
+    origin = _origin(known, key)
+    value = _value(known, origin)
     made = value.site.user if value.site is not None else effect
     name = _name(trace, known, key)
-    node = known.graph(value_graph(known, key)).nodes[value.node].name if value.node is not None else ""
+    node = known.graph(origin[0]).nodes[value.node].name if value.node is not None else ""
     rebound = name != "this tensor" and name == _name(trace, known, leaf)
     return Finding(
         message=f"{name} is no leaf: it was computed from the tensor that is to be trained",
@@ -229,20 +286,10 @@ def _finding(trace: Trace, known: Paths, key: Key, leaf: Key, effect: Site, labe
         if node
         else (f"`.grad` of {name} is None",),
         fix=_fix(trace, name, made, rebound),
-        edits=_asked_last(trace, made, name),
+        edits=asked_last(trace, made, name),
         severity="" if not settled(trace) else "warning",  # it may only have been looked at
         subjects=frozenset({("value", *key)}),
     )
-
-
-def value_graph(known: Paths, key: Key) -> int:
-    """The graph in which a value was made."""
-    for _ in range(12):
-        value = _value(known, key)
-        if value.op is not None or value.origin is None:
-            break
-        key = value.origin
-    return key[0]
 
 
 def _name(trace: Trace, known: Paths, key: Key) -> str:
@@ -260,31 +307,36 @@ def _fix(trace: Trace, name: str, made: Site, rebound: bool) -> str:
             f"update in place under `with torch.no_grad():`: `{plain} {sign}= {change}` in place of"
             f" `{plain} = {value}` ({where(made)})"
         )
-    if rebound and not _asks(value):
+    if rebound and not asks(value):
         return f"change `{plain}` in place under `with torch.no_grad():` ({where(made)})"
     shown = f"({value})" if " " in value and not value.endswith(")") else value or "…"
     return f"ask for the gradient last: `{plain} = {shown}.detach().requires_grad_()` ({where(made)})"
 
 
-def _asks(value: str) -> bool:
-    """Whether an expression makes a tensor that is to get a gradient."""
-    return "requires_grad" in value or "Parameter(" in value
-
-
-def _asked_last(trace: Trace, made: Site, name: str) -> tuple[Edit, ...]:
-    """`.detach().requires_grad_()` behind the value, where the line makes a new tensor to be trained."""
-    here = Source(trace, made.path)
-    statement = here.file.statement(made)
-    if not isinstance(statement, ast.Assign) or [ast.unparse(t) for t in statement.targets] != [
-        name.strip("`")
-    ]:
-        return ()
-    value, text = statement.value, here.file.text(statement.value)
-    if not _asks(text):
-        return ()
-    if isinstance(value, (ast.Call, ast.Name, ast.Attribute, ast.Subscript)):
-        return here.append(value, ".detach().requires_grad_()")
-    return here.insert(value, "(") + here.append(value, ").detach().requires_grad_()")
+def _copied(trace: Trace, known: Paths, copy: LeafCopy) -> Finding:
+    """`w = w.double()` before the loop: what trains is the tensor before it, or nothing."""
+    made, leaf = copy.op.site.user, copy.parameter
+    name, cast = _name(trace, known, copy.key), code(trace, made, f"`{copy.op.name}`")
+    if leaf.steps:
+        message = f"{name} is a copy that {cast} made once: no step of the optimizer reaches it"
+        seen = f"{plural(copy.passes, 'loss')} came from the copy after a step had changed the parameter"
+        fix = f"compute {cast} ({where(made)}) in each pass, or give the optimizer a parameter of that type"
+    else:
+        message = f"{name} is no parameter: {cast} made it of one that nobody holds"
+        seen = f"{plural(leaf.passes, 'gradient')} went to the tensor before it, none was used"
+        text, _ = inside_out(trace, made, name.strip("`"))
+        fix = f"wrap the result: `{name.strip('`')} = {text or 'nn.Parameter(…)'}` ({where(made)}), for the optimizer"
+    return Finding(
+        message=message,
+        cause=made,
+        cause_label="makes a new tensor, which is no leaf",
+        effect=copy.last.site.user,
+        effect_label="the gradient goes to the tensor before it",
+        seen=(seen,),
+        fix=fix,
+        count=copy.passes,
+        subjects=parameter_subjects([leaf.id]) | {("value", *copy.key)},
+    )
 
 
 def _rebound(trace: Trace, known: Paths, event: Event) -> Iterator[Finding]:
@@ -326,7 +378,7 @@ def _attributes(trace: Trace) -> Iterator[Finding]:
             continue
         made = lost[0].site.user if lost[0].site is not None else None
         name = f"self.{event.data['name']}"
-        inside, edits = _inside_out(trace, made, name)
+        inside, edits = inside_out(trace, made, name)
         yield Finding(
             message=f"`{name}` is no parameter: it was computed from one that nobody holds",
             cause=made,
@@ -340,22 +392,3 @@ def _attributes(trace: Trace) -> Iterator[Finding]:
             edits=edits,
             subjects=parameter_subjects(p.id for p in lost),
         )
-
-
-def _inside_out(trace: Trace, made: Site | None, target: str) -> tuple[str, tuple[Edit, ...]]:
-    """`nn.Parameter(x.to(d))` for `nn.Parameter(x).to(d)`: the text and the edit."""
-    if made is None:
-        return "", ()
-    here = Source(trace, made.path)
-    statement = here.file.statement(made)
-    value = statement.value if isinstance(statement, ast.Assign) else None
-    if not isinstance(value, ast.Call) or not isinstance(value.func, ast.Attribute):
-        return "", ()
-    wrapper = value.func.value
-    if not isinstance(wrapper, ast.Call) or len(wrapper.args) != 1 or wrapper.keywords:
-        return "", ()
-    if not ast.unparse(wrapper.func).endswith("Parameter") or ast.unparse(statement.targets[0]) != target:  # type: ignore[union-attr]
-        return "", ()
-    inner, whole = here.file.text(wrapper.args[0]), here.file.text(value)
-    text = f"{here.file.text(wrapper.func)}({inner}{whole[len(here.file.text(wrapper)) :]})"
-    return text, here.replace(value, text)

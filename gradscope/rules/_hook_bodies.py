@@ -1,0 +1,134 @@
+"""What the text of a gradient hook does with the gradient that it is given."""
+
+from __future__ import annotations
+
+import ast
+
+from gradscope.model import Site
+from gradscope.store import Trace
+
+_OPS = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.Pow)
+# Methods of a tensor that compute a new one from another; `add` may be a set's.
+_COMPUTES = {
+    "mul", "multiply", "sub", "subtract", "div", "divide", "true_divide", "matmul", "mm", "bmm", "mv", "addcmul",
+    "masked_fill", "where", "lerp", "maximum", "minimum", "baddbmm", "addmm",
+}  # fmt: skip
+_LOOKS = {"norm", "item", "mean", "sum", "max", "min", "abs", "any", "all", "detach", "cpu", "std", "numpy"}
+
+
+def hook_function(trace: Trace, hook: Site, name: str) -> ast.FunctionDef | ast.Lambda | None:
+    """The hook's definition, by the line it starts on."""
+    tree = trace.source_file(hook.path).tree
+    for node in ast.walk(tree) if tree is not None else ():
+        if isinstance(node, ast.Lambda) and name == "<lambda>" and node.lineno == hook.line:
+            return node
+        if isinstance(node, ast.FunctionDef) and node.name == name:
+            first = node.decorator_list[0].lineno if node.decorator_list else node.lineno
+            if first <= hook.line <= node.lineno:
+                return node
+    return None
+
+
+def _gradient(function: ast.FunctionDef | ast.Lambda) -> str:
+    arguments = [a.arg for a in (*function.args.posonlyargs, *function.args.args)]
+    return next((name for name in arguments if name not in ("self", "cls")), "")
+
+
+def _is(node: ast.AST, name: str) -> bool:
+    while isinstance(node, (ast.Subscript, ast.Attribute)):
+        node = node.value
+    return isinstance(node, ast.Name) and node.id == name
+
+
+def written_in(function: ast.FunctionDef | ast.Lambda | None) -> ast.AST | None:
+    """The statement or call that writes to the gradient in place."""
+    if function is None:
+        return None
+    name = _gradient(function)
+    for node in ast.walk(function):
+        if isinstance(node, ast.AugAssign) and _is(node.target, name):
+            return node
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript):
+            if _is(node.targets[0], name):
+                return node
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and _is(node.func.value, name):
+            if node.func.attr.endswith("_") and not node.func.attr.endswith("__"):
+                return node
+    return None
+
+
+def dropped_in(function: ast.FunctionDef | ast.Lambda) -> ast.AST | None:
+    """A statement that computes a new gradient which nothing reads or returns."""
+    if isinstance(function, ast.Lambda):
+        return None
+    if any(isinstance(node, ast.Return) and node.value is not None for node in ast.walk(function)):
+        return None
+    name = _gradient(function)
+    last = function.body[-1]
+    if isinstance(last, ast.Expr) and _changes(last.value, name):
+        return last
+    for node in ast.walk(function):
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            edits, reads = _later(function, node, node.targets[0].id)
+            made = _changes(node.value, name) or (edits and _copies(node.value, name))
+            if made and not reads:
+                return node
+    return None
+
+
+def _later(function: ast.FunctionDef, made: ast.Assign, name: str) -> tuple[int, int]:
+    """How often what was made is written into, and read otherwise, by later lines."""
+    later = [node for node in ast.walk(function) if getattr(node, "lineno", 0) > made.lineno]
+    inside = {
+        id(node.value)
+        for node in later
+        if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store)
+    }
+    again = {
+        id(part)
+        for node in later
+        if isinstance(node, ast.Assign)
+        and isinstance(node.targets[0], ast.Name)
+        and node.targets[0].id == name
+        for part in ast.walk(node.value)
+    }
+    reads = [
+        node
+        for node in later
+        if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load)
+    ]
+    return len(inside), sum(id(node) not in inside | again for node in reads)
+
+
+def _copies(value: ast.expr, name: str) -> bool:
+    """Whether this is `grad.clone()`."""
+    return (
+        isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr == "clone"
+        and _is(value.func.value, name)
+    )  # fmt: skip
+
+
+def _changes(value: ast.expr, name: str) -> bool:
+    """Whether this is arithmetic on the gradient: `grad * 2`, `grad.clamp(-1, 1)`, `mask.mul(grad)`."""
+    if isinstance(value, ast.BinOp) and isinstance(value.op, _OPS):
+        return any(_is_gradient(side, name) or _changes(side, name) for side in (value.left, value.right))
+    if not isinstance(value, ast.Call) or not isinstance(value.func, ast.Attribute):
+        return False
+    attribute, first = value.func.attr, value.func.value
+    if attribute.endswith("_"):
+        return False
+    if _is_gradient(first, name):
+        return attribute not in _LOOKS
+    if isinstance(first, ast.Call) and isinstance(first.func, ast.Attribute) and _changes(first, name):
+        return attribute not in _LOOKS
+    given = any(_is_gradient(a, name) or _changes(a, name) for a in value.args)
+    if isinstance(first, ast.Name) and first.id == "torch":
+        return given and attribute not in _LOOKS
+    return given and attribute in _COMPUTES
+
+
+def _is_gradient(node: ast.expr, name: str) -> bool:
+    """Whether this is the gradient or a part of it, and no property of it such as its shape."""
+    while isinstance(node, ast.Subscript) or (isinstance(node, ast.Attribute) and node.attr in ("T", "data")):
+        node = node.value
+    return isinstance(node, ast.Name) and node.id == name

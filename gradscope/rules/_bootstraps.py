@@ -31,6 +31,7 @@ class Bootstrap:
     made: Op  # the sum that makes the target
     call: Call
     shared: frozenset[int]
+    way: frozenset[tuple[str, int]]  # lines that made what the target has of the network
 
 
 @dataclass
@@ -80,7 +81,7 @@ def _bootstraps(trace: Trace, known: Calls, graph: Graph, op: Op) -> Bootstrap |
         shared = own & paths.reach([(graph.id, prediction)]).parameters & known.trained
         bootstrapped = own & {p.id for p in known.parameters(call.event)} & known.trained
         if shared and bootstrapped <= shared and not _says_residual(trace, made):
-            return Bootstrap(op, made, call, frozenset(shared))
+            return Bootstrap(op, made, call, frozenset(shared), _way(graph, target, call))
     return None
 
 
@@ -144,6 +145,13 @@ def _call_behind(known: Calls, graph: Graph, made: Op) -> Call | None:
         ):
             return call
     return None
+
+
+def _way(graph: Graph, target: int, call: Call) -> frozenset[tuple[str, int]]:
+    """The lines between the network's call and the target."""
+    after = (graph.values[i].op for i in graph.upstream(target) if graph.values[i].requires_grad)
+    ops = (graph.ops[i] for i in after if i is not None and i >= call.event.position)
+    return frozenset({op.site.user.location() for op in ops} | {call.entry.location()})
 
 
 def _says_residual(trace: Trace, made: Op) -> bool:

@@ -2,8 +2,25 @@
 
 from __future__ import annotations
 
-from gradscope.model import Event, Op, Value
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+
+from gradscope.model import Event, Graph, Op, Value
 from gradscope.rules._paths import Paths
+
+MANY = 5  # passes, each of which goes further back than the one before
+
+
+@dataclass
+class LongerPasses:
+    """Passes of one line between two steps, each of which goes through all that the last one went
+    through and what was added since."""
+
+    passes: list[Event]
+    nodes: list[int]  # that each of them visits
+    taken_in: Op  # the call that takes the old state in
+    state: Value
 
 
 def carried_into(known: Paths, event: Event) -> tuple[Value, Op] | None:
@@ -18,4 +35,33 @@ def carried_into(known: Paths, event: Event) -> tuple[Value, Op] | None:
             readers = graph.consumers.get(value.index)
             if readers:
                 return value, readers[0]
+    return None
+
+
+def longer_passes(known: Paths) -> Iterator[LongerPasses]:
+    """Lines whose passes fill gradients and go back ever further, without a step between."""
+    for number in known.graph_ids:
+        lines: dict[tuple[str, int], list[Event]] = {}
+        for event in known.backwards:
+            if event.graph == number and event.data.get("call") == "backward" and event.data.get("roots"):
+                lines.setdefault(event.site.user.location(), []).append(event)
+        for passes in lines.values():
+            if len(passes) >= MANY:
+                found = _longer(known, known.graph(number), passes[:MANY])
+                if found is not None:
+                    yield LongerPasses(passes, *found)
+
+
+def _longer(known: Paths, graph: Graph, passes: list[Event]) -> tuple[list[int], Op, Value] | None:
+    visits = [known.reach((graph.id, root) for root in e.data["roots"]).nodes for e in passes]
+    shared = [len(a & b) for a, b in pairwise(visits)]
+    if any(b <= a for a, b in pairwise(shared)) or not all(e.data.get("retain_graph") for e in passes[:-1]):
+        return None
+    last, before = passes[-1], passes[-2].position
+    for op in graph.ops[before + 1 : last.position + 1]:
+        for index in op.inputs:
+            state = graph.values[index]
+            old = state.op is not None and state.op <= before and not state.is_leaf
+            if old and (graph.id, state.node) in visits[-1] & visits[-2]:
+                return [len(nodes) for nodes in visits], op, state
     return None

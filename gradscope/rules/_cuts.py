@@ -9,14 +9,10 @@ from dataclasses import dataclass
 
 from gradscope.model import Event, Graph, Op, Parameter, Site
 from gradscope.rules._common import holds
+from gradscope.rules._numbers import EXITS, MAKERS, entered, gathered, real, without_past
 from gradscope.rules._paths import Key, Paths, paths
 from gradscope.source import SourceFile
 from gradscope.store import Trace
-
-EXITS = {"item", "tolist", "numpy", "__array__", "__float__"}
-MAKERS = {
-    "tensor", "as_tensor", "asarray", "scalar_tensor", "new_tensor", "from_numpy", "Tensor", "FloatTensor",
-}  # fmt: skip
 
 
 @dataclass
@@ -80,11 +76,14 @@ def _left_torch(trace: Trace, known: Paths, parameter: Parameter, groups: dict[o
         return
     for number, root in known.roots:
         graph = known.graph(number)
-        for op, first in _exits(graph, parameter.id):
+        exits = list(_exits(graph, parameter.id))
+        for op, first in exits:
             back = _came_back(known, graph, op)
             kind = "numpy" if op.name in ("numpy", "__array__") else "item"
             if back is None:
                 back, kind = _as_number(trace, known, graph, op), "numpy" if kind == "numpy" else "number"
+            if back is None:
+                back = _gathered(known, graph, exits, op)
             if back is None:
                 continue
             group = (kind, first.site.user.location())
@@ -128,6 +127,17 @@ def _came_back(known: Paths, graph: Graph, exit: Op) -> Key | None:
     return None
 
 
+def _gathered(known: Paths, graph: Graph, exits: list[tuple[Op, Op]], exit: Op) -> Key | None:
+    """A tensor that a loss was computed from, filled with the numbers that the line of `exit` gave."""
+    for value in graph.values:
+        if (graph.id, value.index) in known.used.order and value.shape and real(value.dtype):
+            if without_past(graph, value.index):
+                found = gathered(graph, value.index, exits)
+                if found is not None and found[0] is exit:
+                    return graph.id, value.index
+    return None
+
+
 def _as_number(trace: Trace, known: Paths, graph: Graph, exit: Op) -> Key | None:
     """What a loss was computed from with the plain number that `exit` gave, by the user's words:
     the call stands inside the expression, or its result has a name that the expression reads, or
@@ -135,17 +145,26 @@ def _as_number(trace: Trace, known: Paths, graph: Graph, exit: Op) -> Key | None
     place = exit.site.user
     file = trace.source_file(place.path)
     name, container = file.variable(place), _container(file, place)
-    for op in graph.ops[exit.index + 1 :]:
-        site = op.site.user
-        if (site.path, _body(site)) != (place.path, _body(place)) or not op.outputs:
+    for index, site, new in _later(graph, exit):
+        if (site.path, _body(site)) != (place.path, _body(place)):
             continue
-        if (graph.id, op.outputs[0]) not in known.used.order:
+        if (graph.id, index) not in known.used.order:
             continue
         read = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)} if (node := file.at(site)) else set()
-        made = op.name in MAKERS and not op.inputs
-        if _inside(place, site) or name in read or (made and container in read):
-            return graph.id, op.outputs[0]
+        if _inside(place, site) or name in read or (new and container in read):
+            return graph.id, index
     return None
+
+
+def _later(graph: Graph, exit: Op) -> Iterator[tuple[int, Site, bool]]:
+    """(value, the user's line that made it, whether it is a new tensor) of what there is after `exit`."""
+    for value in graph.values:
+        if value.op is None and value.site is not None and without_past(graph, value.index):
+            if entered(graph, value.index) > exit.index and real(value.dtype):
+                yield value.index, value.site.user, True
+    for op in graph.ops[exit.index + 1 :]:
+        if op.outputs:
+            yield op.outputs[0], op.site.user, op.name in MAKERS and not op.inputs
 
 
 def _body(site: Site) -> str:

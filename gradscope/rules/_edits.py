@@ -226,7 +226,7 @@ def number_of(trace: Trace, site: Site, *, handed: bool = False) -> Edits:
     elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and len(node.args) == 1:
         if node.func.attr == "append":
             kept, target = node.args[0], ast.unparse(node.func.value)
-        elif handed:
+        elif handed and not node.keywords:
             return here.replace(node.args[0], f"{here.file.text(node.args[0])}.detach()")
     if kept is None or not target or isinstance(kept, (ast.Tuple, ast.List)):
         return ()

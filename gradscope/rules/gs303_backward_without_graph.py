@@ -17,6 +17,7 @@ from gradscope.names import place
 from gradscope.rules import rule
 from gradscope.rules._common import code, located, parameter_names, parameter_subjects, user
 from gradscope.rules._cuts import cut_kind, cut_words, nearest_cuts
+from gradscope.rules._numbers import back_as
 from gradscope.rules._paths import Key, Paths, paths
 from gradscope.rules._rewrites import receiver_in_place_of
 from gradscope.store import Trace
@@ -62,6 +63,25 @@ def bad_accuracy_as_loss() -> None:
     loss.backward()  # effect: GS303
 
 
+def bad_numbers_in_a_buffer() -> None:
+    import torch
+    from torch import nn
+
+    class Buffer:
+        def __init__(self) -> None:
+            self.scores: list[float] = []
+
+        def add(self, score: torch.Tensor) -> None:
+            self.scores.append(score.item())  # cause: GS303
+
+    policy, buffer = nn.Linear(4, 1), Buffer()
+    for _ in range(6):
+        buffer.add(policy(torch.randn(4)).sum())
+    rewards = torch.rand(6)
+    loss = -(torch.tensor(buffer.scores) * rewards).mean()
+    loss.backward()  # effect: GS303
+
+
 def good_graph_kept() -> None:
     import torch
     from torch import nn
@@ -91,6 +111,9 @@ def _explain(trace: Trace, known: Paths, event: Event, root: Key) -> Finding:
     found = next(nearest_cuts(known, root), None)
     if found is not None:
         return _cut(trace, known, event, name, root, found)
+    numbers = back_as(known, root)
+    if numbers is not None:
+        return _numbers(trace, known, event, name, root, numbers)
     found_by_id = {p.id: p for key in known.flow([root]).order if (p := known.parameter_of(key)) is not None}
     frozen = [p for p in found_by_id.values() if not p.requires_grad]
     froze = _freeze(trace, known, frozen)
@@ -150,6 +173,36 @@ def _cut(trace: Trace, known: Paths, event: Event, name: str, root: Key, found: 
         fix=_fix(trace, kind, op, cause),
         count=event.count,
         edits=receiver_in_place_of(trace, cause, "detach") if kind == "detach" else (),
+        subjects=parameter_subjects(behind),
+    )
+
+
+def _numbers(
+    trace: Trace, known: Paths, event: Event, name: str, root: Key, found: tuple[Op, Op, Key]
+) -> Finding:
+    """The value went out of torch as numbers and came back as a new tensor."""
+    given, cut, back = found
+    value = known.graph(back[0]).values[back[1]]
+    made = user(value.site)
+    behind = known.reach((back[0], i) for i in cut.inputs).parameters
+    seen = [_facts(known, name, root)]
+    if behind:
+        seen.append(f"behind the cut: {parameter_names(trace, sorted(behind))}")
+    return Finding(
+        message=f"{name} has no graph to go back through: it is made of numbers that left it at "
+        f"{code(trace, cut.site.user, cut_words(cut, cut.cut or given.name))}",
+        cause=cut.site.user,
+        cause_label="the graph ends here",
+        effect=event.site.user,
+        effect_label="there is nothing to go back through",
+        related=((made, "comes back as a new tensor"),)
+        if made is not None and made.location() != cut.site.user.location()
+        else (),
+        seen=tuple(seen),
+        why=_steps(trace, known, root, None),
+        fix=f"keep the tensors from {located(trace, cut.site.user, 'here')} to the loss: `torch.stack` and "
+        "`torch.cat` join them with their graph",
+        count=event.count,
         subjects=parameter_subjects(behind),
     )
 

@@ -16,8 +16,9 @@ from collections.abc import Iterator
 from gradscope.model import Edit, Event, Finding, Op, Parameter, Site
 from gradscope.rules import rule
 from gradscope.rules._common import code, located, parameter_names, parameter_subjects
-from gradscope.rules._cuts import EXITS, MAKERS, Cut, cuts, nearest_cuts
+from gradscope.rules._cuts import Cut, cuts, nearest_cuts
 from gradscope.rules._edits import Source
+from gradscope.rules._numbers import EXITS, MAKERS
 from gradscope.rules._paths import Key, Paths, passes, paths
 from gradscope.store import Trace
 

@@ -37,6 +37,20 @@ def bad_detach() -> None:
     (h * h).sum().backward()
 
 
+def bad_detach_of_a_target() -> None:
+    import torch
+    from torch import nn
+
+    value = nn.Sequential(nn.Linear(3, 8), nn.Tanh(), nn.Linear(8, 1))
+    opt = torch.optim.SGD(value.parameters(), lr=0.1)
+    for _ in range(3):
+        target = torch.ones(4, 1) + 0.9 * value(torch.randn(4, 3))
+        target.detach()  # cause: GS308
+        opt.zero_grad()
+        nn.functional.mse_loss(value(torch.randn(4, 3)), target).backward()
+        opt.step()
+
+
 def bad_detach_before_it_is_kept() -> None:
     import torch
     from torch import nn
@@ -139,7 +153,7 @@ def good_step_kept_as_a_name() -> None:
         step()
 
 
-@rule("GS308", name="detach-discarded", severity="warning", over=("GS206", "GS605"))
+@rule("GS308", name="detach-discarded", severity="warning", over=("GS206", "GS314", "GS605"))
 def detach_discarded(trace: Trace) -> Iterator[Finding]:
     yield from _discarded(trace)
     yield from _never_called(trace)
@@ -151,6 +165,7 @@ def _discarded(trace: Trace) -> Iterator[Finding]:
     """`x.detach()` as a statement, where `x` carries a gradient."""
     counts: dict[Site, int] = {}
     needed: set[Site] = set()  # a loss goes on with the tensor as it is
+    makers: dict[Site, set[tuple[str, tuple[str, int]]]] = {}  # the lines that made the tensor
     used = paths(trace).used.order
     for graph in trace.graphs:
         for op in graph.ops:
@@ -160,6 +175,9 @@ def _discarded(trace: Trace) -> Iterator[Finding]:
                 if node is not None and isinstance(file.parent.get(id(node)), ast.Expr):
                     counts[op.site] = counts.get(op.site, 0) + max(graph.count, 1)
                     needed |= {op.site} if any((graph.id, i) in used for i in op.inputs) else set()
+                    made = (graph.values[i].op for i in op.inputs)
+                    lines = {("made", graph.ops[m].site.user.location()) for m in made if m is not None}
+                    makers.setdefault(op.site, set()).update(lines)
     for site, count in counts.items():
         node = trace.source_file(site.path).at(site)
         text = "the tensor"
@@ -174,6 +192,7 @@ def _discarded(trace: Trace) -> Iterator[Finding]:
             + (f" where no gradient is to go through `{text}`; else leave it out" if site in needed else ""),
             count=count,
             edits=assigned_back(trace, site) if site not in needed else (),
+            subjects=frozenset(makers[site]),
         )
 
 

@@ -298,7 +298,7 @@ def _finding(trace: Trace, known: Calls, graph: Graph, found: Bootstrap) -> Find
         " under `with torch.no_grad():`",
         count=graph.count,
         edits=_detached(trace, found),
-        subjects=parameter_subjects(found.shared),
+        subjects=parameter_subjects(found.shared) | {("made", line) for line in found.way},
     )
 
 

@@ -17,6 +17,7 @@ from gradscope.model import Event, Finding, Op, Site, Value
 from gradscope.rules import rule
 from gradscope.rules._common import code, located, plural, user
 from gradscope.rules._edits import number_of
+from gradscope.rules._keepers import given_to, keepers, kept_by_append, method, own_nodes
 from gradscope.rules._paths import Paths, paths
 from gradscope.rules._unread import passes_then_and_now
 from gradscope.store import Trace
@@ -94,6 +95,30 @@ def bad_kept_by_a_meter() -> None:
         loss.backward()
         opt.step()
         meter.update(loss)  # cause: GS602
+
+
+def bad_logged_by_name() -> None:
+    from collections import defaultdict
+
+    import torch
+    from torch import nn
+
+    class History:
+        def __init__(self) -> None:
+            self.logs: defaultdict[str, list[object]] = defaultdict(list)
+
+        def log(self, **values: object) -> None:
+            for name, value in values.items():
+                self.logs[name].append(value)
+
+    model, history = nn.Linear(4, 1), History()
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for step in range(12):
+        opt.zero_grad()
+        loss = model(torch.randn(8, 4)).pow(2).mean()
+        loss.backward()
+        opt.step()
+        history.log(step=step, loss=loss)  # cause: GS602
 
 
 def good_parts_summed_at_the_end() -> None:
@@ -241,7 +266,7 @@ def _stored(trace: Trace, made: Site) -> Site | None:
         name = frame.function.rpartition(".")[2]
         own = _assigned(trace.source_file(frame.path).statement(frame))
         text = trace.sources.get(frame.path, "")
-        kept = _appends(text, name, callee, own, _keepers(tuple(trace.sources.values())))
+        kept = _appends(text, name, callee, own, keepers(tuple(trace.sources.values())))
         for span in kept:
             found[frame.path, span[0]] = Site(-1, frame.path, *span, frame.function, "user")
         if found:
@@ -252,7 +277,7 @@ def _stored(trace: Trace, made: Site) -> Site | None:
 
 @lru_cache(maxsize=64)
 def _appends(
-    text: str, function: str, callee: str, own: frozenset[str], keepers: frozenset[tuple[str, int]]
+    text: str, function: str, callee: str, own: frozenset[str], keepers: frozenset[tuple[str, int | str]]
 ) -> tuple[tuple[int, int, int, int], ...]:
     """Spans of every `….append(loss)` in `function`, for a `loss` that is one of `own`, or that it
     backwards or gets from `callee`; else of the calls that give it to one of `keepers`."""
@@ -265,54 +290,19 @@ def _appends(
     losses = own or frozenset(name for scope in scopes for name in _losses(scope, callee))
     here: list[tuple[int, int, int, int]] = []
     handed: list[tuple[int, int, int, int]] = []
-    for node in (node for scope in scopes for node in _own_nodes(scope)):
+    for node in (node for scope in scopes for node in own_nodes(scope)):
         if not isinstance(node, ast.Call):
             continue
-        method = _method(node)
-        kept = node.args if method == "append" and len(node.args) == 1 else []
-        if kept and isinstance(kept[0], (ast.Tuple, ast.List)):
-            kept = kept[0].elts
-        given = [arg for i, arg in enumerate(node.args) if (method, i) in keepers]
         end = (node.end_lineno or node.lineno, (node.end_col_offset or 0) + 1)
-        for part, spans in ((kept, here), (given, handed)):
+        for part, spans in ((kept_by_append(node), here), (given_to(node, keepers), handed)):
             if any(getattr(k, "id", None) in losses or _calls(k, callee) for k in part):
                 spans.append((node.lineno, node.col_offset + 1, *end))
     return tuple(dict.fromkeys(here or handed))
 
 
-@lru_cache(maxsize=16)
-def _keepers(texts: tuple[str, ...]) -> frozenset[tuple[str, int]]:
-    """The program's methods that put an argument into a list as it is: (name, its position)."""
-    found = set()
-    for text in texts:
-        try:
-            tree = ast.parse(text)
-        except (SyntaxError, ValueError):
-            continue
-        for cls in (node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)):
-            for method in (node for node in cls.body if isinstance(node, ast.FunctionDef)):
-                names = [arg.arg for arg in method.args.args[1:]]
-                for node in _own_nodes(method):
-                    if isinstance(node, ast.Call) and _method(node) == "append" and len(node.args) == 1:
-                        name = getattr(node.args[0], "id", None)
-                        if name in names:
-                            found.add((method.name, names.index(name)))
-    return frozenset(found)
-
-
-def _own_nodes(scope: ast.AST) -> Iterator[ast.AST]:
-    """The nodes of a function or module without those of the functions in it."""
-    todo = list(ast.iter_child_nodes(scope))
-    while todo:
-        node = todo.pop()
-        yield node
-        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
-            todo += ast.iter_child_nodes(node)
-
-
 def _losses(scope: ast.AST, callee: str) -> Iterator[str]:
-    for node in _own_nodes(scope):
-        if isinstance(node, ast.Call) and _method(node) == "backward":
+    for node in own_nodes(scope):
+        if isinstance(node, ast.Call) and method(node) == "backward":
             yield getattr(getattr(node.func, "value", None), "id", "")
         elif isinstance(node, ast.Assign) and _calls(node.value, callee):
             yield from _assigned(node)
@@ -328,14 +318,10 @@ def _assigned(statement: ast.AST | None) -> frozenset[str]:
     )
 
 
-def _method(node: ast.Call) -> str:
-    return node.func.attr if isinstance(node.func, ast.Attribute) else ""
-
-
 def _calls(node: ast.AST, callee: str) -> bool:
     if not callee or not isinstance(node, ast.Call):
         return False
-    return callee in (_method(node), getattr(node.func, "id", None))
+    return callee in (method(node), getattr(node.func, "id", None))
 
 
 def _backwarded(known: Paths, event: Event) -> bool:

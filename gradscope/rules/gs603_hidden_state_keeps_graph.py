@@ -10,12 +10,14 @@ Silent on: truncated backpropagation; whole sequences in one backward; unrolled 
 (meta learning) that are backwarded once.
 """
 
+import re
 from collections.abc import Iterator
 
 from gradscope.model import Edit, Event, Finding, Site
 from gradscope.names import names_of
 from gradscope.rules import rule
-from gradscope.rules._common import code, located, plural, user
+from gradscope.rules._carried import LongerPasses, longer_passes
+from gradscope.rules._common import code, located, plural, source, user
 from gradscope.rules._paths import Paths, paths
 from gradscope.rules._rewrites import beside, line_after
 from gradscope.rules._unread import pass_growth
@@ -50,6 +52,54 @@ def bad_growing_loss() -> None:
         total.backward(retain_graph=True)  # effect: GS603
         assert w.grad is not None
         w.grad.norm().item()
+
+
+def bad_backward_at_every_tick() -> None:
+    import torch
+    from torch import nn
+
+    cell, head = nn.GRUCell(3, 4), nn.Linear(4, 1)
+    opt = torch.optim.SGD([*cell.parameters(), *head.parameters()], lr=0.1)
+    for _ in range(3):
+        h = torch.zeros(2, 4)
+        opt.zero_grad()
+        for _ in range(8):
+            h = cell(torch.randn(2, 3), h)  # cause: GS603
+            head(h).pow(2).mean().backward(retain_graph=True)  # effect: GS603
+        opt.step()
+
+
+def good_sensitivities_of_one_forward() -> None:
+    import torch
+    from torch import nn
+
+    cell = nn.GRUCell(3, 4)
+    h, states = torch.zeros(2, 4), []
+    for _ in range(8):
+        h = cell(torch.randn(2, 3), h)
+        states.append(h)
+    found = []
+    for state in states:
+        cell.zero_grad()
+        state.sum().backward(retain_graph=True)
+        assert cell.weight_ih.grad is not None
+        found.append(cell.weight_ih.grad.norm().item())
+
+
+def good_one_backward_an_episode() -> None:
+    import torch
+    from torch import nn
+
+    cell, head = nn.GRUCell(3, 4), nn.Linear(4, 1)
+    opt = torch.optim.SGD([*cell.parameters(), *head.parameters()], lr=0.1)
+    for _ in range(3):
+        h, losses = torch.zeros(2, 4), []
+        opt.zero_grad()
+        for _ in range(8):
+            h = cell(torch.randn(2, 3), h)
+            losses.append(head(h).pow(2).mean())
+        torch.stack(losses).mean().backward()
+        opt.step()
 
 
 def good_state_detached() -> None:
@@ -113,6 +163,11 @@ def hidden_state_keeps_graph(trace: Trace) -> Iterator[Finding]:
             continue  # one state in several parts (an LSTM's two)
         told.add(place)
         yield _finding(trace, event, through)
+    for longer in longer_passes(known):
+        place = longer.passes[0].site.user.location()
+        if place not in told:
+            told.add(place)
+            yield _between_steps(trace, longer)
 
 
 def _pass(known: Paths) -> Event | None:
@@ -146,6 +201,42 @@ def _finding(trace: Trace, event: Event, through: Event | None) -> Finding:
         edits=_cut_between(trace, site, through, name),
         subjects=frozenset({("keeps", site.location())}),
     )
+
+
+def _between_steps(trace: Trace, longer: LongerPasses) -> Finding:
+    """The same where many passes come before one step: each goes over all of them again."""
+    through = longer.passes[0].site.user
+    site = _taken_in(trace, longer, through)
+    name = next(iter((names_of(trace).assigned(site) or "").split(", ")[-1:]), "")
+    subject = f"`{name}`" if name else code(trace, site, "a state")
+    first, last = longer.nodes[0], longer.nodes[-1]
+    return Finding(
+        message=f"{subject} carries the graph of every earlier step along: each backward goes further back",
+        cause=site,
+        cause_label="built on its own last value, with that one's graph",
+        effect=through,
+        effect_label="goes through all steps since the start",
+        seen=(
+            f"the first of {plural(len(longer.passes), 'pass')} before a step went through "
+            f"{plural(first, 'node')}, the {len(longer.nodes)}th through {last}",
+        ),
+        fix="add the losses up and call `backward()` once, after the last step, in place of "
+        f"{located(trace, through)}; or cut the state between: `{name or 'h'} = {name or 'h'}.detach()`",
+        count=len(longer.passes),
+        subjects=frozenset({("keeps", site.location())}),
+    )
+
+
+def _taken_in(trace: Trace, longer: LongerPasses, through: Site) -> Site:
+    """The user's line that carries the state on: a call in the loop that gives and takes it, or the
+    line of the model that keeps it."""
+    inner = longer.taken_in.site.user
+    for frame in longer.taken_in.site.stack:
+        if frame.kind == "user" and (frame.path, frame.function) == (through.path, through.function):
+            targets = names_of(trace).assigned(frame) or ""
+            own = set(re.findall(r"[\w.]+", targets))
+            return frame if own & set(re.findall(r"[\w.]+", source(trace, frame))) else inner
+    return inner
 
 
 def _cut_between(trace: Trace, site: Site, through: Event | None, name: str) -> tuple[Edit, ...]:

@@ -55,6 +55,8 @@ BY_HAND = {
     "GS402-bad_without_eval",
     "GS404-bad_layer_made_in_forward",
     "GS501-bad_layers_in_a_list",
+    "GS602-bad_list_that_is_backwarded",
+    "GS602-bad_logged_by_name",
     "GS605-bad_features_compared",
     "GS605-bad_part_of_a_loss_module",
     "GS702-bad",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gradscope.model import Event, Op
+from gradscope.rules._common import plural
 from gradscope.rules._paths import Key, Paths
 from gradscope.store import Trace
 
@@ -75,6 +76,25 @@ def _one_hot(known: Paths, key: Key) -> bool:
         )
         for _, op in found
     )
+
+
+def evaluated(known: Paths, names: set[str]) -> Iterator[tuple[Key, Op]]:
+    """Each call of these loss functions that no backward pass depends on and that measures what
+    a trained model gives, with its input."""
+    for graph_id in known.graph_ids:
+        for op in known.graph(graph_id).ops:
+            if op.name not in names or not op.inputs or not op.outputs:
+                continue
+            key = (graph_id, op.inputs[0])
+            if (graph_id, op.outputs[0]) in known.used.order or key in known.used.order:
+                continue
+            behind = (known.parameter_of(k) for k in known.flow([key]).order)
+            if any(p is not None and known.stepped(p) for p in behind):
+                yield key, op
+
+
+def unused(count: int) -> str:
+    return f"in {plural(count, 'call')} that no backward pass depends on"
 
 
 def losses(known: Paths, names: set[str]) -> Iterator[tuple[Key, Op]]:

@@ -56,9 +56,9 @@ def _parts(known: Paths, op: Op, sources: list[Key]) -> list[Key]:
     return []
 
 
-def dead_terms(known: Paths) -> Iterator[DeadTerm]:
-    """Terms of losses that were computed from trained parameters through an op without a
-    gradient only, where other terms of the same loss train these parameters."""
+def dead_terms(known: Paths, cut: str = "nondifferentiable") -> Iterator[DeadTerm]:
+    """Terms of losses that were computed from trained parameters through such a cut only (an op
+    without a gradient, `.data`), where other terms of the same loss train these parameters."""
     told: set[tuple[str, int]] = set()
     flat = {
         graph for graph, node in known.reached.nodes if known.graph(graph).nodes[node].name in ZERO_GRADIENT
@@ -68,10 +68,12 @@ def dead_terms(known: Paths) -> Iterator[DeadTerm]:
         if len(parts) < 2 or any(_cut_on_purpose(known, part) for part in parts):
             continue
         trained = known.reach([root], ZERO_GRADIENT).parameters
+        without = [part for part in parts if not known.graph(part[0]).values[part[1]].requires_grad]
         for part in parts:
-            if known.graph(part[0]).values[part[1]].requires_grad and part[0] not in flat:
+            if part not in without and part[0] not in flat:
                 continue
-            found = _dead(known, part, events[0], trained)
+            beside = [part] if cut == "nondifferentiable" else without
+            found = _dead(known, part, events[0], trained, cut, beside)
             if found is not None and found.block.site.user.location() not in told:
                 told.add(found.block.site.user.location())
                 yield found
@@ -83,7 +85,9 @@ def _cut_on_purpose(known: Paths, part: Key) -> bool:
     return op is not None and op.cut not in (None, "nondifferentiable")
 
 
-def _dead(known: Paths, part: Key, loss: Event, trained: set[int]) -> DeadTerm | None:
+def _dead(
+    known: Paths, part: Key, loss: Event, trained: set[int], cut: str, beside: list[Key]
+) -> DeadTerm | None:
     value = known.graph(part[0]).values[part[1]]
     flat = value.requires_grad and not value.is_leaf
     if value.is_leaf and value.requires_grad:
@@ -91,11 +95,11 @@ def _dead(known: Paths, part: Key, loss: Event, trained: set[int]) -> DeadTerm |
     if flat and (known.reach([part], ZERO_GRADIENT).parameters or not known.reach([part]).complete):
         return None
     blocks = list(_blocks(known, part))
-    if not blocks or any(op.cut != "nondifferentiable" and not _rounds(known, key, op) for op, key in blocks):
+    if not blocks or any(op.cut != cut and not _rounds(known, key, op) for op, key in blocks):
         return None
     behind = {p.id for key in known.flow(key for _, key in blocks).order if (p := known.parameter_of(key))}
     lost = behind & trained & {p.id for p in known.parameters.values() if known.stepped(p)}
-    if not lost or any(_used_elsewhere(known, key, part) for _, key in blocks):
+    if not lost or any(_used_elsewhere(known, key, beside) for _, key in blocks):
         return None
     return DeadTerm(part, blocks[0][0], loss, flat, frozenset(lost))
 
@@ -116,16 +120,16 @@ def _rounds(known: Paths, key: Key, op: Op) -> bool:
     return node is not None and node in op.nodes and graph.nodes[node].name in ZERO_GRADIENT
 
 
-def _used_elsewhere(known: Paths, block: Key, part: Key) -> bool:
-    """Whether what the op gave is also used beside the term, as a mask or an index is."""
-    own = set(known.flow([part]).order)
+def _used_elsewhere(known: Paths, block: Key, parts: list[Key]) -> bool:
+    """Whether what the op gave is also used beside these terms, as a mask or an index is."""
+    own = set(known.flow(parts).order)
     todo, seen = [block], {block}
     while todo:
         key = todo.pop()
-        if key == part:
+        if key in parts:
             continue
         for target, _ in known.used.feeds.get(key, ()):
-            if target not in own and target != part:
+            if target not in own:
                 return True
             if target not in seen:
                 seen.add(target)

@@ -8,7 +8,8 @@ Fix: read with `.detach()`; write inside `with torch.no_grad():`; to let gradien
 leave `.data` away.
 
 A note for each place that reads `.data` of something that requires a gradient; a warning
-where it cuts trainable parameters from every loss of the run.
+where it cuts trainable parameters from every loss of the run, or a term of a loss from all that
+it was computed from.
 
 Silent on: `.data` inside torch and other libraries; tensors without gradient.
 At note at most: copies into EMA or target networks, stop-gradients whose parameters
@@ -34,6 +35,7 @@ from gradscope.rules._common import (
 from gradscope.rules._cuts import Cut, cuts
 from gradscope.rules._edits import Source
 from gradscope.rules._paths import paths
+from gradscope.rules._terms import DeadTerm, dead_terms
 from gradscope.store import Trace
 
 
@@ -49,6 +51,58 @@ def bad() -> None:
         features = torch.relu(trunk(torch.randn(8, 4)))
         loss = head(features.data).pow(2).mean()  # cause: GS102
         loss.backward()  # effect: GS102
+        opt.step()
+
+
+def bad_term() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    net, blur = nn.Linear(4, 4), nn.AvgPool1d(2)
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        x = torch.randn(8, 4)
+        made = net(x)
+        seen = made.data  # cause: GS102
+        smooth = nn.functional.mse_loss(blur(seen), blur(x))
+        loss = nn.functional.mse_loss(made, x) + 0.1 * smooth
+        loss.backward()  # effect: GS102
+        opt.step()
+
+
+def good_term_with_a_layer_of_its_own() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    net, probe = nn.Linear(4, 4), nn.Linear(4, 2)
+    opt = torch.optim.SGD([*net.parameters(), *probe.parameters()], lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        x = torch.randn(8, 4)
+        made = net(x)
+        fit = nn.functional.mse_loss(made, x)
+        probed = nn.functional.cross_entropy(probe(made.data), torch.randint(0, 2, (8,)))
+        (fit + probed).backward()
+        opt.step()
+
+
+def good_cost_of_what_was_chosen() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    net = nn.Linear(4, 3)
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        scores, labels = net(torch.randn(8, 4)), torch.randint(0, 3, (8,))
+        chosen = scores.data.max(dim=1)[1]
+        cost = (chosen != labels).float().mean()
+        picked = scores.gather(1, chosen[:, None]).mean() - scores.gather(1, labels[:, None]).mean()
+        (picked + cost).backward()
         opt.step()
 
 
@@ -132,11 +186,14 @@ def data_attribute(trace: Trace) -> Iterator[Finding]:
             place.count += event.count
             _look(trace, event, place)
     harmful = {cut.site.location(): cut for cut in cuts(trace) if cut.kind == "data" and _harmful(trace, cut)}
+    dead = {term.block.site.user.location(): term for term in dead_terms(paths(trace), "data")}
     plain: dict[tuple[str, int], list[_Place]] = {}
     for place in places.values():
-        cut = harmful.get(place.site.location())
+        cut, term = harmful.get(place.site.location()), dead.get(place.site.location())
         if cut is not None:
             yield _cutting(trace, place, cut)
+        elif term is not None:
+            yield _ending(trace, place, term)
         else:
             plain.setdefault((place.site.path, place.site.line), []).append(place)
     for line in plain.values():
@@ -191,6 +248,28 @@ def _cutting(trace: Trace, place: _Place, cut: Cut) -> Finding:
         count=place.count,
         edits=_let_through(trace, place.site),
         subjects=frozenset(place.subjects) | parameter_subjects(ids),
+    )
+
+
+def _ending(trace: Trace, place: _Place, term: DeadTerm) -> Finding:
+    """A term of a loss that `.data` leaves without a gradient."""
+    shown = owner(source(trace, place.site), "data") or "x"
+    names = parameter_names(trace, sorted(term.parameters))
+    value = paths(trace).graph(term.value[0]).values[term.value[1]]
+    made = value.site.entry if value.site is not None else place.site
+    return Finding(
+        message=f"a term of the loss trains nothing: it comes through `{shown}.data`, which lets no gradient through",
+        cause=place.site,
+        cause_label="the term's gradient stops here",
+        effect=term.loss.site.user,
+        effect_label="only the other terms of the loss arrive",
+        related=((made, "the term that is added"),) if made.location() != place.site.location() else (),
+        seen=("no gradient of the term reaches any parameter in this pass",),
+        why=f"it was computed from {names}, which only the other terms of the loss train",
+        fix=f"use `{shown}` itself to let the gradient through, or leave the term out of the loss",
+        count=place.count,
+        edits=_let_through(trace, place.site),
+        subjects=frozenset(place.subjects) | {("term", *place.site.location())},
     )
 
 

@@ -8,15 +8,16 @@ Fix: use the layer in `forward`, or remove it.
 
 Silent on: parameters that some pass of the run trains; averaged copies that the program
 writes itself; one of several alternatives (experts) that the run may not have chosen yet.
-A note for parts of a library's model, which only some of its tasks need, and for a layer or a
-parameter that is used under a condition only, where this run never met it.
+A note for parts of a library's model, which only some of its tasks need (the head of a backbone
+that is used for its features), and for a layer or a parameter that is used under a condition only,
+where this run never met it.
 """
 
 import ast
 from collections.abc import Iterator
 from functools import lru_cache
 
-from gradscope.model import Finding, Parameter, Site
+from gradscope.model import Finding, Module, Parameter, Site
 from gradscope.rules import rule
 from gradscope.rules._common import located, parameter_names, parameter_subjects, source, user
 from gradscope.rules._cuts import cuts
@@ -24,6 +25,7 @@ from gradscope.rules._paths import Paths, passes, paths
 from gradscope.rules.gs206_parameter_not_in_optimizer import replaced
 from gradscope.store import Trace
 
+CONTAINERS = ("Sequential", "ModuleList", "ModuleDict", "ParameterList", "ParameterDict")
 MANY_PASSES = 50  # after which a layer that is one of several alternatives should have had its turn
 
 
@@ -62,6 +64,27 @@ def bad_result_dropped() -> None:
         prediction = x @ w
         _ = prediction + b
         prediction.pow(2).mean().backward()  # effect: GS302
+        opt.step()
+
+
+def good_backbone_for_its_features() -> None:
+    import torch
+    from torch import nn
+
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.backbone = nn.Transformer(8, 2, 1, 1, 16, dropout=0.0, batch_first=True)
+            self.out = nn.Linear(8, 1)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.out(self.backbone.encoder(x))  # type: ignore[no-any-return]
+
+    net = Net()
+    opt = torch.optim.Adam(net.parameters())
+    for _ in range(3):
+        opt.zero_grad()
+        net(torch.randn(4, 3, 8)).pow(2).mean().backward()
         opt.step()
 
 
@@ -192,8 +215,18 @@ def _in_library(trace: Trace, parameter: Parameter) -> bool:
     module = trace.modules.get(parameter.module) if parameter.module is not None else None
     kinds = _forwards(trace)
     while module is not None and module.id not in kinds:
+        if _used_for_parts(trace, module):
+            return True
         module = trace.modules.get(module.parent) if module.parent is not None else None
     return module is not None and kinds[module.id] == "library"
+
+
+def _used_for_parts(trace: Trace, module: Module) -> bool:
+    """Whether a class that is not the program's own made this module of layers, and the program
+    calls others of them itself."""
+    if module.cls in CONTAINERS or any(module.cls in classes(text) for text in trace.sources.values()):
+        return False
+    return any(_within(trace, id, module.id) for id in _forwards(trace))
 
 
 def _forwards(trace: Trace) -> dict[int, str]:
@@ -266,6 +299,16 @@ def _made(trace: Trace, parameter: Parameter) -> Site | None:
         attribute = module.path.rpartition(".")[2]
         module = trace.modules.get(module.parent) if module.parent is not None else None
     return None
+
+
+@lru_cache(maxsize=32)
+def classes(text: str) -> frozenset[str]:
+    """The names of the classes in a file's text."""
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError):
+        return frozenset()
+    return frozenset(node.name for node in ast.walk(tree) if isinstance(node, ast.ClassDef))
 
 
 @lru_cache(maxsize=32)

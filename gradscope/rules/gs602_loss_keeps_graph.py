@@ -9,15 +9,14 @@ Fix: add the number: `total += loss.item()`, or `loss.detach()` where it should 
 Silent on: losses that are summed and then backwarded.
 """
 
-import ast
 from collections.abc import Iterator
-from functools import lru_cache
 
-from gradscope.model import Event, Finding, Op, Site, Value
+from gradscope.model import Edit, Event, Finding, Op, Site, Value
 from gradscope.rules import rule
 from gradscope.rules._common import code, located, plural, user
 from gradscope.rules._edits import number_of
-from gradscope.rules._keepers import given_to, keepers, kept_by_append, method, own_nodes
+from gradscope.rules._keepers import keepers
+from gradscope.rules._keeping import appends, assigned, backwarded_list
 from gradscope.rules._paths import Paths, paths
 from gradscope.rules._unread import passes_then_and_now
 from gradscope.store import Trace
@@ -119,6 +118,25 @@ def bad_logged_by_name() -> None:
         loss.backward()
         opt.step()
         history.log(step=step, loss=loss)  # cause: GS602
+
+
+def bad_list_that_is_backwarded() -> None:
+    from collections.abc import Callable
+
+    import torch
+    from torch import nn
+
+    def fit(model: nn.Module, loss_of: Callable[[torch.Tensor], torch.Tensor]) -> list[torch.Tensor]:
+        opt = torch.optim.SGD(model.parameters(), lr=0.1)
+        losses: list[torch.Tensor] = []
+        for _ in range(12):
+            opt.zero_grad()
+            losses.append(torch.stack([loss_of(model(torch.randn(8, 4)))]).sum())  # cause: GS602
+            losses[-1].backward()
+            opt.step()
+        return losses
+
+    fit(nn.Linear(4, 1), lambda out: out.pow(2).mean())
 
 
 def good_parts_summed_at_the_end() -> None:
@@ -251,7 +269,7 @@ def _finding(trace: Trace, event: Event) -> Finding:
         seen=tuple(filter(None, (seen, passes_then_and_now(trace)))),
         fix=_fix(trace, cause, handed=stored is not None),
         count=max(length, event.count),
-        edits=number_of(trace, cause, handed=stored is not None),
+        edits=_edits(trace, cause, handed=stored is not None),
         subjects=frozenset({("keeps", cause.location())}),
     )
 
@@ -264,9 +282,9 @@ def _stored(trace: Trace, made: Site) -> Site | None:
         if frame.kind != "user":
             continue
         name = frame.function.rpartition(".")[2]
-        own = _assigned(trace.source_file(frame.path).statement(frame))
+        own = assigned(trace.source_file(frame.path).statement(frame))
         text = trace.sources.get(frame.path, "")
-        kept = _appends(text, name, callee, own, keepers(tuple(trace.sources.values())))
+        kept = appends(text, name, callee, own, keepers(tuple(trace.sources.values())))
         for span in kept:
             found[frame.path, span[0]] = Site(-1, frame.path, *span, frame.function, "user")
         if found:
@@ -275,65 +293,28 @@ def _stored(trace: Trace, made: Site) -> Site | None:
     return None
 
 
-@lru_cache(maxsize=64)
-def _appends(
-    text: str, function: str, callee: str, own: frozenset[str], keepers: frozenset[tuple[str, int | str]]
-) -> tuple[tuple[int, int, int, int], ...]:
-    """Spans of every `….append(loss)` in `function`, for a `loss` that is one of `own`, or that it
-    backwards or gets from `callee`; else of the calls that give it to one of `keepers`."""
-    try:
-        tree = ast.parse(text)
-    except (SyntaxError, ValueError):
-        return ()
-    scopes: list[ast.AST] = [tree] if function == "<module>" else []
-    scopes += [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef) and n.name == function]
-    losses = own or frozenset(name for scope in scopes for name in _losses(scope, callee))
-    here: list[tuple[int, int, int, int]] = []
-    handed: list[tuple[int, int, int, int]] = []
-    for node in (node for scope in scopes for node in own_nodes(scope)):
-        if not isinstance(node, ast.Call):
-            continue
-        end = (node.end_lineno or node.lineno, (node.end_col_offset or 0) + 1)
-        for part, spans in ((kept_by_append(node), here), (given_to(node, keepers), handed)):
-            if any(getattr(k, "id", None) in losses or _calls(k, callee) for k in part):
-                spans.append((node.lineno, node.col_offset + 1, *end))
-    return tuple(dict.fromkeys(here or handed))
-
-
-def _losses(scope: ast.AST, callee: str) -> Iterator[str]:
-    for node in own_nodes(scope):
-        if isinstance(node, ast.Call) and method(node) == "backward":
-            yield getattr(getattr(node.func, "value", None), "id", "")
-        elif isinstance(node, ast.Assign) and _calls(node.value, callee):
-            yield from _assigned(node)
-
-
-def _assigned(statement: ast.AST | None) -> frozenset[str]:
-    """The names that a statement gives a value: `loss`, or `loss, parts`."""
-    return frozenset(
-        name.id
-        for target in (statement.targets if isinstance(statement, ast.Assign) else ())
-        for name in (target.elts if isinstance(target, (ast.Tuple, ast.List)) else [target])
-        if isinstance(name, ast.Name)
-    )
-
-
-def _calls(node: ast.AST, callee: str) -> bool:
-    if not callee or not isinstance(node, ast.Call):
-        return False
-    return callee in (method(node), getattr(node.func, "id", None))
-
-
 def _backwarded(known: Paths, event: Event) -> bool:
     """Whether a later backward pass went through what was kept."""
     value = event.data.get("value")
     return value is not None and event.graph >= 0 and (event.graph, value) in known.used.order
 
 
+def _is_backwarded(trace: Trace, cause: Site) -> bool:
+    """Whether the program's backward takes the loss from the very list that keeps it."""
+    return backwarded_list(trace.sources.get(cause.path, ""), trace.source_file(cause.path).at(cause))
+
+
+def _edits(trace: Trace, cause: Site, *, handed: bool) -> tuple[Edit, ...]:
+    return () if _is_backwarded(trace, cause) else tuple(number_of(trace, cause, handed=handed))
+
+
 def _fix(trace: Trace, cause: Site, *, handed: bool = False) -> str:
-    new = [edit.text for edit in number_of(trace, cause, handed=handed)]
+    new = [edit.text for edit in _edits(trace, cause, handed=handed)]
     if not new:
-        return f"keep the number, with `.item()`, in {located(trace, cause, 'this line')}"
+        place = located(trace, cause, "this line")
+        if _is_backwarded(trace, cause):
+            return f"give the loss a name and call its `backward()`; keep only its number, with `.item()`, in {place}"
+        return f"keep the number, with `.item()`, in {place}"
     kept = new[0].removesuffix(".item()").removesuffix(".detach()")
     return (
         f"write `{kept}.item()` in place of `{kept}` in {located(trace, cause, 'this line')}, or `{kept}.detach()` "

@@ -7,6 +7,7 @@ cannot come near zero and the gradients are small.
 Fix: give the loss the scores: leave the softmax (sigmoid) out of the model, or take the loss that
 expects probabilities (`nll_loss` of their log, `binary_cross_entropy`).
 
+A note where no backward pass depends on it: the loss of an evaluation is not what it is called.
 Probabilities that mix one-hot labels (the attention of a matching network) give probabilities too.
 
 Silent on: log-softmax before `cross_entropy` (the same loss), probabilities as targets, distillation
@@ -21,10 +22,12 @@ from gradscope.rules import rule
 from gradscope.rules._common import code, located, numbers
 from gradscope.rules._losses import (
     PROBABILITIES,
+    evaluated,
     loss_values,
     losses,
     makers,
     shape_of,
+    unused,
     weights_of_labels,
 )
 from gradscope.rules._paths import Key, Paths, paths
@@ -174,6 +177,22 @@ def good_values_mixed() -> None:
         opt.step()
 
 
+def bad_while_evaluating() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 1)
+    criterion = nn.BCEWithLogitsLoss()
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        criterion(model(torch.randn(8, 4)), torch.rand(8, 1)).backward()
+        opt.step()
+    with torch.no_grad():
+        chances = torch.sigmoid(model(torch.randn(8, 4)))  # cause: GS702
+        print(criterion(chances, torch.rand(8, 1)))  # effect: GS702
+
+
 def good() -> None:
     import torch
     from torch import nn
@@ -261,13 +280,22 @@ def softmax_twice(trace: Trace) -> Iterator[Finding]:
     known = paths(trace)
     groups: dict[tuple[tuple[str, int], str], list[tuple[Key, Op, Op]]] = {}
     for key, op in losses(known, set(APPLIES)):
-        if op.name == "log_softmax" and not _ends_in_nll(known, op):
-            continue
-        for maker in _makers(known, key):
-            if maker.name in PROBABILITIES or _exponential(known, maker):
-                groups.setdefault((maker.site.user.location(), maker.name), []).append((key, op, maker))
-    for found in groups.values():
-        yield _finding(trace, known, found)
+        _gather(known, key, op, groups)
+    trained = {place: list(found) for place, found in groups.items()}
+    for key, op in evaluated(known, set(APPLIES)):
+        _gather(known, key, op, groups)
+    for place, found in groups.items():
+        yield _finding(trace, known, trained.get(place, found), "" if place in trained else "note")
+
+
+def _gather(
+    known: Paths, key: Key, op: Op, groups: dict[tuple[tuple[str, int], str], list[tuple[Key, Op, Op]]]
+) -> None:
+    if op.name == "log_softmax" and not _ends_in_nll(known, op):
+        return
+    for maker in _makers(known, key):
+        if maker.name in PROBABILITIES or _exponential(known, maker):
+            groups.setdefault((maker.site.user.location(), maker.name), []).append((key, op, maker))
 
 
 def _makers(known: Paths, key: Key) -> Iterator[Op]:
@@ -289,7 +317,7 @@ def _exponential(known: Paths, op: Op) -> bool:
     )
 
 
-def _finding(trace: Trace, known: Paths, found: list[tuple[Key, Op, Op]]) -> Finding:
+def _finding(trace: Trace, known: Paths, found: list[tuple[Key, Op, Op]], severity: str) -> Finding:
     key, op, maker = found[0]
     applied, cause = APPLIES[op.name], maker.site.user
     places = list(dict.fromkeys(other.site.user for _, other, _ in found))
@@ -303,9 +331,10 @@ def _finding(trace: Trace, known: Paths, found: list[tuple[Key, Op, Op]]) -> Fin
         effect=op.site.user,
         effect_label=f"applies {applied} to it once more",
         related=tuple((place, "and here") for place in places[1:]),
-        seen=tuple(_seen(trace, known, key, op)),
+        seen=(unused(len(found)),) if severity else tuple(_seen(trace, known, key, op)),
         fix=_fix(trace, op, f"`{through}` out of {located(trace, cause, given)}", mixed=mixed),
         count=len(found),
+        severity=severity,
         edits=taken_out(trace, cause, op.site.user) if maker.name == through and not mixed else (),
     )
 

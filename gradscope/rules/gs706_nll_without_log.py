@@ -7,6 +7,8 @@ raw scores it has no lower bound at all.
 Fix: apply `log_softmax` before `nll_loss`, or use `cross_entropy` on the raw scores. `ctc_loss`
 wants log-probabilities in the same way.
 
+A note where no backward pass depends on it: the loss of an evaluation is not what it is called.
+
 Silent on: `log_softmax`, the logarithm of a softmax, logarithms computed by hand.
 """
 
@@ -15,7 +17,7 @@ from collections.abc import Iterator
 from gradscope.model import Finding, Op
 from gradscope.rules import rule
 from gradscope.rules._common import located, numbers
-from gradscope.rules._losses import PROBABILITIES, loss_values, losses, makers
+from gradscope.rules._losses import PROBABILITIES, evaluated, loss_values, losses, makers, unused
 from gradscope.rules._paths import Paths, paths
 from gradscope.rules._rewrites import renamed
 from gradscope.store import Trace
@@ -62,6 +64,21 @@ def bad_scores() -> None:
         loss = criterion(scores, torch.randint(0, 3, (8,)))  # effect: GS706
         loss.backward()
         opt.step()
+
+
+def bad_while_evaluating() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 3)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        nn.functional.cross_entropy(model(torch.randn(8, 4)), torch.randint(0, 3, (8,))).backward()
+        opt.step()
+    with torch.no_grad():
+        chances = nn.functional.softmax(model(torch.randn(8, 4)), dim=1)  # cause: GS706
+        print(nn.functional.nll_loss(chances, torch.randint(0, 3, (8,))))  # effect: GS706
 
 
 def good() -> None:
@@ -113,11 +130,17 @@ def nll_without_log(trace: Trace) -> Iterator[Finding]:
             if maker.name in PROBABILITIES | SCORES:
                 places = (maker.site.user.location(), op.site.user.location())
                 groups.setdefault(places, []).append((op, maker))
-    for found in groups.values():
-        yield _finding(trace, known, found)
+    trained = {place for place, _ in groups}
+    for key, op in evaluated(known, LOSSES):
+        for _, maker in makers(known, key):
+            if maker.name in PROBABILITIES and maker.site.user.location() not in trained:
+                places = (maker.site.user.location(), op.site.user.location())
+                groups.setdefault(places, []).append((op, maker))
+    for (place, _), found in groups.items():
+        yield _finding(trace, known, found, "" if place in trained else "note")
 
 
-def _finding(trace: Trace, known: Paths, found: list[tuple[Op, Op]]) -> Finding:
+def _finding(trace: Trace, known: Paths, found: list[tuple[Op, Op]], severity: str) -> Finding:
     op, maker = found[0]
     made = located(trace, maker.site.user, f"`{maker.name}`")
     kind = "probabilities" if maker.name in PROBABILITIES else "raw scores"
@@ -127,7 +150,7 @@ def _finding(trace: Trace, known: Paths, found: list[tuple[Op, Op]]) -> Finding:
         cause_label=f"`{maker.name}` gives {kind}",
         effect=op.site.user,
         effect_label="takes no logarithm",
-        seen=tuple(_seen(trace, known, found, kind)),
+        seen=(unused(len(found)),) if severity else tuple(_seen(trace, known, found, kind)),
         fix=f"use `log_softmax` in place of `softmax` in {made}"
         if maker.name == "softmax"
         else f"apply `log_softmax` to {made} first"
@@ -135,6 +158,7 @@ def _finding(trace: Trace, known: Paths, found: list[tuple[Op, Op]]) -> Finding:
         else f"use `cross_entropy` in place of {located(trace, op.site.user, '`nll_loss`')}, or apply `log_softmax` to"
         f" {made} first",
         count=len(found),
+        severity=severity,
         edits=renamed(trace, maker.site.user, "softmax", "log_softmax")
         if maker.name == "softmax"
         else renamed(trace, op.site.user, "nll_loss", "cross_entropy"),

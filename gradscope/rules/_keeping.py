@@ -1,0 +1,84 @@
+"""Which line of the program's text puts a loss into a list."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from functools import lru_cache
+
+from gradscope.rules._keepers import given_to, kept_by_append, method, own_nodes
+
+
+@lru_cache(maxsize=64)
+def appends(
+    text: str, function: str, callee: str, own: frozenset[str], keeping: frozenset[tuple[str, int | str]]
+) -> tuple[tuple[int, int, int, int], ...]:
+    """Spans of every `….append(loss)` in `function`, for a `loss` that is one of `own`, or that it
+    backwards or gets from `callee`, and of those to a list whose elements it backwards; else of the
+    calls that give it to one of `keeping`."""
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError):
+        return ()
+    scopes: list[ast.AST] = [tree] if function == "<module>" else []
+    scopes += [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef) and n.name == function]
+    losses = own or frozenset(name for scope in scopes for name in _losses(scope, callee))
+    lists = frozenset(name for scope in scopes for name in _backwarded_lists(scope))
+    here: list[tuple[int, int, int, int]] = []
+    handed: list[tuple[int, int, int, int]] = []
+    for node in (node for scope in scopes for node in own_nodes(scope)):
+        if not isinstance(node, ast.Call):
+            continue
+        end = (node.end_lineno or node.lineno, (node.end_col_offset or 0) + 1)
+        kept = kept_by_append(node)
+        whole = bool(kept) and getattr(getattr(node.func, "value", None), "id", "") in lists
+        for part, spans in ((kept, here), (given_to(node, keeping), handed)):
+            if (whole and spans is here) or any(
+                getattr(k, "id", None) in losses or _calls(k, callee) for k in part
+            ):
+                spans.append((node.lineno, node.col_offset + 1, *end))
+    return tuple(dict.fromkeys(here or handed))
+
+
+def _losses(scope: ast.AST, callee: str) -> Iterator[str]:
+    for node in own_nodes(scope):
+        if isinstance(node, ast.Call) and method(node) == "backward":
+            yield getattr(getattr(node.func, "value", None), "id", "")
+        elif isinstance(node, ast.Assign) and _calls(node.value, callee):
+            yield from assigned(node)
+
+
+def assigned(statement: ast.AST | None) -> frozenset[str]:
+    """The names that a statement gives a value: `loss`, or `loss, parts`."""
+    return frozenset(
+        name.id
+        for target in (statement.targets if isinstance(statement, ast.Assign) else ())
+        for name in (target.elts if isinstance(target, (ast.Tuple, ast.List)) else [target])
+        if isinstance(name, ast.Name)
+    )
+
+
+def _calls(node: ast.AST, callee: str) -> bool:
+    if not callee or not isinstance(node, ast.Call):
+        return False
+    return callee in (method(node), getattr(node.func, "id", None))
+
+
+def backwarded_list(text: str, call: ast.AST | None) -> bool:
+    """Whether `call` is an `X.append(…)` in a file that calls `X[…].backward()` too."""
+    held = getattr(getattr(getattr(call, "func", None), "value", None), "id", None)
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError):
+        return False
+    scopes = [tree, *(node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef))]
+    return any(held == name for scope in scopes for name in _backwarded_lists(scope))
+
+
+def _backwarded_lists(scope: ast.AST) -> Iterator[str]:
+    """The names in `losses[-1].backward()`."""
+    for node in own_nodes(scope):
+        if isinstance(node, ast.Call) and method(node) == "backward":
+            held = getattr(node.func, "value", None)
+            if isinstance(held, ast.Subscript) and isinstance(held.value, ast.Name):
+                yield held.value.id

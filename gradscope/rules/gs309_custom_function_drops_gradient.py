@@ -7,16 +7,18 @@ argument was computed from does not train.
 Fix: return the gradient for that argument; where none is meant, `detach()` what is passed in and
 call `ctx.mark_non_differentiable` or freeze what should not train.
 
-Silent on: arguments that need no gradient; integer inputs; parameters that get a gradient on another
-way, or are written by hand.
+A note where what the argument was computed from gets a gradient by another path: that may be meant.
+Silent on: arguments that need no gradient; integer inputs; parameters that are written by hand; a
+Function whose name or comments say that it stops the gradient.
 """
 
 import ast
 from collections.abc import Iterator
 
-from gradscope.model import Event, Finding, Graph, Op, Parameter, Site
+from gradscope.model import Event, Finding, Graph, Op, Parameter
 from gradscope.rules import rule
 from gradscope.rules._common import code, parameter_names, parameter_subjects
+from gradscope.rules._function_calls import applied, argument_of, call_of, definition_of
 from gradscope.rules._paths import Paths, passes, paths
 from gradscope.store import Trace
 
@@ -195,6 +197,56 @@ def bad_module_as_an_argument() -> None:
         opt.step()
 
 
+def bad_beside_another_path() -> None:
+    from typing import Any
+
+    import torch
+    from torch import nn
+
+    class Scale(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
+            ctx.save_for_backward(w)
+            return x * w
+
+        @staticmethod
+        def backward(ctx: Any, g: torch.Tensor) -> Any:  # cause: GS309
+            (w,) = ctx.saved_tensors
+            return g * w, None
+
+    fc, w = nn.Linear(3, 3), nn.Parameter(torch.ones(3))
+    opt = torch.optim.SGD([*fc.parameters(), w], lr=0.1)
+    for _ in range(2):
+        opt.zero_grad()
+        loss = Scale.apply(fc(torch.ones(2, 3)), w).pow(2).sum()  # effect: GS309
+        (loss + 0.01 * w.pow(2).sum()).backward()
+        opt.step()
+
+
+def good_stop() -> None:
+    from typing import Any
+
+    import torch
+    from torch import nn
+
+    class StopGradient(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
+            return x.clone()
+
+        @staticmethod
+        def backward(ctx: Any, g: torch.Tensor) -> Any:
+            return None
+
+    features, head, judge = nn.Linear(3, 3), nn.Linear(3, 2), nn.Linear(3, 1)
+    opt = torch.optim.SGD([*features.parameters(), *head.parameters(), *judge.parameters()], lr=0.1)
+    for _ in range(2):
+        opt.zero_grad()
+        h = features(torch.randn(4, 3))
+        (head(h).pow(2).sum() + judge(StopGradient.apply(h)).pow(2).sum()).backward()
+        opt.step()
+
+
 def good_module_that_backward_runs_itself() -> None:
     from typing import Any
 
@@ -230,17 +282,22 @@ def good_module_that_backward_runs_itself() -> None:
 def custom_function_drops_gradient(trace: Trace) -> Iterator[Finding]:
     known = paths(trace)
     for event in trace.of("dropped_gradient"):
-        found = _applied(trace, event)
+        found = applied(trace, event)
         if found is None:
             continue
         graph, op = found
         yield from _hidden(trace, known, event, op)
         for kind in ("none", "zero"):
             for position in event.data[kind]:
-                value = _argument(graph, op, event, position)
-                lost = _lost(trace, known, graph, value) if value is not None else []
+                value = argument_of(graph, op, event, position)
+                if value is None:
+                    continue
+                behind = _behind(known, graph, value)
+                lost = [p for p in behind if not p.passes or _always_zero(trace, p)]
                 if lost:
                     yield _finding(trace, event, kind, position, lost)
+                elif kind == "none" and behind and not _stopped(trace, event, position):
+                    yield _beside(trace, event, position, behind)
 
 
 def _hidden(trace: Trace, known: Paths, event: Event, op: Op) -> Iterator[Finding]:
@@ -253,9 +310,7 @@ def _hidden(trace: Trace, known: Paths, event: Event, op: Op) -> Iterator[Findin
         return
     names, name = parameter_names(trace, lost), event.data["function"]
     position = next(position for p, position in event.data.get("hidden", ()) if p == lost[0])
-    call = _call(trace, event)
-    text = ast.unparse(call.args[position]) if call is not None and position < len(call.args) else ""
-    shown = f"argument {position + 1}{f', `{text}`' if text and len(text) < 40 else ''}"
+    _, shown = _shown(trace, event, position)
     yield Finding(
         message=f"{names} reaches `{name}` inside {shown}: autograd does not look into it, no gradient comes back",
         cause=event.site.user,
@@ -266,36 +321,19 @@ def _hidden(trace: Trace, known: Paths, event: Event, op: Op) -> Iterator[Findin
     )
 
 
-def _applied(trace: Trace, event: Event) -> tuple[Graph, Op] | None:
-    for graph in trace.graphs:
-        for op in graph.ops:
-            if op.name == event.data["function"] and op.site.id == event.site.id:
-                return graph, op
-    return None
-
-
-def _call(trace: Trace, event: Event) -> ast.Call | None:
-    node = trace.source_file(event.site.user.path).at(event.site.user)
-    plain = isinstance(node, ast.Call) and not any(isinstance(a, ast.Starred) for a in node.args)
-    return node if isinstance(node, ast.Call) and plain else None
-
-
-def _argument(graph: Graph, op: Op, event: Event, position: int) -> int | None:
-    """The value that was passed at this position."""
-    order = event.data["tensors"].index(position)
-    index = op.inputs[order] if order < len(op.inputs) else None
-    return index if index is not None and graph.values[index].requires_grad else None
-
-
-def _lost(trace: Trace, known: Paths, graph: Graph, value: int) -> list[Parameter]:
-    """Leaves behind the argument that no backward pass of the run gave a gradient."""
+def _behind(known: Paths, graph: Graph, value: int) -> list[Parameter]:
+    """Leaves behind the argument that should train by gradients."""
     order = known.flow([(graph.id, value)]).order
     found = {p.id: p for key in order if (p := known.parameter_of(key)) is not None}
-    return [
-        p
-        for p in found.values()
-        if p.requires_grad and not p.updates and (not p.passes or _always_zero(trace, p))
-    ]
+    return [p for p in found.values() if p.requires_grad and not p.updates]
+
+
+def _stopped(trace: Trace, event: Event, position: int) -> bool:
+    """Whether a comment or a name says that no gradient is meant: `StopGradient`, `# no gradient for w`."""
+    site = definition_of(trace, event.data["function"], event.data["line"])
+    lines = trace.lines(site.path)[site.line - 1 : site.line + 14] if site is not None else []
+    words = " ".join([event.data["function"], *(line.partition("#")[2] for line in lines)]).lower()
+    return any(word in words for word in ("stop", "block", "detach", "no grad"))
 
 
 def _always_zero(trace: Trace, p: Parameter) -> bool:
@@ -304,43 +342,58 @@ def _always_zero(trace: Trace, p: Parameter) -> bool:
 
 
 def _finding(trace: Trace, event: Event, kind: str, position: int, lost: list[Parameter]) -> Finding:
-    name = event.data["function"]
-    call = _call(trace, event)
-    text = ast.unparse(call.args[position]) if call is not None and position < len(call.args) else ""
+    name, text, shown = event.data["function"], *_shown(trace, event, position)
     names = parameter_names(trace, [p.id for p in lost])
     what = "None" if kind == "none" else "only zeros"
-    shown = f"argument {position + 1}{f', `{text}`' if text and len(text) < 40 else ''}"
-    calls = event.data["calls"]
     return Finding(
         message=f"the backward of `{name}` returns {what} for {shown}: {names} cannot train",
-        cause=_definition(trace, name, event.data["line"]) or event.site.user,
+        cause=definition_of(trace, name, event.data["line"]) or event.site.user,
         cause_label=f"returns {what} for {shown}",
         effect=event.site.user,
         effect_label="a gradient is needed here",
         seen=(
-            f"{what} in {'the one call' if calls == 1 else f'all {calls} calls'} that were looked at, with a"
-            " gradient that was not zero arriving",
+            _measured(event, what),
             f"no gradient but zeros reached {names}" if kind == "zero" else f"no gradient reached {names}",
         ),
-        fix=f"return the gradient of {f'`{text}`' if text else 'that argument'} at position {position + 1} of"
-        f" `backward`, or `detach()` it in {code(trace, event.site.user, 'the call')} if it should get none",
+        fix=_fix(trace, event, position, text),
         subjects=parameter_subjects(p.id for p in lost),
     )
 
 
-def _definition(trace: Trace, cls: str, line: int) -> Site | None:
-    """The line of `backward` in the user's class."""
-    for path in trace.sources:
-        tree = trace.source_file(path).tree
-        for node in ast.walk(tree) if tree is not None else ():
-            if isinstance(node, ast.ClassDef) and node.name == cls and _spans(node, line):
-                for part in node.body:
-                    if isinstance(part, ast.FunctionDef) and part.name in ("backward", "vjp"):
-                        start = part.col_offset + 1
-                        end = start + len(f"def {part.name}")
-                        return Site(-1, path, part.lineno, start, part.lineno, end, part.name, "user")
-    return None
+def _beside(trace: Trace, event: Event, position: int, behind: list[Parameter]) -> Finding:
+    """What the argument is computed from trains all the same, by another path: a stop may be meant."""
+    name, text, shown = event.data["function"], *_shown(trace, event, position)
+    names = parameter_names(trace, [p.id for p in behind])
+    return Finding(
+        message=f"the backward of `{name}` returns None for {shown}: {names}: gradients come by other paths only",
+        cause=definition_of(trace, name, event.data["line"]) or event.site.user,
+        cause_label=f"returns None for {shown}",
+        effect=event.site.user,
+        effect_label="no gradient comes back from here",
+        seen=(_measured(event, "None"),),
+        fix=_fix(trace, event, position, text),
+        severity="note",
+        subjects=frozenset({("function", name)}),
+    )
 
 
-def _spans(node: ast.ClassDef, line: int) -> bool:
-    return node.lineno <= line <= (node.end_lineno or node.lineno)
+def _shown(trace: Trace, event: Event, position: int) -> tuple[str, str]:
+    """The text of an argument, and the words for it."""
+    call = call_of(trace, event)
+    text = ast.unparse(call.args[position]) if call is not None and position < len(call.args) else ""
+    return text, f"argument {position + 1}{f', `{text}`' if text and len(text) < 40 else ''}"
+
+
+def _measured(event: Event, what: str) -> str:
+    calls = event.data["calls"]
+    return (
+        f"{what} in {'the one call' if calls == 1 else f'all {calls} calls'} that were looked at, with a"
+        " gradient that was not zero arriving"
+    )
+
+
+def _fix(trace: Trace, event: Event, position: int, text: str) -> str:
+    return (
+        f"return the gradient of {f'`{text}`' if text else 'that argument'} at position {position + 1} of"
+        f" `backward`, or `detach()` it in {code(trace, event.site.user, 'the call')} if it should get none"
+    )

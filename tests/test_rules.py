@@ -143,3 +143,26 @@ def _own_names(function: Example) -> set[str]:
         elif isinstance(node, ast.arg):
             names.add(node.arg)
     return names - {""}
+
+
+def test_data_of_a_result_is_told_with_the_network_that_returned_it() -> None:
+    def program() -> None:
+        from torch import nn
+
+        generator, critic = nn.Linear(2, 4), nn.Linear(4, 1)
+        opt_g = torch.optim.SGD(generator.parameters(), lr=0.1)
+        opt_c = torch.optim.SGD(critic.parameters(), lr=0.1)
+        for _ in range(4):
+            opt_c.zero_grad()
+            fake = generator(torch.randn(8, 2))
+            (critic(fake).mean() - critic(fake.data + 1).mean()).backward()
+            opt_c.step()
+            opt_g.zero_grad()
+            fake = generator(torch.randn(8, 2))
+            (-critic(fake).mean()).backward()
+            opt_g.step()
+            print(fake.data.mean())
+
+    (note,) = findings(program)
+    assert (note.code, note.severity) == ("GS605", "note")
+    assert len([place for place in note.locations if ".data" in place.label]) == 2

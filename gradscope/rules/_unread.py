@@ -9,7 +9,7 @@ from math import prod
 from gradscope.model import Event, Parameter, Site
 from gradscope.rules._calls import Calls
 from gradscope.rules._common import plural, source
-from gradscope.rules._paths import Key
+from gradscope.rules._paths import Key, passes
 from gradscope.rules._training import read_for_itself, variable
 from gradscope.store import Trace
 
@@ -200,7 +200,8 @@ def duration(seconds: float) -> str:
     """As a sentence says it; "" for nothing."""
     if not seconds:
         return ""
-    return f"{seconds:.2g} s" if seconds >= 1 else f"{seconds * 1000:.2g} ms"
+    value, unit = (seconds, "s") if seconds >= 1 else (seconds * 1000, "ms")
+    return f"{float(f'{value:.2g}'):g} {unit}"  # two digits, and no exponent
 
 
 def asked_at(known: Calls, event: Event, members: set[int], entry: Site) -> Site:
@@ -226,3 +227,13 @@ def asked_at(known: Calls, event: Event, members: set[int], entry: Site) -> Site
     shared = [frames[0] for frames in zip(*stacks, strict=False) if len({f.location() for f in frames}) == 1]
     own = [frame for frame in shared if frame.kind == "user" and frame.location() not in others]
     return own[0] if own and entry.location() in {frame.location() for frame in shared} else entry
+
+
+def cost_of(trace: Trace, site: Site, times: int, parameters: list[Parameter]) -> str:
+    """What the passes that start at `site` took for gradients of these parameters."""
+    text = (
+        f"{passes(times)} computed gradients of {plural(len(parameters), 'parameter')}, "
+        f"{size_of(parameters):,} bytes in each"
+    )
+    took = time_of(trace, site)
+    return f"{text}; the passes of this line took {took} in all" if took else text

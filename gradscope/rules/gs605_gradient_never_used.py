@@ -20,10 +20,10 @@ from dataclasses import dataclass, replace
 from gradscope.model import Event, Finding, Parameter, Site
 from gradscope.rules import rule
 from gradscope.rules._calls import Call, Calls, calls
-from gradscope.rules._common import listed, located, parameter_subjects, plural
-from gradscope.rules._paths import passes
+from gradscope.rules._common import listed, located, parameter_subjects
+from gradscope.rules._data_reads import reads_of_results
 from gradscope.rules._rewrites import under_no_grad
-from gradscope.rules._unread import Unread, asked_at, beyond, dropped, feeds_trained, size_of, time_of, unread
+from gradscope.rules._unread import Unread, asked_at, beyond, cost_of, dropped, feeds_trained, unread
 from gradscope.rules.gs206_parameter_not_in_optimizer import left_behind, left_out
 from gradscope.store import Trace
 
@@ -266,6 +266,10 @@ def good_gradients_read() -> None:
         opt.step()
 
 
+WHY_CLEARED = """what goes into a loss with its graph is saved for backward and gets gradients. They are
+cleared before a step uses them: detached, the same result costs neither"""
+
+
 @dataclass
 class Waste:
     """A network whose gradients are computed for nothing."""
@@ -280,7 +284,7 @@ class Waste:
     mild: bool  # or it gives a trained network its features
 
 
-@rule("GS605", name="gradient-never-used", severity="warning", over=("GS206", "GS314"))
+@rule("GS605", name="gradient-never-used", severity="warning", over=("GS102", "GS206", "GS314"))
 def gradient_never_used(trace: Trace) -> Iterator[Finding]:
     known = calls(trace)
     if not known.paths.stepping or not known.paths.reached.complete:
@@ -335,17 +339,6 @@ def _joined(one: Waste, other: Waste) -> Waste:
     return replace(one, name=names, parameters=[*one.parameters, *other.parameters])
 
 
-def _cost(trace: Trace, waste: Waste) -> str:
-    site = waste.event.site
-    took = time_of(trace, site)
-    size = size_of(waste.parameters)
-    text = (
-        f"{passes(waste.times)} computed gradients of {plural(len(waste.parameters), 'parameter')}, "
-        f"{size:,} bytes in each"
-    )
-    return f"{text}; the passes of this line took {took} in all" if took else text
-
-
 def _finding(trace: Trace, waste: Waste) -> Finding:
     effect = waste.event.site.user
     entry = waste.entry
@@ -362,7 +355,10 @@ def _finding(trace: Trace, waste: Waste) -> Finding:
         effect=effect,
         effect_label="goes through it in every pass",
         related=_caller(waste),
-        seen=(_cost(trace, waste), "no step, update or read ever used them"),
+        seen=(
+            cost_of(trace, waste.event.site, waste.times, waste.parameters),
+            "no step, update or read ever used them",
+        ),
         fix=fix,
         count=waste.times,
         severity="note" if waste.mild else "",
@@ -378,17 +374,20 @@ def _caller(waste: Waste) -> tuple[tuple[Site, str], ...]:
 
 
 def _cleared(trace: Trace, waste: Waste) -> Finding:
-    entry = waste.entry
+    entry, network = waste.entry, waste.call.event.data["module"]
+    reads = [site for site, networks in reads_of_results(trace).items() if networks == {network}]
     return Finding(
         message=f"this pass goes through {waste.name}, and its gradients are cleared unused",
         cause=entry,
         cause_label="its result goes into this loss with its graph",
         effect=waste.event.site.user,
         effect_label="computes gradients that the next `zero_grad()` drops",
-        seen=(_cost(trace, waste),),
+        seen=(cost_of(trace, waste.event.site, waste.times, waste.parameters),),
         fix=f"detach the result of {located(trace, entry, 'this call')} where it goes into "
         f"{located(trace, waste.event.site.user, 'this loss')}",
         count=waste.times,
         severity="note",
-        subjects=parameter_subjects(p.id for p in waste.parameters),
+        related=tuple((site, "`.data` of such a result: `.detach()` is safe") for site in reads),
+        why=WHY_CLEARED,
+        subjects=parameter_subjects(p.id for p in waste.parameters) | {("results", network)},
     )

@@ -32,12 +32,15 @@ def cuts(trace: Trace) -> list[Cut]:
     """Every place where the gradient of an expected parameter is lost, in program order."""
     known = paths(trace)
     groups: dict[object, Cut] = {}
+    blocking: dict[Key, tuple[Op, Key]] = {}
     for parameter in known.expected():
         for key in known.feeding.get(parameter.id, ()):
             found = _first_cut(known, key)
             if found is None:
                 continue
-            op, output = found
+            if found[1] not in blocking:
+                blocking[found[1]] = _blocking(known, found)
+            op, output = blocking[found[1]]
             kind = cut_kind(trace, known, op, output)
             region = op.region if kind in ("no_grad", "inference_mode") else None
             group = ("region", region) if region is not None else (kind, op.site.user.location())
@@ -197,6 +200,39 @@ def _cut_site(trace: Trace, op: Op, region: int | None) -> Site:
     return where.site.user if where is not None else op.site.user
 
 
+def _blocking(known: Paths, found: tuple[Op, Key]) -> tuple[Op, Key]:
+    """The cut itself, or the one behind it that the gradient would not pass either: that of `feats` in
+    `z = z / z.detach().norm(); feats = z.detach()`."""
+    while (further := _further_cut(known, found[1])) is not None:
+        found = further
+    return found
+
+
+def _further_cut(known: Paths, key: Key) -> tuple[Op, Key] | None:
+    """The first cut on the way from a value to the losses, where each way has one."""
+    seen = {key}
+    todo = deque(seen)
+    first: tuple[Op, Key] | None = None
+    while todo:
+        current = todo.popleft()
+        if current in known.roots:
+            return None
+        tracked = known.graph(current[0]).values[current[1]].requires_grad
+        for target, op in known.used.feeds.get(current, ()):
+            if op is not None and tracked and _loses(known, op, target):
+                first = first or (op, target)
+            elif target not in seen:
+                seen.add(target)
+                todo.append(target)
+    return first
+
+
+def _loses(known: Paths, op: Op, target: Key) -> bool:
+    """Whether no gradient comes back through `op` from its result."""
+    value = known.graph(target[0]).values[target[1]]
+    return not value.requires_grad or (target[1] not in op.written and value.is_leaf)
+
+
 def _first_cut(known: Paths, key: Key) -> tuple[Op, Key] | None:
     """The first op on the way from a parameter's value to a loss that passes no gradient."""
     if not known.graph(key[0]).values[key[1]].requires_grad:
@@ -206,10 +242,7 @@ def _first_cut(known: Paths, key: Key) -> tuple[Op, Key] | None:
     while todo:
         current = todo.popleft()
         for target, op in known.used.feeds.get(current, ()):
-            value = known.graph(target[0]).values[target[1]]
-            if op is not None and target[1] not in op.written and (value.is_leaf or not value.requires_grad):
-                return op, target
-            if op is not None and not value.requires_grad:
+            if op is not None and _loses(known, op, target):
                 return op, target
             if target not in seen:
                 seen.add(target)

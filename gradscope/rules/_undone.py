@@ -5,8 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from gradscope.model import Event, Graph, Op, Site
-from gradscope.rules._common import memory_root, timeline
+from gradscope.model import Event, Finding, Graph, Op, Site
+from gradscope.rules._common import (
+    code,
+    located,
+    memory_root,
+    parameter_names,
+    parameter_subjects,
+    plural,
+    timeline,
+)
 from gradscope.store import Trace
 
 ALIASES = ("data", "detach")
@@ -108,3 +116,25 @@ def _stretches(trace: Trace) -> Iterator[tuple[int, int, list[Event]]]:
     segments = [s for s in trace.segments if s.events is not None]
     for segment, (repeat, events) in zip(segments, timeline(trace), strict=True):
         yield segment.index, repeat, events
+
+
+def undone_finding(trace: Trace, found: Undone) -> Finding:
+    """GS212 for steps that are undone."""
+    load, step = code(trace, found.site, "this write"), code(trace, found.step, "the step")
+    names = parameter_names(trace, sorted(found.parameters))
+    return Finding(
+        message=f"{load} undoes what {step} did to {names}, every time",
+        cause=found.site,
+        cause_label="overwrites what the step has changed",
+        effect=found.step,
+        effect_label="nothing has read its result by then",
+        seen=(
+            f"{plural(len(found.parameters), 'parameter')} overwritten after each of "
+            f"{plural(found.times, 'step')} looked at, before any call had read them",
+        ),
+        why="what is loaded or copied replaces every value. Nothing has used the values that the step "
+        "computed, so it has cost its time for nothing",
+        fix=f"move {located(trace, found.site, 'it')} out of the loop, to where the training begins",
+        count=found.times,
+        subjects=parameter_subjects(found.parameters) | {("optimizer", found.optimizer)},
+    )

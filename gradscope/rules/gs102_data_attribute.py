@@ -55,6 +55,38 @@ def bad() -> None:
         opt.step()
 
 
+def bad_behind_another() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    trunk, head = nn.Linear(4, 4), nn.Linear(4, 1)
+    opt = torch.optim.SGD([*trunk.parameters(), *head.parameters()], lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        z = trunk(torch.randn(8, 4))
+        z = z / z.detach().norm(dim=1, keepdim=True)
+        features = z.data  # cause: GS102
+        loss = head(features).pow(2).mean()
+        (loss + (head(features) - loss).mean().detach()).backward()  # effect: GS102
+        opt.step()
+
+
+def bad_two_in_a_line() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    rnn, head = nn.GRU(4, 4), nn.Linear(4, 1)
+    opt = torch.optim.SGD([*rnn.parameters(), *head.parameters()], lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        states, last = rnn(torch.randn(5, 8, 4))
+        states, last = states.data, last.data  # cause: GS102
+        (head(last).mean() + head(states).mean()).pow(2).backward()  # effect: GS102
+        opt.step()
+
+
 def bad_term() -> None:
     import torch
     from torch import nn
@@ -189,14 +221,18 @@ def data_attribute(trace: Trace) -> Iterator[Finding]:
     harmful = {cut.site.location(): cut for cut in cuts(trace) if cut.kind == "data" and _harmful(trace, cut)}
     dead = {term.block.site.user.location(): term for term in dead_terms(paths(trace), "data")}
     plain: dict[tuple[str, int], list[_Place]] = {}
+    cutting: dict[int, list[_Place]] = {}
     for place in places.values():
         cut, term = harmful.get(place.site.location()), dead.get(place.site.location())
         if cut is not None:
-            yield _cutting(trace, place, cut)
+            cutting.setdefault(id(cut), []).append(place)
         elif term is not None:
             yield _ending(trace, place, term)
         else:
             plain.setdefault((place.site.path, place.site.line), []).append(place)
+    for cut in harmful.values():
+        if id(cut) in cutting:
+            yield _cutting(trace, cutting[id(cut)], cut)
     for line in plain.values():
         yield _reading(trace, _first(line))
 
@@ -232,7 +268,8 @@ def _harmful(trace: Trace, cut: Cut) -> bool:
     return any(root_of(trace, p) in trained for p in cut.parameters)
 
 
-def _cutting(trace: Trace, place: _Place, cut: Cut) -> Finding:
+def _cutting(trace: Trace, line: list[_Place], cut: Cut) -> Finding:
+    place = _first(line)
     name = owner(source(trace, place.site), "data")
     ids = [p.id for p in cut.parameters]
     names = parameter_names(trace, ids)
@@ -247,7 +284,7 @@ def _cutting(trace: Trace, place: _Place, cut: Cut) -> Finding:
         seen=(f"{names}: no gradient in any backward of this run",),
         fix=f"use `{shown}` itself to let the gradient through; write `{shown}.detach()` if the cut is meant",
         count=place.count,
-        edits=_let_through(trace, place.site),
+        edits=tuple(edit for place in line for edit in _let_through(trace, place.site)),
         subjects=frozenset(place.subjects) | parameter_subjects(ids),
     )
 

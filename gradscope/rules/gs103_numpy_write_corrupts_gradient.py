@@ -86,6 +86,45 @@ def bad_from_numpy() -> None:
         weight.grad = None
 
 
+def bad_batch_filled_again() -> None:
+    import numpy as np
+    import torch
+
+    class Batches:
+        def __init__(self) -> None:
+            self.array = np.zeros((8, 3), dtype=np.float32)
+            self.view = torch.from_numpy(self.array)
+
+        def fill(self, step: int) -> torch.Tensor:
+            self.array[:] = step + np.arange(3)  # cause: GS103
+            return self.view
+
+    layer, batches = torch.nn.Linear(3, 1), Batches()
+    opt = torch.optim.SGD(layer.parameters(), lr=0.001)
+    batch = batches.fill(0)
+    for step in range(3):
+        loss = layer(batch).mean()
+        batch = batches.fill(step + 1)
+        opt.zero_grad()
+        loss.backward()  # effect: GS103
+        opt.step()
+
+
+def good_batch_filled_after_its_step() -> None:
+    import numpy as np
+    import torch
+
+    array = np.zeros((8, 3), dtype=np.float32)
+    batch = torch.from_numpy(array)
+    layer = torch.nn.Linear(3, 1)
+    opt = torch.optim.SGD(layer.parameters(), lr=0.001)
+    for step in range(3):
+        array[:] = step + np.arange(3)
+        opt.zero_grad()
+        layer(batch).mean().backward()
+        opt.step()
+
+
 def good_read_only() -> None:
     import torch
 

@@ -13,7 +13,7 @@ gradients are only wanted for an input.
 
 from collections.abc import Iterator
 
-from gradscope.model import Finding, Optimizer, Parameter
+from gradscope.model import Finding, Optimizer, Parameter, Site
 from gradscope.rules import rule
 from gradscope.rules._common import parameter_names, parameter_subjects, plural, timeline
 from gradscope.rules._training import (
@@ -333,6 +333,7 @@ def _finding(
         cause_label="was given parameters that the model no longer has",
         effect=effect.site.user if effect else None,
         effect_label="fills gradients that no optimizer knows",
+        related=_made(left, optimizer),
         seen=(
             f"{plural(len(left), 'parameter')} got a gradient {passes} times and never changed;"
             f" {plural(len(orphans), 'parameter')} in {holder} got none from them",
@@ -342,3 +343,12 @@ def _finding(
         count=passes,
         subjects=parameter_subjects([*ids, *(p.id for p in orphans)]) | {("optimizer", number)},
     )
+
+
+def _made(left: list[Parameter], optimizer: Optimizer) -> tuple[tuple[Site, str], ...]:
+    """Where the parameters that the optimizer misses came from."""
+    site = next((p.site.user for p in left if p.site is not None), None)
+    known = optimizer.site.user.location() if optimizer.site else None
+    if site is None or site.kind != "user" or site.location() == known:
+        return ()
+    return ((site, "the model's parameters were made here"),)

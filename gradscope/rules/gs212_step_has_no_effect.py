@@ -3,10 +3,12 @@
 Why: with a learning rate of 0 nothing moves. Nor does it where the update is smaller than the
 parameter's number format can tell apart (half-precision weights with a small learning rate).
 
-Nor does it train where a state is loaded again after each step.
+Nor does it train where a state is loaded again after each step, or where the update goes to a new
+tensor that nothing keeps.
 
 Fix: give the optimizer a learning rate above 0; keep the weights in float32 and let autocast
-compute in half precision; load a state once, before the loop.
+compute in half precision; load a state once, before the loop; write to the parameter itself, in
+place, under `torch.no_grad()`.
 
 A note for a warm-up that stands at 0 for several steps, and for single parameters among others
 that move. Silent where only the first step of a warm-up is at 0, where a schedule ends there, and
@@ -14,12 +16,14 @@ where what a step changed was read before a state was loaded (meta learning, tes
 """
 
 from collections.abc import Iterator
+from functools import partial
 
 from gradscope.model import Event, Finding, Optimizer
 from gradscope.rules import rule
-from gradscope.rules._common import code, located, parameter_names, parameter_subjects, plural
+from gradscope.rules._common import code, parameter_names, parameter_subjects, plural
+from gradscope.rules._lost_writes import dropped_finding, dropped_updates
 from gradscope.rules._training import norm, optimizer_name, where
-from gradscope.rules._undone import Undone, undone
+from gradscope.rules._undone import undone, undone_finding
 from gradscope.store import Trace
 
 COMPARED = 24  # steps that are compared at most while nothing changes (hooks/effects.py)
@@ -50,6 +54,65 @@ def bad_lost_in_rounding() -> None:
         opt.zero_grad()
         model(torch.ones(8, 3, dtype=torch.bfloat16)).mean().backward()
         opt.step()  # effect: GS212
+
+
+def bad_optimizer_that_binds_a_name() -> None:
+    import torch
+    from torch import nn
+
+    class Descent(torch.optim.Optimizer):
+        @torch.no_grad()
+        def step(self, closure: object = None) -> None:  # type: ignore[override]
+            for group in self.param_groups:
+                for p in group["params"]:
+                    p = p - group["lr"] * p.grad
+
+    model = nn.Linear(3, 1)
+    opt = Descent(model.parameters(), {"lr": 0.1})  # cause: GS212
+    for _ in range(3):
+        opt.zero_grad()
+        model(torch.randn(8, 3)).pow(2).mean().backward()
+        opt.step()  # effect: GS212
+
+
+def bad_loop_that_binds_a_name() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    for _ in range(3):
+        model.zero_grad()
+        model(torch.randn(8, 3)).pow(2).mean().backward()  # effect: GS212
+        with torch.no_grad():
+            for p in model.parameters():
+                p = p - 0.1 * p.grad  # type: ignore[assignment,operator]  # cause: GS212
+
+
+def bad_written_to_a_selection() -> None:
+    import torch
+
+    w = torch.ones(3, requires_grad=True)
+    for _ in range(3):
+        (w * torch.randn(3)).pow(2).sum().backward()  # effect: GS212
+        with torch.no_grad():
+            w[torch.arange(3)].sub_(0.1 * w.grad)  # type: ignore[operator]  # cause: GS212
+            w.grad = None
+
+
+def good_new_values_by_name() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    for _ in range(3):
+        x = torch.randn(8, 3)
+        model.zero_grad()
+        model(x).pow(2).mean().backward()
+        ahead = []
+        with torch.no_grad():
+            for p in model.parameters():
+                ahead.append(p - 0.1 * p.grad)  # type: ignore[operator]
+        assert torch.isfinite(nn.functional.linear(x, *ahead)).all()
 
 
 def bad_state_loaded_again() -> None:
@@ -123,57 +186,25 @@ def good_averaged_clients() -> None:
         common = {name: (collected[0][name] + collected[1][name]) / 2 for name in common}
 
 
-def good_models_kept() -> None:
-    import copy
-
-    import torch
-    from torch import nn
-
-    model = nn.Linear(3, 1)
-    start = copy.deepcopy(model.state_dict())
-    opt = torch.optim.SGD(model.parameters(), lr=0.1)
-    kept = []
-    for _ in range(3):
-        opt.zero_grad()
-        model(torch.randn(8, 3)).pow(2).mean().backward()
-        opt.step()
-        kept.append(copy.deepcopy(model))
-        model.load_state_dict(start)
-
-
-def good_saved() -> None:
+def good_result_kept() -> None:
     import copy
     import io
 
     import torch
     from torch import nn
 
-    model = nn.Linear(3, 1)
-    start = copy.deepcopy(model.state_dict())
-    opt = torch.optim.SGD(model.parameters(), lr=0.1)
-    for _ in range(3):
-        opt.zero_grad()
-        model(torch.randn(8, 3)).pow(2).mean().backward()
-        opt.step()
-        torch.save(model, io.BytesIO())
-        model.load_state_dict(start)
-
-
-def good_kept_as_arrays() -> None:
-    import copy
-
-    import torch
-    from torch import nn
-
-    model = nn.Linear(3, 1)
-    start = copy.deepcopy(model.state_dict())
-    opt = torch.optim.SGD(model.parameters(), lr=0.1)
-    for _ in range(3):
-        opt.zero_grad()
-        model(torch.randn(8, 3)).pow(2).mean().backward()
-        opt.step()
-        print([p.cpu().tolist() for p in model.parameters()])
-        model.load_state_dict(start)
+    kept: list[object] = []
+    ways = (copy.deepcopy, lambda m: torch.save(m, io.BytesIO()), lambda m: m.weight.cpu().tolist())
+    for way in ways:
+        model = nn.Linear(3, 1, bias=False)
+        start = copy.deepcopy(model.state_dict())
+        opt = torch.optim.SGD(model.parameters(), lr=0.1)
+        for _ in range(3):
+            opt.zero_grad()
+            model(torch.randn(8, 3)).pow(2).mean().backward()
+            opt.step()
+            kept.append(way(model))
+            model.load_state_dict(start)
 
 
 def good() -> None:
@@ -264,36 +295,25 @@ def step_has_no_effect(trace: Trace) -> Iterator[Finding]:
 
     for found in undone(trace):
         if found.optimizer not in told:
-            yield _undone(trace, found)
-
-
-def _undone(trace: Trace, found: Undone) -> Finding:
-    load, step = code(trace, found.site, "this write"), code(trace, found.step, "the step")
-    names = parameter_names(trace, sorted(found.parameters))
-    return Finding(
-        message=f"{load} undoes what {step} did to {names}, every time",
-        cause=found.site,
-        cause_label="overwrites what the step has changed",
-        effect=found.step,
-        effect_label="nothing has read its result by then",
-        seen=(
-            f"{plural(len(found.parameters), 'parameter')} overwritten after each of "
-            f"{plural(found.times, 'step')} looked at, before any call had read them",
-        ),
-        why="what is loaded or copied replaces every value. Nothing has used the values that the step "
-        "computed, so it has cost its time for nothing",
-        fix=f"move {located(trace, found.site, 'it')} out of the loop, to where the training begins",
-        count=found.times,
-        subjects=parameter_subjects(found.parameters) | {("optimizer", found.optimizer)},
-    )
+            yield undone_finding(trace, found)
+    yield from map(partial(dropped_finding, trace), dropped_updates(trace))
 
 
 def _severity(trace: Trace, number: int, event: Event) -> str:
     if not event.data["zero_rate"]:
-        return "warning"
+        return "" if _unwritten(trace, event) else "warning"
     made = [e for e in trace.of("scheduler") if e.data["optimizer"] == number]
     turns = sum(e.count for e in trace.of("schedule") if e.data["optimizer"] == number)
     return "note" if made and turns < WARM_UP else ""
+
+
+def _unwritten(trace: Trace, event: Event) -> bool:
+    """Whether the step wrote to none of its parameters (an update that is lost in rounding is a write)."""
+    step = next(
+        e for e in trace.of("step")
+        if e.data.get("optimizer") == event.data["optimizer"] and e.segment == event.segment
+    )  # fmt: skip
+    return set(event.data["parameters"]) <= set(step.data.get("unchanged") or ())
 
 
 def _at_the_start(trace: Trace, number: int, event: Event) -> bool:
@@ -306,39 +326,49 @@ def _finding(
 ) -> Finding:
     ids = list(dict.fromkeys(p for e in events for p in e.data["parameters"]))
     event = events[0]
-    step, holder = code(trace, event.site.user, "the step"), optimizer_name(trace, number)
-    zero = event.data["zero_rate"]
-    rates = event.data.get("rates")
-    kinds = ", ".join(sorted({f"`{trace.parameter(p).dtype}`" for p in ids}))
-    reason = "the learning rate is 0" if zero else f"the update is too small for {kinds}"
+    step = code(trace, event.site.user, "the step")
+    reason, label, fix = _reason(trace, number, event, ids)
     return Finding(
         message=f"{step} changes nothing: {reason}",
         cause=optimizer.site.user if optimizer.site else None,
-        cause_label="made with this learning rate" if not zero else "the learning rate is 0",
+        cause_label=label,
         effect=event.site.user,
         effect_label="leaves every parameter bit-equal",
-        seen=tuple(_measured(trace, ids, lost, optimizer, rates)),
-        fix=(
-            f"give {holder} a learning rate above 0 ({where(optimizer.site)})"
-            if zero
-            else f"keep the parameters of {holder} in float32 and compute under `torch.autocast`,"
-            " or raise the learning rate"
-        ),
+        seen=tuple(_measured(trace, ids, lost, optimizer, event)),
+        fix=fix,
         count=lost,
         severity=severity,
         subjects=parameter_subjects(ids) | {("optimizer", number)},
     )
 
 
-def _measured(
-    trace: Trace, ids: list[int], lost: int, optimizer: Optimizer, rates: list[float] | None
-) -> Iterator[str]:
+def _reason(trace: Trace, number: int, event: Event, ids: list[int]) -> tuple[str, str, str]:
+    """Why nothing changes, what to say of the optimizer's line, and what to do."""
+    holder, made = optimizer_name(trace, number), trace.optimizers[number].site
+    if event.data["zero_rate"]:
+        zero = "the learning rate is 0"
+        return zero, zero, f"give {holder} a learning rate above 0 ({where(made)})"
+    if _unwritten(trace, event):
+        fix = (
+            "write to the parameters in place (`p.add_(…)` under `torch.no_grad()`): binding a name anew"
+            " (`p = p - …`) changes none"
+        )
+        return "it writes to no parameter", "its `step` gives nothing back to the parameters", fix
+    kinds = ", ".join(sorted({f"`{trace.parameter(p).dtype}`" for p in ids}))
+    fix = (
+        f"keep the parameters of {holder} in float32 and compute under `torch.autocast`,"
+        " or raise the learning rate"
+    )
+    return f"the update is too small for {kinds}", "made with this learning rate", fix
+
+
+def _measured(trace: Trace, ids: list[int], lost: int, optimizer: Optimizer, event: Event) -> Iterator[str]:
     yield (
         f"{plural(len(ids), 'parameter')} with a non-zero gradient bit-equal after"
         f" {lost} of {plural(min(optimizer.steps, max(lost, COMPARED)), 'step')} compared"
     )
-    last = norm(trace, ids[0])
-    if last and rates:
+    last, rates = norm(trace, ids[0]), event.data.get("rates")
+    if last and rates and not _unwritten(trace, event):
         name = parameter_names(trace, ids[:1])
         yield f"norm of {name}'s gradient {last:.4g}, times the learning rate {rates[0]:g}: {last * rates[0]:.4g}"
 

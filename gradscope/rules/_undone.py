@@ -18,6 +18,10 @@ from gradscope.rules._common import (
 from gradscope.store import Trace
 
 ALIASES = ("data", "detach")
+FILLS = {
+    "fill_", "zero_", "normal_", "uniform_", "random_", "exponential_", "constant_", "eye_", "orthogonal_",
+    "trunc_normal_", "kaiming_normal_", "kaiming_uniform_", "xavier_normal_", "xavier_uniform_",
+}  # fmt: skip
 MAX_STRETCHES = 5_000
 
 
@@ -99,7 +103,9 @@ class _Run:
 
 
 def _overwrites(graph: Graph, op: Op, value: int) -> bool:
-    """Whether `op` is `value.copy_(other)`."""
+    """Whether `op` is `value.copy_(other)`, or fills it with numbers."""
+    if op.name in FILLS:
+        return value in op.writes
     others = {memory_root(graph, other) for other in op.inputs if other != value}
     return op.name == "copy_" and value in op.writes and memory_root(graph, value) not in others
 

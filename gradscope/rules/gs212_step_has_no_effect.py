@@ -94,9 +94,8 @@ def bad_written_to_a_selection() -> None:
     w = torch.ones(3, requires_grad=True)
     for _ in range(3):
         (w * torch.randn(3)).pow(2).sum().backward()  # effect: GS212
-        with torch.no_grad():
-            w[torch.arange(3)].sub_(0.1 * w.grad)  # type: ignore[operator]  # cause: GS212
-            w.grad = None
+        w.detach()[torch.arange(3)].sub_(0.1 * w.grad)  # type: ignore[operator]  # cause: GS212
+        w.grad = None
 
 
 def good_new_values_by_name() -> None:
@@ -129,6 +128,19 @@ def bad_state_loaded_again() -> None:
         model(torch.randn(8, 3)).pow(2).mean().backward()
         opt.step()  # effect: GS212
         model.load_state_dict(start)  # cause: GS212
+
+
+def bad_initialised_in_the_loop() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1, bias=False)
+    opt = torch.optim.Adam(model.parameters())
+    for _ in range(4):
+        nn.init.constant_(model.weight, 0.1)  # cause: GS212
+        opt.zero_grad()
+        model(torch.randn(8, 3)).pow(2).mean().backward()
+        opt.step()  # effect: GS212
 
 
 def bad_written_back() -> None:
@@ -380,9 +392,5 @@ def _partly(trace: Trace, number: int, optimizer: Optimizer, events: list[Event]
     times = sum(e.count for e in events if set(ids) <= set(e.data["parameters"]))
     coarse = [p for p in ids if trace.parameter(p).dtype in ("float16", "bfloat16")]
     if coarse and times >= min(3, optimizer.steps) and times >= 2:
-        yield _finding(trace, number, optimizer, [event_of(events, coarse)], times, "note")
-
-
-def event_of(events: list[Event], ids: list[int]) -> Event:
-    """The first of these events that names the parameters."""
-    return next(e for e in events if set(ids) <= set(e.data["parameters"]))
+        event = next(e for e in events if set(coarse) <= set(e.data["parameters"]))
+        yield _finding(trace, number, optimizer, [event], times, "note")

@@ -8,7 +8,9 @@ they did, and the rows are written together. What comes unexpected ends that at 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from time import perf_counter
+from types import CodeType, FrameType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
@@ -21,7 +23,18 @@ Cycle = tuple[tuple[Frozen, ...], ...]
 KINDS = frozenset({"backward", "step", "zero_grad", "clip", "schedule"})
 
 
-class Expected(NamedTuple):
+class Place(NamedTuple):
+    """Where an event came from: a line of the user's, and the line that called its function."""
+
+    outward: int  # frames of torch's between the call that is watched and the user's
+    code: CodeType
+    last: int  # instruction
+    caller: CodeType | None
+    caller_last: int
+
+
+@dataclass(slots=True)
+class Expected:
     """One event of the cycle."""
 
     kind: str
@@ -30,6 +43,7 @@ class Expected(NamedTuple):
     event: Frozen
     filled: list[LeafRecord]  # the gradients that this pass fills
     closes: bool  # it is the last of its segment
+    place: Place | None = None  # known once it was met here
 
 
 class Replay:
@@ -68,6 +82,32 @@ class Replay:
             return True
         self.leave()
         return False
+
+    def comes(self, kind: str, frame: FrameType, optimizer: int | None = None) -> int:
+        """The site of an event that is asked for from `frame`, if it comes in its turn, otherwise 0.
+        Lines further out than that which called the user's function are compared once a replay."""
+        if not self.active:
+            return 0
+        expected = self.next
+        if expected.kind == kind and expected.optimizer == optimizer and _is_from(frame, expected.place):
+            return expected.site
+        site = self.recorder.sites.current(frame)
+        if not self.expects(kind, site, optimizer):
+            return 0
+        expected.place = self._place(frame)
+        return site
+
+    def _place(self, frame: FrameType) -> Place | None:
+        user: FrameType | None = frame
+        outward = 0
+        while user is not None and self.recorder.sites.kind(user.f_code) != "user":
+            user = user.f_back
+            outward += 1
+        if user is None:
+            return None
+        caller = user.f_back
+        outer = (caller.f_code, caller.f_lasti) if caller is not None else (None, 0)
+        return Place(outward, user.f_code, user.f_lasti, *outer)
 
     def take(self) -> Expected:
         """Notes the expected event, as it was the last time."""
@@ -109,17 +149,31 @@ class Replay:
 
     def _count(self, records: dict[int, LeafRecord]) -> None:
         """The passes and steps that each parameter and optimizer had meanwhile."""
-        for place, (kind, _, optimizer, (_, _, _, frozen), filled, _) in enumerate(self.expected):
-            times = self.done + (place < self.at)
-            if kind == "backward":
-                for record in filled:
+        for number, expected in enumerate(self.expected):
+            times = self.done + (number < self.at)
+            if expected.kind == "backward":
+                for record in expected.filled:
                     record.passes += times
-            elif kind == "step" and optimizer is not None:
-                self.recorder.optimizers[optimizer]["steps"] += times
-                for state, ids in dict(frozen[1])["states"][1]:
+            elif expected.kind == "step" and expected.optimizer is not None:
+                self.recorder.optimizers[expected.optimizer]["steps"] += times
+                for state, ids in dict(expected.event[3][1])["states"][1]:
                     for id in ids[1] if state != "none" else ():
                         if id in records:
                             records[id].steps += times
+
+
+def _is_from(frame: FrameType, place: Place | None) -> bool:
+    if place is None:
+        return False
+    user: FrameType | None = frame
+    for _ in range(place.outward):
+        user = user.f_back if user is not None else None
+    if user is None or user.f_code is not place.code or user.f_lasti != place.last:
+        return False
+    caller = user.f_back
+    if caller is None:
+        return place.caller is None
+    return caller.f_code is place.caller and caller.f_lasti == place.caller_last
 
 
 def repeating(seen: list[tuple[Frozen, ...]]) -> Cycle | None:

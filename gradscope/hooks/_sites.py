@@ -100,6 +100,10 @@ class SiteTree:
             node = child
         return node.id
 
+    def kind(self, code: CodeType) -> str:
+        """Whose code it is: user, library, torch or own."""
+        return self._file(code.co_filename)[1]
+
     def anchor(self, frame: FrameType, outermost: bool = False) -> None:
         """Fixes the site of a frame that stays where it is until `release`; `outermost`
         leaves it and all outside it out of every stack."""

@@ -136,8 +136,8 @@ class Backward(Hook):
     def _expected(self, t_outputs: Any, args: Any, kwargs: Any, frame: Any) -> int:
         """The site of a pass that comes in its turn and whose loss is finite, otherwise 0."""
         recorder = self.recorder
-        site = recorder.sites.current(frame)
-        if not recorder.replay.expects("backward", site) or not recorder.is_sound(t_outputs):
+        site = recorder.replay.comes("backward", frame)
+        if not site or not recorder.is_sound(t_outputs):
             return 0
         for follow in recorder.before_expected:
             follow(t_outputs, args, site, bool(kwargs.get("accumulate_grad")), frame)

@@ -49,10 +49,10 @@ class Clipping(Hook):
         recorder = self.recorder
         try:
             with private.aside():
-                site = recorder.sites.current(frame)
-                if recorder.replay.expects("clip", site):
+                if recorder.replay.comes("clip", frame):
                     recorder.replay.take()
                     return
+                site = recorder.sites.current(frame)
                 records = find()
                 recorder.emit(
                     "clip", site,

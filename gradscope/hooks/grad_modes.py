@@ -84,6 +84,8 @@ class GradModes(Hook):
         @wraps(real)
         def __init__(switch: Any, mode: bool) -> None:
             real(switch, mode)
+            if self.recorder.paused:  # twice in every step of an optimizer
+                return
             frame = sys._getframe(1)
             if frame.f_code not in self.own and self.recorder.mine():
                 self._switched(switch, mode, frame)

@@ -124,7 +124,8 @@ class Optimizers(Hook):
         recorder = self.recorder
         if threading.get_ident() != recorder.thread or recorder.depth:
             return None
-        self._leave_failed()
+        if self.inside:
+            self._leave_failed()
         if self.inside:  # a wrapper's step that calls the inner optimizer's
             return None
         began = perf_counter()
@@ -180,8 +181,8 @@ class Optimizers(Hook):
         number, known = self.ids.get(id(optimizer), (None, None))
         if known is None or known() is not optimizer:
             return False
-        site = self.recorder.sites.current(frame.f_back)
-        if not self.recorder.replay.expects("step", site, number) or self._lost(number):
+        site = self.recorder.replay.comes("step", frame.f_back, number)
+        if not site or self._lost(number):
             return False
         self.inside.append(Inside(id(frame), site, None, {}, [], False, False))
         return True
@@ -190,7 +191,7 @@ class Optimizers(Hook):
         """Whether a gradient that the last steps used is missing now: another model may have taken
         the place of the one that this optimizer steps."""
         t = self.probes[number].ref() if number in self.probes else None
-        with private.aside():
+        with private.DisableTorchFunction():
             return t is not None and private.grad_of(t) is None
 
     def _closure(self, closure: Any) -> Any:
@@ -287,22 +288,29 @@ class Optimizers(Hook):
         recorder = self.recorder
 
         def zero_grad(optimizer: Any, *args: Any, **kwargs: Any) -> Any:
-            if not recorder.here():
-                return real(optimizer, *args, **kwargs)
             if recorder.mine():
                 try:
-                    with private.aside():
-                        site = recorder.sites.current(sys._getframe(1))
-                        number = self._register(optimizer, site)
-                        if recorder.replay.expects("zero_grad", site, number):
-                            recorder.replay.take()
-                        else:
+                    if not recorder.replay.active or not self._cleared_again(optimizer, sys._getframe(1)):
+                        with private.aside():
+                            site = recorder.sites.current(sys._getframe(1))
+                            number = self._register(optimizer, site)
                             self._emit_zero(self._records(optimizer), site, by="optimizer", optimizer=number)
                 except Exception as error:
                     recorder.fault("recording zero_grad", error)
+            elif not recorder.here():
+                return real(optimizer, *args, **kwargs)
             return self._quietly(real, optimizer, *args, **kwargs)
 
         return zero_grad
+
+    def _cleared_again(self, optimizer: Any, frame: Any) -> bool:
+        """Whether this zero_grad is the event that comes next; then it is taken."""
+        replay = self.recorder.replay
+        number, known = self.ids.get(id(optimizer), (None, None))
+        if known is None or known() is not optimizer or not replay.comes("zero_grad", frame, number):
+            return False
+        replay.take()
+        return True
 
     def _module_zero_grad(self, real: Any) -> Any:
         recorder = self.recorder
@@ -314,13 +322,13 @@ class Optimizers(Hook):
                 try:
                     with private.aside():
                         frame = sys._getframe(1)
-                        site = recorder.sites.current(frame)
-                        record = recorder.modules.find(module) or recorder.modules.register_root(
-                            module, frame, site
-                        )
-                        if recorder.replay.expects("zero_grad", site):
+                        if recorder.replay.comes("zero_grad", frame):
                             recorder.replay.take()
                         else:
+                            site = recorder.sites.current(frame)
+                            record = recorder.modules.find(module) or recorder.modules.register_root(
+                                module, frame, site
+                            )
                             records = [recorder.ledger.of(p) for p in module.parameters()]
                             self._emit_zero(records, site, by="module", module=record.id)
                 except Exception as error:

@@ -99,7 +99,8 @@ def _explain(trace: Trace, known: Paths, event: Event) -> Finding:
     saved = user(trace.site(event.data.get("saved_site")))
     first = user(trace.site(event.data.get("freed_by"))) or _earlier_pass(known, event) or effect
     made = old is not None and first.location() == effect.location()
-    cause = old.entry if old is not None and made else first
+    maker = _maker(old, effect) if old is not None else None
+    cause = maker if maker is not None and made else first
     related: list[tuple[Site, str]] = []
     if carrier is not None and carrier.location() != cause.location():
         related.append((carrier, "brought the old graph into this step"))
@@ -116,7 +117,7 @@ def _explain(trace: Trace, known: Paths, event: Event) -> Finding:
         effect_label="freed the graph, and needs it again" if made else "needs it again",
         related=tuple(related),
         seen=(f"the saved values of `{node}` were gone",) if node else (),
-        fix=_fix(trace, carrier, old, first, effect),
+        fix=_fix(trace, carrier, maker, first, effect),
         count=event.count,
         edits=line_before(trace, carrier, f"{name} = {name}.detach()")
         if carrier is not None and (name := _state(trace, carrier))
@@ -140,6 +141,12 @@ def _made(known: Paths, value: Value) -> Site | None:
     return graph.ops[maker].site if maker is not None else None
 
 
+def _maker(old: Site, effect: Site) -> Site:
+    """The line that made it in the function that calls `backward()`; else where the user calls torch."""
+    own = (f for f in old.stack if (f.path, f.function) == (effect.path, effect.function))
+    return next(own, old.entry)
+
+
 def _earlier_pass(known: Paths, event: Event) -> Site | None:
     earlier = [e for e in known.backwards if e.segment <= event.segment]
     return earlier[-1].site.user if earlier else None
@@ -153,14 +160,14 @@ def _state(trace: Trace, carrier: Site) -> str:
     return name if name in given else ""
 
 
-def _fix(trace: Trace, carrier: Site | None, old: Site | None, first: Site, effect: Site) -> str:
+def _fix(trace: Trace, carrier: Site | None, maker: Site | None, first: Site, effect: Site) -> str:
     if carrier is not None:
         name = _state(trace, carrier)
         if name:
             return f"detach what is carried over: `{name} = {name}.detach()` before {located(trace, carrier)}"
-        if old is not None:
+        if maker is not None:
             return (
-                f"compute {located(trace, old.entry, 'it')} anew in each step, or detach its result before "
+                f"compute {located(trace, maker, 'it')} anew in each step, or detach its result before "
                 f"{located(trace, carrier, 'it is used')}"
             )
         return f"detach what is carried over before {located(trace, carrier, 'it is used')}"

@@ -68,6 +68,39 @@ def bad_create_then_detach() -> None:
         opt.step()
 
 
+def bad_create_graph_of_a_sampler() -> None:
+    import torch
+    from torch import nn
+
+    energy = nn.Sequential(nn.Linear(2, 8), nn.Softplus(), nn.Linear(8, 1))
+    opt = torch.optim.SGD(energy.parameters(), lr=0.1)
+    for _ in range(3):
+        x = torch.randn(8, 2)
+        for _ in range(2):
+            x = x.detach().requires_grad_()
+            (slope,) = torch.autograd.grad(energy(x).sum(), x, create_graph=True)  # cause: GS604
+            x = x - 0.1 * slope
+        opt.zero_grad()
+        (energy(torch.randn(8, 2)).mean() - energy(x.detach()).mean()).backward()
+        opt.step()
+
+
+def good_unrolled_sampler() -> None:
+    import torch
+    from torch import nn
+
+    energy = nn.Sequential(nn.Linear(2, 8), nn.Softplus(), nn.Linear(8, 1))
+    opt = torch.optim.SGD(energy.parameters(), lr=0.1)
+    for _ in range(3):
+        x = torch.randn(8, 2, requires_grad=True)
+        for _ in range(2):
+            (slope,) = torch.autograd.grad(energy(x).sum(), x, create_graph=True)
+            x = x - 0.1 * slope
+        opt.zero_grad()
+        (x - 1).pow(2).mean().backward()
+        opt.step()
+
+
 def good_two_losses_on_one_graph() -> None:
     import torch
     from torch import nn
@@ -266,7 +299,7 @@ def _made_of(graph: Graph, value: int) -> Iterator[int]:
 
 
 def _gradient_used(trace: Trace, known: Paths) -> bool:
-    """Whether a gradient that has a graph itself went into anything, or into an optimizer that may."""
+    """Whether a pass went through a gradient that has a graph itself, or an optimizer may have."""
     if any(optimizer.cls not in FIRST_ORDER for optimizer in trace.optimizers.values()):
         return True
     gradients = {
@@ -282,5 +315,8 @@ def _gradient_used(trace: Trace, known: Paths) -> bool:
             unknown = value.kind == "carried" and value.origin is None
             if unknown or gradients & {(number, value.index), value.origin}:
                 if any(graph.values[i].requires_grad for i in _made_of(graph, value.index)):
-                    return True
+                    if unknown or value.node is None or not known.reached.complete:
+                        return True
+                    if (number, value.node) in known.reached.nodes:
+                        return True
     return False

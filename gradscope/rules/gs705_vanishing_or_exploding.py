@@ -259,7 +259,7 @@ def _size(trace: Trace, id: int, norm: float) -> float:
 
 def _vanishes(trace: Trace, ids: list[int]) -> bool:
     series = [[_size(trace, id, norm) for _, norm in trace.numbers("grad_norm", id)] for id in ids]
-    if len(ids) < DEEP or min(map(len, series)) < PASSES:
+    if len(ids) < DEEP or min(map(len, series)) < 2:
         return False
     half = min(map(len, series)) // 2
     return all(_falls([median(part) for part in parts]) for parts in (

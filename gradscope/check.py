@@ -13,6 +13,7 @@ from gradscope.baseline import Baseline
 from gradscope.config import Config
 from gradscope.crashes import explain_crash
 from gradscope.model import SEVERITIES, Finding, GradscopeError, Location, Site
+from gradscope.names import relative
 from gradscope.rules import Rule, all_rules
 from gradscope.store import Trace
 from gradscope.suppress import Suppressions
@@ -87,16 +88,6 @@ def fails(findings: Iterable[Finding], fail_on: str) -> bool:
         return False
     allowed = SEVERITIES[: SEVERITIES.index(fail_on) + 1]
     return any(finding.severity in allowed for finding in findings)
-
-
-def relative(path: str, cwd: str) -> str:
-    """`path` as seen from `cwd` where it lies below it, else unchanged."""
-    if cwd:
-        try:
-            return Path(path).relative_to(cwd).as_posix()
-        except ValueError:
-            pass
-    return path
 
 
 # -- which rules ---------------------------------------------------------------

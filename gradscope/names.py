@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 from gradscope.memo import once
 from gradscope.model import Event, GradscopeError, Graph, Op, Parameter, Site, Value
@@ -42,6 +43,16 @@ def op_name(name: str) -> str:
 def short_path(path: str) -> str:
     """The file's name alone, for labels."""
     return re.split(r"[/\\]", path)[-1]
+
+
+def relative(path: str, cwd: str) -> str:
+    """`path` as seen from `cwd` where it lies below it, else unchanged."""
+    if cwd:
+        try:
+            return Path(path).relative_to(cwd).as_posix()
+        except ValueError:
+            pass
+    return path
 
 
 def place(site: Site) -> str:

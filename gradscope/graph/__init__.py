@@ -65,6 +65,7 @@ class View:
     title: str = ""
     regions: dict[int, Region] = field(default_factory=dict)
     clusters: dict[int, str] = field(default_factory=dict)  # module id → title
+    cwd: str = ""  # of the run
 
     def render(self, path: str | Path) -> Path:
         """Writes a picture; the suffix says which kind: .svg, .png or .dot."""
@@ -116,7 +117,13 @@ def view(
     cuts = find_cuts(flow)
     program = " ".join(trace.program["argv"][:1]) or trace.path.name
     shown = View(
-        None, level, cuts, list(chosen.notes), f"{Path(program).name}, {chosen.title}", trace.regions
+        None,
+        level,
+        cuts,
+        list(chosen.notes),
+        f"{Path(program).name}, {chosen.title}",
+        trace.regions,
+        cwd=trace.program.get("cwd") or "",
     )
     if left := total - len(flow.ops):
         ops = (

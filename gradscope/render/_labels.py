@@ -8,6 +8,7 @@ from typing import Any
 import graphviz
 
 from gradscope import escape
+from gradscope.names import relative
 from gradscope.render import _style as style
 
 MAX_TEXT = 40  # characters of a source line in one row
@@ -78,10 +79,11 @@ def attr(text: str) -> str:
     return str(graphviz.nohtml(escape.dot(text)))
 
 
-def tooltip(data: dict[str, Any]) -> str:
+def tooltip(data: dict[str, Any], cwd: str) -> str:
+    """What a box tells under the mouse; paths as seen from `cwd`."""
     lines = [data["label"]]
     if (site := data["site"]) is not None:
-        lines.append(f"{site.user.path}:{site.user.line}")
+        lines.append(f"{relative(site.user.path, cwd)}:{site.user.line}")
     if (shape := shape_text(data["shape"], data["dtype"])) and data["shape"] is not None:
         lines.append(shape if "float32" in shape or data["dtype"] is None else f"{shape} ({data['dtype']})")
     if data["module"]:

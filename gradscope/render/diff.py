@@ -6,8 +6,9 @@ import difflib
 import io
 from collections.abc import Iterator
 
-from gradscope.check import Report, relative
+from gradscope.check import Report
 from gradscope.escape import one_line
+from gradscope.names import relative
 from gradscope.patch import patched
 
 FORMAT = "diff"

@@ -18,6 +18,7 @@ import graphviz
 from gradscope import escape
 from gradscope.graph import View
 from gradscope.model import GradscopeError, Region
+from gradscope.names import relative
 from gradscope.render import _labels as labels
 from gradscope.render import _style as style
 from gradscope.render._layout import lay_out
@@ -146,7 +147,9 @@ class _Drawing:
         for id in members:
             self.ids[id] = box
         look = style.look_of(data[0])
-        self._box(self.dot, box, look, labels.label([], labels.rows(data)), labels.tooltip(data[0]))
+        self._box(
+            self.dot, box, look, labels.label([], labels.rows(data)), labels.tooltip(data[0], self.view.cwd)
+        )
 
     def _node(self, parent: Any, box: str, data: dict[str, Any], rows: list[dict[str, Any]]) -> None:
         look = style.look_of(data)
@@ -155,7 +158,9 @@ class _Drawing:
         label = labels.label(lines, labels.rows([data] if leaf else rows))
         for row in rows:
             self.used.add(style.look_of(row))
-        self._box(parent, box, look, label, labels.tooltip(data), flagged=bool(data["findings"]))
+        self._box(
+            parent, box, look, label, labels.tooltip(data, self.view.cwd), flagged=bool(data["findings"])
+        )
 
     def _lines(self, data: dict[str, Any], look: str) -> list[str]:
         ink = style.LOOKS[look].text
@@ -322,7 +327,7 @@ class _Tree:
             if path not in self._open:
                 graph = graphviz.Digraph(f"cluster_{len(self._open)}")
                 graph.attr(**(_module_look(self._view.clusters.get(id, "")) if kind == "module"
-                              else _region_look(self._view.regions[id])))  # fmt: skip
+                              else _region_look(self._view.regions[id], self._view.cwd)))  # fmt: skip
                 self._open[path] = (graph, above)
                 self._order.append(path)
         return self._open[path][0]
@@ -348,7 +353,7 @@ def _module_look(title: str) -> dict[str, str]:
     }  # fmt: skip
 
 
-def _region_look(region: Region) -> dict[str, str]:
+def _region_look(region: Region, cwd: str) -> dict[str, str]:
     site = region.site.user
     last = max(region.end_line or 0, site.end_line)
     where = f"{Path(site.path).name}:{site.line}" + (f"–{last}" if last > site.line else "")
@@ -358,7 +363,7 @@ def _region_look(region: Region) -> dict[str, str]:
     return {
         "label": f"<{label}>", "style": "rounded,filled,dashed", "color": style.REGION, "fillcolor": style.REGION_FILL,
         "labeljust": "l", "labelloc": "t", "margin": "12",
-        "tooltip": labels.attr(f"{title} at {site.path}:{site.line}"),
+        "tooltip": labels.attr(f"{title} at {relative(site.path, cwd)}:{site.line}"),
     }  # fmt: skip
 
 

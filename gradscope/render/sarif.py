@@ -9,8 +9,9 @@ from urllib.parse import quote
 
 import gradscope
 from gradscope.baseline import fingerprint
-from gradscope.check import Report, relative
+from gradscope.check import Report
 from gradscope.model import Finding, Location
+from gradscope.names import relative
 from gradscope.rules import Rule, all_rules
 
 FORMAT = "sarif"

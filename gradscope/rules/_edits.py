@@ -33,13 +33,16 @@ class Source:
         line = min([statement.lineno, *(d.lineno for d in getattr(statement, "decorator_list", ()))])
         return (Edit(self.path, line, 1, line, 1, f"{self._indent(statement)}{text}\n"),)
 
-    def after(self, statement: ast.stmt | None, text: str) -> Edits:
-        """Puts the statement `text` on a line of its own after another and its block."""
+    def after(self, statement: ast.stmt | None, text: str, inner: str = "") -> Edits:
+        """Puts the statement `text` on a line of its own after another and its block; `inner` is a
+        statement of its own block."""
         if statement is None or not self._alone(statement):
             return ()
         _, _, last, _ = self.file.span(statement)
         end = len(self.file.lines[last - 1]) + 1  # a comment stays on its line
-        return (Edit(self.path, last, end, last, end, f"\n{self._indent(statement)}{text}"),)
+        indent = self._indent(statement)
+        block = f"\n{indent}{self._unit()}{inner}" if inner else ""
+        return (Edit(self.path, last, end, last, end, f"\n{indent}{text}{block}"),)
 
     def replace(self, node: ast.expr | ast.stmt, text: str) -> Edits:
         return (Edit(self.path, *self.file.span(node), text),)
@@ -69,14 +72,18 @@ class Source:
 
     def under(self, statement: ast.stmt | None, header: str) -> Edits:
         """Moves a statement with its block under `header`, such as `with torch.no_grad():`."""
-        if statement is None or not self._alone(statement) or _has_long_text(statement):
+        return self.together_under([statement], header) if statement is not None else ()
+
+    def together_under(self, statements: list[ast.stmt], header: str) -> Edits:
+        """The same for statements that follow one another. Without a header they are only indented."""
+        if any(not self._alone(one) or _has_long_text(one) for one in statements):
             return ()
-        line, _, last, _ = self.file.span(statement)
-        indent, unit = self._indent(statement), self._unit()
+        line, last = self.file.span(statements[0])[0], self.file.span(statements[-1])[2]
+        indent, unit = self._indent(statements[0]), self._unit()
         rows = (
             Edit(self.path, n, 1, n, 1, unit) for n in range(line, last + 1) if self.file.lines[n - 1].strip()
         )
-        return (Edit(self.path, line, 1, line, 1, f"{indent}{header}\n"), *rows)
+        return (*([Edit(self.path, line, 1, line, 1, f"{indent}{header}\n")] if header else []), *rows)
 
     def _unit(self) -> str:
         """What the file indents a block by."""

@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from gradscope.model import Finding, Optimizer, Parameter, Site
 from gradscope.rules import rule
 from gradscope.rules._common import parameter_names, parameter_subjects, plural, timeline
+from gradscope.rules._patches import made_later
 from gradscope.rules._training import (
     backward_text,
     idle,
@@ -338,9 +339,17 @@ def _finding(
             f"{plural(len(left), 'parameter')} got a gradient {passes} times and never changed;"
             f" {plural(len(orphans), 'parameter')} in {holder} got none from them",
         ),
-        fix=f"make {holder} ({where(optimizer.site)}) after the model is complete, before"
+        fix=f"copy what {holder} has changed back into {names} after each step, under `torch.no_grad()`"
+        if any(p.steps for p in orphans) and all(_only_read(p) for p in left)
+        else f"make {holder} ({where(optimizer.site)}) after the model is complete, before"
         f" {backward_text(trace, effect)}; or `add_param_group` the new parameters",
         count=passes,
+        edits=made_later(
+            trace,
+            optimizer.site.user if optimizer.site else None,
+            effect.site.user if effect else None,
+            [p.site for p in left],
+        ),
         subjects=parameter_subjects([*ids, *(p.id for p in orphans)]) | {("optimizer", number)},
     )
 

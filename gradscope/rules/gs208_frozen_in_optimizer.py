@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from gradscope.model import Finding, Optimizer, Parameter, Site
 from gradscope.rules import rule
 from gradscope.rules._common import located, parameter_names, parameter_subjects, plural
+from gradscope.rules._patches import only_trained
 from gradscope.rules._training import optimizer_name, parameters_of
 from gradscope.source import lines_of
 from gradscope.store import Trace
@@ -168,6 +169,9 @@ def _finding(
         + f", or leave them out of {holder}",
         severity="" if whole and not _unfreezes(trace) else "note",
         count=1,
+        edits=only_trained(
+            trace, optimizer.site.user if optimizer.site else None, froze, place if one else None
+        ),
         subjects=parameter_subjects(p.id for p in frozen) | {("optimizer", number)},
     )
 

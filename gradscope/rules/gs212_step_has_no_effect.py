@@ -16,12 +16,14 @@ where what a step changed was read before a state was loaded (meta learning, tes
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 
 from gradscope.model import Event, Finding, Optimizer
 from gradscope.rules import rule
 from gradscope.rules._common import code, parameter_names, parameter_subjects, plural
 from gradscope.rules._lost_writes import dropped_finding, dropped_updates
+from gradscope.rules._patches import moved_out
 from gradscope.rules._training import norm, optimizer_name, where
 from gradscope.rules._undone import undone, undone_finding
 from gradscope.store import Trace
@@ -307,7 +309,7 @@ def step_has_no_effect(trace: Trace) -> Iterator[Finding]:
 
     for found in undone(trace):
         if found.optimizer not in told:
-            yield undone_finding(trace, found)
+            yield replace(undone_finding(trace, found), edits=moved_out(trace, found.site))
     yield from map(partial(dropped_finding, trace), dropped_updates(trace))
 
 

@@ -10,13 +10,13 @@ A note. Silent on: losses that are divided or reduced by a sum, several differen
 one step.
 """
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from gradscope.model import Event, Finding, Graph, Op, Site
 from gradscope.rules import rule
 from gradscope.rules._common import code, parameter_names, parameter_subjects, source, timeline
+from gradscope.rules._patches import divided
 from gradscope.rules._training import fresh, where
 from gradscope.store import Trace
 
@@ -202,11 +202,7 @@ def _divided(graph: Graph, value: int) -> bool:
 def _finding(trace: Trace, site: Site, one: _Sum) -> Finding:
     k, step = max(set(one.sizes), key=one.sizes.count), max(one.steps, key=lambda place: one.steps[place])
     backward, stepping = code(trace, site, "`backward()`"), code(trace, step, "the step")
-    loss = source(trace, site).removesuffix(".backward()")
-    if scaled := re.fullmatch(r"([\w.]+\.scale)\((.+)\)", loss):
-        divided = f"{scaled[1]}({scaled[2]} / {k}).backward()"
-    else:
-        divided = f"({loss} / {k}).backward()"
+    shown, edits = divided(trace, site, k)
     return Finding(
         message=f"{stepping} uses the sum of {k} mean losses, not their mean",
         cause=site,
@@ -217,7 +213,8 @@ def _finding(trace: Trace, site: Site, one: _Sum) -> Finding:
             f"{len(one.sizes)} steps used gradients of {k} passes each into"
             f" {parameter_names(trace, sorted(one.parameters))}",
         ),
-        fix=f"write `{divided}` in place of {backward} ({where(site)})",
+        fix=f"write `{shown or f'(loss / {k}).backward()'}` in place of {backward} ({where(site)})",
+        edits=edits,
         count=len(one.sizes),
         subjects=parameter_subjects(one.parameters),
     )

@@ -17,6 +17,7 @@ from gradscope.model import Event, Finding, Graph, Region, Site, Value
 from gradscope.rules import rule
 from gradscope.rules._common import code, located
 from gradscope.rules._failures import opening
+from gradscope.rules._patches import rest_without_grad
 from gradscope.store import Trace
 
 _MODES = ("no_grad", "inference_mode", "set_grad_enabled")
@@ -197,4 +198,5 @@ def _finding(trace: Trace, event: Event, region: Region, made: Site) -> Finding:
         if by_hand
         else f"compute{where} inside the block and `yield` outside of it",
         count=event.count,
+        edits=rest_without_grad(trace, opened, in_place_of_it=True) if by_hand else (),
     )

@@ -12,10 +12,11 @@ Silent on: copies whose statistics follow; models without such buffers; models t
 
 from collections.abc import Iterator
 
-from gradscope.model import Event, Finding, Module
+from gradscope.model import Event, Finding, Module, Site
 from gradscope.rules import rule
 from gradscope.rules._calls import Call, Calls, calls
 from gradscope.rules._common import numbers, plural, written_while_training
+from gradscope.rules._patches import buffers_copied
 from gradscope.rules._unread import module_name
 from gradscope.store import Trace
 
@@ -222,6 +223,12 @@ def _alike(a: str, b: str) -> bool:
     return a == b or a.endswith(f".{b}") or b.endswith(f".{a}")
 
 
+def _averaging(trace: Trace, members: set[int]) -> Site | None:
+    """Where the program writes the parameters of these modules."""
+    ids = {p.id for p in trace.parameters if p.module in members}
+    return next((e.site.user for e in trace.of("update") if e.data["parameter"] in ids), None)
+
+
 def _finding(trace: Trace, known: Calls, event: Event, part: Module, source: Call) -> Finding:
     site = event.site.user
     layer = trace.modules[event.data["module"]]
@@ -245,5 +252,6 @@ def _finding(trace: Trace, known: Calls, event: Event, part: Module, source: Cal
             f"{numbers(last['var'])} after {plural(times, 'training call')} of {original}",
         ),
         fix=fix,
+        edits=buffers_copied(trace, _averaging(trace, known.members(part.id))),
         subjects=frozenset({("call", site.location())}),
     )

@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from gradscope.model import Event, Finding
 from gradscope.rules import rule
 from gradscope.rules._common import numbers
+from gradscope.rules._patches import spectral_norm_renewed
 from gradscope.store import Trace
 
 OFF = 0.1  # from 1, which spectral norm is there for
@@ -92,4 +93,5 @@ def eval_first_normalisation(trace: Trace) -> Iterator[Finding]:
             cause_label="in evaluation mode the estimate stays as it was drawn",
             seen=tuple(names),
             fix=f"call `{name}` in training mode first, or use `torch.nn.utils.parametrizations.spectral_norm`",
+            edits=tuple(edit for path in trace.sources for edit in spectral_norm_renewed(trace, path)),
         )

@@ -17,6 +17,9 @@ from gradscope.model import Finding, Site
 from gradscope.rules import rule
 from gradscope.rules._calls import calls
 from gradscope.rules._common import located, plural
+from gradscope.rules._edits import Edits
+from gradscope.rules._patches import rest_without_grad
+from gradscope.rules._rewrites import without_argument
 from gradscope.store import Trace
 
 
@@ -27,7 +30,7 @@ def bad() -> None:
     weight = torch.ones(3, requires_grad=True)
     x = Variable(torch.ones(3), volatile=True)  # cause: GS606
     y = weight * x
-    assert y.requires_grad
+    print(y.requires_grad)
 
 
 def bad_through_a_helper() -> None:
@@ -39,7 +42,7 @@ def bad_through_a_helper() -> None:
 
     weight = torch.ones(3, requires_grad=True)
     y = weight * to_var(torch.ones(3), volatile=True)  # cause: GS606
-    assert y.requires_grad
+    print(y.requires_grad)
 
 
 def good_helper_that_is_not_asked() -> None:
@@ -79,8 +82,15 @@ def volatile_removed(trace: Trace) -> Iterator[Finding]:
                 seen=tuple(_seen(trace, cause)),
                 fix=f"take `volatile=True` out of {located(trace, cause)}, and put it with what is computed from it "
                 "under `with torch.no_grad():`",
+                edits=_edits(trace, cause),
                 subjects=_evaluations(trace, path, function),
             )
+
+
+def _edits(trace: Trace, cause: Site) -> Edits:
+    """The call without the argument, under `torch.no_grad()` with what is computed from it."""
+    taken, under = without_argument(trace, cause, "volatile"), rest_without_grad(trace, cause)
+    return taken + under if taken and under else ()
 
 
 def _evaluations(trace: Trace, path: str, function: str) -> frozenset[object]:

@@ -17,6 +17,7 @@ from gradscope.model import Event, Finding
 from gradscope.names import place
 from gradscope.rules import rule
 from gradscope.rules._common import listed, located, plural
+from gradscope.rules._patches import switched_off
 from gradscope.store import Trace
 
 MANY = 4  # shapes of one call that are no last batch
@@ -98,6 +99,7 @@ def _varying(trace: Trace, event: Event, on: Event) -> Finding:
         seen=(f"inputs of {listed(shapes, 4)}",),
         fix=f"leave `torch.backends.cudnn.benchmark` off ({place(on.site.user)}), or pad what goes into"
         f" {located(trace, event.site.user, 'the model')} to a few shapes",
+        edits=switched_off(trace, on.site.user),
         severity="" if _on_cuda(trace) else "note",
     )
 
@@ -110,6 +112,7 @@ def _together(trace: Trace, benchmark: Event, deterministic: Event) -> Finding:
         related=((deterministic.site.user, "repeatable runs are wanted here"),),
         seen=(f"both were on from {place(max(benchmark, deterministic, key=_order).site.user)} on",),
         fix=f"leave `torch.backends.cudnn.benchmark` off ({place(benchmark.site.user)}) where runs are to be repeated",
+        edits=switched_off(trace, benchmark.site.user),
         severity="" if _on_cuda(trace) else "note",
     )
 

@@ -352,11 +352,10 @@ def _seen(trace: Trace, known: Paths, key: Key, op: Op) -> Iterator[str]:
     shape = shape_of(known, key)
     values = loss_values(trace, known, (op.graph, _loss_of(known, op).outputs[0]))
     finite = [value for value in values if math.isfinite(value)]
-    if not finite:
-        return
+    best = f"the loss was {numbers(min(finite))} at best; " if finite else ""
     if op.name == "binary_cross_entropy_with_logits":
         yield (
-            f"the loss was {numbers(min(finite))} at best; of numbers between 0 and 1 it cannot be below "
+            f"{best}of numbers between 0 and 1 the loss cannot be below "
             f"{math.log(1 + 1 / math.e):.4g} (a mean)"
         )
     if op.name not in ("cross_entropy", "log_softmax") or not shape:
@@ -364,8 +363,7 @@ def _seen(trace: Trace, known: Paths, key: Key, op: Op) -> Iterator[str]:
     classes = shape[1] if len(shape) > 1 else shape[0]
     floor = math.log(1 + (classes - 1) / math.e)
     yield (
-        f"the loss was {numbers(min(finite))} at best; of {classes} numbers between 0 and 1 "
-        f"it cannot be below {floor:.4g} (a mean over labels)"
+        f"{best}of {classes} numbers between 0 and 1 the loss cannot be below {floor:.4g} (a mean over labels)"
     )
 
 

@@ -182,7 +182,7 @@ class Growth(Hook):
             by_site.setdefault(site, []).append(ref())
         for site, tensors in by_site.items():
             alive = [t for t in tensors if t is not None and grad_fn_of(t) is not None]
-            if len(alive) < MIN_KEPT or len(alive) < len(tensors) - 1:
+            if len(alive) < MIN_KEPT or len(alive) < len(tensors) - 1 or _apart(alive) < MIN_KEPT:
                 continue
             if self.kept is None or self.kept[0] < len(alive):
                 self.kept = (len(alive), *held(alive), site)
@@ -217,9 +217,34 @@ class Growth(Hook):
                 by_site.setdefault(site, []).append((ref(), number))
         for site, parts in by_site.items():
             alive = [t for t, _ in parts if t is not None and grad_fn_of(t) is not None]
-            if len(alive) == len(parts) and len({number for _, number in parts}) >= MIN_KEPT:
+            if len(alive) < len(parts) or len({number for _, number in parts}) < MIN_KEPT:
+                continue
+            if _apart(alive) >= MIN_KEPT:
                 self.kept = (len(alive), *held(alive), site)
                 return
+
+
+def _apart(tensors: list[Any]) -> int:
+    """How many of these have a graph of their own: those of one forward share its nodes."""
+    seen: set[Any] = set()
+    count = 0
+    for t in tensors:
+        todo: list[Any] = [grad_fn_of(t)]
+        mine: set[Any] = set()
+        while todo and len(seen) + len(mine) < MAX_WALK:
+            node = todo.pop()
+            if node is None or node in mine or hasattr(node, "variable"):
+                continue
+            if node in seen:
+                break
+            mine.add(node)
+            todo.extend(target for target, _ in node.next_functions)
+        else:
+            count += 1
+        seen |= mine
+        if count >= MIN_KEPT:
+            break
+    return count
 
 
 def held(tensors: list[Any]) -> tuple[int, int]:

@@ -39,7 +39,7 @@ def _kept(function: ast.FunctionDef, *, bound: bool) -> set[tuple[str, int | str
     only = [arg.arg for arg in function.args.kwonlyargs]
     others = function.args.kwarg.arg if function.args.kwarg is not None else None
     nodes = list(own_nodes(function))
-    held = {getattr(k, "id", "") for n in nodes if isinstance(n, ast.Call) for k in kept_by_append(n)}
+    held = {getattr(k, "id", "") for n in nodes for k in kept_by_append(n)}
     held |= {of for name, of in _items(nodes) if name in held}
     found: set[tuple[str, int | str]] = set()
     for i, name in enumerate(names):
@@ -61,15 +61,21 @@ def _items(nodes: list[ast.AST]) -> Iterator[tuple[str, str]]:
                 yield getattr(value, "id", ""), getattr(function.value, "id", "")
 
 
-def kept_by_append(node: ast.Call) -> list[ast.expr]:
-    """What `….append(x)` or `….append((step, x))` puts into a list."""
+def kept_by_append(node: ast.AST) -> list[ast.expr]:
+    """What `….append(x)`, `….append((step, x))` or `… += [x]` puts into a list."""
+    if isinstance(node, ast.AugAssign):
+        return node.value.elts if isinstance(node.value, ast.List) else []
+    if not isinstance(node, ast.Call):
+        return []
     if not isinstance(node.func, ast.Attribute) or node.func.attr != "append" or len(node.args) != 1:
         return []
     return _parts(node.args[0])
 
 
-def given_to(node: ast.Call, keepers: Keepers) -> list[ast.expr]:
+def given_to(node: ast.AST, keepers: Keepers) -> list[ast.expr]:
     """What a call gives to a function that keeps it."""
+    if not isinstance(node, ast.Call):
+        return []
     name = method(node) or getattr(node.func, "id", "")
     given = [arg for i, arg in enumerate(node.args) if (name, i) in keepers]
     given += [k.value for k in node.keywords if (name, k.arg or "**") in keepers or (name, "**") in keepers]

@@ -27,11 +27,12 @@ def appends(
     here: list[tuple[int, int, int, int]] = []
     handed: list[tuple[int, int, int, int]] = []
     for node in (node for scope in scopes for node in own_nodes(scope)):
-        if not isinstance(node, ast.Call):
+        if not isinstance(node, (ast.Call, ast.AugAssign)):
             continue
         end = (node.end_lineno or node.lineno, (node.end_col_offset or 0) + 1)
         kept = kept_by_append(node)
-        whole = bool(kept) and getattr(getattr(node.func, "value", None), "id", "") in lists
+        holder = node.target if isinstance(node, ast.AugAssign) else getattr(node.func, "value", None)
+        whole = bool(kept) and getattr(holder, "id", "") in lists
         for part, spans in ((kept, here), (given_to(node, keeping), handed)):
             if (whole and spans is here) or any(
                 getattr(k, "id", None) in losses or _calls(k, callee) for k in part

@@ -9,11 +9,12 @@ Silent on: modules without hooks; `super().forward(x)` inside of a module's own 
 """
 
 from collections.abc import Iterator
+from typing import Any
 
 from gradscope.model import Event, Finding
 from gradscope.names import names_of
 from gradscope.rules import rule
-from gradscope.rules._common import listed, source
+from gradscope.rules._common import listed, parameter_subjects, source
 from gradscope.rules._rewrites import receiver_in_place_of
 from gradscope.store import Trace
 
@@ -30,6 +31,18 @@ def bad_hook_skipped() -> None:
         opt.zero_grad()
         loss = model.forward(torch.ones(2, 3)).pow(2).mean()  # cause: GS312
         loss.backward()
+        opt.step()
+
+
+def bad_norm_skipped() -> None:
+    import torch
+    from torch import nn
+
+    layer, head = torch.nn.utils.spectral_norm(nn.Linear(3, 4)), nn.Linear(4, 1)
+    opt = torch.optim.SGD([*layer.parameters(), *head.parameters()], lr=0.1)
+    for _ in range(2):
+        opt.zero_grad()
+        head(layer.forward(torch.randn(2, 3))).pow(2).mean().backward()  # cause: GS312
         opt.step()
 
 
@@ -77,7 +90,7 @@ def good_super() -> None:
         opt.step()
 
 
-@rule("GS312", name="forward-called-directly", severity="warning")
+@rule("GS312", name="forward-called-directly", severity="warning", over=("GS206", "GS301", "GS302"))
 def forward_called_directly(trace: Trace) -> Iterator[Finding]:
     for event in trace.of("direct_forward"):
         yield _finding(trace, event)
@@ -98,4 +111,11 @@ def _finding(trace: Trace, event: Event) -> Finding:
         fix=f"call the module: `{called}`",
         count=event.count,
         edits=receiver_in_place_of(trace, site, "forward"),
+        subjects=_unnormalised(trace, event),
     )
+
+
+def _unnormalised(trace: Trace, event: Event) -> frozenset[Any]:
+    """The module's own parameters, where the hook that did not run makes its weight of them."""
+    makes = any("Norm" in name for name in event.data["hooks"])
+    return parameter_subjects(p.id for p in trace.parameters if makes and p.module == event.data["module"])

@@ -160,6 +160,28 @@ def bad_layer_made_in_forward() -> None:
             model(torch.randn(8, 4)).pow(2).mean().item()  # effect: GS404
 
 
+def bad_locked_dropout() -> None:
+    import torch
+    from torch import nn
+    from torch.nn import functional as F
+
+    class LockedDropout(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return F.dropout(x, 0.5, training=True)  # cause: GS404
+
+    model = nn.Sequential(nn.Linear(4, 16), LockedDropout(), nn.Linear(16, 1))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(2):
+        model.train()
+        for _ in range(2):
+            opt.zero_grad()
+            model(torch.randn(8, 4)).pow(2).mean().backward()
+            opt.step()
+        model.eval()
+        with torch.no_grad():
+            model(torch.randn(8, 4)).pow(2).mean().item()  # effect: GS404
+
+
 def good_monte_carlo_after_training() -> None:
     import torch
     from torch import nn
@@ -286,7 +308,7 @@ def dropout_ignores_eval(trace: Trace) -> Iterator[Finding]:
         call = _evaluation(known.all, event)
         if call is None or call.used or call.event.data.get("training"):
             continue
-        layer = "Dropout" in module.cls
+        layer = any(frame.path.endswith("nn/modules/dropout.py") for frame in event.site.stack)
         if not layer or (module.root == module.id and call.event.data["module"] != module.id):
             told.add(event.site.user.location())
             yield _finding(trace, known, event, call, layer)

@@ -139,6 +139,39 @@ def bad_list_that_is_backwarded() -> None:
     fit(nn.Linear(4, 1), lambda out: out.pow(2).mean())
 
 
+def bad_list_grown_by_a_sum() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    losses: list[torch.Tensor] = []
+    for _ in range(12):
+        opt.zero_grad()
+        loss = model(torch.randn(8, 4)).pow(2).mean()
+        loss.backward()
+        opt.step()
+        losses += [loss]  # cause: GS602
+
+
+def good_passes_over_one_forward() -> None:
+    import torch
+    from torch import nn
+
+    cell = nn.RNNCell(3, 4)
+    for _ in range(2):
+        h, ends = torch.zeros(2, 4), []
+        for _ in range(8):
+            h = cell(torch.randn(2, 3), h)
+            ends.append(h.pow(2).mean())
+        slopes = []
+        for end in ends:
+            cell.zero_grad()
+            end.backward(retain_graph=True)
+            assert cell.weight_hh.grad is not None
+            slopes.append(cell.weight_hh.grad.norm().item())
+
+
 def good_parts_summed_at_the_end() -> None:
     import torch
     from torch import nn

@@ -14,7 +14,7 @@ from types import CodeType
 from typing import Any
 
 from gradscope.model import GradscopeError
-from gradscope.tracebacks import clean_exception
+from gradscope.tracebacks import clean_exception, traceback_of
 
 
 @dataclass
@@ -81,7 +81,14 @@ class Program:
         import io
 
         with io.open_code(os.path.abspath(self.path)) as file:
-            return compile(file.read(), os.path.abspath(self.path), "exec", dont_inherit=True)
+            source = file.read()
+        try:
+            return compile(source, os.path.abspath(self.path), "exec", dont_inherit=True)
+        except SyntaxError:
+            fault = _unreadable(source, os.path.abspath(self.path))
+            if fault is None:
+                raise
+        raise fault
 
     def _compiled(self) -> CodeType:
         loader = importlib.machinery.SourcelessFileLoader("__main__", self.path)
@@ -112,6 +119,28 @@ class Program:
         main.__annotations__ = {}
         vars(main)["__builtins__"] = sys.modules["builtins"]
         return main
+
+
+def _unreadable(source: bytes, path: str) -> SyntaxError | None:
+    """What Python says of a file with such bytes, where it says something else of a string."""
+    import tokenize
+
+    lines = source.splitlines(keepends=True)
+    with suppress(SyntaxError):
+        if tokenize.detect_encoding(iter(lines).__next__)[0] != "utf-8":
+            return None
+    for number, line in enumerate(lines, 1):
+        if b"\0" in line:
+            text = line.partition(b"\0")[0].decode(errors="replace")
+            return SyntaxError("source code cannot contain null bytes", (path, number, None, text))
+        try:
+            line.decode()
+        except UnicodeDecodeError as error:
+            return SyntaxError(
+                f"Non-UTF-8 code starting with '\\x{line[error.start]:02x}' in file {path} on line {number}, "
+                "but no encoding declared; see https://peps.python.org/pep-0263/ for details"
+            )
+    return None
 
 
 def _from_stdin() -> bytes:
@@ -172,16 +201,16 @@ def _status(error: SystemExit) -> int:
 def _shown(error: BaseException) -> int:
     """Shows an uncaught exception by the program's own hook, and gives the exit code."""
     try:
-        sys.excepthook(type(error), error, error.__traceback__)
+        sys.excepthook(type(error), error, traceback_of(error))
     except SystemExit as end:
         return _status(end)
     except BaseException as fault:  # Python shows both then
         clean_exception(fault)
         with suppress(Exception):
             print("Error in sys.excepthook:", file=sys.stderr)
-            sys.__excepthook__(type(fault), fault, fault.__traceback__)
+            sys.__excepthook__(type(fault), fault, traceback_of(fault))
             print("\nOriginal exception was:", file=sys.stderr)
-            sys.__excepthook__(type(error), error, error.__traceback__)
+            sys.__excepthook__(type(error), error, traceback_of(error))
     return 1
 
 

@@ -23,6 +23,7 @@ from gradscope.hooks._torch import aside
 from gradscope.model import GradscopeError, NoPlaceError
 from gradscope.places import new_trace_path, point_last, standing
 from gradscope.store import TraceWriter, pack
+from gradscope.tracebacks import text_of
 
 _active: list[Session] = []
 
@@ -231,15 +232,8 @@ class Session:
         for hook in reversed(self.hooks):
             hook.uninstall()
         self.hooks.clear()
+        self.writer.forget()
         _active.clear()
-
-
-def text_of(error: BaseException) -> str:
-    """What the exception says, where it can say it."""
-    try:
-        return str(error)[:4000]
-    except Exception:
-        return "(its text cannot be had)"
 
 
 def active() -> Session | None:

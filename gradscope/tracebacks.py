@@ -4,13 +4,35 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from itertools import takewhile
 from pathlib import Path
 from types import CodeType, FrameType, TracebackType
+from typing import Any
 
 _PACKAGE = str(Path(__file__).resolve().parent) + os.sep
 _EXAMPLES = os.path.join(_PACKAGE, "rules") + os.sep  # run under watch as programs
 _DETOUR = os.path.join("torch", "overrides.py")
 _OPERATORS = os.path.join("torch", "_ops.py")
+
+
+_RUN = os.path.join(_PACKAGE, "runner.py")
+_TRACEBACK: Any = BaseException.__traceback__
+
+
+def traceback_of(error: BaseException) -> TracebackType | None:
+    """Its traceback, also where a property of the user's hides it."""
+    traceback: TracebackType | None = _TRACEBACK.__get__(error)
+    return traceback
+
+
+def text_of(error: BaseException) -> str:
+    """What the exception says, where it can say it."""
+    try:
+        return str(error)[:4000]
+    except KeyboardInterrupt:
+        raise
+    except BaseException:
+        return "(its text cannot be had)"
 
 
 def _is_own(code: CodeType) -> bool:
@@ -59,8 +81,9 @@ def clean(traceback: TracebackType | None) -> TracebackType | None:
 
 
 def visible_frames(frames: Iterable[tuple[FrameType, int]]) -> list[tuple[FrameType, int]]:
-    """The (frame, line) pairs of a stack, innermost first, without those that `clean` takes out."""
-    stack = list(frames)
+    """The (frame, line) pairs of a stack, innermost first, without those that `clean` takes out and
+    those below which `gradscope run` runs the program."""
+    stack = list(takewhile(lambda pair: pair[0].f_code.co_filename != _RUN, frames))
     hidden = _hidden([frame.f_code for frame, _ in reversed(stack)])
     return [pair for place, pair in enumerate(reversed(stack)) if place not in hidden][::-1]
 
@@ -74,8 +97,10 @@ def clean_exception(error: BaseException | None) -> None:
         if current is None or id(current) in seen:
             continue
         seen.add(id(current))
-        cleaned = clean(current.__traceback__)
-        if cleaned is not current.__traceback__:
-            current.__traceback__ = cleaned
+        traceback = traceback_of(current)
+        cleaned = clean(traceback)
+        if cleaned is not traceback:
+            _TRACEBACK.__set__(current, cleaned)
         todo += [current.__cause__, current.__context__]
-        todo += getattr(current, "exceptions", ())
+        if isinstance(current, BaseExceptionGroup):
+            todo += current.exceptions

@@ -5,7 +5,10 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import replace
+from os import getpid  # the program may put another in its place
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
@@ -87,7 +90,7 @@ def command(
     reports = tuple(cwd / path for path in reports)
     picture = cwd / picture if picture is not None else None
     stream = sys.stderr  # the program may put another in its place
-    process = os.getpid()
+    process = getpid()
     with kept_apart():
         try:
             session = _session(target, trace_path, full, prove)
@@ -97,15 +100,31 @@ def command(
             return _unwatched(target, str(error))
         session.start(sys._getframe(), outermost=True)
         outcome = run(target)
-        if os.getpid() != process:  # a child that the program forked has come to the program's end
+        if getpid() != process:  # a child that the program forked has come to the program's end
             return outcome.exit_code
-        session.stop(outcome.exit_code, outcome.error)
-    report = _tell(session, config, stream)
-    failed = False
-    if report is not None:
-        failed = _write(report, reports, picture, stream)
+        with _timers_stopped():
+            session.stop(outcome.exit_code, outcome.error)
+            report = _tell(session, config, stream)
+            failed = report is not None and _write(report, reports, picture, stream)
     _ended(outcome)
     return _exit_code(outcome, report, config, failed)
+
+
+@contextmanager
+def _timers_stopped() -> Iterator[None]:
+    """An alarm that the program has left behind (`signal.alarm`) would have found it at its end:
+    it does not go off while the report is made."""
+    stopped = []
+    for name in ("ITIMER_REAL", "ITIMER_VIRTUAL", "ITIMER_PROF"):
+        with suppress(AttributeError, OSError):
+            timer = getattr(signal, name)
+            stopped.append((timer, *signal.setitimer(timer, 0)))
+    try:
+        yield
+    finally:
+        for timer, left, interval in stopped:
+            if left:
+                signal.setitimer(timer, left, interval)
 
 
 def _view(target: Program, trace_path: Path | None) -> int:

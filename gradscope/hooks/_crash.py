@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import nn
 
+from gradscope.hooks._parts import named_parts
 from gradscope.hooks._sites import SiteTree, kind_of
 from gradscope.hooks._torch import DisableTorchFunction, grad_fn_of, is_leaf, name_of
 from gradscope.source import SourceFile
+from gradscope.tracebacks import text_of, traceback_of
 
 if TYPE_CHECKING:
     from gradscope.hooks._recorder import Recorder
@@ -24,15 +26,15 @@ MAX_TENSORS = 12
 
 def note_crash(recorder: Recorder, error: BaseException) -> None:
     """Emits a `crash` event for the exception that leaves the watched program."""
-    traceback = error.__traceback__
+    traceback = traceback_of(error)
     if traceback is None or isinstance(error, (SystemExit, KeyboardInterrupt)):
         return
     try:
         with DisableTorchFunction(), torch._C._DisableTorchDispatch():
             site = recorder.sites.of_traceback(traceback)
             data = {
-                "type": type(error).__name__, "text": str(error)[:4000], "told": recorder.history.is_last(error),
-                "tensors": _operands(recorder, traceback, kept="deepcopy protocol" in str(error)),
+                "type": type(error).__name__, "text": text_of(error), "told": recorder.history.is_last(error),
+                "tensors": _operands(recorder, traceback, kept="deepcopy protocol" in text_of(error)),
             }  # fmt: skip
             recorder.emit("crash", site, data)
     except Exception as fault:
@@ -63,7 +65,7 @@ def _operands(recorder: Recorder, traceback: TracebackType, kept: bool) -> list[
 
 def _held(text: str, module: nn.Module) -> Iterator[tuple[str, Any]]:
     """(text, value) of the tensors and lists of them in the attributes of a module and its parts."""
-    for name, part in nn.Module.named_modules(module):
+    for name, part in named_parts(module):
         for attribute, value in list(part.__dict__.items()):
             if isinstance(value, (torch.Tensor, list, tuple)):
                 yield ".".join(filter(None, (text, name, attribute))), value

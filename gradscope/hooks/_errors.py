@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from gradscope.hooks._torch import DisableTorchFunction, grad_fn_of, name_of, saved_by, sequence_of
 from gradscope.hooks._values import find_tensors
+from gradscope.tracebacks import text_of
 
 if TYPE_CHECKING:
     from gradscope.hooks._recorder import Recorder
@@ -31,7 +32,7 @@ def note_error(
             site = recorder.sites.current(frame)
             inputs = [recorder.value(t, site).index for t in tensors]
             data = {
-                "type": type(error).__name__, "text": str(error)[:2000], "where": where, "op": op, "inputs": inputs,
+                "type": type(error).__name__, "text": text_of(error)[:2000], "where": where, "op": op, "inputs": inputs,
                 "saved_by": None, "node": None, "writes": [], "freed_by": None, "region": recorder.region,
                 **(more or {}),
             }  # fmt: skip

@@ -7,6 +7,7 @@ from collections.abc import Set
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gradscope.hooks._segments import Segment
+from gradscope.tracebacks import text_of, traceback_of
 
 if TYPE_CHECKING:
     from gradscope.hooks._recorder import Recorder
@@ -46,10 +47,10 @@ class History:
     def is_last(self, error: BaseException) -> bool:
         """Whether this is the exception noted last. It is known by id and text: exceptions take no
         weak reference, and holding one would keep its frames alive."""
-        return self._last_error is not None and self._last_error[:2] == (id(error), str(error))
+        return self._last_error is not None and self._last_error[:2] == (id(error), text_of(error))
 
     def remember_error(self, error: BaseException) -> None:
-        self._last_error = (id(error), str(error), _frames(error))
+        self._last_error = (id(error), text_of(error), _frames(error))
 
     def forget(self) -> None:
         self.writes.clear()
@@ -98,7 +99,7 @@ class History:
 
 
 def _frames(error: BaseException) -> int:
-    count, entry = 0, error.__traceback__
+    count, entry = 0, traceback_of(error)
     while entry is not None:
         count, entry = count + 1, entry.tb_next
     return count

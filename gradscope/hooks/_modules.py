@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import nn
 
+from gradscope.hooks._parts import named_parts, own, parts
 from gradscope.hooks._sites import kind_of
 
 if TYPE_CHECKING:
@@ -105,10 +106,10 @@ class ModuleTable:
                     if type(candidate).__name__ == "OptimizedModule":
                         continue  # the module that was compiled goes by its own names
                     size = 0
-                    for size, sub in enumerate(candidate.modules(), 1):  # noqa: B007
+                    for size, sub in enumerate(parts(candidate), 1):  # noqa: B007
                         if size > 5000:
                             break
-                    if size > best_size and candidate is not m and any(s is m for s in candidate.modules()):
+                    if size > best_size and candidate is not m and any(s is m for s in parts(candidate)):
                         best, best_name, best_size = candidate, name, size
             frame = frame.f_back
             depth += 1
@@ -119,7 +120,7 @@ class ModuleTable:
         recorder = self.recorder
         root_id = self.count if above is None else above.root
         by_path: dict[str, int] = {}
-        for path, m in top.named_modules(prefix=above.path if above is not None else ""):
+        for path, m in named_parts(top, above.path if above is not None else ""):
             known = self.find(m)
             if known is not None and (path or above is not None):
                 by_path[path] = known.id
@@ -140,13 +141,13 @@ class ModuleTable:
                 name if not path else "",
                 site or None,
             )
-            for own, p in m.named_parameters(recurse=False):
+            for name, p in own(m, "_parameters"):
                 leaf = recorder.ledger.of(p)
                 if not leaf.registered:
                     leaf.registered = True
                     leaf.module = record.id
-                    leaf.name = f"{path}.{own}" if path else own
-            for _, b in m.named_buffers(recurse=False):
+                    leaf.name = f"{path}.{name}" if path else name
+            for _, b in own(m, "_buffers"):
                 self.keep(b, record.id)
 
 

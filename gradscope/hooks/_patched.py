@@ -25,7 +25,7 @@ class Patched:
     def __init__(self) -> None:
         self._by_code: dict[CodeType, Any] = {
             value.__code__: value
-            for place in (torch, torch.functional, torch.nn.functional, torch.Tensor)
+            for place in (torch, torch.functional, torch.nn.functional, torch.Tensor, torch.autograd)
             for value in vars(place).values()
             if type(value) is FunctionType
         }

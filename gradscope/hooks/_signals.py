@@ -1,24 +1,35 @@
-"""Tells an exception that a signal handler of the program's has raised from a fault of ours.
+"""Tells an exception that the program has sent to itself from a fault of ours.
 
-A signal may arrive while a probe runs: what its handler raises then comes out of the probe,
-and belongs to the program.
+A signal may arrive while a probe runs, or an exception from another thread: it then comes out of
+the probe, and belongs to the program.
 """
 
 from __future__ import annotations
 
 import signal
+import sys
 from types import CodeType
+
+from gradscope.hooks._sites import kind_of
+from gradscope.tracebacks import traceback_of
+
+_OURS = frozenset(sys.stdlib_module_names) | {"gradscope", "torch"}  # whose exceptions a probe may raise
 
 
 def raised_by_handler(error: BaseException) -> bool:
-    """Whether a Python signal handler stands in the error's traceback."""
+    """Whether a Python signal handler stands in the error's traceback, or it was sent to this
+    thread from another (`PyThreadState_SetAsyncExc`): a class of the program's is raised there
+    where none of its code is."""
     handlers = _handlers()
-    step = error.__traceback__
-    while step is not None and handlers:
-        if step.tb_frame.f_code in handlers:
+    sent = type(error).__module__.partition(".")[0] not in _OURS
+    step = traceback_of(error)
+    while step is not None and (handlers or sent):
+        code = step.tb_frame.f_code
+        if code in handlers:
             return True
+        sent = sent and kind_of(code.co_filename) in ("own", "torch")
         step = step.tb_next
-    return False
+    return sent
 
 
 def _handlers() -> set[CodeType]:

@@ -166,7 +166,7 @@ class SiteTree:
     def _file(self, path: str) -> tuple[int, str]:
         known = self._files.get(path)
         if known is None:
-            absolute = path if path.startswith("<") else os.path.realpath(path)
+            absolute = path if path.startswith("<") else _real(path)
             kind = kind_of(absolute, self.main)
             known = self._files[path] = (len(self._files) + 1, kind)
             if kind != "own":
@@ -178,6 +178,13 @@ class SiteTree:
     def here(self, depth: int = 1) -> int:
         """The site of the caller, `depth` frames out."""
         return self.current(sys._getframe(depth + 1))
+
+
+def _real(path: str) -> str:
+    try:
+        return os.path.realpath(path)
+    except (OSError, ValueError):  # what was compiled under a name that no file can have
+        return path
 
 
 def _text(path: str) -> str:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from gradscope.hooks._torch import transforms
+from gradscope.hooks._torch import profiling, transforms
 
 _KNOWN_TYPES: dict[type, bool] = {
     Tensor: True, torch.nn.Parameter: True, int: False, float: False, bool: False, str: False,
@@ -107,10 +107,16 @@ def _number(size: Any) -> int:
     return -1 if known is None else int(known)
 
 
-def measurable(t: Any) -> bool:
-    """Whether kernels of ours may run on it: a subclass would see them, and may refuse; under
+def has_values(t: Any) -> bool:
+    """Whether kernels of ours can run on it: a subclass would see them, and may refuse; under
     torch.func a tensor stands for many."""
     return type(t) in (Tensor, torch.nn.Parameter) and not t.is_meta and transforms() is None
+
+
+def measurable(t: Any) -> bool:
+    """Whether kernels of ours may run on it without being felt: a profile of the user's would
+    show them."""
+    return has_values(t) and not profiling()
 
 
 class Meta(NamedTuple):

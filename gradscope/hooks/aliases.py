@@ -18,7 +18,7 @@ from gradscope.hooks import Hook
 from gradscope.hooks._learner import writes_by_name
 from gradscope.hooks._modules import tensor_variables
 from gradscope.hooks._torch import aside, grad_fn_of, grad_of, name_of, saved_by, sequence_number, sequence_of
-from gradscope.hooks._values import Live, measurable
+from gradscope.hooks._values import Live, has_values
 
 EXPOSING = ("numpy", "__array__", "from_numpy", "__dlpack__")  # hand the memory to another library
 MAX_BYTES = 256 << 20  # of copies held at a time
@@ -116,7 +116,7 @@ class Aliases(Hook):
         return False
 
     def _keep(self, t: Any, site: int, through: str, value: int) -> bool:
-        if t.layout is not torch.strided or not measurable(t):
+        if t.layout is not torch.strided or not has_values(t):
             return False
         storage = t.untyped_storage()
         if storage.nbytes() + self.held > MAX_BYTES:
@@ -186,7 +186,7 @@ class Aliases(Hook):
             if (
                 not isinstance(saved, torch.Tensor)
                 or saved.layout is not torch.strided
-                or not measurable(saved)
+                or not has_values(saved)
             ):
                 return
             storage = saved.untyped_storage()

@@ -13,6 +13,7 @@ from torch import nn
 from torch.utils import checkpoint
 
 from gradscope.hooks import Hook
+from gradscope.hooks._parts import parameters
 from gradscope.hooks._sites import kind_of
 from gradscope.hooks._torch import aside, grad_fn_of, is_legacy_batched, transforms
 from gradscope.hooks._values import find_tensors, measurable
@@ -152,7 +153,7 @@ class Applied(Hook):
     def _registered(self, module: nn.Module, frame: Any, site: int) -> list[Any]:
         if self.recorder.modules.find(module) is None:
             self.recorder.modules.register_root(module, frame, site)
-        return list(module.parameters())
+        return parameters(module)
 
 
 def _some(t: Any) -> bool:

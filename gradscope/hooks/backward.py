@@ -22,6 +22,7 @@ from gradscope.hooks._errors import examine, note_error
 from gradscope.hooks._history import Pass
 from gradscope.hooks._values import bytes_of, sizes
 from gradscope.hooks.growth import held
+from gradscope.tracebacks import text_of
 
 ENOUGH_PASSES = 8  # to tell the first ones from the last
 
@@ -179,7 +180,7 @@ class Backward(Hook):
                 )  # fmt: skip
         segment = recorder.segment
         if failed is not None:
-            more = examine(recorder, [t for t in t_outputs if isinstance(t, torch.Tensor)], str(failed))
+            more = examine(recorder, [t for t in t_outputs if isinstance(t, torch.Tensor)], text_of(failed))
             more["roots"] = note["roots"]
             note_error(recorder, "backward", "backward", failed, t_outputs, {}, frame, more)
         else:

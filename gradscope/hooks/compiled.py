@@ -16,6 +16,7 @@ from torch import nn
 from gradscope.hooks import Hook
 from gradscope.hooks import _torch as private
 from gradscope.hooks._errors import note_error
+from gradscope.hooks._parts import parameters
 
 
 class Compiled(Hook):
@@ -172,7 +173,7 @@ class Compiled(Hook):
         for module in _modules(plain):
             if recorder.modules.find(module) is None:
                 recorder.modules.register_root(module, frame, recorder.sites.current(frame))
-            found |= {id(p): p for p in module.parameters()}
+            found |= {id(p): p for p in parameters(module)}
         return list(found.values())
 
 

@@ -40,7 +40,6 @@ class CustomFunctions(Hook):
             except BaseException:
                 recorder.paused -= 1
                 raise
-            recorder.paused -= 1
             began = perf_counter()
             try:
                 with private.DisableTorchFunction():
@@ -49,6 +48,8 @@ class CustomFunctions(Hook):
                         follow(cls, args, result, frame)
             except Exception as error:
                 recorder.fault(f"recording {cls.__name__}", error)
+            finally:
+                recorder.paused -= 1
             recorder.own_time += perf_counter() - began
             return result
 

@@ -9,6 +9,7 @@ from torch import nn
 
 from gradscope.hooks import Hook
 from gradscope.hooks import _torch as private
+from gradscope.hooks._parts import in_training
 from gradscope.hooks._values import measurable
 
 FUNCTIONS = (
@@ -52,8 +53,8 @@ class Dropouts(Hook):
         if module is None:
             return False
         if isinstance(module, nn.modules.dropout._DropoutNd):
-            return bool(module.training) and not torch.is_grad_enabled()
-        return not module.training
+            return in_training(module) and not torch.is_grad_enabled()
+        return not in_training(module)
 
     def _tell(self, name: str, rate: float, frame: Any, measure: Any) -> None:
         recorder = self.recorder

@@ -81,6 +81,7 @@ class FunctionMode(TorchFunctionMode):
             note_error(recorder, "op", handler, error, args, kwargs, sys._getframe(1))
             raise
         began = perf_counter()
+        recorder.paused += 1  # what a signal handler does meanwhile is not noted in the middle of this
         try:
             if (len(types) > 0 and self.hook.foreign(types)) or private.mode_count():
                 with private.DisableTorchFunction():
@@ -92,6 +93,8 @@ class FunctionMode(TorchFunctionMode):
                 follow(handler, args, kwargs, result, sys._getframe(1))
         except Exception as error:
             recorder.fault(f"recording {handler}", error)
+        finally:
+            recorder.paused -= 1
         recorder.own_time += perf_counter() - began
         return result
 

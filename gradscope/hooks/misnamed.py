@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from gradscope.hooks import Hook
+from gradscope.hooks._parts import parameters
 
 MEANT = "requires_grad"
 PASSES = 2  # looked at
@@ -32,7 +33,7 @@ class Misnamed(Hook):
             if held is None:
                 continue
             for name in _misnamed(held):
-                trained = [recorder.ledger.of(p).id for p in held.parameters() if p.requires_grad]
+                trained = [recorder.ledger.of(p).id for p in parameters(held) if p.requires_grad]
                 self._tell("module", module.id, name, trained, site)
         for leaf in list(recorder.ledger.records.values()):
             t = leaf.ref()

@@ -15,6 +15,7 @@ from torch import nn
 from gradscope.hooks import Hook
 from gradscope.hooks import _torch as private
 from gradscope.hooks._modules import ModuleRecord
+from gradscope.hooks._parts import in_training, parameters, parts
 from gradscope.hooks._values import find_tensors, measurable
 from gradscope.hooks.growth import held
 
@@ -81,6 +82,7 @@ class Modules(Hook):
             outer, holder = table.current, table.inner
             record = records.get(id(module))
             root = outer < 0
+            recorder.paused += 1
             try:
                 site = sites.current(sys._getframe(1))
                 if record is None or record.ref() is not module:
@@ -89,7 +91,7 @@ class Modules(Hook):
                 if root:
                     self._begin(record, site)
                 elif record.mode is not None and self.layers is not None:
-                    self.layers[record.id] = _training(module)
+                    self.layers[record.id] = in_training(module)
                 anchors[own] = sites.nodes[site]
                 if root and recorder.before_call:
                     with private.aside():
@@ -106,6 +108,7 @@ class Modules(Hook):
                 anchors.pop(own, None)
                 raise
             finally:
+                recorder.paused -= 1
                 recorder.own_time += perf_counter() - began
             stats = self._stats(module, record, site) if root else None
             started, own_time = perf_counter(), recorder.own_time
@@ -121,6 +124,7 @@ class Modules(Hook):
             if root:
                 began = perf_counter()
                 took = began - started - (recorder.own_time - own_time)
+                recorder.paused += 1
                 try:
                     with private.aside():
                         self._end(module, record, site, args, kwargs, result, stats, took)
@@ -128,6 +132,8 @@ class Modules(Hook):
                             follow(module, record, site)
                 except Exception as error:
                     recorder.fault("recording a module call", error)
+                finally:
+                    recorder.paused -= 1
                 recorder.own_time += perf_counter() - began
             return result
 
@@ -137,7 +143,7 @@ class Modules(Hook):
         recorder = self.recorder
         self.layers = {}
         if record.mode is not None:
-            self.layers[record.id] = _training(record.ref())
+            self.layers[record.id] = in_training(record.ref())
         segment = recorder.segment
         if site in segment.calls and not (torch.is_grad_enabled() and segment.nodes):
             recorder.end_segment(False)
@@ -150,16 +156,16 @@ class Modules(Hook):
         """Running statistics before a call in training mode, once per line."""
         found: list[tuple[int, str, Any, list[float]]] = []
         try:
-            if (record.id, site) in self.measured or not _training(module):
+            if (record.id, site) in self.measured or not in_training(module):
                 return None
             self.measured.add((record.id, site))
             with private.aside():
-                for m in module.modules():
+                for m in parts(module):
                     known = self.recorder.modules.find(m)
                     if (
                         known is not None
                         and known.mode == "norm"
-                        and _training(m)
+                        and in_training(m)
                         and len(found) < 3
                         and measurable(m.running_mean)
                     ):
@@ -194,7 +200,7 @@ class Modules(Hook):
         frozen = []
         for k in eval_layers:
             m = by_id[k].ref()
-            if m is not None and not any(p.requires_grad for p in m.parameters()) and by_id[k].mode == "norm":
+            if m is not None and not any(p.requires_grad for p in parameters(m)) and by_id[k].mode == "norm":
                 frozen.append(k)
         first: dict[str, Any] = {}
         if stats:
@@ -210,13 +216,13 @@ class Modules(Hook):
             spent = self.times.setdefault(site, [0, 0.0])
             spent[0] += 1
             spent[1] += took
-            if not _training(module) and record.id not in self.weighed:
+            if not in_training(module) and record.id not in self.weighed:
                 self.weighed.add(record.id)
                 first["graph_nodes"], first["graph_bytes"] = held(tensors)
         recorder.emit(
             "call", site,
             {
-                "module": record.root, "called": record.id, "training": _training(module), "grad": grad,
+                "module": record.root, "called": record.id, "training": in_training(module), "grad": grad,
                 "builds_graph": builds, "train_layers": [k for k, training in layers.items() if training],
                 "eval_layers": eval_layers, "frozen_eval": frozen,
                 "outputs": [recorder.value(t, site).index for t in tensors],
@@ -257,14 +263,6 @@ class Modules(Hook):
         recorder.emit(
             "mode", site, {"module": record.id, "training": mode, "call": "train" if mode else "eval"}
         )
-
-
-def _training(module: Any) -> bool:
-    """Its mode; False where it has none (a frozen script) or refuses to say."""
-    try:
-        return bool(module.training)
-    except Exception:
-        return False
 
 
 def _head(t: Any) -> list[float]:

@@ -12,6 +12,7 @@ from torch.nn.utils.spectral_norm import SpectralNorm
 
 from gradscope.hooks import Hook
 from gradscope.hooks._modules import ModuleRecord
+from gradscope.hooks._parts import in_training, own, parts
 from gradscope.hooks._torch import version_of
 
 MOST_LAYERS = 3  # looked at in one model
@@ -45,7 +46,7 @@ class Norms(Hook):
 
     def _before(self, module: Any, record: ModuleRecord, site: int) -> None:
         self.before = []
-        training = bool(module.training)
+        training = in_training(module)
         key = (record.id, training)
         count = self.calls[key] = self.calls.get(key, 0) + 1
         if count & (count - 1):
@@ -56,12 +57,12 @@ class Norms(Hook):
             for one in frozen[:MOST_LAYERS]:
                 self.before.append((one, site, head(one.ref().running_mean)))
         else:
-            for one in [r for r in layers if not r.ref().training][:MOST_LAYERS]:
+            for one in [r for r in layers if not in_training(r.ref())][:MOST_LAYERS]:
                 self._evaluated(one, site)
 
     def _layers(self, module: Any) -> list[Any]:
         """Records of the model's layers with running statistics."""
-        found = [self.recorder.modules.find(m) for m in module.modules()]
+        found = [self.recorder.modules.find(m) for m in parts(module)]
         return [r for r in found if r is not None and r.mode == "norm"]
 
     def _evaluated(self, record: ModuleRecord, site: int) -> None:
@@ -85,14 +86,14 @@ class Norms(Hook):
                     "before": before, "after": after,
                 }  # fmt: skip
         self.before = []
-        if not module.training and (record.id, True) not in self.calls and record.id not in self.measured:
+        if not in_training(module) and (record.id, True) not in self.calls and record.id not in self.measured:
             self.measured.add(record.id)
             self._spectral(module, record, site)
 
     def _spectral(self, module: Any, record: ModuleRecord, site: int) -> None:
         """Measures weights that spectral norm should have brought to a largest singular value of 1."""
-        for m in module.modules():
-            for hook in m._forward_pre_hooks.values():
+        for m in parts(module):
+            for _, hook in own(m, "_forward_pre_hooks"):
                 if not isinstance(hook, SpectralNorm):
                     continue
                 known = self.recorder.modules.find(m)
@@ -117,8 +118,8 @@ class Norms(Hook):
 
 
 def _frozen(m: nn.Module) -> bool:
-    own = list(m.parameters(recurse=False))
-    return bool(m.training and own) and not any(p.requires_grad for p in own)
+    held = [p for _, p in own(m, "_parameters")]
+    return bool(in_training(m) and held) and not any(p.requires_grad for p in held)
 
 
 def head(t: Any) -> list[float]:

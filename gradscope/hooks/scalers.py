@@ -14,6 +14,7 @@ from torch.amp.grad_scaler import GradScaler
 from gradscope.hooks import Hook
 from gradscope.hooks import _torch as private
 from gradscope.hooks._values import find_tensors
+from gradscope.tracebacks import text_of
 
 MAX_WALK = 64  # nodes between a scaled loss and what is made of it
 
@@ -41,7 +42,7 @@ class Scalers(Hook):
                 result = real(scaler, *args, **kwargs)
                 return result
             except Exception as error:
-                failed = str(error)
+                failed = text_of(error)
                 raise
             finally:
                 self.depth -= 1

@@ -3,6 +3,7 @@ tracebacks lose our frames, warnings keep the user's line."""
 
 from __future__ import annotations
 
+import inspect
 import sys
 import traceback
 import warnings
@@ -48,6 +49,18 @@ class ShownErrors(Hook):
                 self.recorder.fault("cleaning a stack", error)
                 return real_walk(frame)
 
+        real_outer = inspect.getouterframes
+
+        def getouterframes(frame: Any, context: int = 1) -> Any:
+            found = real_outer(frame, context)
+            try:
+                shown = {id(f) for f, _ in visible_frames((entry.frame, entry.lineno) for entry in found)}
+                return [entry for entry in found if id(entry.frame) in shown]
+            except Exception as error:
+                self.recorder.fault("cleaning a stack", error)
+                return found
+
+        self.patch(inspect, "getouterframes", getouterframes)
         self.patch(traceback.TracebackException, "__init__", __init__)
         self.patch(traceback, "walk_stack", walk_stack)
         self.patch(warnings, "_showwarnmsg", _showwarnmsg)

@@ -13,6 +13,7 @@ from torch import nn
 from gradscope.hooks import Hook
 from gradscope.hooks import _torch as private
 from gradscope.hooks._modules import ModuleRecord
+from gradscope.hooks._parts import parameters
 from gradscope.hooks._torch import is_leaf as leafness
 
 MAX_ITEMS = 200  # of one list or dict
@@ -63,7 +64,7 @@ class Unregistered(Hook):
         for record in self.recorder.modules.records.values():
             module = record.ref() if record.id == root else None
             if module is not None:
-                return {id(p) for p in module.parameters()}
+                return {id(p) for p in parameters(module)}
         return set()
 
 
@@ -82,7 +83,7 @@ def _trained(value: Any, depth: int = 0) -> Iterator[Any]:
             if all(leaf is not None for leaf in leaves):
                 yield from leaves
     elif isinstance(value, nn.Module):
-        yield from (p for p in value.parameters() if p.requires_grad)
+        yield from (p for p in parameters(value) if p.requires_grad)
     elif isinstance(value, (list, tuple, dict, set)) and depth < 2:
         items = list(value.values() if isinstance(value, dict) else value)
         for item in items[:MAX_ITEMS]:

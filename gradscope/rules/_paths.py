@@ -75,6 +75,8 @@ class Paths:
         """What a value was computed from, and by which op. A parameter starts here,
         whatever wrote its memory before."""
         graph = self.graph(key[0])
+        if key[0] < 0:  # nothing is known of that segment's graph
+            return [], None
         value = graph.values[key[1]]
         if value.op is not None:
             op = graph.ops[value.op]

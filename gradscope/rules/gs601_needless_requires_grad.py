@@ -199,7 +199,7 @@ def needless_requires_grad(trace: Trace) -> Iterator[Finding]:
     wanted = _wanted(trace, known)
     groups: dict[tuple[str, int], Needless] = {}
     for event in known.backwards:
-        if event.data.get("create_graph") or not _trains(trace, known, event):
+        if event.graph < 0 or event.data.get("create_graph") or not _trains(trace, known, event):
             continue
         graph = known.graph(event.graph)
         for leaf in event.data.get("leaves", ()):

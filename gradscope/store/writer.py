@@ -11,7 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from gradscope.model import GradscopeError
+from gradscope.store._ground import descriptors, kept_open, leak, moved_aside, quiet, still_ours
 from gradscope.store.schema import APPLICATION_ID, COLUMNS, INDEX, SCHEMA, SCHEMA_VERSION
+
+Rows = dict[str, list[tuple[Any, ...]]]
 
 _encode = json.JSONEncoder(separators=(",", ":"), allow_nan=False, check_circular=False).encode
 
@@ -48,6 +51,7 @@ class TraceWriter:
 
     COMMIT_SECONDS = 0.25
     MAX_FAILURES = 3  # commits in a row, before it is given up
+    MAX_MOVES = 3  # to new descriptors, since the program closed the old ones
 
     def __init__(self, path: Path):
         self.path = path
@@ -58,19 +62,16 @@ class TraceWriter:
                 raise GradscopeError(f"{path} exists and is not a gradscope trace: not overwritten")
             for suffix in ("", "-wal", "-shm"):
                 Path(f"{path}{suffix}").unlink(missing_ok=True)
-        self.db = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
-        self.db.execute("PRAGMA busy_timeout=2000")
-        self.db.execute("PRAGMA synchronous=OFF")
-        # Before the WAL: so that the file itself says what it is from the first moment.
-        self.db.execute(f"PRAGMA application_id={APPLICATION_ID}")
-        self.db.execute(f"PRAGMA user_version={SCHEMA_VERSION}")
-        self.db.executescript("BEGIN;" + SCHEMA + "COMMIT;")
-        try:
-            self.db.execute("PRAGMA journal_mode=WAL").fetchone()
-        except sqlite3.OperationalError:  # no shared memory here (some network disks)
-            self.db.execute("PRAGMA locking_mode=EXCLUSIVE")
-            self.db.execute("PRAGMA journal_mode=WAL").fetchone()
-        self._rows: dict[str, list[tuple[Any, ...]]] = {name: [] for name in COLUMNS}
+        with quiet():
+            self.db = _connection(path)
+            # Before the WAL: so that the file itself says what it is from the first moment.
+            self.db.execute(f"PRAGMA application_id={APPLICATION_ID}")
+            self.db.execute(f"PRAGMA user_version={SCHEMA_VERSION}")
+            self.db.executescript("BEGIN;" + SCHEMA + "COMMIT;")
+            _use_log(self.db)
+        self._descriptors = descriptors(path)
+        self._moves = 0
+        self._rows = _nothing()
         self._committed = time.monotonic()
         self._failures = 0
 
@@ -81,7 +82,10 @@ class TraceWriter:
         self._rows[table].extend(rows)
 
     def set_meta(self, key: str, value: Any) -> None:
-        self.db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, pack(value)))
+        text = pack(value)
+        self._find_ground()
+        with quiet():
+            self.db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, text))
 
     def due(self) -> bool:
         return time.monotonic() - self._committed > self.COMMIT_SECONDS
@@ -90,38 +94,92 @@ class TraceWriter:
         """Writes the gathered rows. After a failure they are kept for the next time, until that
         has failed too often: then they are dropped, so that a full disk fills no memory."""
         self._committed = time.monotonic()
+        gathered, self._rows = self._rows, _nothing()  # a signal handler may add more meanwhile
         try:
             if self._failures < self.MAX_FAILURES:
-                self._insert()
+                self._find_ground()
+                with quiet():
+                    try:
+                        self._insert(gathered)
+                    except UnicodeEncodeError:  # a name with half a character in it
+                        self.db.execute("ROLLBACK")
+                        self._insert(
+                            {table: [_encodable(r) for r in rows] for table, rows in gathered.items()}
+                        )
         except BaseException:
             self._failures += 1
             if self.db.in_transaction:
                 self.db.execute("ROLLBACK")
-            if self._failures >= self.MAX_FAILURES:
-                self._clear()
+            if self._failures < self.MAX_FAILURES:
+                self._rows = {table: rows + self._rows[table] for table, rows in gathered.items()}
             raise
-        self._clear()
 
-    def _insert(self) -> None:
+    def _insert(self, gathered: Rows) -> None:
         self.db.execute("BEGIN")
-        for table, rows in self._rows.items():
+        for table, rows in gathered.items():
             if rows:
                 marks = ",".join("?" * COLUMNS[table])
                 self.db.executemany(f"INSERT OR REPLACE INTO {table} VALUES ({marks})", rows)
         self.db.execute("COMMIT")
         self._failures = 0
 
-    def _clear(self) -> None:
-        for rows in self._rows.values():
-            rows.clear()
-
     def close(self) -> None:
-        try:
-            self.commit()
-            self.db.execute(INDEX)
-            _fold_in(self.db)
-        finally:
-            self.db.close()
+        with quiet():
+            try:
+                self.commit()
+                self.db.execute(INDEX)
+                _fold_in(self.db)
+            finally:
+                self.db.close()
+
+    def forget(self) -> None:
+        """Never writes again, nor closes the file: in a forked child it is the parent's."""
+        leak(self.db)
+        self._failures = self.MAX_FAILURES
+
+    def _find_ground(self) -> None:
+        """Where the program has closed the descriptors of the trace (`os.closerange`), or opened
+        files of its own under their numbers, the trace goes on in a copy that takes its place.
+
+        Raises OSError where that can't be, or happens again and again.
+        """
+        if still_ours(self._descriptors):
+            return
+        leak(self.db)
+        self._moves += 1
+        if self._moves > self.MAX_MOVES:
+            self._failures = self.MAX_FAILURES
+            raise OSError("the program closes the files of the trace again and again")
+        with quiet():
+            self._old = kept_open(self.path)
+            moved_aside(self.path)
+            self.db = _connection(self.path)
+            _use_log(self.db)
+        self._descriptors = descriptors(self.path)
+
+
+def _encodable(row: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple(v.encode(errors="backslashreplace").decode() if isinstance(v, str) else v for v in row)
+
+
+def _nothing() -> Rows:
+    return {name: [] for name in COLUMNS}
+
+
+def _connection(path: Path) -> sqlite3.Connection:
+    db = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    db.execute("PRAGMA busy_timeout=2000")
+    db.execute("PRAGMA synchronous=OFF")
+    return db
+
+
+def _use_log(db: sqlite3.Connection) -> None:
+    try:
+        db.execute("PRAGMA journal_mode=WAL").fetchone()
+    except sqlite3.OperationalError:  # no shared memory here (some network disks)
+        db.execute("PRAGMA locking_mode=EXCLUSIVE")
+        db.execute("PRAGMA journal_mode=WAL").fetchone()
+    db.execute("SELECT count(*) FROM meta").fetchone()  # opens the log
 
 
 def _fold_in(db: sqlite3.Connection) -> None:

@@ -1,0 +1,60 @@
+"""What a module consists of, read from where torch keeps it.
+
+The methods for it (`named_modules`, `parameters`, `__getattr__`, `__hash__`) may be the user's:
+calling them would be felt, by a count, a printed line or an exception.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from torch import nn
+
+
+def attributes(module: Any) -> dict[str, Any]:
+    """The module's `__dict__`."""
+    found = object.__getattribute__(module, "__dict__")
+    return found if isinstance(found, dict) else {}
+
+
+def own(module: Any, table: str) -> Iterator[tuple[str, Any]]:
+    """(name, member) of "_parameters", "_buffers" or "_modules", without those that are None; none
+    where the class never called `super().__init__()`."""
+    members: Any = attributes(module).get(table)
+    for name, member in list(members.items()) if hasattr(members, "items") else ():
+        if member is not None:
+            yield name, member
+
+
+def named_parts(module: Any, prefix: str = "") -> Iterator[tuple[str, nn.Module]]:
+    """(path, module) of it and of what is below it, as `named_modules`: each once."""
+    seen: set[int] = set()
+    todo = [(prefix, module)]
+    while todo:
+        path, part = todo.pop()
+        if id(part) in seen:
+            continue
+        seen.add(id(part))
+        yield path, part
+        below = [(f"{path}.{name}" if path else name, child) for name, child in own(part, "_modules")]
+        todo += [pair for pair in reversed(below) if issubclass(type(pair[1]), nn.Module)]
+
+
+def parts(module: Any) -> Iterator[nn.Module]:
+    return (part for _, part in named_parts(module))
+
+
+def parameters(module: Any) -> list[Any]:
+    """Those of the module and of what is below it, each once."""
+    found = {id(p): p for part in parts(module) for _, p in own(part, "_parameters")}
+    return list(found.values())
+
+
+def in_training(module: Any) -> bool:
+    """Its mode; False where it has none (a frozen script) or refuses to say."""
+    try:
+        mode = attributes(module).get("training")
+        return bool(module.training if mode is None else mode)
+    except Exception:
+        return False

@@ -46,7 +46,7 @@ def located(trace: Trace, site: Site | None, otherwise: str = "") -> str:
     line = (names_of(trace).line(site) or "").partition("#")[0].strip()
     if line.startswith(("with ", "async with ", "@")):  # the site of a block is all of it
         text = f"`{line.removesuffix(':')}`"
-    elif text and line.startswith(f"{text.strip('`')} =") and len(line) <= MAX_CODE:
+    elif text and len(line) <= MAX_CODE and re.match(rf"{re.escape(text.strip('`'))} [-+*/@]?=[^=]", line):
         text = f"`{line}`"  # that of `p.requires_grad = False` is its target
     return f"{text or otherwise} ({place(site)})".strip()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -48,6 +49,18 @@ class Failure:
     def said(self) -> str:
         """The first sentence of torch's text, for `seen`."""
         return self.text.split("\n")[0].split(". ")[0].rstrip(".")
+
+
+def versions(text: str) -> str:
+    """For `seen`: what torch's text tells of the versions of a tensor that was saved and written to."""
+    found = re.search(r"is at version (\d+); expected version (\d+)", text)
+    if found is None:
+        return text.split(";")[0]
+    shape = re.search(r"\[torch\.\w+ \[([\d, ]*)\]\]", text)
+    size = f" of shape {shape[1].replace(', ', '×')}" if shape and shape[1] else ""
+    return (
+        f"a tensor{size} was saved at version {found[2]} and is at version {found[1]} when backward reads it"
+    )
 
 
 def failures(trace: Trace, *texts: str) -> Iterator[Failure]:

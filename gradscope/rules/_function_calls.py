@@ -45,3 +45,18 @@ def definition_of(trace: Trace, cls: str, line: int) -> Site | None:
 
 def _spans(node: ast.ClassDef, line: int) -> bool:
     return node.lineno <= line <= (node.end_lineno or node.lineno)
+
+
+def shown_argument(trace: Trace, event: Event, position: int) -> tuple[str, str]:
+    """The text of an argument, and the words for it."""
+    call = call_of(trace, event)
+    text = ast.unparse(call.args[position]) if call is not None and position < len(call.args) else ""
+    return text, f"argument {position + 1}{f', `{text}`' if text and len(text) < 40 else ''}"
+
+
+def measured_calls(event: Event, what: str) -> str:
+    calls = event.data["calls"]
+    return (
+        f"{what} in {'the one call' if calls == 1 else f'all {calls} calls'} that were looked at, with a"
+        " gradient that was not zero arriving"
+    )

@@ -140,7 +140,7 @@ def undone_finding(trace: Trace, found: Undone) -> Finding:
         ),
         why="what is loaded or copied replaces every value. Nothing has used the values that the step "
         "computed, so it has cost its time for nothing",
-        fix=f"take {located(trace, found.site, 'it')} out of the loop; load a state once, before it",
+        fix=f"take {located(trace, found.site, 'it')} out of the loop: once, before it, is enough",
         count=found.times,
         subjects=parameter_subjects(found.parameters) | {("optimizer", found.optimizer)},
     )

@@ -16,6 +16,7 @@ from gradscope.names import names_of
 from gradscope.rules import rule
 from gradscope.rules._common import code, located, source, user
 from gradscope.rules._edits import Source
+from gradscope.rules._failures import versions
 from gradscope.store import Trace
 
 _TEXT = "modified by an inplace operation"
@@ -91,7 +92,7 @@ def _explained(trace: Trace, event: Event) -> Finding:
         effect=user(event.site),
         effect_label="torch stops: the saved values are gone",
         related=(((saved, "saved here for backward"),) if saved is not None else ()) + more,
-        seen=(event.data.get("text", "").split(";")[0],),
+        seen=(versions(str(event.data.get("text", ""))),),
         fix=_fix(trace, cause),
         count=event.count,
         edits=_anew(trace, cause),

@@ -148,9 +148,7 @@ def _fix(text: str, name: str) -> str:
     if _SHARED in text:
         return f"give each element memory of its own before the write: `{shown} = {shown}.clone()`"
     if _NO_GRAD in text or _INFERENCE in text:
-        return (
-            f"make the view of `{shown}` and write to it in one place: both inside `no_grad`, or both outside"
-        )
+        return f"make `{shown}` and write to it in the same mode: both inside the `no_grad` block, or both outside"
     if "custom Function" in text:
         return f"write to a copy (`{shown} = {shown}.clone()`), or use the operation that is not in place"
     return f"make a new tensor instead: write to `{shown}.clone()`, or use the operation that is not in place"

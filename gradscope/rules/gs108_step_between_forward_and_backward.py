@@ -19,6 +19,7 @@ from gradscope.names import names_of
 from gradscope.rules import rule
 from gradscope.rules._carried import carried_into
 from gradscope.rules._common import code, located, user
+from gradscope.rules._failures import versions
 from gradscope.rules._paths import paths
 from gradscope.store import Trace
 
@@ -163,7 +164,7 @@ def _explained(trace: Trace, event: Event, step: dict[str, Any]) -> Finding:
         effect=event.site.user,
         effect_label="torch stops: this graph was computed with the old weights",
         related=((saved, "the old weights are saved here"),) if saved is not None else (),
-        seen=(str(event.data.get("text", "")).split(";")[0],),
+        seen=(versions(str(event.data.get("text", ""))),),
         fix=f"compute {code(trace, saved) or 'its loss'} again after {located(trace, cause, 'the step')}; or call"
         f" {located(trace, event.site.user, 'the backward')} before it, where that step may use its gradients too",
         count=event.count,
@@ -191,7 +192,7 @@ def _carried_over(trace: Trace, event: Event, step: dict[str, Any]) -> Finding |
         effect=event.site.user,
         effect_label="torch stops: the old part of the graph was computed with the old weights",
         related=((stepped_at, "writes new values into the weights"),) if stepped_at is not None else (),
-        seen=(str(event.data.get("text", "")).split(";")[0],),
+        seen=(versions(str(event.data.get("text", ""))),),
         fix=f"detach it before the next step (`{name or 'h'} = {name or 'h'}.detach()`)"
         + (
             "; `retain_graph=True` is not needed then"

@@ -209,7 +209,7 @@ def _finding(trace: Trace, event: Event, hook: Site | None, node: ast.AST | None
             f"{name} writes into {whose} in place{f' (`{text}`)' if text else ''}: other parts may share it"
         )
         refused = event.data.get("returned") is None
-        seen = "torch refused the write" if refused else "the gradient's version moved while the hook ran"
+        seen = "torch refused the write" if refused else "the gradient was written to while the hook ran"
         label = "written in place"
     else:
         message = f"{name} computes a new gradient for `{what or 'a tensor'}` and does not return it"
@@ -222,10 +222,22 @@ def _finding(trace: Trace, event: Event, hook: Site | None, node: ast.AST | None
         effect=registered,
         effect_label="hooked here",
         seen=(seen,),
-        fix=_fix(text),
+        fix=_returns(node) if not edited and _named_in_between(trace, at) else _fix(text),
         count=event.count,
         edits=_returned(trace, at, node) if node is not None else (),
     )
+
+
+def _named_in_between(trace: Trace, site: Site) -> bool:
+    """Whether the statement there gives the result a name, and more of the function follows."""
+    here = Source(trace, site.path)
+    statement = here.file.statement(site)
+    return isinstance(statement, ast.Assign) and not _is_last(here, statement)
+
+
+def _returns(node: ast.AST | None) -> str:
+    name = ast.unparse(node.targets[0]) if isinstance(node, ast.Assign) else ""
+    return f"return it at the end of the hook: `return {name}`"
 
 
 def _fix(text: str) -> str:

@@ -295,7 +295,7 @@ def _finding(trace: Trace, number: int, tally: _Tally, cause: Site, effect: Site
         effect=effect,
         effect_label="has no gradient to use",
         seen=(
-            f"{count} of {plural(tally.steps, 'step')} had no gradient, {clear} had just dropped it",
+            f"{count} of {plural(tally.steps, 'step')} had no gradient: {clear} had just cleared it",
             *_dropped(trace, cause),
         ),
         fix=f"move {clear} ({where(cause)}) before the backward, or after {step} ({where(effect)})",

@@ -169,7 +169,7 @@ class _Tally:
     empty: Counter[Site] = field(default_factory=Counter)
 
 
-@rule("GS204", name="step-without-gradient", severity="warning", over=("GS302", "GS308"))
+@rule("GS204", name="step-without-gradient", severity="warning", over=("GS302", "GS308", "GS402"))
 def step_without_gradient(trace: Trace) -> Iterator[Finding]:
     tallies: dict[int, _Tally] = {}
     trained = False

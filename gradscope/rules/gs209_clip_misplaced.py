@@ -351,8 +351,8 @@ def _scaled(trace: Trace, run: _Run, clip: _Clip, step: Site) -> Finding:
     seen = [f"{clip.scaled} of {plural(clip.times, 'call')} met scaled gradients"]
     if clip.scale is not None and clip.limit is not None:
         seen.append(
-            f"scale {clip.scale:g}: after {stepping} takes it out, the limit {clip.limit:g} is one of"
-            f" {clip.limit / clip.scale:.3g}"
+            f"the limit {clip.limit:g} acts as one of {clip.limit / clip.scale:.3g}: {stepping} divides what was"
+            f" clipped by the scale {clip.scale:g}"
         )
     unscale = method(trace, run.holders.get(step), "step").removesuffix(".step()`").lstrip("`")
     unscaling = f"{_scaler_name(trace, step)}.unscale_({unscale})"

@@ -309,7 +309,7 @@ def _rest(trace: Trace, site: Site, line: Line) -> Iterator[Finding]:
             effect_label="the last passes here are for nothing",
             seen=(
                 f"{line.clears[clear]} of {line.dropped + line.used} backward passes were cleared here unused, "
-                f"{plural(times, 'time')}",
+                f"in {plural(times, 'round')} of the loop around it",
             ),
             severity="note",
             fix=f"let {stepping} ({where(line.step)}) run at the last batch of the loop too",

@@ -11,6 +11,7 @@ Silent on: frozen parameters; parameters that no optimizer steps; parameters tha
 gradient from another loss; targets that the program itself writes (averages, copies).
 """
 
+import re
 from collections.abc import Iterator
 
 from gradscope.model import Edit, Finding, Site
@@ -189,7 +190,7 @@ def good_averaged_target() -> None:
                 slow.mul_(0.9).add_(fast, alpha=0.1)
 
 
-@rule("GS301", name="detached-parameter", severity="error", over=("GS204", "GS302"))
+@rule("GS301", name="detached-parameter", severity="error", over=("GS204", "GS302", "GS402"))
 def detached_parameter(trace: Trace) -> Iterator[Finding]:
     known = paths(trace)
     for cut in cuts(trace):
@@ -204,7 +205,7 @@ def detached_parameter(trace: Trace) -> Iterator[Finding]:
         loss = code(trace, cut.loss.site.user, "the backward pass")
         words = _words(trace, cut)
         yield Finding(
-            message=f"{names} {verb} the loss, but {words} cuts the graph before it: no gradient arrives",
+            message=f"{names} {verb} the loss, but {words} cuts the graph on the way: no gradient arrives",
             cause=cut.site,
             cause_label="the graph is cut here",
             effect=cut.loss.site.user,
@@ -279,6 +280,10 @@ def _fix(trace: Trace, cut: Cut, names: str) -> str:
         made = variable(trace, cut.op.site) or source(trace, cut.op.site.user)
         what = f"`{made}` ({where(cut.op.site)})" if made else "it"
         return f"compute {what} outside of {located(trace, cut.site, 'the block')}{frozen}"
+    if text := source(trace, cut.site):
+        number = re.fullmatch(r"(?:float|int|bool)\((.+)\)", text)
+        if number:
+            return f"keep the tensor: `{number[1]}` in place of {located(trace, cut.site)}{frozen}"
     return f"take {located(trace, cut.site, 'the cut')} away{frozen}"
 
 

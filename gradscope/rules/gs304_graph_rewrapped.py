@@ -101,7 +101,7 @@ def good_split_backward() -> None:
     "GS304",
     name="graph-rewrapped",
     severity="error",
-    over=("GS102", "GS301", "GS302", "GS204", "GS206", "GS601"),
+    over=("GS102", "GS301", "GS302", "GS204", "GS206", "GS402", "GS601"),
 )
 def graph_rewrapped(trace: Trace) -> Iterator[Finding]:
     known = paths(trace)

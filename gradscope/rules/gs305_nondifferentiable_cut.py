@@ -287,4 +287,6 @@ def _fix(trace: Trace, op: Op) -> str:
         return f"leave {place} out of the loss, or let the gradient past it on purpose: `x + ({name}(x) - x).detach()`"
     if name in ("lt", "le", "gt", "ge", "eq", "ne"):
         return f"use a sigmoid of the difference in place of {place}"
+    if name in ("normal", "normal_"):
+        return f"draw so that the gradient gets through: `mean + std * torch.randn_like(mean)` in place of {place}"
     return f"put the loss on what goes into {place}, or write a straight-through estimator on purpose"

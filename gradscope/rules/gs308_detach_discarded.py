@@ -212,7 +212,7 @@ def _uncalled(trace: Trace, path: str, function: str, node: ast.Attribute) -> Fi
         message=f"`{text}` is named, but not called: nothing happens",
         cause=site,
         cause_label="a method without parentheses",
-        seen=(f"in `{function}`, which ran",) if function != "<module>" else ("the file ran",),
+        seen=(f"it stands in `{function}`, which ran" if function != "<module>" else "the file ran",),
         fix=f"call it: `{text}()`",
         edits=parentheses(site),
         subjects=parameter_subjects(p.id for p in trace.parameters if p.optimizers) if held else frozenset(),

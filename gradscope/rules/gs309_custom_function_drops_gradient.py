@@ -12,13 +12,18 @@ Silent on: arguments that need no gradient; integer inputs; parameters that are 
 Function whose name or comments say that it stops the gradient.
 """
 
-import ast
 from collections.abc import Iterator
 
 from gradscope.model import Event, Finding, Graph, Op, Parameter
 from gradscope.rules import rule
 from gradscope.rules._common import code, parameter_names, parameter_subjects
-from gradscope.rules._function_calls import applied, argument_of, call_of, definition_of
+from gradscope.rules._function_calls import (
+    applied,
+    argument_of,
+    definition_of,
+    measured_calls,
+    shown_argument,
+)
 from gradscope.rules._paths import Paths, passes, paths
 from gradscope.store import Trace
 
@@ -310,7 +315,7 @@ def _hidden(trace: Trace, known: Paths, event: Event, op: Op) -> Iterator[Findin
         return
     names, name = parameter_names(trace, lost), event.data["function"]
     position = next(position for p, position in event.data.get("hidden", ()) if p == lost[0])
-    _, shown = _shown(trace, event, position)
+    _, shown = shown_argument(trace, event, position)
     yield Finding(
         message=f"{names} reaches `{name}` inside {shown}: autograd does not look into it, no gradient comes back",
         cause=event.site.user,
@@ -342,8 +347,8 @@ def _always_zero(trace: Trace, p: Parameter) -> bool:
 
 
 def _finding(trace: Trace, event: Event, kind: str, position: int, lost: list[Parameter]) -> Finding:
-    name, text, shown = event.data["function"], *_shown(trace, event, position)
-    names = parameter_names(trace, [p.id for p in lost])
+    name, text, shown = event.data["function"], *shown_argument(trace, event, position)
+    names = _names(trace, lost, text)
     what = "None" if kind == "none" else "only zeros"
     return Finding(
         message=f"the backward of `{name}` returns {what} for {shown}: {names} cannot train",
@@ -352,7 +357,7 @@ def _finding(trace: Trace, event: Event, kind: str, position: int, lost: list[Pa
         effect=event.site.user,
         effect_label="a gradient is needed here",
         seen=(
-            _measured(event, what),
+            measured_calls(event, what),
             f"no gradient but zeros reached {names}" if kind == "zero" else f"no gradient reached {names}",
         ),
         fix=_fix(trace, event, position, text),
@@ -362,34 +367,26 @@ def _finding(trace: Trace, event: Event, kind: str, position: int, lost: list[Pa
 
 def _beside(trace: Trace, event: Event, position: int, behind: list[Parameter]) -> Finding:
     """What the argument is computed from trains all the same, by another path: a stop may be meant."""
-    name, text, shown = event.data["function"], *_shown(trace, event, position)
-    names = parameter_names(trace, [p.id for p in behind])
+    name, text, shown = event.data["function"], *shown_argument(trace, event, position)
+    names = _names(trace, behind, text)
+    whose = "its gradient comes" if names == f"`{text}`" else f"the gradient of {names} comes"
     return Finding(
-        message=f"the backward of `{name}` returns None for {shown}: {names}: gradients come by other paths only",
+        message=f"the backward of `{name}` returns None for {shown}: {whose} by other paths only",
         cause=definition_of(trace, name, event.data["line"]) or event.site.user,
         cause_label=f"returns None for {shown}",
         effect=event.site.user,
         effect_label="no gradient comes back from here",
-        seen=(_measured(event, "None"),),
+        seen=(measured_calls(event, "None"),),
         fix=_fix(trace, event, position, text),
         severity="note",
         subjects=frozenset({("function", name)}),
     )
 
 
-def _shown(trace: Trace, event: Event, position: int) -> tuple[str, str]:
-    """The text of an argument, and the words for it."""
-    call = call_of(trace, event)
-    text = ast.unparse(call.args[position]) if call is not None and position < len(call.args) else ""
-    return text, f"argument {position + 1}{f', `{text}`' if text and len(text) < 40 else ''}"
-
-
-def _measured(event: Event, what: str) -> str:
-    calls = event.data["calls"]
-    return (
-        f"{what} in {'the one call' if calls == 1 else f'all {calls} calls'} that were looked at, with a"
-        " gradient that was not zero arriving"
-    )
+def _names(trace: Trace, parameters: list[Parameter], text: str) -> str:
+    """The parameters by name; a single one without a name by the argument's text."""
+    nameless = len(parameters) == 1 and not parameters[0].name and text.isidentifier()
+    return f"`{text}`" if nameless else parameter_names(trace, [p.id for p in parameters])
 
 
 def _fix(trace: Trace, event: Event, position: int, text: str) -> str:

@@ -107,7 +107,9 @@ def _finding(trace: Trace, event: Event) -> Finding:
         message=f"`{holder}.forward(…)` goes past the {'hook' if count == 1 else f'{count} hooks'} of `{holder}`",
         cause=site,
         cause_label="calls `forward` itself",
-        seen=(f"{listed(hooks)} of `{holder}` did not run here",),
+        seen=(
+            f"not run in this call: the {'hook' if count == 1 else 'hooks'} {listed(hooks)} of `{holder}`",
+        ),
         fix=f"call the module: `{called}`",
         count=event.count,
         edits=receiver_in_place_of(trace, site, "forward"),

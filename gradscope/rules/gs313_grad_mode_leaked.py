@@ -192,7 +192,9 @@ def _finding(trace: Trace, event: Event, region: Region, made: Site) -> Finding:
         related=((made.user, "computed with gradients off"),)
         if made.user.location() != effect.location()
         else (),
-        seen=(f"the value of {code(trace, effect, 'the loss')} was computed outside of it, without a graph",),
+        seen=(
+            f"what {code(trace, effect, 'the backward')} starts from was computed after it, and has no graph",
+        ),
         why=why,
         fix=f"put what {located(trace, opened)} is meant for{where} into `with torch.no_grad():`"
         if by_hand

@@ -20,7 +20,7 @@ from collections.abc import Iterator, Sequence
 from gradscope.model import Edit, Event, Finding, Site
 from gradscope.rules import rule
 from gradscope.rules._calls import Call, Calls, calls
-from gradscope.rules._common import located, plural
+from gradscope.rules._common import located, parameter_subjects, plural
 from gradscope.rules._edits import Source
 from gradscope.rules._unread import calls_time
 from gradscope.store import Trace
@@ -226,7 +226,7 @@ def _finding(known: Calls, group: list[Call], severity: str, beside: Sequence[li
     under = f"put {here}{_loop(trace, group[0].entry)} under `with torch.no_grad():`"
     trains = all(_training(call) for call in group)
     return Finding(
-        message=f"what {name} gives here reaches no backward: what is computed from it trains nothing"
+        message=f"what {name} gives here reaches no backward, and so trains nothing"
         if trains
         else f"{name} is evaluated with gradients on: it builds graphs that no backward uses",
         cause=group[0].entry,
@@ -239,7 +239,8 @@ def _finding(known: Calls, group: list[Call], severity: str, beside: Sequence[li
         count=times,
         severity=severity,
         edits=() if severity == "note" else _edits(known, [group, *beside]),
-        subjects=frozenset({("call", group[0].entry.location())}),
+        subjects=frozenset({("call", group[0].entry.location())})
+        | (parameter_subjects(p.id for p in known.parameters(first)) if trains else frozenset()),
     )
 
 

@@ -351,9 +351,11 @@ def _range(data: dict[str, Any]) -> str:
     if "min" in data:
         parts.append(f"{numbers(float(data['min']))} to {numbers(float(data['max']))}")
     if data.get("zeros"):
-        parts.append(f"{data['zeros']} of {elements} are 0")
+        parts.append(f"{data['zeros']} of {elements} {'is' if data['zeros'] == 1 else 'are'} 0")
     if data.get("not_finite"):
-        parts.append(f"{data['not_finite']} of {elements} are not finite")
+        parts.append(
+            f"{data['not_finite']} of {elements} {'is' if data['not_finite'] == 1 else 'are'} not finite"
+        )
     return ", ".join(parts)
 
 

@@ -322,7 +322,7 @@ def _finding(trace: Trace, known: Paths, found: list[tuple[Key, Op, Op]], severi
     applied, cause = APPLIES[op.name], maker.site.user
     places = list(dict.fromkeys(other.site.user for _, other, _ in found))
     mixed = all(maker is not made for _, made in makers(known, key))
-    through = maker.name if maker.name in PROBABILITIES else f"{maker.name}(log_…)"
+    through = maker.name if maker.name in PROBABILITIES else f"{maker.name}(log-{applied})"
     given = code(trace, cause, f"the {maker.name}")
     return Finding(
         message=f"`{op.name}` applies a {applied}, and its input has been through `{through}` already",

@@ -309,6 +309,8 @@ def _against_vanishing(trace: Trace, known: Paths, event: Event) -> str:
         return general
     name = max(set(names), key=names.count)
     first = next(op.site.user for op in known.graph(event.graph).ops if op.nodes and op.name == name)
+    if SQUASHING[name] >= 1:  # where it is flat the gradient is lost, elsewhere the weights are small
+        return f"{general}; or use ReLU in place of `{name}` ({place(first)}) inside the network"
     return (
         f"each of the {names.count(name)} `{name}` calls, from {located(trace, first, 'the first')} on, multiplies"
         f" the gradient by at most {SQUASHING[name]:.2g}: use ReLU in its place inside the network; or {general}"
@@ -330,9 +332,9 @@ def _exploding(trace: Trace, event: Event) -> Iterator[Finding]:
     seen = [f"norm of all gradients: {listed([f'{t:.2g}' for t in _some(finite)], 6)}"]
     if losses:
         seen.append(f"the loss went from {numbers(losses[0])} to {numbers(losses[-1])}")
-    for first in trace.of("non_finite"):
-        if (origin := user(trace.site(first.data.get("origin")))) is not None:
-            seen.append(f"{code(trace, origin)} is the first to overflow ({place(origin)})")
+    origins = [user(trace.site(first.data.get("origin"))) for first in trace.of("non_finite")]
+    if origin := next((site for site in origins if site is not None), None):
+        seen.append(f"{code(trace, origin)} is the first to overflow ({place(origin)})")
     yield Finding(
         message=f"the gradients explode: their norm reaches {max(finite):.2g}",
         cause=event.site.user,

@@ -101,7 +101,9 @@ def item_in_hot_loop(trace: Trace) -> Iterator[Finding]:
             yield Finding(
                 message=f"{code(trace, op.site.user, f'`{op.name}()`')} runs in every training step",
                 cause=op.site.user,
-                cause_label="waits for the device",
+                cause_label="waits for the device"
+                if device != "cpu"
+                else "on a GPU each of them waits for the device",
                 seen=(f"in {times} of {plural(steps, 'step')} looked at, on {device}{waits}",),
                 fix=f"keep `{_value(trace, op.site.user)}.detach()` in place of {located(trace, op.site.user)}, and"
                 " turn it into a number once in a while: every hundred steps, or at the end of the epoch",

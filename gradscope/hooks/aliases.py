@@ -21,6 +21,14 @@ from gradscope.hooks._torch import aside, grad_fn_of, grad_of, name_of, saved_by
 from gradscope.hooks._values import Live, has_values
 
 EXPOSING = ("numpy", "__array__", "from_numpy", "__dlpack__")  # hand the memory to another library
+STORAGES = ("untyped_storage", "storage")  # hand out the memory itself
+THROUGH = {"__dlpack__": "__dlpack__", "from_numpy": "from_numpy", **{name: name for name in STORAGES}}
+PASSED_ON = {
+    *EXPOSING,
+    *STORAGES,
+    "handle_torch_function",
+    "from_dlpack",
+}  # torch's own frames below the call
 MAX_BYTES = 256 << 20  # of copies held at a time
 MAX_WALK = 20_000  # nodes looked at for a proof
 MAX_PROVE_NODES = 2_000  # without --prove
@@ -50,6 +58,8 @@ class Aliases(Hook):
         recorder = self.recorder
         recorder.functions.before_write = self._before_write
         recorder.functions.after.update(dict.fromkeys(EXPOSING, self._expose))
+        recorder.functions.special[torch._C.TensorBase.untyped_storage] = self._storage("untyped_storage")
+        recorder.functions.special[torch.Tensor.storage] = self._storage("storage")
         self.patch(torch, "from_numpy", self._from_numpy(torch.from_numpy))
         recorder.before_pass.append(self._before_pass)
         recorder.after_pass.append(self._after_pass)
@@ -73,6 +83,18 @@ class Aliases(Hook):
             return result
 
         return from_numpy
+
+    def _storage(self, name: str) -> Any:
+        def handed_out(func: Any, types: Any, args: Any, kwargs: Any, frame: Any) -> Any:
+            result = func(*args, **kwargs)
+            try:
+                if self.recorder.segment.looked:
+                    self._expose(name, args, kwargs, result, frame)
+            except Exception as error:
+                self.recorder.fault("watching a storage", error)
+            return result
+
+        return handed_out
 
     # -- keeping old bytes ----------------------------------------------------------------
 
@@ -133,15 +155,18 @@ class Aliases(Hook):
         recorder = self.recorder
         if not isinstance(t, torch.Tensor) or _device(t) != "cpu":
             return
+        while frame is not None and frame.f_code.co_name in PASSED_ON:
+            frame = frame.f_back
         site = recorder.sites.current(frame)
         if recorder.sites.nodes[site].kind != "user" or len(self.exposed) > 64:
             return
+        through = THROUGH.get(name, "numpy")
         with aside():
             entry = recorder.value(t, site)
-            self.exposed[entry.root] = (site, "numpy")
+            self.exposed[entry.root] = (site, through)
             recorder.consumed = self._consumed
             if name != "from_numpy" and self._waiting(entry.root):
-                self._keep(t, site, "numpy", entry.index)
+                self._keep(t, site, through, entry.index)
 
     def _consumed(self, entries: list[Live], op: int) -> None:
         """An op read exposed memory: what it saved are these bytes."""
@@ -193,8 +218,8 @@ class Aliases(Hook):
         except RuntimeError:
             return  # freed; or seen by the version counter: torch itself will say so; or without memory
         snapshot = next((s for s in by_pointer.get(storage.data_ptr(), ()) if s.number > number), None)
-        if snapshot is None:
-            return
+        if snapshot is None or snapshot.copy.nbytes() != storage.nbytes():
+            return  # nbytes differ: the program gave the memory back for now
         old = torch.empty(0, dtype=saved.dtype).set_(
             snapshot.copy, saved.storage_offset(), saved.size(), saved.stride()
         )

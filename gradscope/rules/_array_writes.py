@@ -15,7 +15,10 @@ from gradscope.model import Site
 from gradscope.source import SourceFile
 from gradscope.store import Trace
 
-WRITING_METHODS = {"fill", "sort", "partition", "put", "itemset", "resize", "setfield", "byteswap", "setflat"}
+WRITING_METHODS = {
+    "fill", "sort", "partition", "put", "itemset", "resize", "setfield", "byteswap", "setflat",
+    "fill_", "copy_", "zero_",  # of a storage
+}  # fmt: skip
 WRITING_FUNCTIONS = {"copyto", "put", "place", "putmask", "fill_diagonal", "shuffle", "put_along_axis", "at"}
 VIEWING_METHODS = {"reshape", "ravel", "view", "transpose", "squeeze", "swapaxes", "diagonal"}
 VIEWING_FUNCTIONS = {"asarray", "ravel", "reshape", "squeeze", "transpose", "atleast_1d", "atleast_2d"}

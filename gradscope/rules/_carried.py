@@ -32,9 +32,9 @@ def carried_into(known: Paths, event: Event) -> tuple[Value, Op] | None:
     nodes = known.reach((event.graph, root) for root in roots).nodes
     for value in graph.values:
         if value.kind == "carried" and value.index not in roots and (event.graph, value.node) in nodes:
-            readers = graph.consumers.get(value.index)
-            if readers:
-                return value, readers[0]
+            for reader in graph.consumers.get(value.index, ()):
+                if any((event.graph, node) in nodes for node in reader.nodes):
+                    return value, reader
     return None
 
 

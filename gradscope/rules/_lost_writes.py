@@ -1,11 +1,11 @@
-"""Updates by hand that are lost, since they go to a tensor that nobody keeps."""
+"""Updates that are lost, since they go to a tensor that nobody keeps."""
 
 from __future__ import annotations
 
 import ast
 from dataclasses import dataclass
 
-from gradscope.model import Finding, Graph, Op, Parameter, Site
+from gradscope.model import Event, Finding, Graph, Op, Parameter, Site
 from gradscope.rules._common import memory_root, parameter_subjects, plural
 from gradscope.rules._training import nearest_backward
 from gradscope.source import SourceFile
@@ -13,6 +13,15 @@ from gradscope.store import Trace
 
 UPDATES = {"sub", "add", "addcdiv", "addcmul", "lerp", "subtract"}
 COPIES = {"data", "detach", "clone", "getitem", "index", "index_select", "view", "reshape", "flatten", "to"}
+
+
+def unwritten(trace: Trace, event: Event) -> bool:
+    """Whether the step wrote to none of its parameters (an update that is lost in rounding is a write)."""
+    step = next(
+        e for e in trace.of("step")
+        if e.data.get("optimizer") == event.data["optimizer"] and e.segment == event.segment
+    )  # fmt: skip
+    return set(event.data["parameters"]) <= set(step.data.get("unchanged") or ())
 
 
 @dataclass

@@ -359,11 +359,17 @@ def method_added(trace: Trace, site: Site, text: str, method: str) -> Edits:
     return here.append(found[0], method) if plain else ()
 
 
+def _is_torch(function: ast.Attribute) -> bool:
+    return ast.unparse(function).startswith("torch.")
+
+
 def copied(trace: Trace, site: Site | None) -> Edits:
     """A copy in place of shared memory: `x.numpy().copy()`, `torch.tensor(array)` for `torch.from_numpy(array)`."""
     node = _call(trace, site)
     if site is None or node is None or not isinstance(node.func, ast.Attribute):
         return ()
-    if node.func.attr == "numpy":
-        return Source(trace, site.path).append(node, ".copy()")
+    if node.func.attr in ("numpy", "asarray", "from_dlpack"):
+        return Source(trace, site.path).append(node, ".clone()" if _is_torch(node.func) else ".copy()")
+    if node.func.attr in ("untyped_storage", "storage"):
+        return Source(trace, site.path).append(node, ".clone()")
     return renamed(trace, site, "from_numpy", "tensor")

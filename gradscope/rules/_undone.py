@@ -13,6 +13,7 @@ from gradscope.rules._common import (
     parameter_names,
     parameter_subjects,
     plural,
+    root_of,
     timeline,
 )
 from gradscope.store import Trace
@@ -41,8 +42,17 @@ def undone(trace: Trace) -> Iterator[Undone]:
     """Optimizers of which every step was undone, as far as the run was looked at."""
     if trace.of("update"):
         for found in _Run(trace).steps.values():
-            if found.times >= 2 and not found.kept:
+            if found.times >= 2 and not found.kept and not _adapted(trace, found):
                 yield found
+
+
+def _adapted(trace: Trace, found: Undone) -> bool:
+    """Whether the steps train a part of a model only: one that is adapted to each batch and reset (the
+    predictions were made in the pass before the step)."""
+    held = set(trace.optimizers[found.optimizer].parameters)
+    roots = {root_of(trace, trace.parameter(p)) for p in found.parameters}
+    others = (p for p in trace.parameters if p.registered and p.id not in held and not p.requires_grad)
+    return any(root_of(trace, p) in roots for p in others)
 
 
 class _Run:

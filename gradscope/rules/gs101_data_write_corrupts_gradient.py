@@ -19,7 +19,8 @@ from gradscope.rules import rule
 from gradscope.rules._common import listed, memory_root, numbers, owner, source, user
 from gradscope.store import Trace
 
-OTHER_LIBRARIES = {"numpy", "from_numpy", "dlpack", "storage", "untyped_storage", "memoryview"}  # GS103's
+SHARING = {"__dlpack__": "DLPack", "from_numpy": "`torch.from_numpy`"}
+OTHER_LIBRARIES = {"numpy", "from_numpy", "__dlpack__", "storage", "untyped_storage"}  # GS103's
 
 
 def bad() -> None:
@@ -153,8 +154,8 @@ def corruption(
         effect_label=f"read {numbers(read)}" if read is not None else "read the new values",
         related=tuple(reversed(saved.items())),
         seen=tuple(seen),
-        why=f"`.{attribute}` shares memory with {subject} but not its version counter, so autograd "
-        "does not see the write: backward used the new values where it needs the saved ones",
+        why=f"{SHARING.get(attribute, f'`.{attribute}`')} shares memory with {subject} but not its version"
+        " counter, so autograd does not see the write: backward used the new values where it needs the saved ones",
         fix=fix.format(name=name or "x"),
         count=max(e.count for e in events),
         subjects=frozenset({("memory", *memory)} if memory is not None else ()),

@@ -36,6 +36,53 @@ def bad() -> None:
     loss.backward()  # effect: GS103
 
 
+def bad_storage() -> None:
+    import torch
+
+    a = torch.tensor([7.0, 0.0, 0.0], requires_grad=True)
+    b = a + 2
+    loss = torch.mean(b * b)
+    memory = b.detach().untyped_storage()
+    memory.copy_(torch.zeros(3).untyped_storage())  # cause: GS103
+    loss.backward()  # effect: GS103
+
+
+def bad_given_to_numpy() -> None:
+    import numpy as np
+    import torch
+
+    a = torch.tensor([7.0, 0.0, 0.0], requires_grad=True)
+    b = a + 2
+    loss = torch.mean(b * b)
+    array = np.asarray(b.detach())
+    np.subtract(array, array.mean(), out=array)  # cause: GS103
+    loss.backward()  # effect: GS103
+
+
+def bad_dlpack() -> None:
+    import torch
+
+    a = torch.tensor([7.0, 0.0, 0.0], requires_grad=True)
+    b = a + 2
+    loss = torch.mean(b * b)
+    torch.utils.dlpack.from_dlpack(b.detach()).zero_()  # cause: GS103
+    loss.backward()  # effect: GS103
+
+
+def good_storage_read() -> None:
+    import numpy as np
+    import torch
+
+    a = torch.tensor([7.0, 0.0, 0.0], requires_grad=True)
+    b = a + 2
+    loss = torch.mean(b * b)
+    assert b.untyped_storage().data_ptr() == b.detach().untyped_storage().data_ptr()
+    assert np.asarray(b.detach()).max() == np.from_dlpack(b.detach()).max()
+    memory = b.detach().untyped_storage()
+    loss.backward()
+    memory.copy_(torch.zeros(3).untyped_storage())
+
+
 def bad_in_another_function() -> None:
     import numpy as np
     import torch
@@ -173,7 +220,12 @@ def _fix(trace: Trace, handed_out: Site | None) -> str:
     text = source(trace, handed_out)
     if handed_out is None or not text:
         return "copy at the border: `x.detach().numpy().copy()`, `torch.tensor(array)`"
-    copy = text.replace("from_numpy(", "tensor(") if "from_numpy(" in text else f"{text}.copy()"
+    of_torch = text.startswith("torch.") or text.endswith("storage()")
+    copy = (
+        text.replace("from_numpy(", "tensor(")
+        if "from_numpy(" in text
+        else f"{text}.{'clone' if of_torch else 'copy'}()"
+    )
     return f"hand out a copy: `{copy}` ({place(handed_out)})"
 
 

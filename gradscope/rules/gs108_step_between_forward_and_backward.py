@@ -14,7 +14,7 @@ Silent on: graphs that are computed after the step; steps of other parameters.
 from collections.abc import Iterator
 from typing import Any
 
-from gradscope.model import Event, Finding
+from gradscope.model import Event, Finding, Graph, Site
 from gradscope.names import names_of
 from gradscope.rules import rule
 from gradscope.rules._carried import carried_into
@@ -106,6 +106,32 @@ def good_gan() -> None:
         opt_g.step()
 
 
+def bad_estimate_made_before_the_epochs() -> None:
+    import torch
+    from torch import nn
+
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.trunk, self.actor, self.critic = nn.Linear(3, 4), nn.Linear(4, 2), nn.Linear(4, 1)
+
+        def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+            h = torch.tanh(self.trunk(x))
+            return self.actor(h), self.critic(h)
+
+    net = Net()
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    x = torch.randn(5, 3)
+    _, value = net(x)
+    for _ in range(3):
+        scores, _ = net(x)
+        gain = (1 - value.detach()) * scores.log_softmax(1)
+        loss = (value - 1).pow(2).mean() - gain.mean()
+        opt.zero_grad()
+        loss.backward(retain_graph=True)  # effect: GS108
+        opt.step()  # cause: GS108
+
+
 def good_both_before_the_step() -> None:
     import torch
     from torch import nn
@@ -171,6 +197,18 @@ def _explained(trace: Trace, event: Event, step: dict[str, Any]) -> Finding:
     )
 
 
+def _runs_through(graph: Graph, value: int, line: Site) -> bool:
+    """Whether something that was computed from `value` runs through this line again."""
+    seen, todo = {value}, [value]
+    while todo:
+        for op in graph.consumers.get(todo.pop(), ()):
+            if op.nodes and op.site.user.location() == line.location():
+                return True
+            todo += [o for o in op.outputs if o not in seen]
+            seen.update(op.outputs)
+    return False
+
+
 def _carried_over(trace: Trace, event: Event, step: dict[str, Any]) -> Finding | None:
     """Where the line that saved the old weights has run again since, on a value that brought its old graph."""
     known = paths(trace)
@@ -178,9 +216,9 @@ def _carried_over(trace: Trace, event: Event, step: dict[str, Any]) -> Finding |
     if found is None or saved is None:
         return None
     graph = known.graph(event.graph)
-    if not any(op.site.user.location() == saved.user.location() and op.nodes for op in graph.ops):
-        return None
     value, reader = found
+    if not _runs_through(graph, value.index, saved.user):
+        return None
     cause, stepped_at = reader.site.entry, user(trace.site(step.get("site")))
     name = names_of(trace).name(graph, value.index)
     shown = code(trace, stepped_at, "an optimizer's step")

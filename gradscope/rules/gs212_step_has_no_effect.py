@@ -1,10 +1,8 @@
 """The step runs with non-zero gradients, and the parameters are bit-equal afterwards.
 
 Why: with a learning rate of 0 nothing moves. Nor does it where the update is smaller than the
-parameter's number format can tell apart (half-precision weights with a small learning rate).
-
-Nor does it train where a state is loaded again after each step, or where the update goes to a new
-tensor that nothing keeps.
+parameter's number format can tell apart (half-precision weights with a small learning rate), where
+a state is loaded again after each step, or where the update goes to a new tensor that nothing keeps.
 
 Fix: give the optimizer a learning rate above 0; keep the weights in float32 and let autocast
 compute in half precision; load a state once, before the loop; write to the parameter itself, in
@@ -22,7 +20,7 @@ from functools import partial
 from gradscope.model import Event, Finding, Optimizer
 from gradscope.rules import rule
 from gradscope.rules._common import code, parameter_names, parameter_subjects, plural
-from gradscope.rules._lost_writes import dropped_finding, dropped_updates
+from gradscope.rules._lost_writes import dropped_finding, dropped_updates, unwritten
 from gradscope.rules._patches import moved_out
 from gradscope.rules._training import norm, optimizer_name, where
 from gradscope.rules._undone import undone, undone_finding
@@ -65,12 +63,11 @@ def bad_optimizer_that_binds_a_name() -> None:
     class Descent(torch.optim.Optimizer):
         @torch.no_grad()
         def step(self, closure: object = None) -> None:  # type: ignore[override]
-            for group in self.param_groups:
-                for p in group["params"]:
-                    p = p - group["lr"] * p.grad
+            for p in self.param_groups[0]["params"]:
+                p = p - 0.1 * p.grad
 
     model = nn.Linear(3, 1)
-    opt = Descent(model.parameters(), {"lr": 0.1})  # cause: GS212
+    opt = Descent(model.parameters(), {})  # cause: GS212
     for _ in range(3):
         opt.zero_grad()
         model(torch.randn(8, 3)).pow(2).mean().backward()
@@ -178,6 +175,23 @@ def good_adapted_and_reset() -> None:
         opt.step()
         with torch.no_grad():
             print(model(x).mean().item())
+
+
+def good_adapted_after_its_prediction() -> None:
+    import copy
+
+    import torch
+    from torch import nn
+
+    model = nn.Sequential(nn.BatchNorm1d(3), nn.Linear(3, 2).requires_grad_(False))
+    start = copy.deepcopy(model.state_dict())
+    opt = torch.optim.SGD(model[0].parameters(), lr=0.1)
+    for _ in range(4):
+        model.load_state_dict(start)
+        scores = model(torch.randn(8, 3))
+        opt.zero_grad()
+        torch.special.entr(scores.softmax(1)).sum().backward()
+        opt.step()
 
 
 def good_averaged_clients() -> None:
@@ -315,19 +329,10 @@ def step_has_no_effect(trace: Trace) -> Iterator[Finding]:
 
 def _severity(trace: Trace, number: int, event: Event) -> str:
     if not event.data["zero_rate"]:
-        return "" if _unwritten(trace, event) else "warning"
+        return "" if unwritten(trace, event) else "warning"
     made = [e for e in trace.of("scheduler") if e.data["optimizer"] == number]
     turns = sum(e.count for e in trace.of("schedule") if e.data["optimizer"] == number)
     return "note" if made and turns < WARM_UP else ""
-
-
-def _unwritten(trace: Trace, event: Event) -> bool:
-    """Whether the step wrote to none of its parameters (an update that is lost in rounding is a write)."""
-    step = next(
-        e for e in trace.of("step")
-        if e.data.get("optimizer") == event.data["optimizer"] and e.segment == event.segment
-    )  # fmt: skip
-    return set(event.data["parameters"]) <= set(step.data.get("unchanged") or ())
 
 
 def _at_the_start(trace: Trace, number: int, event: Event) -> bool:
@@ -362,7 +367,7 @@ def _reason(trace: Trace, number: int, event: Event, ids: list[int]) -> tuple[st
     if event.data["zero_rate"]:
         zero = "the learning rate is 0"
         return zero, zero, f"give {holder} a learning rate above 0 ({where(made)})"
-    if _unwritten(trace, event):
+    if unwritten(trace, event):
         fix = (
             "write to the parameters in place (`p.add_(…)` under `torch.no_grad()`): binding a name anew"
             " (`p = p - …`) changes none"
@@ -382,7 +387,7 @@ def _measured(trace: Trace, ids: list[int], lost: int, optimizer: Optimizer, eve
         f" {lost} of {plural(min(optimizer.steps, max(lost, COMPARED)), 'step')} compared"
     )
     last, rates = norm(trace, ids[0]), event.data.get("rates")
-    if last and rates and not _unwritten(trace, event):
+    if last and rates and not unwritten(trace, event):
         name = parameter_names(trace, ids[:1])
         yield f"norm of {name}'s gradient {last:.4g}, times the learning rate {rates[0]:g}: {last * rates[0]:.4g}"
 

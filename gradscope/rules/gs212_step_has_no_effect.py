@@ -159,13 +159,11 @@ def bad_written_back() -> None:
 
 
 def good_adapted_and_reset() -> None:
-    import copy
-
     import torch
     from torch import nn
 
     model = nn.Linear(3, 1)
-    start = copy.deepcopy(model.state_dict())
+    start = {name: value.clone() for name, value in model.state_dict().items()}
     opt = torch.optim.SGD(model.parameters(), lr=0.1)
     for _ in range(4):
         x = torch.randn(8, 3)
@@ -178,13 +176,11 @@ def good_adapted_and_reset() -> None:
 
 
 def good_adapted_after_its_prediction() -> None:
-    import copy
-
     import torch
     from torch import nn
 
     model = nn.Sequential(nn.BatchNorm1d(3), nn.Linear(3, 2).requires_grad_(False))
-    start = copy.deepcopy(model.state_dict())
+    start = {name: value.clone() for name, value in model.state_dict().items()}
     opt = torch.optim.SGD(model[0].parameters(), lr=0.1)
     for _ in range(4):
         model.load_state_dict(start)

@@ -25,6 +25,9 @@ BY_HAND = {
     "GS105-bad_element",
     "GS106-bad_unbind",
     "GS106-bad_view_without_gradients",
+    "GS108-bad_gan_in_the_wrong_order",
+    "GS108-bad_graph_kept_over_the_step",
+    "GS108-bad_two_losses",
     "GS202-bad_by_hand",
     "GS204-bad_backward_forgotten",
     "GS204-bad_discriminator_without_backward",
@@ -56,10 +59,12 @@ BY_HAND = {
     "GS303-bad_accuracy_as_loss",
     "GS303-bad_all_frozen",
     "GS303-bad_no_grad",
+    "GS303-bad_numbers_in_a_buffer",
     "GS304-bad_item_put_back",
     "GS306-bad_made_before_the_loop",
     "GS306-bad_twice",
     "GS308-bad_detach",
+    "GS308-bad_detach_of_a_target",
     "GS313-bad_generator",
     "GS314-bad_copy_in_the_optimizer",
     "GS401-bad_method_of_the_model",
@@ -68,6 +73,7 @@ BY_HAND = {
     "GS501-bad_layers_in_a_list",
     "GS602-bad_list_that_is_backwarded",
     "GS602-bad_logged_by_name",
+    "GS603-bad_backward_at_every_tick",
     "GS605-bad_features_compared",
     "GS605-bad_part_of_a_loss_module",
     "GS702-bad",
@@ -79,6 +85,7 @@ BY_HAND = {
     "GS703-bad_cross_entropy_by_hand",
     "GS703-bad_weights",
     "GS706-bad_scores",
+    "GS804-bad_generator_in_the_data_set",
 }
 
 

@@ -225,6 +225,8 @@ def number_of(trace: Trace, site: Site, *, handed: bool = False) -> Edits:
     target = ""
     if isinstance(node, ast.AugAssign):
         kept, target = node.value, ast.unparse(node.target)
+        if isinstance(kept, ast.List) and len(kept.elts) == 1:  # `losses += [loss]`
+            kept = kept.elts[0]
     elif isinstance(node, ast.BinOp):
         above = here.file.parent.get(id(node))
         target = ast.unparse(above.targets[0]) if isinstance(above, ast.Assign) else ""

@@ -191,3 +191,17 @@ def switched_off(trace: Trace, site: Site) -> Edits:
     statement = here.file.statement(site)
     value = statement.value if isinstance(statement, ast.Assign) else None
     return here.replace(value, "False") if isinstance(value, ast.Constant) and value.value is True else ()
+
+
+def detached_before(trace: Trace, site: Site, name: str) -> Edits:
+    """`h = h.detach()` on the line before `site`, where `h` is a tensor from the start: nothing else
+    than the result of a call is assigned to it."""
+    here = Source(trace, site.path)
+    statement, scope = here.file.statement(site), here.scope(site)
+    values = [
+        node.value
+        for node in ast.walk(scope)
+        if isinstance(node, ast.Assign) and [ast.unparse(target) for target in node.targets] == [name]
+    ]
+    plain = name.isidentifier() and values and all(isinstance(value, ast.Call) for value in values)
+    return here.before(statement, f"{name} = {name}.detach()") if plain else ()

@@ -20,6 +20,7 @@ from gradscope.rules import rule
 from gradscope.rules._carried import carried_into
 from gradscope.rules._common import code, located, user
 from gradscope.rules._failures import versions
+from gradscope.rules._patches import detached_before
 from gradscope.rules._paths import paths
 from gradscope.store import Trace
 
@@ -237,5 +238,6 @@ def _carried_over(trace: Trace, event: Event, step: dict[str, Any]) -> Finding |
             if "retain_graph" in code(trace, event.site.user)
             else ""
         ),
+        edits=detached_before(trace, cause, name or ""),
         count=event.count,
     )

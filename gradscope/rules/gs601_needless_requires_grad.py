@@ -185,6 +185,7 @@ class Needless:
     shape: list[int]
     event: Event
     requires: Site | None
+    kept: bool = False  # one tensor went through several passes: it may be meant to be trained
     times: int = 0
     graphs: set[tuple[int, int]] = field(default_factory=set)
 
@@ -212,6 +213,7 @@ def needless_requires_grad(trace: Trace) -> Iterator[Finding]:
                 requires = _requires(trace, known, graph, value) or user(value.site)
                 group = groups[made] = Needless(leaf.get("bytes", 0), leaf.get("shape", []), event, requires)
             group.times += event.count
+            group.kept |= value.parameter is not None and known.parameters[value.parameter].passes > 1
     for group in groups.values():
         yield _finding(trace, group)
 
@@ -246,7 +248,8 @@ def _finding(trace: Trace, group: Needless) -> Finding:
             f"{passes(group.times)} computed a gradient of {shape} ({size:,} bytes in all) that was never read"
             + (f"; the passes of this line took {took} in all" if took else ""),
         ),
-        fix=_fix(trace, group.requires),
+        fix=_fix(trace, group.requires)
+        + ("; where it is to be trained, give it to the optimizer" if group.kept else ""),
         count=group.times,
         edits=_without_request(trace, group.requires),
         subjects=frozenset({("leaf", group.requires.location())} if group.requires else ()),

@@ -12,13 +12,18 @@ Silent on: workers that draw nothing; generators seeded by the worker; workers t
 which are not looked at.
 """
 
+import ast
 from collections.abc import Iterator
 
-from gradscope.model import Event, Finding
+from gradscope.model import Event, Finding, Site
 from gradscope.names import names_of
 from gradscope.rules import rule
 from gradscope.rules._common import code, listed, user
+from gradscope.rules._edits import Edits
+from gradscope.rules._rewrites import without_argument
 from gradscope.store import Trace
+
+SEEDING = ("manual_seed", "manual_seed_all", "seed")
 
 
 def bad_generator_in_the_data_set() -> None:
@@ -160,5 +165,29 @@ def _finding(trace: Trace, state: str, events: list[Event]) -> Finding:
         if own
         else "",
         fix=fix,
+        edits=() if own else _left_to_torch(trace, site),
         count=len(events),
     )
+
+
+def _left_to_torch(trace: Trace, loader: Site) -> Edits:
+    """The loader without its `worker_init_fn`, where that does nothing but seed."""
+    file = trace.source_file(loader.path)
+    call = file.at(loader)
+    given = (
+        [k.value for k in call.keywords if k.arg == "worker_init_fn"] if isinstance(call, ast.Call) else []
+    )
+    made = [
+        node
+        for node in ast.walk(file.tree or ast.Module([], []))
+        if isinstance(node, ast.FunctionDef) and given and node.name == ast.unparse(given[0])
+    ]
+    seeds = len(made) == 1 and all(_seeds(getattr(statement, "value", None)) for statement in made[0].body)
+    lambda_seeds = bool(given) and isinstance(given[0], ast.Lambda) and _seeds(given[0].body)
+    return without_argument(trace, loader, "worker_init_fn") if seeds or lambda_seeds else ()
+
+
+def _seeds(node: ast.AST | None) -> bool:
+    """Whether this is a call that seeds, or a text that says so."""
+    called = node.func if isinstance(node, ast.Call) else None
+    return isinstance(node, ast.Constant) or (isinstance(called, ast.Attribute) and called.attr in SEEDING)

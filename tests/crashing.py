@@ -65,6 +65,14 @@ def number_backwarded() -> None:
     total.backward()  # type: ignore[attr-defined]  # effect: backward-of-number
 
 
+def nothing_backwarded() -> None:
+    def mean_square(out: torch.Tensor) -> None:
+        out.pow(2).mean()
+
+    loss: Any = mean_square(nn.Linear(3, 1)(torch.randn(4, 3)))
+    loss.backward()  # effect: backward-of-none
+
+
 def gradient_missing() -> None:
     w = torch.ones(3, requires_grad=True)  # cause: gradient-is-none
     with torch.no_grad():

@@ -182,6 +182,13 @@ explain(
     fix="keep the tensor for `backward()`, and take `.item()` of it only for showing",
 )
 explain(
+    "backward-of-none",
+    "'NoneType' object has no attribute 'backward'",
+    "`backward()` was called on None: what was to give the loss returned nothing",
+    why="a function that ends without `return` gives None",
+    fix="end the function that computes the loss with `return loss`",
+)
+explain(
     "gradient-is-none",
     r"(?:'NoneType' object has no attribute '(?:zero_|data|norm|detach\w*|clone|mul_|add_|div_|clamp_|abs|mean|sum"
     r"|copy_|fill_|view|flatten|shape|dtype|device|item|cpu|is_sparse)'"

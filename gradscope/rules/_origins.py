@@ -14,14 +14,14 @@ MAX_HOPS = 10_000
 
 
 def assigned_variable(trace: Trace, site: Site | None) -> str:
-    """The variable that a statement assigns, read from its source line; "" where there is none."""
+    """The variable that is given what stands at `site`, read from its source line; "" where there is none."""
     if site is None:
         return ""
     lines = trace.lines(site.path)
     if not 0 < site.line <= len(lines):
         return ""
     statement = lines[site.line - 1][: site.column - 1].rpartition(";")[2]
-    found = re.match(r"\s*((?:self\.)?[A-Za-z_]\w*)\s*(?::[^=]+)?=(?!=)", statement)
+    found = re.fullmatch(r"\s*((?:self\.)?[A-Za-z_]\w*)\s*(?::[^=]+)?=\s*", statement)
     return found.group(1) if found else ""
 
 
@@ -43,7 +43,7 @@ def value_name(trace: Trace, known: Paths, key: Key) -> str:
     if module is not None:
         return f"a buffer of `{module.path or module.cls}`"
     name = assigned_variable(trace, user(value.site)) or names_of(trace).name(known.graph(key[0]), key[1])
-    return f"`{name}`" if name else "a tensor"
+    return f"`{name}`" if name else code(trace, user(value.site), "a tensor")
 
 
 def shape_words(value: Value) -> str:

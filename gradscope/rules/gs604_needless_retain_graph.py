@@ -309,6 +309,8 @@ def _gradient_used(trace: Trace, known: Paths) -> bool:
         if op.name == "grad"
         for output in op.outputs
     }
+    failed = [e for e in trace.of("error") if e.data.get("where") == "backward" and e.graph >= 0]
+    visited = known.reached.nodes | known.reach(root for e in failed for root in _roots(e)).nodes
     for number in known.graph_ids:
         graph = known.graph(number)
         for value in graph.values:
@@ -317,6 +319,6 @@ def _gradient_used(trace: Trace, known: Paths) -> bool:
                 if any(graph.values[i].requires_grad for i in _made_of(graph, value.index)):
                     if unknown or value.node is None or not known.reached.complete:
                         return True
-                    if (number, value.node) in known.reached.nodes:
+                    if (number, value.node) in visited:
                         return True
     return False

@@ -79,14 +79,14 @@ def _left_torch(trace: Trace, known: Paths, parameter: Parameter, groups: dict[o
         return
     for number, root in known.roots:
         graph = known.graph(number)
-        exits = list(_exits(graph, parameter.id))
-        for op, first in exits:
-            back = _came_back(known, graph, op)
+        taken = list(exits(graph, parameter.id))
+        for op, first in taken:
+            back = _came_back(trace, known, graph, op)
             kind = "numpy" if op.name in ("numpy", "__array__") else "item"
             if back is None:
                 back, kind = _as_number(trace, known, graph, op), "numpy" if kind == "numpy" else "number"
             if back is None:
-                back = _gathered(known, graph, exits, op)
+                back = _gathered(known, graph, taken, op)
             if back is None:
                 continue
             group = (kind, first.site.user.location())
@@ -98,7 +98,7 @@ def _left_torch(trace: Trace, known: Paths, parameter: Parameter, groups: dict[o
             return
 
 
-def _exits(graph: Graph, parameter: int) -> Iterator[tuple[Op, Op]]:
+def exits(graph: Graph, parameter: int) -> Iterator[tuple[Op, Op]]:
     """(op that hands numbers to Python, first cut before it) for what comes of a parameter."""
     todo: list[tuple[int, Op | None]] = [(v.index, None) for v in graph.values if v.parameter == parameter]
     seen = {index for index, _ in todo}
@@ -114,7 +114,7 @@ def _exits(graph: Graph, parameter: int) -> Iterator[tuple[Op, Op]]:
                     todo.append((output, first))
 
 
-def _came_back(known: Paths, graph: Graph, exit: Op) -> Key | None:
+def _came_back(trace: Trace, known: Paths, graph: Graph, exit: Op) -> Key | None:
     """A tensor without a past, of the same shape, that a loss was computed from after `exit`."""
     shapes = {graph.values[i].shape for i in exit.inputs}
     for value in graph.values:
@@ -123,11 +123,27 @@ def _came_back(known: Paths, graph: Graph, exit: Op) -> Key | None:
         maker = graph.ops[value.op] if value.op is not None else None
         readers = graph.consumers.get(value.index)
         if (
-            maker is None or (maker.name in MAKERS and not maker.inputs and maker.index > exit.index)
+            maker is None
+            or (
+                maker.name in MAKERS
+                and not maker.inputs
+                and maker.index > exit.index
+                and not _constant(trace, maker.site.user)
+            )
         ) and readers:
             if readers[0].index > exit.index and (graph.id, value.index) in known.used.order:
                 return graph.id, value.index
     return None
+
+
+def _constant(trace: Trace, made: Site) -> bool:
+    """Whether the call at `made` is given nothing but numbers that stand in the text: `torch.tensor(0.0)`."""
+    node = trace.source_file(made.path).at(made)
+    return isinstance(node, ast.Call) and all(
+        isinstance(part, (ast.Constant, ast.List, ast.Tuple, ast.UnaryOp, ast.unaryop, ast.expr_context))
+        for arg in node.args
+        for part in ast.walk(arg)
+    )
 
 
 def _gathered(known: Paths, graph: Graph, exits: list[tuple[Op, Op]], exit: Op) -> Key | None:

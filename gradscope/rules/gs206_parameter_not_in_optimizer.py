@@ -7,7 +7,8 @@ Fix: give the optimizer all parameters (`model.parameters()`), also those of lay
 were added later (`optimizer.add_param_group`); where the part is meant to stay as it is,
 freeze it with `requires_grad_(False)`, which also saves the work.
 
-A note only where a whole model goes on with what a trained one gives it: it may be there to judge.
+A note only where a whole model goes on with what a trained one gives it: it may be there to judge; and
+where the program passes over these layers by their name.
 
 Silent on: several optimizers that share a model, parameters updated by hand, models of
 which nothing is stepped (gradients for an input), frozen parts.
@@ -26,9 +27,10 @@ from gradscope.rules._common import (
     plural,
     written_while_training,
 )
-from gradscope.rules._feeds import fed, feeding
 from gradscope.rules._rewrites import also_given
-from gradscope.rules._training import idle, norm, optimizer_name, read_for_itself, where
+from gradscope.rules._skipped import skipped_by_name
+from gradscope.rules._training import idle, norm, optimizer_name, where
+from gradscope.rules._unheld import left_behind, left_out
 from gradscope.store import Trace
 
 
@@ -149,6 +151,27 @@ def good_two_optimizers() -> None:
             opt.step()
 
 
+def good_layers_passed_over() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.ReLU(), nn.Linear(8, 2), nn.BatchNorm1d(2))
+    adapted: list[nn.Parameter] = []
+    for name, layer in model.named_modules():
+        if "4" in name:
+            continue
+        if isinstance(layer, nn.BatchNorm1d):
+            adapted += layer.parameters()
+    opt = torch.optim.SGD(adapted, lr=0.01)
+    for p in (model[0].weight, model[0].bias, model[3].weight, model[3].bias):
+        p.requires_grad_(False)
+    for _ in range(3):
+        opt.zero_grad()
+        chances = model(torch.randn(8, 4)).softmax(dim=1)
+        (-(chances * chances.log()).sum(dim=1)).mean().backward()
+        opt.step()
+
+
 def good_fine_tuning() -> None:
     import torch
     from torch import nn
@@ -227,7 +250,9 @@ def good_weights_of_the_loss() -> None:
 @rule("GS206", name="parameter-not-in-optimizer", severity="warning")
 def parameter_not_in_optimizer(trace: Trace) -> Iterator[Finding]:
     for parameters, stepped, left in left_out(trace):
-        yield _finding(trace, parameters, stepped, left)
+        found = _finding(trace, parameters, stepped, left)
+        meant = skipped_by_name(trace.sources.values(), (p.name for p in left))
+        yield replace(found, severity="note", edits=()) if meant else found
     for parameters, stepped, left in left_behind(trace):  # which may be wanted: a model that judges
         yield replace(_finding(trace, parameters, stepped, left), severity="note", edits=())
     yield from _loose(trace)
@@ -266,51 +291,6 @@ def _alone(p: Parameter) -> bool:
     return p.declared and not held and p.requires_grad and p.passes >= 2 and idle(p)
 
 
-def left_out(trace: Trace) -> Iterator[tuple[list[Parameter], list[Parameter], list[Parameter]]]:
-    """(all parameters, those that are stepped, those left out) of each model that misses some."""
-    if not trace.optimizers:
-        return
-    written = written_while_training(trace)
-    roots = _by_root(trace)
-    for parameters in roots.values():
-        stepped = [p for p in parameters if p.steps and p.optimizers]
-        left = [p for p in parameters if p.id not in written and _left_out(p, stepped)]
-        if stepped and left:
-            yield parameters, stepped, left
-    for parameters in roots.values():
-        if any(p.id in written or p.optimizers or p.steps for p in parameters):
-            continue
-        yield from _unheld(trace, parameters, fed(trace, parameters, roots))
-
-
-def left_behind(trace: Trace) -> Iterator[tuple[list[Parameter], list[Parameter], list[Parameter]]]:
-    """As `left_out`, of each new model in training mode that no optimizer holds, and that goes on
-    with what stepped models give it."""
-    if not trace.optimizers:
-        return
-    written = written_while_training(trace)
-    roots = _by_root(trace)
-    for parameters in roots.values():
-        if not any(p.id in written or p.optimizers or p.steps for p in parameters):
-            yield from _unheld(trace, parameters, feeding(trace, parameters, roots))
-
-
-def _by_root(trace: Trace) -> dict[int, list[Parameter]]:
-    roots: dict[int, list[Parameter]] = {}
-    for p in trace.parameters:
-        if p.registered and p.module in trace.modules:
-            roots.setdefault(trace.modules[p.module].root, []).append(p)
-    return roots
-
-
-def _unheld(
-    trace: Trace, parameters: list[Parameter], stepped: list[Parameter]
-) -> Iterator[tuple[list[Parameter], list[Parameter], list[Parameter]]]:
-    left = [p for p in parameters if p.requires_grad]
-    if stepped and left and all(_left_out(p, stepped) for p in left):
-        yield parameters, stepped, left
-
-
 def replaced(trace: Trace) -> set[int]:
     """Parameters that an optimizer still holds, of a layer that the model no longer has: what
     took its place is left out."""
@@ -320,18 +300,6 @@ def replaced(trace: Trace) -> set[int]:
         for number in _nearest(trace, stepped).parameters
         if not trace.parameter(number).registered and not trace.parameter(number).passes
     }
-
-
-def _left_out(p: Parameter, stepped: list[Parameter]) -> bool:
-    """Gets gradients and is in no hands at all: no optimizer, no update, nobody reads its gradient."""
-    if p.optimizers or p.steps or not p.requires_grad or not p.is_leaf:
-        return False
-    if p.changed and not p.updates:
-        return False  # moved by something that is no op of torch
-    passes = max((other.passes for other in stepped), default=0)
-    reads = max((other.reads for other in stepped), default=0)  # a log of all gradients reads theirs too
-    logged = p.reads <= reads and not read_for_itself(p, stepped)
-    return p.passes >= min(2, max(1, passes)) and logged
 
 
 def _finding(

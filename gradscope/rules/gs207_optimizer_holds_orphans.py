@@ -25,7 +25,7 @@ from gradscope.rules._training import (
     parameters_of,
     where,
 )
-from gradscope.rules.gs206_parameter_not_in_optimizer import left_out
+from gradscope.rules._unheld import left_out
 from gradscope.store import Trace
 
 HANDED_ON = 4  # passes without one copy back: a worker may fetch the shared weights now and then

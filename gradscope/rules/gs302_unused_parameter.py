@@ -9,8 +9,8 @@ Fix: use the layer in `forward`, or remove it.
 Silent on: parameters that some pass of the run trains; averaged copies that the program
 writes itself; one of several alternatives (experts) that the run may not have chosen yet.
 A note for parts of a library's model, which only some of its tasks need (the head of a backbone
-that is used for its features), and for a layer or a parameter that is used under a condition only,
-where this run never met it.
+that is used for its features), for a parameter that is only read as a number (a setting), and for a
+layer or a parameter that is used under a condition only, where this run never met it.
 """
 
 import ast
@@ -20,7 +20,7 @@ from functools import lru_cache
 from gradscope.model import Finding, Module, Parameter, Site
 from gradscope.rules import rule
 from gradscope.rules._common import located, parameter_names, parameter_subjects, source, user
-from gradscope.rules._cuts import cuts
+from gradscope.rules._cuts import cuts, exits
 from gradscope.rules._paths import Paths, passes, paths
 from gradscope.rules.gs206_parameter_not_in_optimizer import replaced
 from gradscope.store import Trace
@@ -205,6 +205,8 @@ def unused_parameter(trace: Trace) -> Iterator[Finding]:
 
 def _severity(trace: Trace, known: Paths, parameter: Parameter) -> str:
     if parameter.id in known.written_later or _in_library(trace, parameter) or _not_yet(trace, parameter):
+        return "note"
+    if any(True for graph in trace.graphs for _ in exits(graph, parameter.id)):
         return "note"
     return "note" if known.passes < MANY_PASSES and _alternative(trace, known, parameter) else "warning"
 

@@ -67,6 +67,31 @@ def bad_item_put_back() -> None:
         opt.step()
 
 
+def good_setting_among_the_parameters() -> None:
+    import torch
+    from torch import nn
+
+    class Series(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer = nn.Linear(4, 4)
+            self.rate = nn.Parameter(torch.tensor(0.5))  # drawn with, as NumPy's generators want it
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            terms = 1 + int(10 * self.rate.item())
+            total = torch.tensor(0.0).to(x)
+            for k in range(terms):
+                total = total + self.layer(x).pow(2).mean() / (k + 1)
+            return total
+
+    net = Series()
+    opt = torch.optim.SGD(net.parameters(), lr=0.01)
+    for _ in range(3):
+        opt.zero_grad()
+        net(torch.randn(8, 4)).backward()
+        opt.step()
+
+
 def good_adversarial_example() -> None:
     import torch
     from torch import nn

@@ -23,8 +23,8 @@ from gradscope.rules._calls import Call, Calls, calls
 from gradscope.rules._common import listed, located, parameter_subjects
 from gradscope.rules._data_reads import reads_of_results
 from gradscope.rules._rewrites import under_no_grad
+from gradscope.rules._unheld import left_behind, left_out
 from gradscope.rules._unread import Unread, asked_at, beyond, cost_of, dropped, feeds_trained, unread
-from gradscope.rules.gs206_parameter_not_in_optimizer import left_behind, left_out
 from gradscope.store import Trace
 
 

@@ -70,9 +70,11 @@ def good_no_grad() -> None:
 def volatile_removed(trace: Trace) -> Iterator[Finding]:
     for path, text in trace.sources.items():
         executed = {site.function.rpartition(".")[2] for site in trace.sites if site.path == path}
+        lines: set[int] = set()
         for span, function in _volatile(text):
-            if function not in executed:
+            if function not in executed or span[0] in lines:
                 continue
+            lines.add(span[0])
             line, column, end_line, end_column = span
             cause = Site(-1, path, line, column, end_line, end_column, function, "user")
             yield Finding(

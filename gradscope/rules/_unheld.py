@@ -1,0 +1,68 @@
+"""Parameters that get gradients and that no optimizer holds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gradscope.model import Parameter
+from gradscope.rules._common import written_while_training
+from gradscope.rules._feeds import fed, feeding
+from gradscope.rules._training import read_for_itself
+from gradscope.store import Trace
+
+
+def left_out(trace: Trace) -> Iterator[tuple[list[Parameter], list[Parameter], list[Parameter]]]:
+    """(all parameters, those that are stepped, those left out) of each model that misses some."""
+    if not trace.optimizers:
+        return
+    written = written_while_training(trace)
+    roots = _by_root(trace)
+    for parameters in roots.values():
+        stepped = [p for p in parameters if p.steps and p.optimizers]
+        left = [p for p in parameters if p.id not in written and _left_out(p, stepped)]
+        if stepped and left:
+            yield parameters, stepped, left
+    for parameters in roots.values():
+        if any(p.id in written or p.optimizers or p.steps for p in parameters):
+            continue
+        yield from _unheld(trace, parameters, fed(trace, parameters, roots))
+
+
+def left_behind(trace: Trace) -> Iterator[tuple[list[Parameter], list[Parameter], list[Parameter]]]:
+    """As `left_out`, of each new model in training mode that no optimizer holds, and that goes on
+    with what stepped models give it."""
+    if not trace.optimizers:
+        return
+    written = written_while_training(trace)
+    roots = _by_root(trace)
+    for parameters in roots.values():
+        if not any(p.id in written or p.optimizers or p.steps for p in parameters):
+            yield from _unheld(trace, parameters, feeding(trace, parameters, roots))
+
+
+def _by_root(trace: Trace) -> dict[int, list[Parameter]]:
+    roots: dict[int, list[Parameter]] = {}
+    for p in trace.parameters:
+        if p.registered and p.module in trace.modules:
+            roots.setdefault(trace.modules[p.module].root, []).append(p)
+    return roots
+
+
+def _unheld(
+    trace: Trace, parameters: list[Parameter], stepped: list[Parameter]
+) -> Iterator[tuple[list[Parameter], list[Parameter], list[Parameter]]]:
+    left = [p for p in parameters if p.requires_grad]
+    if stepped and left and all(_left_out(p, stepped) for p in left):
+        yield parameters, stepped, left
+
+
+def _left_out(p: Parameter, stepped: list[Parameter]) -> bool:
+    """Gets gradients and is in no hands at all: no optimizer, no update, nobody reads its gradient."""
+    if p.optimizers or p.steps or not p.requires_grad or not p.is_leaf:
+        return False
+    if p.changed and not p.updates:
+        return False  # moved by something that is no op of torch
+    passes = max((other.passes for other in stepped), default=0)
+    reads = max((other.reads for other in stepped), default=0)  # a log of all gradients reads theirs too
+    logged = p.reads <= reads and not read_for_itself(p, stepped)
+    return p.passes >= min(2, max(1, passes)) and logged

@@ -28,6 +28,7 @@ BY_HAND = {
     "GS108-bad_gan_in_the_wrong_order",
     "GS108-bad_graph_kept_over_the_step",
     "GS108-bad_two_losses",
+    "GS109-bad_hook_of_a_module",
     "GS202-bad_by_hand",
     "GS204-bad_backward_forgotten",
     "GS204-bad_discriminator_without_backward",

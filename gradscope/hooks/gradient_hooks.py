@@ -1,16 +1,20 @@
 """Watches what the user's gradient hooks do with the gradient that they are given.
 
-A hook that is put on a tensor while calls are seen is put there inside a function that reads
-the gradient's version before and after it. What a hook returns goes through unchanged.
+A hook that is put on a tensor while calls are seen, or on a module's backward, is put there inside
+a function that reads the versions of its gradients before and after it. What a hook returns goes
+through unchanged.
 """
 
 from __future__ import annotations
 
 import functools
+import sys
 import threading
 from collections.abc import Callable
 from types import FunctionType, MethodType
 from typing import Any
+
+from torch import Tensor, nn
 
 from gradscope.hooks import Hook
 from gradscope.hooks._torch import version_of
@@ -27,12 +31,26 @@ class GradientHooks(Hook):
         self.waiting: list[tuple[int, dict[str, Any]]] = []  # a hook may run in a thread of the engine's
         self.recorder.functions.on_register = self._watch
         self.recorder.after_pass.append(self._after_pass)
+        self.patch(
+            nn.Module, "register_full_backward_hook", self._of_module(nn.Module.register_full_backward_hook)
+        )
 
     def uninstall(self) -> None:
         self.recorder.functions.on_register = None
         super().uninstall()
 
-    def _watch(self, hook: Any, frame: Any) -> Any:
+    def _of_module(self, real: Any) -> Any:
+        @functools.wraps(real)
+        def register_full_backward_hook(module: Any, hook: Any, *args: Any, **kwargs: Any) -> Any:
+            try:
+                hook = self._watch(hook, sys._getframe(1), module=True)
+            except Exception as error:
+                self.recorder.fault("watching a module's hook", error)
+            return real(module, hook, *args, **kwargs)
+
+        return register_full_backward_hook
+
+    def _watch(self, hook: Any, frame: Any, module: bool = False) -> Any:
         """The hook to register instead: itself, watched."""
         function = _function(hook)
         if function is None or threading.get_ident() != self.recorder.thread:
@@ -43,21 +61,22 @@ class GradientHooks(Hook):
         site = sites.current(frame)
         if sites.nodes[site].kind == "torch":
             return hook
-        watched = self._watched(hook, site, sites.below(site, function.__code__), function.__name__)
+        data = {"hook": sites.below(site, function.__code__), "name": function.__name__, "module": module}
+        watched = self._watched(hook, site, data, 3 if module else 1)
         return MethodType(watched, hook.__self__) if isinstance(hook, MethodType) else watched
 
-    def _watched(self, hook: Callable[[Any], Any], site: int, defined: int, name: str) -> Any:
+    def _watched(self, hook: Callable[..., Any], site: int, about: dict[str, Any], count: int) -> Any:
         @functools.wraps(hook)
         def watched(*args: Any) -> Any:
-            grad = args[-1]
-            version = None
-            data: dict[str, Any] = {"hook": defined, "name": name, "edited": False, "returned": None}
+            given = args[-count:]
+            before: list[tuple[Any, int]] = []
+            data: dict[str, Any] = {**about, "edited": False, "returned": None}
             try:
-                version = version_of(grad) if grad is not None else None
+                before = [(grad, version_of(grad)) for grad in _gradients(given)]
             except Exception as error:
                 self.recorder.fault("looking at a gradient", error)
             try:
-                result = hook(grad)
+                result = hook(*given)
                 data["returned"] = result is not None
                 return result
             except RuntimeError as error:
@@ -65,7 +84,7 @@ class GradientHooks(Hook):
                 raise
             finally:
                 try:
-                    data["edited"] |= version is not None and version_of(grad) != version
+                    data["edited"] |= any(version_of(grad) != version for grad, version in before)
                     self._note(site, data)
                 except Exception as error:
                     self.recorder.fault("noting a gradient hook", error)
@@ -82,6 +101,12 @@ class GradientHooks(Hook):
         for registered, data in self.waiting:
             self.recorder.emit("gradient_hook", registered, data)
         self.waiting.clear()
+
+
+def _gradients(given: tuple[Any, ...]) -> list[Any]:
+    """The tensors among a hook's arguments, and in the tuples that a module's hook gets."""
+    flat = [t for one in given for t in (one if isinstance(one, tuple) else (one,))]
+    return [t for t in flat if isinstance(t, Tensor)]
 
 
 def _function(hook: Any) -> FunctionType | None:

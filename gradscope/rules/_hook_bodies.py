@@ -29,9 +29,11 @@ def hook_function(trace: Trace, hook: Site, name: str) -> ast.FunctionDef | ast.
     return None
 
 
-def _gradient(function: ast.FunctionDef | ast.Lambda) -> str:
+def _gradients(function: ast.FunctionDef | ast.Lambda, module: bool) -> list[str]:
+    """What the hook calls its gradients: one of a tensor, two tuples of a module."""
     arguments = [a.arg for a in (*function.args.posonlyargs, *function.args.args)]
-    return next((name for name in arguments if name not in ("self", "cls")), "")
+    names = [name for name in arguments if name not in ("self", "cls")]
+    return names[1:3] if module else names[:1]
 
 
 def _is(node: ast.AST, name: str) -> bool:
@@ -40,30 +42,33 @@ def _is(node: ast.AST, name: str) -> bool:
     return isinstance(node, ast.Name) and node.id == name
 
 
-def written_in(function: ast.FunctionDef | ast.Lambda | None) -> ast.AST | None:
+def written_in(function: ast.FunctionDef | ast.Lambda | None, module: bool) -> ast.AST | None:
     """The statement or call that writes to the gradient in place."""
-    if function is None:
-        return None
-    name = _gradient(function)
-    for node in ast.walk(function):
-        if isinstance(node, ast.AugAssign) and _is(node.target, name):
-            return node
-        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript):
-            if _is(node.targets[0], name):
+    for name in _gradients(function, module) if function is not None else ():
+        for node in ast.walk(function) if function is not None else ():
+            if isinstance(node, ast.AugAssign) and _is(node.target, name):
                 return node
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and _is(node.func.value, name):
-            if node.func.attr.endswith("_") and not node.func.attr.endswith("__"):
-                return node
+            if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript):
+                if _is(node.targets[0], name):
+                    return node
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+                attribute = node.func.attr
+                if _is(node.func.value, name) and attribute.endswith("_") and not attribute.endswith("__"):
+                    return node
     return None
 
 
-def dropped_in(function: ast.FunctionDef | ast.Lambda) -> ast.AST | None:
+def dropped_in(function: ast.FunctionDef | ast.Lambda, module: bool) -> ast.AST | None:
     """A statement that computes a new gradient which nothing reads or returns."""
     if isinstance(function, ast.Lambda):
         return None
     if any(isinstance(node, ast.Return) and node.value is not None for node in ast.walk(function)):
         return None
-    name = _gradient(function)
+    found = (_dropped(function, name) for name in _gradients(function, module))
+    return next((node for node in found if node is not None), None)
+
+
+def _dropped(function: ast.FunctionDef, name: str) -> ast.AST | None:
     last = function.body[-1]
     if isinstance(last, ast.Expr) and _changes(last.value, name):
         return last
@@ -110,6 +115,8 @@ def _copies(value: ast.expr, name: str) -> bool:
 
 def _changes(value: ast.expr, name: str) -> bool:
     """Whether this is arithmetic on the gradient: `grad * 2`, `grad.clamp(-1, 1)`, `mask.mul(grad)`."""
+    if isinstance(value, ast.Tuple):
+        return any(_changes(part, name) for part in value.elts)
     if isinstance(value, ast.BinOp) and isinstance(value.op, _OPS):
         return any(_is_gradient(side, name) or _changes(side, name) for side in (value.left, value.right))
     if not isinstance(value, ast.Call) or not isinstance(value.func, ast.Attribute):

@@ -114,6 +114,41 @@ def bad_chain_from_a_mask() -> None:
     (w * w).sum().backward()
 
 
+def bad_hook_of_a_module() -> None:
+    import torch
+    from torch import nn
+
+    def halve(module: nn.Module, given: tuple[torch.Tensor], got: tuple[torch.Tensor]) -> None:
+        given[0].mul_(0.5)  # cause: GS109
+
+    def clip(module: nn.Module, given: tuple[torch.Tensor], got: tuple[torch.Tensor]) -> None:
+        given = (given[0].clamp(-0.1, 0.1),)  # cause: GS109
+
+    net = nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 3), nn.Linear(3, 1))
+    net[1].register_full_backward_hook(halve)  # effect: GS109
+    net[2].register_full_backward_hook(clip)  # effect: GS109
+    net(torch.randn(4, 3)).pow(2).sum().backward()
+
+
+def good_hook_of_a_module() -> None:
+    import torch
+    from torch import nn
+
+    norms: list[float] = []
+
+    def halve(module: nn.Module, given: tuple[torch.Tensor], got: tuple[torch.Tensor]) -> tuple[torch.Tensor]:
+        return (given[0] * 0.5,)
+
+    def log(module: nn.Module, given: tuple[torch.Tensor], got: tuple[torch.Tensor]) -> None:
+        largest = got[0].abs()
+        norms.append(float(largest.max()))
+
+    net = nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 3), nn.Linear(3, 1))
+    net[1].register_full_backward_hook(halve)
+    net[2].register_full_backward_hook(log)
+    net(torch.randn(4, 3)).pow(2).sum().backward()
+
+
 def good_collected() -> None:
     import torch
 
@@ -188,11 +223,12 @@ def good_after_accumulation() -> None:
 def gradient_edited_in_place(trace: Trace) -> Iterator[Finding]:
     for event in trace.of("gradient_hook"):
         hook = trace.site(event.data.get("hook"))
+        module = bool(event.data.get("module"))
         function = hook_function(trace, hook, str(event.data.get("name"))) if hook is not None else None
         if event.data.get("edited"):
-            yield _finding(trace, event, hook, written_in(function), edited=True)
+            yield _finding(trace, event, hook, written_in(function, module), edited=True)
         elif event.data.get("returned") is False and hook is not None and function is not None:
-            dropped = dropped_in(function)
+            dropped = dropped_in(function, module)
             if dropped is not None:
                 yield _finding(trace, event, hook, dropped, edited=False)
 
@@ -201,7 +237,8 @@ def _finding(trace: Trace, event: Event, hook: Site | None, node: ast.AST | None
     registered = event.site.user
     at = _at(hook, node) or hook or registered
     text = ast.unparse(node)[:MAX_CODE] if node is not None else ""
-    what = owner(source(trace, registered), "register_hook")
+    module = bool(event.data.get("module"))
+    what = owner(source(trace, registered), "register_full_backward_hook" if module else "register_hook")
     name = "a lambda" if event.data["name"] == "<lambda>" else f"`{event.data['name']}`"
     whose = f"the gradient of `{what}`" if what else "the gradient"
     if edited:
@@ -222,10 +259,21 @@ def _finding(trace: Trace, event: Event, hook: Site | None, node: ast.AST | None
         effect=registered,
         effect_label="hooked here",
         seen=(seen,),
-        fix=_returns(node) if not edited and _named_in_between(trace, at) else _fix(text),
+        fix=_advice(trace, at, node, module, edited),
         count=event.count,
-        edits=_returned(trace, at, node) if node is not None else (),
+        edits=_returned(trace, at, node) if node is not None and not module else (),
     )
+
+
+def _advice(trace: Trace, at: Site, node: ast.AST | None, module: bool, edited: bool) -> str:
+    if not module and not edited and _named_in_between(trace, at):
+        return _returns(node)
+    value = _new_value(ast.unparse(node)[:MAX_CODE] if node is not None else "")
+    if not value:
+        return "return a new tensor"
+    if module:
+        return f"return new tensors: `return {value if value.endswith(',)') else f'({value},)'}`"
+    return f"return a new tensor: `return {value}`"
 
 
 def _named_in_between(trace: Trace, site: Site) -> bool:
@@ -240,7 +288,8 @@ def _returns(node: ast.AST | None) -> str:
     return f"return it at the end of the hook: `return {name}`"
 
 
-def _fix(text: str) -> str:
+def _new_value(text: str) -> str:
+    """What a statement writes into the gradient, as a value: `grad * 2` for `grad *= 2`."""
     value = (
         text.partition("=")[2].strip()
         if text.partition("=")[1] and "(" not in text.partition("=")[0]
@@ -250,8 +299,7 @@ def _fix(text: str) -> str:
         left, found, right = text.partition(f" {sign}= ")
         if found:
             value = f"{left} {sign} {right}"
-    value = value.replace("_(", "(")
-    return f"return a new tensor: `return {value}`" if value else "return a new tensor"
+    return value.replace("_(", "(")
 
 
 def _at(hook: Site | None, node: ast.AST | None) -> Site | None:

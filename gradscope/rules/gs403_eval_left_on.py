@@ -7,7 +7,8 @@ training, with no error and a plausible loss.
 Fix: call `model.train()` at the start of every training epoch.
 
 Silent on: frozen layers that are put into eval mode on purpose; single layers in eval mode
-while the model is in training mode; gradients that no step of the model uses.
+while the model is in training mode, unless they trained before and an evaluation came between;
+gradients that no step of the model uses.
 """
 
 from collections.abc import Iterator
@@ -36,6 +37,46 @@ def bad_train_called_once() -> None:
             loss.backward()
             opt.step()
         model.eval()  # cause: GS403
+        with torch.no_grad():
+            (model(torch.randn(8, 4)).argmax(dim=1) == 0).sum().item()
+
+
+def bad_part_left_in_eval() -> None:
+    import torch
+    from torch import nn
+
+    body = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.Dropout(0.5))
+    model = nn.Sequential(body, nn.Linear(8, 2))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    target = torch.zeros(8, dtype=torch.long)
+    for _ in range(3):
+        for _ in range(2):
+            opt.zero_grad()
+            loss = nn.functional.cross_entropy(model(torch.randn(8, 4)), target)  # effect: GS403
+            loss.backward()
+            opt.step()
+        body.eval()  # cause: GS403
+        with torch.no_grad():
+            (model(torch.randn(8, 4)).argmax(dim=1) == 0).sum().item()
+
+
+def good_part_frozen_in_mid_training() -> None:
+    import torch
+    from torch import nn
+
+    body = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8))
+    model = nn.Sequential(body, nn.Linear(8, 2))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    target = torch.zeros(8, dtype=torch.long)
+    for epoch in range(4):
+        model.train()
+        if epoch > 1:
+            body.eval()  # its statistics are good enough
+        for _ in range(2):
+            opt.zero_grad()
+            nn.functional.cross_entropy(model(torch.randn(8, 4)), target).backward()
+            opt.step()
+        model.eval()
         with torch.no_grad():
             (model(torch.randn(8, 4)).argmax(dim=1) == 0).sum().item()
 
@@ -136,14 +177,20 @@ def eval_left_on(trace: Trace) -> Iterator[Finding]:
     pending: dict[int, Call] = {}  # parameter → the eval-mode call whose gradient it holds
     candidates: list[Call] = []
     modes: list[Event] = []
+    trained: set[int] = set()  # layers that a training forward had in training mode
+    asked: set[int] = set()  # of `modes`, those after which the model was evaluated
     told: dict[tuple[tuple[str, int], int], tuple[Call, Event | None, int]] = {}
     for event in trace.of("call", "mode", "backward", "zero_grad", "step"):
         if event.kind == "mode":
             modes.append(event)
         elif event.kind == "call":
             call = by_event.get(id(event))
-            if call is not None and _in_eval(known, call):
+            if call is not None and (_in_eval(known, call) or _left(known, call, trained, modes, asked)):
                 candidates.append(call)
+            if call is not None and call.trains:
+                trained.update(event.data.get("train_layers") or ())
+            elif not event.data.get("grad"):
+                asked.update(map(id, modes))
         elif event.kind == "zero_grad":
             for number in event.data.get("parameters", ()):
                 pending.pop(number, None)
@@ -194,10 +241,37 @@ def _in_eval(known: Calls, call: Call) -> bool:
     return any(layer not in frozen for layer in data.get("eval_layers") or ())
 
 
+def _left(known: Calls, call: Call, trained: set[int], modes: list[Event], asked: set[int]) -> bool:
+    """Whether a part of the model that trained before is still as an evaluation had it, while the
+    model's own flag says training."""
+    data = call.event.data
+    if not data.get("training") or not call.trains:
+        return False
+    frozen = set(data.get("frozen_eval") or ())
+    for layer in trained.intersection(data.get("eval_layers") or ()) - frozen:
+        event = _last_mode(known, modes, layer)
+        if event is not None and not event.data["training"] and id(event) in asked:
+            return bool(event.data["module"] != layer)  # a layer on its own is meant
+    return False
+
+
+def _last_mode(known: Calls, modes: list[Event], layer: int) -> Event | None:
+    """The last `train()` or `eval()` that reached this layer."""
+    around: list[int] = []
+    above: int | None = layer
+    while above is not None and above in known.trace.modules:
+        around.append(above)
+        above = known.trace.modules[above].parent
+    return next((event for event in reversed(modes) if event.data["module"] in around), None)
+
+
 def _switched(known: Calls, modes: list[Event], call: Call) -> Event | None:
     """The `eval()` that the call still ran under."""
     modules = known.trace.modules
     mine = modules.get(known.called(call.event))
+    if call.event.data.get("training"):
+        layers = call.event.data.get("eval_layers") or ()
+        return next((e for n in layers if (e := _last_mode(known, modes, n)) is not None), None)
     for event in reversed(modes):
         other = modules.get(event.data["module"])
         if not event.data["training"] and mine and other and other.root == mine.root:

@@ -51,6 +51,36 @@ def bad() -> None:
         opt.step()
 
 
+def bad_mixture_of_probabilities() -> None:
+    import torch
+    from torch import nn
+
+    experts, gate = nn.Linear(4, 6), nn.Linear(4, 2)
+    opt = torch.optim.SGD([*experts.parameters(), *gate.parameters()], lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        x = torch.randn(8, 4)
+        each = experts(x).view(8, 2, 3).softmax(dim=2)
+        mixed = (gate(x).softmax(dim=1).unsqueeze(2) * each).sum(dim=1)  # cause: GS706
+        nn.functional.nll_loss(mixed, torch.randint(0, 3, (8,))).backward()  # effect: GS706
+        opt.step()
+
+
+def good_mixture_of_probabilities() -> None:
+    import torch
+    from torch import nn
+
+    experts, gate = nn.Linear(4, 6), nn.Linear(4, 2)
+    opt = torch.optim.SGD([*experts.parameters(), *gate.parameters()], lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        x = torch.randn(8, 4)
+        each = experts(x).view(8, 2, 3).softmax(dim=2)
+        mixed = (gate(x).softmax(dim=1).unsqueeze(2) * each).sum(dim=1)
+        nn.functional.nll_loss((mixed + 1e-9).log(), torch.randint(0, 3, (8,))).backward()
+        opt.step()
+
+
 def bad_scores() -> None:
     import torch
     from torch import nn
@@ -126,10 +156,13 @@ def nll_without_log(trace: Trace) -> Iterator[Finding]:
     known = paths(trace)
     groups: dict[tuple[tuple[str, int], tuple[str, int]], list[tuple[Op, Op]]] = {}
     for key, op in losses(known, LOSSES):
-        for _, maker in makers(known, key):
-            if maker.name in PROBABILITIES | SCORES:
-                places = (maker.site.user.location(), op.site.user.location())
-                groups.setdefault(places, []).append((op, maker))
+        made = [maker for _, maker in makers(known, key)]
+        wrong = [maker for maker in made if maker.name in PROBABILITIES | SCORES]
+        if not wrong and op.name != "ctc_loss" and _below_zero(trace, known, op):
+            wrong = made[:1]
+        for maker in wrong:
+            places = (maker.site.user.location(), op.site.user.location())
+            groups.setdefault(places, []).append((op, maker))
     trained = {place for place, _ in groups}
     for key, op in evaluated(known, LOSSES):
         for _, maker in makers(known, key):
@@ -140,10 +173,21 @@ def nll_without_log(trace: Trace) -> Iterator[Finding]:
         yield _finding(trace, known, found, "" if place in trained else "note")
 
 
+def _below_zero(trace: Trace, known: Paths, op: Op) -> bool:
+    """Whether the loss was measured below zero, where the logarithm of a probability cannot take it."""
+    return any(value < 0 for value in loss_values(trace, known, (op.graph, op.outputs[0])))
+
+
 def _finding(trace: Trace, known: Paths, found: list[tuple[Op, Op]], severity: str) -> Finding:
     op, maker = found[0]
     made = located(trace, maker.site.user, f"`{maker.name}`")
-    kind = "probabilities" if maker.name in PROBABILITIES else "raw scores"
+    kind = (
+        "probabilities"
+        if maker.name in PROBABILITIES
+        else "raw scores"
+        if maker.name in SCORES
+        else "numbers above 0"
+    )
     return Finding(
         message=f"`{op.name}` wants log-probabilities and is given {kind}",
         cause=maker.site.user,

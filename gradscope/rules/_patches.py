@@ -8,7 +8,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
-from gradscope.model import Edit, Site
+from gradscope.model import Edit, Optimizer, Parameter, Site
+from gradscope.rules._common import source
 from gradscope.rules._edits import LOOPS, Edits, Source
 from gradscope.rules._rewrites import beside
 from gradscope.store import Trace
@@ -82,6 +83,14 @@ def made_later(trace: Trace, made: Site | None, user: Site | None, replaced: Ite
     if used or not (new or rebound) or to not in here.siblings(statement):
         return ()
     return _moved(here, statement, to)
+
+
+def made_of_all(trace: Trace, optimizer: Optimizer, backward: Site | None, left: list[Parameter]) -> Edits:
+    """The optimizer made anew of the same model, where that has got the parameters `left` since."""
+    made = optimizer.site.user if optimizer.site else None
+    root = trace.modules[trace.modules[left[0].module or 0].root].name
+    known = bool(root) and f"({root}.parameters()" in source(trace, made)
+    return made_later(trace, made, backward, [p.site for p in left]) if known else ()
 
 
 def _names(node: ast.AST, context: type[ast.expr_context]) -> set[str]:

@@ -304,8 +304,9 @@ def listed_once(trace: Trace, site: Site) -> tuple[str, str, Edits]:
     return name, here.file.text(made[0]), here.insert(made[0], "list(") + here.append(made[0], ")")
 
 
-def also_given(trace: Trace, made: Site | None, missing: list[str]) -> Edits:
-    """`[*trunk.parameters(), *head.parameters()]` for `trunk.parameters()` where the optimizer is made."""
+def also_given(trace: Trace, made: Site | None, missing: list[str], *, single: bool = False) -> Edits:
+    """`[*trunk.parameters(), *head.parameters()]` for `trunk.parameters()` where the optimizer is made;
+    `[*trunk.parameters(), weight]` where what is missing are `single` parameters."""
     site = made.user if made is not None else None
     here = Source(trace, site.path) if site is not None else None
     node = here.file.at(site) if here is not None and site is not None else None
@@ -322,8 +323,8 @@ def also_given(trace: Trace, made: Site | None, missing: list[str]) -> Edits:
     }
     if not all(name.replace(".", "").isidentifier() and name.partition(".")[0] in names for name in missing):
         return ()
-    all_of = [here.file.text(given), *(f"{name}.parameters()" for name in missing)]
-    return here.replace(given, f"[{', '.join(f'*{one}' for one in all_of)}]")
+    more = missing if single else [f"*{name}.parameters()" for name in missing]
+    return here.replace(given, f"[{', '.join([f'*{here.file.text(given)}', *more])}]")
 
 
 def taken_out(trace: Trace, site: Site, reader: Site) -> Edits:

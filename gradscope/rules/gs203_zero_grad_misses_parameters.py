@@ -1,4 +1,4 @@
-"""`zero_grad()` is called on one object, another one steps: gradients go stale there.
+"""`zero_grad()` does not cover all that the optimizer steps: old gradients are added to new ones there.
 
 Why: `zero_grad()` clears only the parameters of the optimizer or module that it is called
 on. The parameters that it misses keep the gradients of the step before, and the next

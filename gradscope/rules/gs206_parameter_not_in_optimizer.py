@@ -22,11 +22,13 @@ from gradscope.rules import rule
 from gradscope.rules._common import (
     dotted,
     listed,
+    parameter_name,
     parameter_names,
     parameter_subjects,
     plural,
     written_while_training,
 )
+from gradscope.rules._patches import made_of_all
 from gradscope.rules._rewrites import also_given
 from gradscope.rules._skipped import skipped_by_name
 from gradscope.rules._training import idle, norm, optimizer_name, where
@@ -282,6 +284,7 @@ def _loose(trace: Trace) -> Iterator[Finding]:
             effect_label="computes gradients for them that nothing uses",
             seen=(f"an `nn.Parameter` that got a gradient in {plural(count, 'pass')} and never changed",),
             fix=f"give {names} to {optimizer_name(trace, optimizer.id)} too ({where(optimizer.site)})",
+            edits=also_given(trace, optimizer.site, [parameter_name(trace, id) for id in mine], single=True),
             subjects=parameter_subjects(mine),
         )
 
@@ -322,7 +325,8 @@ def _finding(
         ),
         fix=f"give {subject} to {optimizer_name(trace, optimizer.id)} too ({where(optimizer.site)}); freeze"
         " what is meant to stay (`requires_grad_(False)`)",
-        edits=also_given(trace, optimizer.site, [group.strip("`") for group in groups]),
+        edits=also_given(trace, optimizer.site, [group.strip("`") for group in groups])
+        or made_of_all(trace, optimizer, backward, left),
         subjects=parameter_subjects(p.id for p in left),
     )
 

@@ -1,4 +1,4 @@
-"""Backward computes gradients of a network that nobody ever uses.
+"""Backward computes gradients for a network, and nothing ever uses them.
 
 Why: a target network, a teacher or a fixed feature extractor is there to be asked, not to be
 trained. Called with gradients on and with parameters that require them, it saves its activations

@@ -211,3 +211,14 @@ def test_patch_keeps_the_files_line_ends(
     assert not text.replace(b"\r\n", b"").count(b"\r")
     script = script.rename(script.with_stem(script.stem + "_"))
     assert "GS201" not in {f.code for f in run(script).findings}
+
+
+def test_patch_fits_a_file_that_begins_with_a_mark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    script = tmp_path / "train_marked.py"
+    body = "x = torch.ones(2, requires_grad=True)\ny = x * 2\ny.sum().backward()\nprint(y.grad)\n"
+    script.write_bytes(b"\xef\xbb\xbf" + f"import torch\n{body}".encode())
+    patch = render(run(script))
+    assert "import torch" in patch
+    apply(patch, tmp_path)
+    assert script.read_bytes().startswith(b"\xef\xbb\xbfimport torch\n")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import codecs
 import difflib
 import io
 from collections.abc import Iterator
+from contextlib import suppress
 
 from gradscope.check import Report
 from gradscope.escape import one_line
@@ -24,8 +26,16 @@ def render(report: Report) -> str:
     return "".join(
         line
         for path in sorted(changed)
-        for line in _diff(one_line(relative(path, cwd)), sources[path], changed[path])
+        for line in _diff(one_line(relative(path, cwd)), *_as_stored(path, sources[path], changed[path]))
     )
+
+
+def _as_stored(path: str, *texts: str) -> tuple[str, ...]:
+    """The texts with the mark that the file begins with, if it does: Python does not take it for source."""
+    with suppress(OSError, ValueError), open(path, "rb") as file:
+        if file.read(len(codecs.BOM_UTF8)) == codecs.BOM_UTF8:
+            return tuple(f"\ufeff{text}" for text in texts)
+    return texts
 
 
 def _diff(path: str, old: str, new: str) -> Iterator[str]:

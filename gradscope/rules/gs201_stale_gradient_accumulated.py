@@ -13,12 +13,12 @@ A note where several backward passes pile up, no step follows and nothing is eve
 from collections.abc import Iterator
 from dataclasses import replace
 
-from gradscope.model import Edit, Event, Finding, Site
+from gradscope.model import Event, Finding, Site
 from gradscope.names import names_of
 from gradscope.rules import rule
+from gradscope.rules._clearing import argument, by_hand, own_pass, zeroed
 from gradscope.rules._common import (
     code,
-    listed,
     located,
     parameter_names,
     parameter_subjects,
@@ -26,8 +26,7 @@ from gradscope.rules._common import (
     timeline,
     user,
 )
-from gradscope.rules._edits import Source, receiver
-from gradscope.rules._stale import gradients_read, measured, stale_uses
+from gradscope.rules._stale import measured, stale_uses
 from gradscope.rules._training import method, where
 from gradscope.rules._uncalled import not_called, parentheses
 from gradscope.store import Trace
@@ -44,6 +43,31 @@ def bad() -> None:
         loss = model(torch.randn(8, 3)).pow(2).mean()
         loss.backward()  # effect: GS201
         opt.step()  # cause: GS201
+
+
+def bad_cleared_for_the_generator_only() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    generator, critic = nn.Linear(2, 2), nn.Linear(2, 1)
+    of_generator = torch.optim.SGD(generator.parameters(), lr=0.1)
+    of_critic = torch.optim.SGD(critic.parameters(), lr=0.1)
+
+    def train_critic() -> None:
+        loss = critic(generator(torch.randn(8, 2)).detach()).mean() - critic(torch.randn(8, 2)).mean()
+        loss.backward()  # the `zero_grad()` belongs before this one
+        of_critic.step()  # cause: GS201
+
+    def train_generator() -> None:
+        of_generator.zero_grad()
+        loss = -critic(generator(torch.randn(8, 2))).mean()
+        loss.backward()  # effect: GS201
+        of_generator.step()
+
+    for _ in range(3):
+        train_critic()
+        train_generator()
 
 
 def bad_by_hand() -> None:
@@ -288,28 +312,27 @@ def _used(trace: Trace, cause: Site | None, effect: Site | None, events: list[Ev
     step, names = code(trace, cause, "the step"), parameter_names(trace, ids)
     uses = [event.site.user for event in events if event.site.user != cause]
     optimizer = events[0].data.get("optimizer")
+    own = own_pass(trace, events[0], effect)
+    clear = effect if own is None else own
     return Finding(
         message=f"{names}: the step uses old gradients added to new ones, nothing cleared them in between",
         cause=cause,
         cause_label="used these gradients, and nothing clears them afterwards",
         effect=effect,
         effect_label="adds to the gradients that were used already",
-        related=tuple((site, "uses the sum") for site in dict.fromkeys(uses)),
+        related=(
+            *((site, "uses the sum") for site in dict.fromkeys(uses)),
+            *([(own, "the pass of this step: adds its gradient to those")] if own is not None else ()),
+        ),
         seen=tuple(measured(trace, events)),
-        fix=f"call {method(trace, optimizer, 'zero_grad', _zeroing(trace, effect))} once per step, before"
-        f" {code(trace, effect, '`backward()`')} ({where(effect)})"
+        fix=f"call {method(trace, optimizer, 'zero_grad', argument(trace, clear))} once per step, before"
+        f" {code(trace, clear, '`backward()`')} ({where(clear)})"
         if optimizer is not None
-        else f"clear the gradients after {located(trace, cause, 'the update')}: {_by_hand(trace, cause)}",
+        else f"clear the gradients after {located(trace, cause, 'the update')}: {by_hand(trace, cause)}",
         count=sum(event.count for event in events),
-        edits=_zeroed(trace, cause, effect),
+        edits=zeroed(trace, cause, effect, own),
         subjects=parameter_subjects(ids),
     )
-
-
-def _zeroing(trace: Trace, effect: Site | None) -> str:
-    """What to tell `zero_grad()` where the program goes on adding to the gradient itself."""
-    passes = {event.site.user.location() for event in trace.of("backward")}
-    return "set_to_none=False" if effect is not None and effect.location() not in passes else ""
 
 
 def _not_called(trace: Trace, found: Finding, meant: Site) -> Finding:
@@ -322,28 +345,6 @@ def _not_called(trace: Trace, found: Finding, meant: Site) -> Finding:
         fix=f"call it: `{names_of(trace).text(meant) or 'zero_grad'}()`",
         edits=parentheses(meant),
     )
-
-
-def _zeroed(trace: Trace, cause: Site | None, effect: Site | None) -> tuple[Edit, ...]:
-    """A `zero_grad()` after the step; before the backward where several optimizers share gradients."""
-    if cause is None:
-        return ()
-    optimizer = receiver(trace, cause, "step")
-    if not optimizer:
-        return _zeroed_by_hand(trace, cause)
-    late = effect is not None and effect.path == cause.path and effect.function == cause.function
-    if len({event.data.get("optimizer") for event in trace.of("step")}) > 1 and late and effect is not None:
-        here = Source(trace, effect.path)
-        return here.before(here.file.statement(effect), f"{optimizer}.zero_grad({_zeroing(trace, effect)})")
-    here = Source(trace, cause.path)
-    return here.after(here.file.statement(cause), f"{optimizer}.zero_grad({_zeroing(trace, effect)})")
-
-
-def _zeroed_by_hand(trace: Trace, cause: Site) -> tuple[Edit, ...]:
-    """`w.grad = None` after `w -= lr * w.grad`."""
-    here = Source(trace, cause.path)
-    reads = gradients_read(trace, cause)
-    return here.after(here.file.statement(cause), f"{reads[0]}.grad = None") if len(reads) == 1 else ()
 
 
 def _never_used(trace: Trace) -> Iterator[Finding]:
@@ -389,8 +390,3 @@ def _left_over(trace: Trace) -> Iterator[Finding]:
                 subjects=parameter_subjects(ids),
                 count=event.count,
             )
-
-
-def _by_hand(trace: Trace, cause: Site | None) -> str:
-    reads = list(gradients_read(trace, cause)) if cause is not None else []
-    return listed([f"`{name}.grad = None`" for name in reads]) or "`p.grad = None` for each parameter"

@@ -40,7 +40,6 @@ BY_HAND = {
     "GS208-bad_everything",
     "GS210-bad_never_stepped",
     "GS212-bad",
-    "GS212-bad_loop_that_binds_a_name",
     "GS212-bad_lost_in_rounding",
     "GS212-bad_optimizer_that_binds_a_name",
     "GS212-bad_written_back",

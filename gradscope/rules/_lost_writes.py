@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from gradscope.model import Event, Finding, Graph, Op, Parameter, Site
 from gradscope.rules._common import memory_root, parameter_subjects, plural
+from gradscope.rules._patches import written_in_place
 from gradscope.rules._training import nearest_backward
 from gradscope.source import SourceFile
 from gradscope.store import Trace
@@ -132,6 +133,7 @@ def dropped_finding(trace: Trace, lost: Dropped) -> Finding:
     ids = [p.id for p in lost.parameters]
     effect = nearest_backward(trace, set(ids)) or next(iter(trace.of("backward")), None)
     passes = max(p.passes for p in lost.parameters)
+    text, edits = written_in_place(trace, lost.site)
     return Finding(
         message=f"`{lost.text}` changes no parameter: its result is a new tensor that nothing keeps",
         cause=lost.site,
@@ -142,8 +144,8 @@ def dropped_finding(trace: Trace, lost: Dropped) -> Finding:
             f"{plural(len(ids), 'parameter')} got a gradient in {plural(passes, 'pass')}, and nothing"
             " was written to any of them",
         ),
-        fix="write to the parameter itself: `p -= lr * p.grad` or `p.sub_(lr * p.grad)` inside"
-        " `with torch.no_grad():`",
+        fix=f"write to the parameter itself, inside `with torch.no_grad():`: `{text or 'p -= lr * p.grad'}`",
         count=passes,
+        edits=edits,
         subjects=parameter_subjects(ids),
     )

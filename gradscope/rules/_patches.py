@@ -214,3 +214,19 @@ def detached_before(trace: Trace, site: Site, name: str) -> Edits:
     ]
     plain = name.isidentifier() and values and all(isinstance(value, ast.Call) for value in values)
     return here.before(statement, f"{name} = {name}.detach()") if plain else ()
+
+
+def written_in_place(trace: Trace, site: Site) -> tuple[str, Edits]:
+    """`p -= lr * p.grad` for `p = p - lr * p.grad`: the text, and the edits where gradients are off there."""
+    here = Source(trace, site.path)
+    statement = here.file.statement(site)
+    value = statement.value if isinstance(statement, ast.Assign) and len(statement.targets) == 1 else None
+    if not isinstance(statement, ast.Assign) or not isinstance(value, ast.BinOp):
+        return "", ()
+    target, sign = statement.targets[0], {ast.Add: "+", ast.Sub: "-"}.get(type(value.op))
+    if sign is None or not isinstance(target, ast.Name) or ast.unparse(value.left) != target.id:
+        return "", ()
+    text = f"{target.id} {sign}= {here.file.text(value.right)}"
+    around = (node for node in here.file.around(site) if isinstance(node, (ast.With, ast.AsyncWith)))
+    off = any("no_grad" in ast.unparse(item.context_expr) for node in around for item in node.items)
+    return " ".join(text.split()), here.replace(statement, text) if off else ()

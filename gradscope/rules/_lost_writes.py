@@ -40,7 +40,7 @@ def dropped_updates(trace: Trace) -> list[Dropped]:
     still = {
         p.id: p
         for p in trace.parameters
-        if p.passes >= 2 and p.read_at and not (p.changed or p.updates or p.steps or p.optimizers)
+        if p.passes >= 2 and p.read_at and not (p.changed or p.updates or p.steps)
     }
     found: dict[tuple[str, int], Dropped] = {}
     for number in sorted({s.graph for s in trace.segments if s.graph is not None}) if still else ():

@@ -18,7 +18,7 @@ def left_out(trace: Trace) -> Iterator[tuple[list[Parameter], list[Parameter], l
     written = written_while_training(trace)
     roots = _by_root(trace)
     for parameters in roots.values():
-        stepped = [p for p in parameters if p.steps and p.optimizers]
+        stepped = [p for p in parameters if p.steps and p.optimizers] or asleep(trace, parameters)
         left = [p for p in parameters if p.id not in written and _left_out(p, stepped)]
         if stepped and left:
             yield parameters, stepped, left
@@ -26,6 +26,13 @@ def left_out(trace: Trace) -> Iterator[tuple[list[Parameter], list[Parameter], l
         if any(p.id in written or p.optimizers or p.steps for p in parameters):
             continue
         yield from _unheld(trace, parameters, fed(trace, parameters, roots))
+
+
+def asleep(trace: Trace, parameters: list[Parameter]) -> list[Parameter]:
+    """Those that an optimizer holds and steps past in the whole run, each of them frozen: it was made
+    before the parameters that train (adapters, say) were put in."""
+    held = [p for p in parameters if any(trace.optimizers[n].steps for n in p.optimizers)]
+    return [] if any(p.requires_grad or p.passes for p in held) else held
 
 
 def left_behind(trace: Trace) -> Iterator[tuple[list[Parameter], list[Parameter], list[Parameter]]]:

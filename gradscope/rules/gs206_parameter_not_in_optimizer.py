@@ -115,6 +115,28 @@ def bad_loss_that_learns() -> None:
         opt.step()
 
 
+def bad_adapters_put_in_later() -> None:
+    import torch
+    from torch import nn
+
+    class Adapted(nn.Module):
+        def __init__(self, base: nn.Linear) -> None:
+            super().__init__()
+            self.base, self.more = base.requires_grad_(False), nn.Linear(3, 3)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            y: torch.Tensor = self.base(x) + self.more(x)
+            return y
+
+    model = nn.Sequential(nn.Linear(3, 3))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)  # cause: GS206
+    model[0] = Adapted(model[0])  # type: ignore[arg-type]
+    for _ in range(3):
+        opt.zero_grad()
+        model(torch.randn(8, 3)).pow(2).mean().backward()  # effect: GS206
+        opt.step()
+
+
 def good_judged_by_another_model() -> None:
     import torch
     from torch import nn
@@ -353,7 +375,8 @@ def _groups(trace: Trace, parameters: list[Parameter], left: list[Parameter]) ->
     """The outermost modules whose parameters are all left out, then single parameters."""
     missing, found = {p.id for p in left}, dict[str, None]()
     root = trace.modules[trace.modules[left[0].module or 0].root]
-    if root.name and len(left) == sum(p.requires_grad for p in parameters):
+    held = any(p.optimizers for p in parameters)
+    if root.name and not held and len(left) == sum(p.requires_grad for p in parameters):
         return [f"`{root.name}`"]
     for p in left:
         parts = p.name.split(".")

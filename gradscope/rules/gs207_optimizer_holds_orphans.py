@@ -113,6 +113,24 @@ def bad_resumed_into_a_new_model() -> None:
         opt.step()
 
 
+def bad_made_anew_too_early() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 1))
+    opt = torch.optim.Adam(model.parameters())
+    for _ in range(3):
+        opt.zero_grad()
+        model(torch.randn(8, 3)).pow(2).mean().backward()
+        opt.step()
+    tuned = torch.optim.SGD(model.parameters(), lr=0.1)  # cause: GS207
+    model[1] = nn.Linear(3, 2)
+    for _ in range(3):
+        tuned.zero_grad()
+        model(torch.randn(8, 3)).pow(2).mean().backward()  # effect: GS207
+        tuned.step()
+
+
 def good_resumed_into_the_same_model() -> None:
     import copy
 
@@ -238,7 +256,8 @@ def optimizer_holds_orphans(trace: Trace) -> Iterator[Finding]:
             continue
         for parameters, stepped, left in left_out(trace):
             orphans = _replaced(trace, held, parameters, left)
-            if orphans and any(number in p.optimizers for p in stepped):
+            goes_on = _steps_since(trace, number, {p.id for p in left}) >= min(2, optimizer.steps)
+            if orphans and goes_on and any(number in p.optimizers for p in stepped):
                 yield _finding(trace, number, optimizer, orphans, left)
 
 
@@ -271,7 +290,7 @@ def _by_root(trace: Trace) -> list[list[Parameter]]:
 def _swapped(trace: Trace, number: int, held: list[Parameter]) -> list[Parameter]:
     """The parameters of a model that took the place of the trained one in the middle of the run:
     of the same shapes, in no hands, and no step finds a gradient since its passes began."""
-    shapes = sorted(p.shape for p in held)
+    shapes = sorted(p.shape for p in held if p.requires_grad)
     for parameters in _by_root(trace):
         in_hands = any(p.optimizers or p.steps or p.changed or p.reads for p in parameters)
         if sorted(p.shape for p in parameters) != shapes or in_hands:
@@ -297,6 +316,18 @@ def _empty_steps_since(trace: Trace, number: int, ids: set[int]) -> int:
             elif begun and event.kind == "update" and event.data["parameter"] in ids:
                 return 0
     return empty
+
+
+def _steps_since(trace: Trace, number: int, ids: set[int]) -> int:
+    """Steps of one optimizer since the passes over `ids` began."""
+    begun, steps = False, 0
+    for repeat, events in timeline(trace):
+        for event in events:
+            if event.kind == "backward":
+                begun = begun or bool(ids & set(event.data.get("accumulated") or ()))
+            elif begun and event.kind == "step" and event.data["optimizer"] == number:
+                steps += repeat
+    return steps
 
 
 def _only_read(p: Parameter) -> bool:

@@ -17,6 +17,7 @@ from gradscope.rules import rule
 from gradscope.rules._common import located, parameter_names, parameter_subjects, plural
 from gradscope.rules._patches import only_trained
 from gradscope.rules._training import optimizer_name, parameters_of
+from gradscope.rules._unheld import left_out
 from gradscope.source import lines_of
 from gradscope.store import Trace
 
@@ -125,8 +126,11 @@ def good_momentum_encoder() -> None:
 
 @rule("GS208", name="frozen-in-optimizer", severity="warning")
 def frozen_in_optimizer(trace: Trace) -> Iterator[Finding]:
+    told = {
+        number for _, known, _ in left_out(trace) for p in known if not p.steps for number in p.optimizers
+    }
     for number, optimizer in trace.optimizers.items():
-        if optimizer.steps < 2:
+        if optimizer.steps < 2 or number in told:  # GS206's: what should train was put in later
             continue
         groups = [parameters_of(trace, group["parameters"]) for group in optimizer.groups]
         frozen = [[p for p in group if _frozen(p)] for group in groups]

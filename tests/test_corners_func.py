@@ -9,6 +9,7 @@ import pytest
 import torch
 from corners import alike
 from torch import nn
+from torch._ops import HigherOrderOperator
 
 
 def net() -> nn.Sequential:
@@ -81,6 +82,38 @@ def vmap_over_dropout_and_norms() -> Any:
     return torch.func.vmap(lambda x: model(x).log().sum(), randomness="different")(torch.rand(5, 3))
 
 
+def stacked_batch_norms() -> Any:
+    """Their running statistics stand for several while they run."""
+    models = [nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4)) for _ in range(3)]
+    params, buffers = torch.func.stack_module_state(models)  # type: ignore[arg-type]
+
+    def call(p: Any, b: Any, x: Any) -> Any:
+        return torch.func.functional_call(models[0], (p, b), (x,))
+
+    return torch.func.vmap(call, (0, 0, None))(params, buffers, torch.randn(5, 3)), buffers
+
+
+class Sum(HigherOrderOperator):
+    """An operator of the user's own, which reaches torch's modes through an inherited `__call__`."""
+
+    def __init__(self) -> None:
+        super().__init__("gradscope_test_sum")
+
+    def __call__(self, *args: Any) -> Any:
+        return super().__call__(*args)
+
+
+total = Sum()
+total.py_impl(torch._C.DispatchKey.Autograd)(lambda x: x.exp().sum())
+total.py_impl(torch._C.DispatchKey.CPU)(lambda x: x.exp().sum())
+
+
+def own_operator() -> Any:
+    x = torch.randn(3, requires_grad=True)
+    total(x).backward()
+    return x.grad
+
+
 def functionalize() -> Any:
     return torch.func.functionalize(lambda x: x.clone().add_(1).view(-1))(torch.randn(2, 2))
 
@@ -100,7 +133,8 @@ def within_training() -> Any:
 
 PROGRAMS: list[Callable[[], Any]] = [
     grad, grad_of_grad, vmap, vmap_random, jacobians, vjp_jvp, per_sample_gradients,
-    functional_call_trains, stacked_ensemble, vmap_over_dropout_and_norms, functionalize, linearize, within_training,
+    functional_call_trains, stacked_ensemble, vmap_over_dropout_and_norms, functionalize,
+    stacked_batch_norms, own_operator, linearize, within_training,
 ]  # fmt: skip
 
 

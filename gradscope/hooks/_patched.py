@@ -40,7 +40,7 @@ class Patched:
             return func
         caller = frame.f_back
         if caller is not None and frame.f_code.co_filename.endswith(_DETOUR):
-            if caller.f_code.co_filename.startswith(_TORCH):
+            if caller.f_code.co_filename.startswith(_TORCH) and not _is_call_of(cls, caller.f_code):
                 return self._function_of(caller.f_code) or func
             return func  # a function of the program's that takes part in torch's protocol
         return self._replaced(func) or func
@@ -62,3 +62,10 @@ class Patched:
             real = real or next((getattr(own, name) for name in names if hasattr(own, name)), None)
         self._by_wrapper[id(func)] = (weakref.ref(func), real)
         return real
+
+
+def _is_call_of(cls: type, code: CodeType) -> bool:
+    """Whether this is how instances of the class are called: an operator of the program's own that
+    inherits torch's `__call__`."""
+    calls = (vars(c)["__call__"] for c in cls.__mro__ if "__call__" in vars(c))
+    return any(getattr(call, "__code__", None) is code for call in calls)

@@ -119,6 +119,11 @@ def measurable(t: Any) -> bool:
     return has_values(t) and not profiling()
 
 
+def first_numbers(t: Any) -> list[float]:
+    """The first three elements, as running statistics are told; see `measurable`."""
+    return [round(float(x), 6) for x in t.detach().flatten()[:3]]
+
+
 class Meta(NamedTuple):
     """What is shown of a tensor: interned, so that an op notes one number."""
 

@@ -16,7 +16,7 @@ from gradscope.hooks import Hook
 from gradscope.hooks import _torch as private
 from gradscope.hooks._modules import ModuleRecord
 from gradscope.hooks._parts import in_training, parameters, parts
-from gradscope.hooks._values import find_tensors, measurable
+from gradscope.hooks._values import find_tensors, first_numbers, measurable
 from gradscope.hooks.growth import held
 
 ENOUGH_CALLS = 8  # of one line in one segment: an unrolled cell says the same 500 times
@@ -169,7 +169,7 @@ class Modules(Hook):
                         and len(found) < 3
                         and measurable(m.running_mean)
                     ):
-                        found.append((known.id, "running_mean", m, _head(m.running_mean)))
+                        found.append((known.id, "running_mean", m, first_numbers(m.running_mean)))
         except Exception as error:
             self.recorder.fault("measuring statistics", error)
         return found
@@ -206,7 +206,7 @@ class Modules(Hook):
         if stats:
             moved = []
             for owner, name, m, before in stats:
-                after = _head(getattr(m, name))
+                after = first_numbers(getattr(m, name))
                 if after != before:
                     moved.append({"module": owner, "name": name, "before": before, "after": after})
             first["stats"] = moved
@@ -263,7 +263,3 @@ class Modules(Hook):
         recorder.emit(
             "mode", site, {"module": record.id, "training": mode, "call": "train" if mode else "eval"}
         )
-
-
-def _head(t: Any) -> list[float]:
-    return [round(float(x), 6) for x in t.detach().flatten()[:3]]

@@ -14,6 +14,7 @@ from gradscope.hooks import Hook
 from gradscope.hooks._modules import ModuleRecord
 from gradscope.hooks._parts import in_training, own, parts
 from gradscope.hooks._torch import version_of
+from gradscope.hooks._values import first_numbers, measurable
 
 MOST_LAYERS = 3  # looked at in one model
 MOST_ELEMENTS = 1 << 20  # of a weight whose largest singular value is measured
@@ -55,19 +56,22 @@ class Norms(Hook):
         if training:
             frozen = [r for r in layers if r.id not in self.drifts and _frozen(r.ref())]
             for one in frozen[:MOST_LAYERS]:
-                self.before.append((one, site, head(one.ref().running_mean)))
+                self.before.append((one, site, first_numbers(one.ref().running_mean)))
         else:
             for one in [r for r in layers if not in_training(r.ref())][:MOST_LAYERS]:
                 self._evaluated(one, site)
 
     def _layers(self, module: Any) -> list[Any]:
-        """Records of the model's layers with running statistics."""
-        found = [self.recorder.modules.find(m) for m in parts(module)]
-        return [r for r in found if r is not None and r.mode == "norm"]
+        """Records of the model's layers with running statistics that can be read."""
+        found = [(m, self.recorder.modules.find(m)) for m in parts(module)]
+        return [r for m, r in found if r is not None and r.mode == "norm" and measurable(m.running_mean)]
 
     def _evaluated(self, record: ModuleRecord, site: int) -> None:
         layer: Any = record.ref()
-        now: dict[str, Any] = {"mean": head(layer.running_mean), "var": head(layer.running_var)}
+        now: dict[str, Any] = {
+            "mean": first_numbers(layer.running_mean),
+            "var": first_numbers(layer.running_var),
+        }
         now["batches"] = int(layer.num_batches_tracked) if layer.num_batches_tracked is not None else None
         now["version"] = version_of(layer.weight) if layer.weight is not None else 0
         known = self.evaluated.get(record.id)
@@ -79,7 +83,7 @@ class Norms(Hook):
     def _after(self, module: Any, record: ModuleRecord, site: int) -> None:
         for layer, where, before in self.before:
             kept = layer.ref()
-            after = head(kept.running_mean) if kept is not None else before
+            after = first_numbers(kept.running_mean) if kept is not None else before
             if after != before:
                 self.drifts[layer.id] = {
                     "site": where, "called": record.id, "module": layer.id, "name": "running_mean",
@@ -98,7 +102,9 @@ class Norms(Hook):
                     continue
                 known = self.recorder.modules.find(m)
                 weight = getattr(m, hook.name, None)
-                if known is None or weight is None or not 0 < weight.numel() <= MOST_ELEMENTS:
+                if known is None or weight is None or not measurable(weight.detach()):
+                    continue
+                if not 0 < weight.numel() <= MOST_ELEMENTS:
                     continue
                 with torch.no_grad():
                     matrix = hook.reshape_weight_to_matrix(weight.detach())
@@ -120,7 +126,3 @@ class Norms(Hook):
 def _frozen(m: nn.Module) -> bool:
     held = [p for _, p in own(m, "_parameters")]
     return bool(in_training(m) and held) and not any(p.requires_grad for p in held)
-
-
-def head(t: Any) -> list[float]:
-    return [round(float(x), 6) for x in t.detach().flatten()[:3]]

@@ -51,6 +51,7 @@ BY_HAND = {
     "GS215-bad_cleared_by_hand",
     "GS215-bad_rest_cleared_by_hand",
     "GS215-bad_rest_of_an_epoch",
+    "GS206-bad_adapters_put_in_later",
     "GS301-bad_no_grad_around_trained_layers",
     "GS301-bad_numbers_in_a_list",
     "GS301-bad_sample_without_a_gradient",

@@ -346,7 +346,10 @@ def _finding(
             *_measured(trace, left),
         ),
         fix=f"give {subject} to {optimizer_name(trace, optimizer.id)} too ({where(optimizer.site)}); freeze"
-        " what is meant to stay (`requires_grad_(False)`)",
+        " what is meant to stay (`requires_grad_(False)`)"
+        if any(p.steps for p in stepped)
+        else f"make {optimizer_name(trace, optimizer.id)} ({where(optimizer.site)}) after {subject}"
+        f" {verbs[1]} put in: all that it holds is frozen",
         edits=also_given(trace, optimizer.site, [group.strip("`") for group in groups])
         or made_of_all(trace, optimizer, backward, left),
         subjects=parameter_subjects(p.id for p in left),

@@ -182,7 +182,7 @@ class Growth(Hook):
             by_site.setdefault(site, []).append(ref())
         for site, tensors in by_site.items():
             alive = [t for t in tensors if t is not None and grad_fn_of(t) is not None]
-            if len(alive) < MIN_KEPT or len(alive) < len(tensors) - 1 or _apart(alive) < MIN_KEPT:
+            if len(alive) < MIN_KEPT or len(alive) < len(tensors) - 1 or apart(alive) < MIN_KEPT:
                 continue
             if self.kept is None or self.kept[0] < len(alive):
                 self.kept = (len(alive), *held(alive), site)
@@ -219,29 +219,36 @@ class Growth(Hook):
             alive = [t for t, _ in parts if t is not None and grad_fn_of(t) is not None]
             if len(alive) < len(parts) or len({number for _, number in parts}) < MIN_KEPT:
                 continue
-            if _apart(alive) >= MIN_KEPT:
+            if apart(alive) >= MIN_KEPT:
                 self.kept = (len(alive), *held(alive), site)
                 return
 
 
-def _apart(tensors: list[Any]) -> int:
-    """How many of these have a graph of their own: those of one forward share its nodes."""
+def apart(tensors: list[Any]) -> int:
+    """How many of these have a graph of their own that ends in the same leaves: those of one forward
+    share its nodes, those of several networks no leaf."""
     seen: set[Any] = set()
+    leaves: set[Any] = set()
     count = 0
     for t in tensors:
         todo: list[Any] = [grad_fn_of(t)]
         mine: set[Any] = set()
+        ends: set[Any] = set()
         while todo and len(seen) + len(mine) < MAX_WALK:
             node = todo.pop()
-            if node is None or node in mine or hasattr(node, "variable"):
+            if node is None or node in mine:
+                continue
+            if hasattr(node, "variable"):
+                ends.add(node)
                 continue
             if node in seen:
                 break
             mine.add(node)
             todo.extend(target for target, _ in node.next_functions)
         else:
-            count += 1
+            count += not leaves or bool(leaves & ends)
         seen |= mine
+        leaves |= ends
         if count >= MIN_KEPT:
             break
     return count

@@ -6,7 +6,32 @@ import ast
 from collections.abc import Iterator
 from functools import lru_cache
 
-from gradscope.rules._keepers import given_to, kept_by_append, method, own_nodes
+from gradscope.model import Site
+from gradscope.rules._keepers import given_to, keepers, kept_by_append, method, own_nodes
+from gradscope.store import Trace
+
+
+def stored_at(trace: Trace, made: Site) -> Site | None:
+    """The one line that puts the losses of `made` into a list, where its function or a caller has one."""
+    found: dict[tuple[str, int], Site] = {}
+    callee = ""
+    for frame in reversed(list(made.stack)):  # innermost first
+        if frame.kind != "user":
+            continue
+        name = frame.function.rpartition(".")[2]
+        if not callee and isinstance(
+            trace.source_file(frame.path).statement(frame), (ast.Expr, ast.AugAssign)
+        ):
+            return None  # the statement that makes the value keeps it, too
+        own = assigned(trace.source_file(frame.path).statement(frame))
+        text = trace.sources.get(frame.path, "")
+        kept = appends(text, name, callee, own, keepers(tuple(trace.sources.values())))
+        for span in kept:
+            found[frame.path, span[0]] = Site(-1, frame.path, *span, frame.function, "user")
+        if found:
+            return next(iter(found.values())) if len(found) == 1 else None
+        callee = name
+    return None
 
 
 @lru_cache(maxsize=64)
@@ -65,7 +90,12 @@ def _calls(node: ast.AST, callee: str) -> bool:
     return callee in (method(node), getattr(node.func, "id", None))
 
 
-def backwarded_list(text: str, call: ast.AST | None) -> bool:
+def is_backwarded(trace: Trace, cause: Site) -> bool:
+    """Whether the program's backward takes the loss from the very list that keeps it."""
+    return _backwarded_list(trace.sources.get(cause.path, ""), trace.source_file(cause.path).at(cause))
+
+
+def _backwarded_list(text: str, call: ast.AST | None) -> bool:
     """Whether `call` is an `X.append(…)` in a file that calls `X[…].backward()` too."""
     held = getattr(getattr(getattr(call, "func", None), "value", None), "id", None)
     try:

@@ -34,6 +34,11 @@ def prepare(clones: Path, folder: Path) -> None:
     photographs(clones / "examples/super_resolution/dataset/BSDS300/images")
     waves(clones / "examples/time_sequence_prediction/traindata.pt")
     write(
+        clones / "neural-processes/small.json",
+        '{"img_size": [1, 12, 12], "batch_size": 16, "r_dim": 16, "h_dim": 16, "z_dim": 16, "num_context_range": '
+        '[3, 30], "num_extra_target_range": [0, 30], "lr": 4e-4, "epochs": 2, "dataset": "mnist"}',
+    )
+    write(
         clones / "examples/distributed/ddp-tutorial-series/single_cpu.py",
         'import single_gpu\n\nsingle_gpu.main("cpu", 2, 1, 32)\n',  # its own main() wants a GPU
     )

@@ -12,6 +12,8 @@ REPOSITORIES = {
     "nanoGPT": ("karpathy", "3adf61e154c3fe3fca428ad6bc3818b27a3b8291"),
     "minGPT": ("karpathy", "37baab71b9abea1b76ab957409a1cc2fbfba8a26"),
     "pytorch-grad-norm": ("brianlan", "975ee855bde691cd5a102823e2575fcec6469a20"),
+    "pytorch-ewc": ("kuc2477", "4afaa6666d6b4f1a91a110caf69e7b77f049dc08"),
+    "neural-processes": ("EmilienDupont", "b6f31c36a9f9df6b80d2a7f9ba756855fce0e13b"),
     "pytorch-cifar": ("kuangliu", "49b7aa97b0c12fe0d4054e670403a16b6b834ddd"),
 }
 
@@ -143,6 +145,23 @@ PROGRAMS = [
     _gan("began", repair=(".data[0]", ".item()")),
     _gan("bgan", repair=("mnist_loader", "dataloader")),
     _gan("dragan", repair=("mnist_loader", "dataloader")),
+    Program(
+        "ewc",
+        "pytorch-ewc",
+        "main.py",
+        "--consolidate --task-number 2 --epochs-per-task 1 --hidden-size 32 --batch-size 32 --test-size 64 "
+        "--fisher-estimation-sample-size 64 --eval-log-interval 4 --loss-log-interval 4 --no-gpus",
+        {"FIELD_TRAIN": "256", "FIELD_TEST": "128"},
+        ("GS402",),
+    ),
+    Program(
+        "neural_process",
+        "neural-processes",
+        "main_experiment.py",
+        "small.json",
+        {"FIELD_TRAIN": "128"},
+        exact=False,
+    ),
     _tutorial("linear", "01-basics/linear_regression"),
     _tutorial("logistic", "01-basics/logistic_regression"),
     _tutorial("feedforward", "01-basics/feedforward_neural_network"),

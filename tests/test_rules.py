@@ -166,3 +166,33 @@ def test_data_of_a_result_is_told_with_the_network_that_returned_it() -> None:
     (note,) = findings(program)
     assert (note.code, note.severity) == ("GS605", "note")
     assert len([place for place in note.locations if ".data" in place.label]) == 2
+
+
+def test_what_an_optimizer_holds_for_nothing_is_one_note() -> None:
+    def program() -> None:
+        from torch import nn
+
+        class Net(nn.Module):
+            def __init__(self) -> None:
+                super().__init__()
+                self.body, self.head, self.deep = nn.Linear(3, 3), nn.Linear(3, 1), False
+                self.more = nn.Linear(3, 3)
+                self.table = nn.Parameter(torch.ones(3), requires_grad=False)
+
+            def forward(self, x: torch.Tensor) -> torch.Tensor:
+                x = self.body(x) * self.table
+                if self.deep:
+                    x = self.more(x)
+                result: torch.Tensor = self.head(x)
+                return result
+
+        model = Net()
+        opt = torch.optim.SGD(model.parameters(), lr=0.1)
+        for _ in range(3):
+            opt.zero_grad()
+            model(torch.randn(8, 3)).pow(2).mean().backward()
+            opt.step()
+
+    (note,) = findings(program)
+    assert (note.code, note.severity) == ("GS208", "note")
+    assert any("more.weight" in line for line in note.seen)

@@ -18,6 +18,7 @@ from gradscope.rules._common import located, parameter_names, parameter_subjects
 from gradscope.rules._patches import only_trained
 from gradscope.rules._training import optimizer_name, parameters_of
 from gradscope.rules._unheld import left_out
+from gradscope.rules.gs302_unused_parameter import made_at
 from gradscope.source import lines_of
 from gradscope.store import Trace
 
@@ -124,7 +125,7 @@ def good_momentum_encoder() -> None:
         opt.step()
 
 
-@rule("GS208", name="frozen-in-optimizer", severity="warning")
+@rule("GS208", name="frozen-in-optimizer", severity="warning", over=("GS302",))
 def frozen_in_optimizer(trace: Trace) -> Iterator[Finding]:
     told = {
         number for _, known, _ in left_out(trace) for p in known if not p.steps for number in p.optimizers
@@ -157,6 +158,13 @@ def _finding(
     froze = _froze(trace, {p.id for p in frozen})
     one = place is not None and len(optimizer.groups) > 1
     group = f"group {place} of {holder}" if one else holder
+    idle = _never_reached(trace, optimizer)
+    unused = (
+        (f"{parameter_names(trace, [p.id for p in idle])}, in {holder} too, never got a gradient either",)
+        if idle
+        else ()
+    )
+    made = dict.fromkeys(site for p in idle if (site := made_at(trace, p)) is not None)
     return Finding(
         message=f"{names}: frozen all the time, though {group} is to train "
         + ("them" if len(frozen) > 1 else "it"),
@@ -164,7 +172,8 @@ def _finding(
         cause_label=f"holds {plural(len(frozen), 'parameter')} that never require a gradient",
         effect=froze,
         effect_label="frozen here",
-        seen=(f"no gradient and no change in {plural(optimizer.steps, 'step')} of {holder}",),
+        seen=(f"no gradient and no change in {plural(optimizer.steps, 'step')} of {holder}", *unused),
+        related=tuple((site, "no loss reaches what is made here") for site in made),
         fix=(
             f"take {located(trace, froze, 'this line')} out"
             if froze
@@ -176,8 +185,14 @@ def _finding(
         edits=only_trained(
             trace, optimizer.site.user if optimizer.site else None, froze, place if one else None
         ),
-        subjects=parameter_subjects(p.id for p in frozen) | {("optimizer", number)},
+        subjects=parameter_subjects(p.id for p in frozen) | {("optimizer", number), ("held", number)},
     )
+
+
+def _never_reached(trace: Trace, optimizer: Optimizer) -> list[Parameter]:
+    """Parameters of the same optimizer that would train, and that no backward pass gave a gradient."""
+    held = parameters_of(trace, optimizer.parameters)
+    return [p for p in held if p.requires_grad and not (p.passes or p.steps or p.updates)]
 
 
 def _froze(trace: Trace, ids: set[int]) -> Site | None:

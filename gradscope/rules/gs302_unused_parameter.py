@@ -16,6 +16,7 @@ layer or a parameter that is used under a condition only, where this run never m
 import ast
 from collections.abc import Iterator
 from functools import lru_cache
+from typing import Any
 
 from gradscope.model import Finding, Module, Parameter, Site
 from gradscope.rules import rule
@@ -179,7 +180,7 @@ def unused_parameter(trace: Trace) -> Iterator[Finding]:
     groups: dict[tuple[Site | None, str], list[Parameter]] = {}
     for parameter in known.expected():
         if parameter.id not in known.feeding and parameter.id not in lost:
-            groups.setdefault((_made(trace, parameter), _severity(trace, known, parameter)), []).append(
+            groups.setdefault((made_at(trace, parameter), _severity(trace, known, parameter)), []).append(
                 parameter
             )
     effect = max(known.backwards, key=lambda event: event.count).site.user
@@ -199,8 +200,13 @@ def unused_parameter(trace: Trace) -> Iterator[Finding]:
             seen=(f"`.grad` of {names} is None after {passes(known.passes)}",),
             fix=_fix(trace, made, held, names),
             severity=severity,
-            subjects=parameter_subjects(ids),
+            subjects=parameter_subjects(ids) | (_holders(trace, ids) if severity == "note" else frozenset()),
         )
+
+
+def _holders(trace: Trace, ids: list[int]) -> frozenset[Any]:
+    """The optimizers that hold them: GS208 may tell of these parameters with others of the same one."""
+    return frozenset(("held", number) for id in ids for number in trace.parameter(id).optimizers)
 
 
 def _severity(trace: Trace, known: Paths, parameter: Parameter) -> str:
@@ -288,7 +294,7 @@ def _alternative(trace: Trace, known: Paths, parameter: Parameter) -> bool:
     return False
 
 
-def _made(trace: Trace, parameter: Parameter) -> Site | None:
+def made_at(trace: Trace, parameter: Parameter) -> Site | None:
     """The line `self.layer = …` in the user's class that made the parameter's layer."""
     module = trace.modules.get(parameter.module) if parameter.module is not None else None
     attribute = parameter.name.rpartition(".")[2]

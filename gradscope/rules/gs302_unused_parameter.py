@@ -20,7 +20,7 @@ from typing import Any
 
 from gradscope.model import Finding, Module, Parameter, Site
 from gradscope.rules import rule
-from gradscope.rules._common import located, parameter_names, parameter_subjects, source, user
+from gradscope.rules._common import dotted, located, parameter_names, parameter_subjects, source, user
 from gradscope.rules._cuts import cuts, exits
 from gradscope.rules._paths import Paths, passes, paths
 from gradscope.rules.gs206_parameter_not_in_optimizer import replaced
@@ -28,6 +28,19 @@ from gradscope.store import Trace
 
 CONTAINERS = ("Sequential", "ModuleList", "ModuleDict", "ParameterList", "ParameterDict")
 MANY_PASSES = 50  # after which a layer that is one of several alternatives should have had its turn
+
+
+def bad_added_from_outside() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 2)
+    model.scale = nn.Parameter(torch.ones(2))  # cause: GS302
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        model(torch.randn(8, 4)).pow(2).mean().backward()  # effect: GS302
+        opt.step()
 
 
 def bad_layer_never_called() -> None:
@@ -300,7 +313,8 @@ def made_at(trace: Trace, parameter: Parameter) -> Site | None:
     attribute = parameter.name.rpartition(".")[2]
     while module is not None:
         for path, text in trace.sources.items():
-            found = assignments(text).get((module.cls, attribute))
+            known = assignments(text)
+            found = known.get((module.cls, attribute)) or known.get((_called(trace, module), attribute))
             if found is not None:
                 line, column, end_line, end_column = found
                 return Site(-1, path, line, column, end_line, end_column, "__init__", "user")
@@ -319,29 +333,31 @@ def classes(text: str) -> frozenset[str]:
     return frozenset(node.name for node in ast.walk(tree) if isinstance(node, ast.ClassDef))
 
 
+def _called(trace: Trace, module: Module) -> str:
+    """The module as the program writes it outside of its class; "" where that is not known."""
+    root = trace.modules.get(module.root)
+    return dotted(root.name, module.path) if root is not None and root.name else ""
+
+
 @lru_cache(maxsize=32)
 def assignments(text: str) -> dict[tuple[str, str], tuple[int, int, int, int]]:
-    """(class, attribute) → span of the first `self.attribute = …` in a file's text."""
+    """(class, attribute) → span of the first `self.attribute = …` in a file's text, and (holder,
+    attribute) → that of `holder.attribute = …`."""
     found: dict[tuple[str, str], tuple[int, int, int, int]] = {}
     try:
         tree = ast.parse(text)
     except (SyntaxError, ValueError):
         return found
-    for cls in ast.walk(tree):
-        if not isinstance(cls, ast.ClassDef):
+    classes = {id(n): c.name for c in ast.walk(tree) if isinstance(c, ast.ClassDef) for n in ast.walk(c)}
+    for node in ast.walk(tree):
+        if not isinstance(node, (ast.Assign, ast.AnnAssign)):
             continue
-        for node in ast.walk(cls):
-            if not isinstance(node, (ast.Assign, ast.AnnAssign)):
-                continue
-            span = (
-                node.lineno,
-                node.col_offset + 1,
-                node.end_lineno or node.lineno,
-                (node.end_col_offset or 0) + 1,
-            )
-            for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
-                if isinstance(target, ast.Attribute) and getattr(target.value, "id", "") == "self":
-                    found.setdefault((cls.name, target.attr), span)
+        end = node.end_lineno or node.lineno, (node.end_col_offset or 0) + 1
+        for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
+            if isinstance(target, ast.Attribute):
+                holder = ast.unparse(target.value)
+                holder = classes.get(id(node), "") if holder == "self" else holder
+                found.setdefault((holder, target.attr), (node.lineno, node.col_offset + 1, *end))
     return found
 
 

@@ -12,13 +12,14 @@ and values whose parameters get their gradient in another way.
 
 import ast
 from collections.abc import Iterator
+from math import prod
 
 from gradscope.model import Edit, Event, Finding, Op, Parameter, Site
 from gradscope.rules import rule
 from gradscope.rules._common import code, located, parameter_names, parameter_subjects
 from gradscope.rules._cuts import Cut, cuts, nearest_cuts
 from gradscope.rules._edits import Source
-from gradscope.rules._numbers import EXITS, MAKERS
+from gradscope.rules._numbers import EXITS, MAKERS, entered
 from gradscope.rules._paths import Key, Paths, passes, paths
 from gradscope.store import Trace
 
@@ -63,6 +64,34 @@ def bad_item_put_back() -> None:
         opt.zero_grad()
         losses = [model(torch.randn(8, 4)).pow(2).mean().item() for _ in range(2)]
         loss = torch.tensor(losses, requires_grad=True).mean()  # cause: GS304
+        loss.backward()  # effect: GS304
+        opt.step()
+
+
+def bad_loss_by_way_of_numpy() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        number = model(torch.randn(8, 4)).pow(2).mean().detach().numpy()
+        loss = torch.from_numpy(number).requires_grad_()  # cause: GS304
+        loss.backward()  # effect: GS304
+        opt.step()
+
+
+def bad_loss_of_a_float() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        number = float(model(torch.randn(8, 4)).pow(2).mean())
+        loss = torch.Tensor([number]).requires_grad_()  # cause: GS304
         loss.backward()  # effect: GS304
         opt.step()
 
@@ -132,27 +161,29 @@ def graph_rewrapped(trace: Trace) -> Iterator[Finding]:
     known = paths(trace)
     found = False
     for cut in cuts(trace):
-        op = _wrapper(known, cut)
-        if op is not None and cut.loss is not None:
+        site = _wrapper(known, cut)
+        if site is not None and cut.loss is not None:
             found = True
-            yield _finding(trace, known, op.site.user, cut.parameters, cut.loss)
+            yield _finding(trace, known, site.user, cut.parameters, cut.loss)
     if not found:
         yield from _numbers_put_back(trace, known)
 
 
-def _wrapper(known: Paths, cut: Cut) -> Op | None:
-    """The op that put the value into a new tensor, where that is what cut the graph."""
+def _wrapper(known: Paths, cut: Cut) -> Site | None:
+    """Where the value was put into a new tensor, where that is what cut the graph."""
     if cut.kind in ("rewrap", "leaf"):
-        return cut.op
+        return cut.op.site
     if cut.kind in ("item", "tolist"):
         maker = known.graph(cut.output[0]).values[cut.output[1]].op
-        return known.graph(cut.output[0]).ops[maker] if maker is not None else cut.op
+        return (known.graph(cut.output[0]).ops[maker] if maker is not None else cut.op).site
     unnamed = cut.op.cut is None  # a view under no_grad, which says of itself that it requires a gradient
-    return None if cut.kind == "nondifferentiable" or unnamed else _leaf_behind(known, cut.output)
+    if cut.kind == "nondifferentiable" or (unnamed and cut.kind != "numpy"):
+        return None
+    return _leaf_behind(known, cut.output)
 
 
-def _leaf_behind(known: Paths, output: Key) -> Op | None:
-    """The op whose result was made to require a gradient again, between the cut and the loss."""
+def _leaf_behind(known: Paths, output: Key) -> Site | None:
+    """Where the result was made to require a gradient again, between the cut and the loss."""
     seen = {output}
     todo = [output]
     while todo:
@@ -160,7 +191,8 @@ def _leaf_behind(known: Paths, output: Key) -> Op | None:
         graph = known.graph(key[0])
         value = graph.values[key[1]]
         if value.is_leaf and value.requires_grad:
-            return graph.ops[value.op] if value.op is not None else None
+            made = known.required(key) if key in known.roots else None
+            return graph.ops[value.op].site if value.op is not None else made
         for target, _ in known.used.feeds.get(key, ()):
             following = known.graph(target[0]).values[target[1]]
             if target not in seen and following.is_leaf:
@@ -215,8 +247,14 @@ def _wrapped(known: Paths, leaf: Key) -> tuple[Site, list[Op]] | None:
             return None
         return op.site.user, [o for o in graph.ops[: op.index] if o.name in EXITS]
     parameter = known.parameter_of(leaf)
-    if value.origin is not None or value.shape or (parameter is not None and parameter.optimizers):
+    if value.origin is not None or prod(value.shape) != 1 or (parameter is not None and parameter.optimizers):
         return None
+    site = known.required(leaf)
+    given = [
+        o for o in graph.ops if o.name in EXITS and o.cut is not None and o.index < entered(graph, leaf[1])
+    ]
+    if leaf in known.roots and site is not None and given:
+        return site.user, given[-1:]
     taken = [o for o in graph.ops if o.cut in ("data", "detach") and not graph.consumers.get(o.outputs[0])]
     return (taken[-1].site.user, taken[-1:]) if taken else None
 

@@ -12,6 +12,7 @@ Silent on: results that are used; `detach_()`; attributes of other names; what a
 """
 
 import ast
+import re
 from collections.abc import Iterator
 
 from gradscope.model import Event, Finding, Site
@@ -270,7 +271,7 @@ def _fit(trace: Trace, event: Event, text: str) -> int:
     module = trace.modules[event.data["id"]]
     root = trace.modules[module.root]
     own = ".".join(part for part in (root.name, module.path) if part)
-    plain = text.replace("[", ".").replace("]", "").replace("self.", "")
+    plain = re.sub(r"['\"\]]", "", text.replace("[", ".")).replace("self.", "")
     if plain in (own, module.path):
         return 0
     return 1 if plain.rpartition(".")[2] in (own.rpartition(".")[2], module.path.rpartition(".")[2]) else 2

@@ -12,6 +12,8 @@ from gradscope.store import Trace
 
 MAX_CODE = 60  # characters of the user's source that a sentence can take
 
+BOUNDS = {"clamp_", "clamp_min_", "clamp_max_", "clip_", "renorm_", "abs_", "relu_"}
+
 
 def timeline(trace: Trace) -> Iterator[tuple[int, list[Event]]]:
     """The run in program order: (how often in a row, events) of each stretch."""
@@ -159,6 +161,20 @@ def written_while_training(trace: Trace) -> set[int]:
         if trained and segment[0] is not None:
             found |= _written(trace.graph(segment[0]), start)
     return found
+
+
+def only_bounded(trace: Trace) -> set[int]:
+    """Parameters that nothing but a bound writes to (`p.clamp_(0, 1)`): that is no training."""
+    bounded: set[int] = set()
+    others: set[int] = set()
+    for number in sorted({s.graph for s in trace.segments if s.graph is not None}):
+        graph = trace.graph(number)
+        for op in graph.ops:
+            for value in op.writes if not op.site.path.endswith("nn/init.py") else ():
+                parameter = graph.values[memory_root(graph, value)].parameter
+                if parameter is not None:
+                    (bounded if op.name in BOUNDS else others).add(parameter)
+    return bounded - others
 
 
 def _events_of(trace: Trace, segment: tuple[int | None, int | None]) -> list[Event]:

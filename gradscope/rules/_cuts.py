@@ -14,6 +14,8 @@ from gradscope.rules._paths import Key, Paths, paths
 from gradscope.source import SourceFile
 from gradscope.store import Trace
 
+MAX_ENDS = 20  # losses of one graph that are followed
+
 
 @dataclass
 class Cut:
@@ -33,7 +35,10 @@ def cuts(trace: Trace) -> list[Cut]:
     known = paths(trace)
     groups: dict[object, Cut] = {}
     blocking: dict[Key, tuple[Op, Key]] = {}
+    waiting = _waiting(trace, known)
     for parameter in known.expected():
+        if parameter.id in waiting:
+            continue
         for key in known.feeding.get(parameter.id, ()):
             found = _first_cut(known, key)
             if found is None:
@@ -54,6 +59,31 @@ def cuts(trace: Trace) -> list[Cut]:
         else:
             _left_torch(trace, known, parameter, groups)
     return list(groups.values())
+
+
+def _waiting(trace: Trace, known: Paths) -> set[int]:
+    """Parameters whose own loss, a number with its graph, is never backwarded, where no other parameter
+    of their optimizer gets a gradient either: what is missing is that pass (GS204)."""
+    expected = {p.id for p in known.expected()}
+    idle = {
+        number
+        for number in known.stepping
+        if number in trace.optimizers and set(trace.optimizers[number].parameters) <= expected
+    }
+    found: set[int] = set()
+    for number in known.graph_ids if idle else ():
+        graph = known.graph(number)
+        ends = [v.index for v in graph.values if _ends(known, graph, v.index)]
+        found |= known.reach((number, end) for end in ends[:MAX_ENDS]).parameters
+    return {p for p in found & expected if set(trace.parameter(p).optimizers) <= idle}
+
+
+def _ends(known: Paths, graph: Graph, index: int) -> bool:
+    """Whether this is a number with a graph that only logs, if anything, read."""
+    value = graph.values[index]
+    if value.shape or not value.requires_grad or value.is_leaf or (graph.id, index) in known.used.order:
+        return False
+    return all(op.name in EXITS or op.cut is not None for op in graph.consumers.get(index, ()))
 
 
 def cut_kind(trace: Trace, known: Paths, op: Op, output: Key) -> str:

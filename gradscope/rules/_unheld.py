@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gradscope.model import Parameter
-from gradscope.rules._common import written_while_training
+from gradscope.rules._common import only_bounded, written_while_training
 from gradscope.rules._feeds import fed, feeding
 from gradscope.rules._training import read_for_itself
 from gradscope.store import Trace
@@ -16,6 +16,7 @@ def left_out(trace: Trace) -> Iterator[tuple[list[Parameter], list[Parameter], l
     if not trace.optimizers:
         return
     written = written_while_training(trace)
+    written = written - only_bounded(trace) if written else written
     roots = _by_root(trace)
     for parameters in roots.values():
         stepped = [p for p in parameters if p.steps and p.optimizers] or asleep(trace, parameters)

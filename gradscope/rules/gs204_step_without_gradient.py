@@ -95,6 +95,29 @@ def bad_backward_not_called() -> None:
         opt.step()  # effect: GS204
 
 
+def bad_policy_without_its_backward() -> None:
+    import torch
+    from torch import nn
+
+    actor, critic = nn.Linear(3, 2), nn.Linear(3, 1)
+    opt_a = torch.optim.SGD(actor.parameters(), lr=0.1)
+    opt_c = torch.optim.SGD(critic.parameters(), lr=0.1)
+    for _ in range(3):
+        x = torch.randn(8, 3)
+        with torch.no_grad():
+            action = torch.distributions.Categorical(logits=actor(x)).sample()
+        gain = (action == 1).float()
+        opt_c.zero_grad()
+        value = critic(x).squeeze(1)
+        (value - gain).pow(2).mean().backward()
+        opt_c.step()
+        chosen = torch.distributions.Categorical(logits=actor(x)).log_prob(action)
+        loss = -(chosen * (gain - value.detach())).mean()
+        opt_a.zero_grad()
+        opt_a.step()  # cause: GS204
+        print(loss.item())
+
+
 def good_closure() -> None:
     import torch
     from torch import nn

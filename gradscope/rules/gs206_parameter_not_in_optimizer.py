@@ -69,6 +69,8 @@ def bad_layer_added_later() -> None:
         opt.zero_grad()
         model(torch.randn(8, 3)).pow(2).mean().backward()  # effect: GS206
         opt.step()
+        with torch.no_grad():
+            next(model[1].parameters()).clamp_(-1, 1)  # a bound trains nothing
 
 
 def bad_encoder_forgotten() -> None:
@@ -341,7 +343,7 @@ def _finding(
         effect=backward,
         effect_label="computes gradients for them that nothing uses",
         seen=(
-            f"{plural(len(left), 'parameter')} never changed, with a gradient in"
+            f"{plural(len(left), 'parameter')} that no step changed, with a gradient in"
             f" {max(p.passes for p in left)} of the run's backward passes",
             *_measured(trace, left),
         ),

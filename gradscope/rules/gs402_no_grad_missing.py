@@ -17,10 +17,11 @@ with the code that made it).
 import ast
 from collections.abc import Iterator, Sequence
 
+from gradscope.memo import once
 from gradscope.model import Edit, Event, Finding, Site
 from gradscope.rules import rule
 from gradscope.rules._calls import Call, Calls, calls
-from gradscope.rules._common import located, parameter_subjects, plural
+from gradscope.rules._common import code, located, parameter_subjects, plural
 from gradscope.rules._edits import Source
 from gradscope.rules._unread import calls_time
 from gradscope.store import Trace
@@ -58,6 +59,31 @@ def bad_without_eval() -> None:
         for _ in range(2):
             scores = model(torch.randn(8, 4))  # cause: GS402
             (scores.argmax(dim=1) == 0).sum().item()
+
+
+def bad_method_that_trains_too() -> None:
+    import torch
+    from torch import nn
+
+    class Policy(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.first, self.second = nn.Linear(4, 8), nn.Linear(8, 2)
+
+        def chances(self, x: torch.Tensor) -> torch.Tensor:
+            h = torch.relu(self.first(x))
+            result: torch.Tensor = self.second(h).log_softmax(-1)
+            return result
+
+    policy = Policy()
+    opt = torch.optim.SGD(policy.parameters(), lr=0.1)
+    for _ in range(3):
+        for _ in range(4):
+            policy.chances(torch.randn(1, 4)).argmax().item()  # cause: GS402
+        loss = -policy.chances(torch.randn(8, 4))[:, 0].mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
 
 
 def good_no_grad() -> None:
@@ -158,7 +184,7 @@ def no_grad_missing(trace: Trace) -> Iterator[Finding]:
     groups: dict[tuple[str, int], list[Call]] = {}
     for call in known.all:
         if _builds_for_nothing(known, call):
-            groups.setdefault(call.entry.location(), []).append(call)
+            groups.setdefault(_asked(known, call).location(), []).append(call)
     owning = {place: group for place, group in groups.items() if known.parameters(group[0].event)}
     groups = owning or groups  # what a loss module is given was built by the model, which is told
     models: dict[int, list[list[Call]]] = {}
@@ -173,6 +199,21 @@ def no_grad_missing(trace: Trace) -> Iterator[Finding]:
         for group in places:
             if _times(known, group) > 1 or not _training(group[0]):
                 yield _finding(known, group, "note", ())
+
+
+def _asked(known: Calls, call: Call) -> Site:
+    """The user's line that asks: where a method of the model calls its layers, for training too, the
+    innermost line on the way there that no call which trains came by."""
+    shared = _used_lines(known.trace)
+    frames = [frame for frame in reversed(call.event.site.stack) if frame.kind == "user"]
+    return next((frame for frame in frames if frame.location() not in shared), call.entry)
+
+
+@once
+def _used_lines(trace: Trace) -> set[tuple[str, int]]:
+    """The lines by which the calls came that a loss depends on."""
+    used = (call for call in calls(trace).all if call.used)
+    return {frame.location() for call in used for frame in call.event.site.stack}
 
 
 def _root(known: Calls, event: Event) -> int:
@@ -222,16 +263,19 @@ def _finding(known: Calls, group: list[Call], severity: str, beside: Sequence[li
     if held:
         seen += f"; one holds {_size(held)}"
     took = calls_time(trace, {call.event.site.id for call in group})
-    here = located(trace, group[0].entry, "this call")
-    under = f"put {here}{_loop(trace, group[0].entry)} under `with torch.no_grad():`"
+    asked = _asked(known, group[0])
+    if asked.location() != group[0].entry.location() and len({known.called(c.event) for c in group}) > 1:
+        name = code(trace, asked, name)
+    here = located(trace, asked, "this call")
+    under = f"put {here}{_loop(trace, asked)} under `with torch.no_grad():`"
     trains = all(_training(call) for call in group)
     return Finding(
         message=f"what {name} gives here reaches no backward, and so trains nothing"
         if trains
         else f"{name} is evaluated with gradients on: it builds graphs that no backward uses",
-        cause=group[0].entry,
+        cause=asked,
         cause_label="keeps everything a backward would need",
-        related=tuple((other[0].entry, "and here") for other in beside),
+        related=tuple((_asked(known, other[0]), "and here") for other in beside),
         seen=(seen, took) if took else (seen,),
         fix=f"call `backward()` on a loss made from it; if it is only to be looked at, {under}"
         if trains
@@ -239,7 +283,7 @@ def _finding(known: Calls, group: list[Call], severity: str, beside: Sequence[li
         count=times,
         severity=severity,
         edits=() if severity == "note" else _edits(known, [group, *beside]),
-        subjects=frozenset({("call", group[0].entry.location())})
+        subjects=frozenset({("call", asked.location())})
         | (parameter_subjects(p.id for p in known.parameters(first)) if trains else frozenset()),
     )
 
@@ -262,7 +306,8 @@ def _edits(known: Calls, groups: list[list[Call]]) -> tuple[Edit, ...]:
     entries: dict[str, Site] = {}
     for group in groups:
         if known.called(group[0].event) == _root(known, group[0].event) or group is groups[0]:
-            entries.setdefault(group[0].entry.function, group[0].entry)
+            entry = _asked(known, group[0])
+            entries.setdefault(entry.function, entry)
     return tuple(edit for entry in entries.values() for edit in _under_no_grad(known.trace, entry))
 
 

@@ -22,7 +22,7 @@ class Dropouts(Hook):
     order = 92  # after the mode that calls it
 
     def install(self) -> None:
-        self.told: set[tuple[int, int]] = set()
+        self.told: set[tuple[int, int, bool]] = set()
         after = self.recorder.functions.after
         after.update(dict.fromkeys(FUNCTIONS, self._dropout))
         after[ATTENTION] = self._attention
@@ -31,8 +31,20 @@ class Dropouts(Hook):
     def _dropout(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:
         rate = args[1] if len(args) > 1 else kwargs.get("p", 0.5)
         active = args[2] if len(args) > 2 else kwargs.get("training", kwargs.get("train", True))
+        if rate:
+            self._listens(bool(active))
         if rate and active and self._suspect():
             self._tell(name, float(rate), frame, lambda: _zeroed(args[0], result))
+
+    def _listens(self, active: bool) -> None:
+        """The module that calls dropout as a function counts as a layer that listens to the mode,
+        where this call is as its mode has it."""
+        table = self.recorder.modules
+        module = table.inner.ref() if table.inner is not None else None
+        if table.inner is None or module is None or table.layers is None or table.inner.mode is not None:
+            return
+        if in_training(module) == active:
+            table.layers[table.inner.id] = active
 
     def _attention(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:
         rate = args[4] if len(args) > 4 else (kwargs or {}).get("dropout_p", 0.0)
@@ -52,9 +64,9 @@ class Dropouts(Hook):
         module = record.ref() if record is not None else None
         if module is None:
             return False
-        if isinstance(module, nn.modules.dropout._DropoutNd):
-            return in_training(module) and not torch.is_grad_enabled()
-        return not in_training(module)
+        if in_training(module):
+            return not torch.is_grad_enabled()
+        return not isinstance(module, nn.modules.dropout._DropoutNd)
 
     def _tell(self, name: str, rate: float, frame: Any, measure: Any) -> None:
         recorder = self.recorder
@@ -65,7 +77,8 @@ class Dropouts(Hook):
         anew = (
             not record.path and name != ATTENTION and isinstance(record.ref(), nn.modules.dropout._DropoutNd)
         )
-        key = (site, -1 if anew else record.id)  # a layer made in `forward` is another each time
+        # A layer made in `forward` is another each time; what evaluates in training mode may do so in eval mode too.
+        key = (site, -1 if anew else record.id, torch.is_grad_enabled() or not in_training(record.ref()))
         if key in self.told:
             return
         self.told.add(key)

@@ -26,7 +26,6 @@ class Modules(Hook):
     order = 20
 
     def install(self) -> None:
-        self.layers: dict[int, bool] | None = None  # of the outermost call: layer → training
         self.measured: set[tuple[int, int]] = set()
         self.weighed: set[int] = set()
         self.times: dict[int, list[float]] = {}  # site → [calls that built a graph, seconds]
@@ -56,7 +55,7 @@ class Modules(Hook):
             self.recorder.emit("call_time", site, {"calls": int(calls), "seconds": round(seconds, 6)})
 
     def _moved(self) -> None:
-        self.layers = None
+        self.recorder.modules.layers = None
 
     def _call(self, real: Any) -> Any:
         recorder = self.recorder
@@ -90,8 +89,8 @@ class Modules(Hook):
                         record = table.register_root(module, sys._getframe(1), site)
                 if root:
                     self._begin(record, site)
-                elif record.mode is not None and self.layers is not None:
-                    self.layers[record.id] = in_training(module)
+                elif record.mode is not None and table.layers is not None:
+                    table.layers[record.id] = in_training(module)
                 anchors[own] = sites.nodes[site]
                 if root and recorder.before_call:
                     with private.aside():
@@ -141,9 +140,9 @@ class Modules(Hook):
 
     def _begin(self, record: ModuleRecord, site: int) -> None:
         recorder = self.recorder
-        self.layers = {}
+        recorder.modules.layers = {}
         if record.mode is not None:
-            self.layers[record.id] = in_training(record.ref())
+            recorder.modules.layers[record.id] = in_training(record.ref())
         segment = recorder.segment
         if site in segment.calls and not (torch.is_grad_enabled() and segment.nodes):
             recorder.end_segment(False)
@@ -186,7 +185,7 @@ class Modules(Hook):
         took: float,
     ) -> None:
         recorder = self.recorder
-        layers, self.layers = self.layers or {}, None
+        layers, recorder.modules.layers = recorder.modules.layers or {}, None
         if recorder.segment.calls.get(site, 0) > ENOUGH_CALLS:
             return
         tensors: list[Any] = []

@@ -17,6 +17,8 @@ VIEWS = {
 }  # fmt: skip
 EXITS = {"item", "tolist", "numpy"}
 
+LISTENING = ("Drop", "Norm", "Attention", "LSTM", "GRU", "RNN", "layer")  # in the names of torch's classes
+
 
 @dataclass(frozen=True, eq=False)
 class Call:
@@ -109,13 +111,16 @@ class Calls:
         return f"`{module.name or module.cls}`"
 
     def layers(self, ids: list[int]) -> str:
-        """ "2 Dropout and 1 BatchNorm2d"."""
+        """ "2 `Dropout` and 1 `BatchNorm2d`", "the dropout in `Net`"."""
         counts: dict[str, int] = {}
         for number in ids:
             module = self.trace.modules.get(number)
             cls = module.cls if module is not None else "layer"
             counts[cls] = counts.get(cls, 0) + 1
-        return " and ".join(f"{count} `{cls}`" for cls, count in counts.items())
+        return " and ".join(
+            f"{count} `{cls}`" if any(part in cls for part in LISTENING) else f"the dropout in `{cls}`"
+            for cls, count in counts.items()
+        )
 
     def dropout(self, number: int) -> bool:
         module = self.trace.modules.get(number)

@@ -17,6 +17,7 @@ from collections.abc import Iterator
 
 from gradscope.model import Finding, Site
 from gradscope.rules import rule
+from gradscope.rules._beside import bare_layer, beside, inside_step
 from gradscope.rules._calls import Call, Calls, calls
 from gradscope.rules._common import located, numbers
 from gradscope.rules._edits import eval_around
@@ -83,6 +84,58 @@ def bad_evaluation_that_returns() -> None:
     for _ in range(2):
         train()
         evaluate()
+
+
+def bad_dropout_as_a_function() -> None:
+    import torch
+    from torch import nn
+    from torch.nn import functional
+
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.inner, self.outer = nn.Linear(4, 8), nn.Linear(8, 2)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            hidden = functional.dropout(self.inner(x).relu(), 0.5, training=self.training)
+            return self.outer(hidden)  # type: ignore[no-any-return]
+
+    net = Net()
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        functional.cross_entropy(net(torch.randn(8, 4)), torch.randint(0, 2, (8,))).backward()
+        opt.step()
+    with torch.no_grad():  # effect: GS401
+        scores = net(torch.randn(8, 4))  # cause: GS401
+        print((scores.argmax(dim=1) == 0).float().mean())
+
+
+def good_dropout_as_a_function() -> None:
+    import torch
+    from torch import nn
+    from torch.nn import functional
+
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.inner, self.outer = nn.Linear(4, 8), nn.Linear(8, 2)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            hidden = functional.dropout(self.inner(x).relu(), 0.5, training=self.training)
+            return self.outer(hidden)  # type: ignore[no-any-return]
+
+    net = Net()
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    for _ in range(3):
+        net.train()
+        opt.zero_grad()
+        functional.cross_entropy(net(torch.randn(8, 4)), torch.randint(0, 2, (8,))).backward()
+        opt.step()
+        net.eval()
+        with torch.no_grad():
+            scores = net(torch.randn(8, 4))
+            print((scores.argmax(dim=1) == 0).float().mean())
 
 
 def good_eval_and_no_grad() -> None:
@@ -231,7 +284,7 @@ def eval_missing(trace: Trace) -> Iterator[Finding]:
         severity = _severity(known, call)
         if severity is None:
             continue
-        if _bare_layer(known, call):
+        if bare_layer(known, call):
             region = known.region(call.event)
             group = (call.event.data["module"], region.id if region is not None else None)
             if group in told:
@@ -248,13 +301,13 @@ def _severity(known: Calls, call: Call) -> str | None:
         return None
     if (other or not data.get("training")) and all(known.dropout(layer) for layer in train):
         return None  # Monte Carlo dropout
-    if data.get("grad") and _inside_step(known, call):
+    if data.get("grad") and inside_step(known, call):
         return None
     mine = {p.id for p in known.parameters(call.event)}
-    if _bare_layer(known, call):
-        if any(not c.event.data.get("training") for c in _beside(known, call)):
+    if bare_layer(known, call):
+        if any(not c.event.data.get("training") for c in beside(known, call)):
             return None  # Monte Carlo dropout, in a method of the model
-        mine = {p.id for c in _beside(known, call) for p in known.parameters(c.event)}
+        mine = {p.id for c in beside(known, call) for p in known.parameters(c.event)}
     if not mine & known.trained:
         return None
     if data.get("grad") and any(c.entry.location() == call.entry.location() and c.trains for c in known.all):
@@ -265,38 +318,6 @@ def _severity(known: Calls, call: Call) -> str | None:
             return None
         return "warning" if _kept(known, call) and not draws else "note"
     return "note" if draws else "error"
-
-
-def _bare_layer(known: Calls, call: Call) -> bool:
-    """Whether a layer without parameters was called by a method of its model other than `forward`."""
-    event = call.event
-    return known.called(event) != event.data["module"] and not known.parameters(event)
-
-
-def _beside(known: Calls, call: Call) -> list[Call]:
-    """The calls of parts of the same model in the same block."""
-    event, region = call.event, known.region(call.event)
-    return [
-        c
-        for c in known.all
-        if c.event.data["module"] == event.data["module"]
-        and c.event.graph == event.graph
-        and known.called(c.event) != event.data["module"]
-        and known.region(c.event) == region
-    ]
-
-
-def _inside_step(known: Calls, call: Call) -> bool:
-    """Whether the call stands between `zero_grad()` and `step()` of the function that
-    trains: whatever its result is for, it is no evaluation."""
-    event = call.event
-    near = [
-        e
-        for e in known.trace.of("zero_grad", "step")
-        if e.segment == event.segment and e.site.user.function == event.site.user.function
-    ]
-    cleared = any(e.kind == "zero_grad" and e.position <= event.position for e in near)
-    return cleared and any(e.kind == "step" and e.position >= event.position for e in near)
 
 
 def _kept(known: Calls, call: Call) -> bool:
@@ -314,10 +335,10 @@ def _finding(trace: Trace, known: Calls, call: Call, severity: str) -> Finding:
     event = call.event
     train = event.data["train_layers"]
     region = known.region(event)
-    name = module_name(trace, event.data["module"]) if _bare_layer(known, call) else known.name(event)
+    name = module_name(trace, event.data["module"]) if bare_layer(known, call) else known.name(event)
     effect = region.site.user if region is not None else None
     bare = name.strip("`") if name.startswith("`") else "model"
-    cause = _caller(call.entry) if _bare_layer(known, call) else call.entry
+    cause = _caller(call.entry) if bare_layer(known, call) else call.entry
     return Finding(
         message=f"{name} is evaluated in training mode: {known.layers(train)} behaved as in training",
         cause=cause,

@@ -127,6 +127,25 @@ def good_buffers_too() -> None:
         averaged(torch.randn(8, 4) + 2).pow(2).mean().item()
 
 
+def good_teacher_with_loaded_weights() -> None:
+    import torch
+    from torch import nn
+
+    teacher, student = (nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.Linear(8, 2)) for _ in range(2))
+    opt = torch.optim.SGD(student.parameters(), lr=0.1)
+    saved = {name: value + 0.1 for name, value in teacher.state_dict().items() if "num_batches" not in name}
+    saved["1.running_mean"], saved["1.running_var"] = torch.zeros(8), torch.ones(8)
+    teacher.load_state_dict(saved, strict=False)
+    teacher.eval()
+    for _ in range(3):
+        opt.zero_grad()
+        x = torch.randn(8, 4) + 2
+        with torch.no_grad():
+            wanted = teacher(x)
+        (student(x) - wanted).pow(2).mean().backward()
+        opt.step()
+
+
 def good_update_bn() -> None:
     import torch
     from torch import nn
@@ -171,7 +190,7 @@ def averaged_buffers_ignored(trace: Trace) -> Iterator[Finding]:
     for event in trace.of("running_stats"):
         if not _untouched(event):
             continue
-        part = _averaged(trace, known, trace.modules[event.data["module"]], written)
+        part = _averaged(trace, known, event, written)
         source = _source(trace, known, event, part) if part is not None and part.id not in told else None
         if part is not None and source is not None:
             told.add(part.id)
@@ -187,17 +206,19 @@ def _untouched(event: Event) -> bool:
     return (fresh and not last["batches"]) or (still and first["version"] != last["version"])
 
 
-def _averaged(trace: Trace, known: Calls, layer: Module, written: set[int]) -> Module | None:
-    """The largest module around a layer whose parameters the program writes and no gradient trains:
-    a model, or a part of the one that holds both copies."""
-    found = None
+def _averaged(trace: Trace, known: Calls, event: Event, written: set[int]) -> Module | None:
+    """The largest module around a layer whose parameters the program writes while it trains, and no
+    gradient trains: a model, or a part of the one that holds both copies. A teacher whose
+    weights were loaded before is none."""
+    layer, found = trace.modules[event.data["module"]], None
+    moved = event.data["first"]["version"] != event.data["last"]["version"]
     above: int | None = layer.id
     while above is not None and above in trace.modules:
         members = known.members(above)
         mine = [p for p in trace.parameters if p.module in members]
         if any(p.steps or p.passes for p in mine):
             break
-        if any(p.id in written or p.updates or p.changed for p in mine):
+        if any(p.id in written or p.updates or (moved and p.changed) for p in mine):
             found = trace.modules[above]
         above = trace.modules[above].parent
     return found

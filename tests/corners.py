@@ -1,4 +1,5 @@
-"""Runs a program plain and watched, and holds that nothing but the watching differs."""
+"""Runs a program plain and watched, and holds that nothing but the watching differs, and that the
+graph below every root of a backward pass is captured as it is."""
 
 from __future__ import annotations
 
@@ -6,14 +7,18 @@ import os
 import random
 import subprocess
 import sys
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
 import torch
+from programs import compare_graphs
+from witness import Check, graph_below
 
 import gradscope
+from gradscope.hooks._torch import backward_doors
 from gradscope.scope import Scope
 
 Program = Callable[[], Any]
@@ -60,6 +65,43 @@ def outcome(program: Program) -> Any:
     return result, state, random.random(), torch.is_grad_enabled(), torch._C._len_torch_function_stack()
 
 
+@contextmanager
+def checked(scope: Scope) -> Iterator[list[Check]]:
+    """Gathers the true graph below the roots of each pass that the watched thread starts."""
+    checks: list[Check] = []
+    assert scope._session is not None
+    recorder = scope._session.recorder
+
+    def note(roots: Any) -> None:
+        busy = recorder.thread != threading.get_ident() or recorder.paused or recorder.depth
+        if busy or not recorder.segment.looked:
+            return
+        with torch._C.DisableTorchFunction():
+            for root in [t for t in roots if isinstance(t, torch.Tensor) and t.grad_fn is not None]:
+                entry = recorder.live.find(root)
+                if entry is not None and entry.serial >= 0:
+                    text = f"pass {recorder.passes + 1}"
+                    checks.append(Check(graph_below(root.grad_fn), entry.serial, entry.index, text))
+
+    doors = backward_doors()
+    real = [door._engine_run_backward for door in doors]
+
+    def door_of(engine: Any) -> Any:
+        def _engine_run_backward(roots: Any, *args: Any, **kwargs: Any) -> Any:
+            note(roots)
+            return engine(roots, *args, **kwargs)
+
+        return _engine_run_backward
+
+    for door, engine in zip(doors, real, strict=True):
+        door._engine_run_backward = door_of(engine)
+    try:
+        yield checks
+    finally:
+        for door, engine in zip(doors, real, strict=True):
+            door._engine_run_backward = engine
+
+
 def alike(
     program: Program,
     *,
@@ -76,11 +118,12 @@ def alike(
         plain = outcome(program)
     with around():
         modes = torch._C._len_torch_function_stack()
-        with gradscope.watch(sample=sample) as scope:
+        with gradscope.watch(sample=sample) as scope, checked(scope) as checks:
             watched = outcome(program)
         assert torch._C._len_torch_function_stack() == modes
     assert watched[:4] == plain[:4]
     assert scope.faults == []
+    assert compare_graphs(checks, scope) == ""
     told = [f"{f.code} {f.message}" for f in scope.findings if f.severity != "note"]
     assert [text[:5] for text in told] == list(expected), told
     return scope

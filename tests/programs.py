@@ -166,7 +166,7 @@ def run(program: Program, watched: bool) -> Record:
     record.notes += [("printed", printed.getvalue()), ("warned", said)]
     if scope is not None:
         record.faults = scope.faults
-        record.mismatch = record.mismatch or _compare_graphs(record.checks, scope)
+        record.mismatch = record.mismatch or compare_graphs(record.checks, scope)
     return record
 
 
@@ -187,7 +187,8 @@ def _execute(code: Any, space: dict[str, Any], witness: Witness) -> None:
         witness.error(error)
 
 
-def _compare_graphs(checks: list[Check], scope: Any) -> str:
+def compare_graphs(checks: list[Check], scope: Any) -> str:
+    """What differs between the true graphs and those in the trace, "" where nothing does."""
     session = scope._session
     for check in checks:
         number = session.recorder.store.graph_of.get(check.serial)

@@ -11,7 +11,12 @@ from corners import alike, names
 from torch import nn
 from torch.autograd import graph as autograd_graph
 from torch.nn.modules import module as global_hooks
-from torch.utils.checkpoint import checkpoint, checkpoint_sequential
+from torch.utils.checkpoint import (
+    CheckpointPolicy,
+    checkpoint,
+    checkpoint_sequential,
+    create_selective_checkpoint_contexts,
+)
 
 
 def net() -> nn.Sequential:
@@ -248,6 +253,37 @@ def checkpoints() -> Any:
     return x.grad, gradients(model)
 
 
+def checkpoint_variants() -> Any:
+    """Without the random state, with a policy of what to keep, with keywords, and failing inside."""
+    model = net()
+    drop = nn.Dropout()
+    x = torch.randn(5, 3, requires_grad=True)
+    seen: list[Any] = []
+
+    def policy(ctx: Any, op: Any, *args: Any, **kwargs: Any) -> Any:
+        keep = op is torch.ops.aten.mm.default or op is torch.ops.aten.addmm.default
+        return CheckpointPolicy.MUST_SAVE if keep else CheckpointPolicy.PREFER_RECOMPUTE
+
+    def contexts() -> Any:
+        return create_selective_checkpoint_contexts(policy)
+
+    def failing(v: torch.Tensor, *, scale: float) -> torch.Tensor:
+        seen.append(scale)
+        if len(seen) == 2:
+            raise ValueError("computed again")
+        return model(v) * scale  # type: ignore[no-any-return]
+
+    out = checkpoint(lambda v: drop(model(v)), x, use_reentrant=False, preserve_rng_state=False)
+    out.square().sum().backward()
+    checkpoint(model, x, use_reentrant=False, context_fn=contexts).square().sum().backward()
+    loss = checkpoint(failing, x, use_reentrant=False, scale=2.0).sum()
+    try:
+        loss.backward()
+    except ValueError as error:
+        seen.append(str(error))
+    return seen, x.grad, gradients(model)
+
+
 def checkpointed_twice() -> Any:
     model = net()
 
@@ -286,7 +322,7 @@ PROGRAMS: list[Callable[[], Any]] = [
     hooks_that_record_a_nested_forward, tensor_hooks, step_in_the_backward, node_hooks,
     multi_grad_hooks, gradient_edges, callbacks_at_the_end_of_a_backward,
     backward_within_a_backward, retained_gradients, saved_tensor_hooks, saved_on_cpu,
-    saved_hooks_disabled, mutation_on_saved_allowed, checkpoints, checkpointed_twice,
+    saved_hooks_disabled, mutation_on_saved_allowed, checkpoints, checkpoint_variants, checkpointed_twice,
     checkpointed_training, anomaly_mode,
 ]  # fmt: skip
 

@@ -171,6 +171,22 @@ def grad_scaler() -> Any:
     return scaler.get_scale(), list(model.parameters())
 
 
+def grad_scaler_overflows() -> Any:
+    """Steps are left out and the scale is halved until the gradients are finite."""
+    model = net()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    scaler = torch.amp.GradScaler("cpu", init_scale=2.0**112)
+    scales = []
+    for _ in range(8):
+        optimizer.zero_grad()
+        loss = (model(torch.randn(5, 3)) * 1e3).square().mean()
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+        scales.append(scaler.get_scale())
+    return scales, scaler.state_dict(), list(model.parameters())
+
+
 # -- devices -------------------------------------------------------------------------------
 
 
@@ -197,6 +213,20 @@ def default_device() -> Any:
     return out, torch.ones(2)
 
 
+def default_device_left_on() -> Any:
+    """What is set in the middle of the watch stays until the program takes it back, in any order with
+    modes of its own."""
+    first = net()
+    with Logging() as mode:
+        torch.set_default_device("meta")
+        second = net()
+    third = torch.ones(2, 3)
+    torch.set_default_device("cpu")
+    out = trained(first)
+    torch.set_default_device(None)  # type: ignore[arg-type]
+    return mode.calls, second[0].weight.device, third.device, torch.get_default_device(), out
+
+
 def fake_tensors() -> Any:
     with FakeTensorMode():
         model = net()
@@ -218,7 +248,7 @@ def fake_real_mixed() -> Any:
 PROGRAMS: list[Callable[[], Any]] = [
     forward_mode, forward_over_reverse, functional_api, inference, decorated_modes, generator_holds_no_grad,
     crossed_modes, one_mode_used_twice, autocast, grad_scaler, meta_device, device_context, default_device,
-    fake_tensors, fake_real_mixed,
+    grad_scaler_overflows, default_device_left_on, fake_tensors, fake_real_mixed,
 ]  # fmt: skip
 
 

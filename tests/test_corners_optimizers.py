@@ -361,6 +361,46 @@ def test_pickles_are_the_same_with_nothing_of_ours() -> None:
         assert steps(content) == steps(plain[name]), name
 
 
+def noted(grad: torch.Tensor) -> torch.Tensor:
+    return grad * 2
+
+
+def copies() -> Any:
+    """Copies of what hooks, graphs and errors have touched."""
+    model, optimizer = trained()
+    model[0].weight.register_hook(noted)  # type: ignore[index, union-attr]
+    model.register_forward_hook(len_of_output)
+    seen: list[Any] = []
+    out = model(torch.ones(2, 3))
+    for thing in (out, model, optimizer, model[0].weight, {"all": [model, out.detach()]}):  # type: ignore[index]
+        try:
+            again = copy.deepcopy(thing)
+            seen.append(type(again).__name__)
+        except RuntimeError as error:
+            seen.append(str(error))
+        try:
+            seen.append(len(saved(thing)))
+        except Exception as error:
+            seen.append(str(error))
+    twin = copy.deepcopy(model)
+    twin(torch.ones(2, 3)).sum().backward()
+    out.sum().backward()
+    try:
+        model(torch.ones(2, 4))
+    except RuntimeError as error:
+        seen.append(pickle.loads(pickle.dumps(error)))
+    return seen, [p.grad for p in [*twin.parameters(), *model.parameters()]], copy.copy(model)[0].weight  # type: ignore[index]
+
+
+def len_of_output(module: Any, args: Any, out: torch.Tensor) -> torch.Tensor:
+    return out + len(out)
+
+
+@pytest.mark.filterwarnings("ignore:backward hook")
+def test_copies_do_what_they_would() -> None:
+    alike(copies)
+
+
 def test_what_was_saved_loads_where_gradscope_is_not(tmp_path: Path) -> None:
     with gradscope.watch(sample=False):
         torch.save(everything(), tmp_path / "all.pt")

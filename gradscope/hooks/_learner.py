@@ -157,7 +157,10 @@ class Learner:
             region = "inference_mode"
         elif not torch.is_grad_enabled():
             region = "no_grad"
-        out_grad = any(t.requires_grad for t in outs) or any(t.requires_grad for t in written)
+        own_leaves = region == "no_grad" and not made  # views that require a gradient, but pass none on
+        out_grad = any(t.requires_grad for t in written) or any(
+            t.requires_grad and not (own_leaves and any(t is f for f in fresh) and leafness(t)) for t in outs
+        )
         cut = cut_of(name, any_grad, out_grad, bool(outs) or bool(written), region)
         if name in FACTORIES or (writes and not outs and name == "__setitem__" and not any_grad):
             cut = None

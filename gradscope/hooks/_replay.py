@@ -13,6 +13,8 @@ from time import perf_counter
 from types import CodeType, FrameType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from gradscope.hooks._torch import aside
+
 if TYPE_CHECKING:
     from gradscope.hooks._ledger import LeafRecord
     from gradscope.hooks._recorder import Recorder
@@ -141,7 +143,8 @@ class Replay:
         segments = self.done * len(closed) + sum(i < self.at for i in closed)
         begun = max((i + 1 for i in closed if i < self.at), default=0)
         self._count({record.id: record for record in recorder.ledger.all})
-        recorder.ledger.resume(known=not self.at)
+        with aside():
+            recorder.ledger.resume(known=not self.at)
         for event in events[begun:]:
             recorder.segment.events.append(event)
             recorder.segment.volatile.append({})

@@ -229,7 +229,7 @@ class GraphRows:
                 elif value in before:
                     self._keep_node(value, before[value], template, metas)
                 elif place < len(template.outputs) and template.outputs[place] == -1:
-                    self._pass_on(value, row, template, place)
+                    self._pass_on(value, row, template, place, metas)
                 if place < len(template.alias) and (source := template.alias[place]) is not None:
                     alias[value] = (row.ins[source[0]], source[1])
             writes = tuple(row.ins[i] for i in template.writes)
@@ -253,7 +253,7 @@ class GraphRows:
             if before in self._value_node:
                 self._value_node[value] = self._value_node[before]
 
-    def _pass_on(self, value: int, row: Row, template: Template, place: int) -> None:
+    def _pass_on(self, value: int, row: Row, template: Template, place: int, metas: Metas) -> None:
         """An output without a node of its own carries its input's (`x.to(same)`, `detach_` has none)."""
         if (
             template.cut is None
@@ -261,7 +261,8 @@ class GraphRows:
             and (source := template.alias[place]) is not None
         ):
             node = self._value_node.get(row.ins[source[0]])
-            if node is not None and not source[1]:
+            # A view made in no_grad requires a gradient as its base does, and is a leaf of its own.
+            if node is not None and not source[1] and not metas.table[self.segment.metas[value]].is_leaf:
                 self._value_node[value] = node
 
     def _reserve(self, index: int, row: Row, template: Template) -> int:

@@ -6,6 +6,7 @@ the probe, and belongs to the program.
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 from types import CodeType
@@ -14,6 +15,9 @@ from gradscope.hooks._sites import kind_of
 from gradscope.tracebacks import traceback_of
 
 _OURS = frozenset(sys.stdlib_module_names) | {"gradscope", "torch"}  # whose exceptions a probe may raise
+
+
+_STDLIB = os.path.dirname(os.__file__) + os.sep
 
 
 def raised_by_handler(error: BaseException) -> bool:
@@ -27,9 +31,17 @@ def raised_by_handler(error: BaseException) -> bool:
         code = step.tb_frame.f_code
         if code in handlers:
             return True
-        sent = sent and kind_of(code.co_filename) in ("own", "torch")
+        sent = sent and _is_between(code.co_filename)
         step = step.tb_next
     return sent
+
+
+def _is_between(path: str) -> bool:
+    """Whether it is a file of ours, of torch or of Python: neither the program's nor a library's."""
+    kind = kind_of(path)
+    return kind in ("own", "torch") or (
+        kind == "library" and path.startswith((_STDLIB, "<frozen")) and "-packages" not in path
+    )
 
 
 def _handlers() -> set[CodeType]:

@@ -153,8 +153,7 @@ class SiteTree:
     @staticmethod
     def columns(path: str, line: int, end_line: int, start: int | None, end: int | None) -> tuple[int, int]:
         """Byte offsets → characters, from 1, end exclusive; the whole line where unknown."""
-        first = linecache.getline(path, line)
-        last = linecache.getline(path, end_line)
+        first, last = ("", "") if "\0" in path else (linecache.getline(path, n) for n in (line, end_line))
         if start is None or end is None:
             return len(first) - len(first.lstrip()) + 1, max(len(last.rstrip()), 1) + 1
         if not first.isascii():
@@ -190,7 +189,7 @@ def _real(path: str) -> str:
 def _text(path: str) -> str:
     """A file's source with its own line ends. `linecache` makes every one of them a line feed, and ends
     the last line where the file does not: a patch would not fit."""
-    text = "".join(linecache.getlines(path))
+    text = "" if "\0" in path else "".join(linecache.getlines(path))
     try:
         with open(path, "rb") as file:
             encoding, _ = tokenize.detect_encoding(file.readline)

@@ -232,14 +232,12 @@ class Optimizers(Hook):
             return
         began = perf_counter()
         _, site, records, states, versions, closure, mode = self.inside.pop()
-        recorder.paused -= 1
         try:
             if mode:
                 recorder.functions.resume()
             number = self.ids[id(optimizer)][0]
             if records is None and recorder.replay.expects("step", site, number):
                 self._count(site, self.roots[number])
-                recorder.own_time += perf_counter() - began
                 with private.aside():
                     recorder.replay.take()
                 return
@@ -275,7 +273,9 @@ class Optimizers(Hook):
                 recorder.end_segment(True)
         except Exception as error:
             recorder.fault("recording a step", error)
-        recorder.own_time += perf_counter() - began
+        finally:
+            recorder.paused -= 1
+            recorder.own_time += perf_counter() - began
 
     def _count(self, site: int, roots: frozenset[int]) -> None:
         recorder = self.recorder
@@ -289,6 +289,7 @@ class Optimizers(Hook):
 
         def zero_grad(optimizer: Any, *args: Any, **kwargs: Any) -> Any:
             if recorder.mine():
+                recorder.paused += 1
                 try:
                     if not recorder.replay.active or not self._cleared_again(optimizer, sys._getframe(1)):
                         with private.aside():
@@ -297,6 +298,8 @@ class Optimizers(Hook):
                             self._emit_zero(self._records(optimizer), site, by="optimizer", optimizer=number)
                 except Exception as error:
                     recorder.fault("recording zero_grad", error)
+                finally:
+                    recorder.paused -= 1
             elif not recorder.here():
                 return real(optimizer, *args, **kwargs)
             return self._quietly(real, optimizer, *args, **kwargs)
@@ -319,6 +322,7 @@ class Optimizers(Hook):
             if not recorder.here():
                 return real(module, *args, **kwargs)
             if recorder.mine():
+                recorder.paused += 1
                 try:
                     with private.aside():
                         frame = sys._getframe(1)
@@ -333,6 +337,8 @@ class Optimizers(Hook):
                             self._emit_zero(records, site, by="module", module=record.id)
                 except Exception as error:
                     recorder.fault("recording zero_grad", error)
+                finally:
+                    recorder.paused -= 1
             return self._quietly(real, module, *args, **kwargs)
 
         return zero_grad

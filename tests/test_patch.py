@@ -87,6 +87,7 @@ BY_HAND = {
     "GS703-bad_weights",
     "GS706-bad_scores",
     "GS804-bad_generator_in_the_data_set",
+    "GS804-bad_generator_of_torch",
 }
 
 

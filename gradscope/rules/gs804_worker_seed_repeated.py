@@ -40,10 +40,35 @@ def bad_generator_in_the_data_set() -> None:
             return 8
 
         def __getitem__(self, index: int) -> torch.Tensor:
-            return torch.tensor([index + self.rng.random()])
+            return torch.tensor([index + self.rng.random()])  # effect: GS804
 
     loader = DataLoader(Noisy(), batch_size=2, num_workers=2)  # cause: GS804
     for _ in loader:
+        pass
+
+
+def bad_generator_of_torch() -> None:
+    import torch
+    from torch.utils.data import DataLoader, Dataset
+
+    class Jitter:
+        def __init__(self) -> None:
+            self.source = torch.Generator().manual_seed(0)
+
+        def __call__(self, x: float) -> torch.Tensor:
+            return x + torch.randn(1, generator=self.source)  # effect: GS804
+
+    class Data(Dataset[torch.Tensor]):
+        def __init__(self) -> None:
+            self.jitter = Jitter()
+
+        def __len__(self) -> int:
+            return 8
+
+        def __getitem__(self, index: int) -> torch.Tensor:
+            return self.jitter(float(index))
+
+    for _ in DataLoader(Data(), batch_size=2, num_workers=2):  # cause: GS804
         pass
 
 
@@ -59,7 +84,7 @@ def bad_constant_seed() -> None:
             return index + torch.rand(1)
 
     def seed(worker: int) -> None:
-        torch.manual_seed(42)
+        torch.manual_seed(42)  # effect: GS804
 
     loader = DataLoader(Noisy(), batch_size=2, num_workers=2, worker_init_fn=seed)  # cause: GS804
     for _ in loader:
@@ -153,10 +178,13 @@ def _finding(trace: Trace, state: str, events: list[Event]) -> Finding:
         fix = f"make `{held}` anew in each worker, from `torch.utils.data.get_worker_info().seed`"
     else:
         fix = f"leave the seeding to torch, or add the worker's number to the seed in the `worker_init_fn` of `{name}`"
+    place = _drawn(trace, state.rpartition(".")[2]) if own else _seeded(trace, site)
     return Finding(
         message=f"the workers of `{name.strip('`')}` draw the same random numbers from {what}",
         cause=site,
         cause_label="each worker gets a copy of the generator" if own else "each worker is seeded alike",
+        effect=place,
+        effect_label="draws the same numbers in each worker" if own else "gives each worker the same seed",
         related=((loop, "the workers start here"),)
         if loop is not None and loop.location() != site.location()
         else (),
@@ -170,6 +198,54 @@ def _finding(trace: Trace, state: str, events: list[Event]) -> Finding:
     )
 
 
+def _drawn(trace: Trace, held: str) -> Site | None:
+    """The first line outside `__init__` that draws from the attribute `held`, or hands it on to be drawn from."""
+    for path in trace.sources:
+        file = trace.source_file(path)
+        for function in ast.walk(file.tree or ast.Module([], [])):
+            if not isinstance(function, ast.FunctionDef) or function.name == "__init__":
+                continue
+            for node in ast.walk(function):
+                if isinstance(node, ast.Call) and any(_names(one, held) for one in _users(node)):
+                    line, column, last, end = file.span(node)
+                    return Site(-1, path, line, column, last, end, function.name, "user")
+    return None
+
+
+def _users(call: ast.Call) -> Iterator[ast.expr]:
+    """Where a call may name the generator that it draws from."""
+    if isinstance(call.func, ast.Attribute):
+        yield call.func.value
+    yield from (k.value for k in call.keywords if k.arg == "generator")
+
+
+def _names(node: ast.expr, held: str) -> bool:
+    return isinstance(node, ast.Attribute) and node.attr == held
+
+
+def _seeded(trace: Trace, loader: Site) -> Site | None:
+    """The first call that seeds in the loader's `worker_init_fn`."""
+    file = trace.source_file(loader.path)
+    for function in _initialiser(trace, loader):
+        for node in ast.walk(function):
+            if isinstance(node, ast.Call) and _seeds(node):
+                line, column, last, end = file.span(node)
+                return Site(-1, loader.path, line, column, last, end, function.name, "user")
+    return None
+
+
+def _initialiser(trace: Trace, loader: Site) -> list[ast.FunctionDef]:
+    file = trace.source_file(loader.path)
+    call = file.at(loader)
+    keywords = call.keywords if isinstance(call, ast.Call) else []
+    given = [k.value for k in keywords if k.arg == "worker_init_fn"]
+    return [
+        node
+        for node in ast.walk(file.tree or ast.Module([], []))
+        if isinstance(node, ast.FunctionDef) and given and node.name == ast.unparse(given[0])
+    ]
+
+
 def _left_to_torch(trace: Trace, loader: Site) -> Edits:
     """The loader without its `worker_init_fn`, where that does nothing but seed."""
     file = trace.source_file(loader.path)
@@ -177,11 +253,7 @@ def _left_to_torch(trace: Trace, loader: Site) -> Edits:
     given = (
         [k.value for k in call.keywords if k.arg == "worker_init_fn"] if isinstance(call, ast.Call) else []
     )
-    made = [
-        node
-        for node in ast.walk(file.tree or ast.Module([], []))
-        if isinstance(node, ast.FunctionDef) and given and node.name == ast.unparse(given[0])
-    ]
+    made = _initialiser(trace, loader)
     seeds = len(made) == 1 and all(_seeds(getattr(statement, "value", None)) for statement in made[0].body)
     lambda_seeds = bool(given) and isinstance(given[0], ast.Lambda) and _seeds(given[0].body)
     return without_argument(trace, loader, "worker_init_fn") if seeds or lambda_seeds else ()

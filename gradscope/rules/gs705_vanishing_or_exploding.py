@@ -259,9 +259,13 @@ def _size(trace: Trace, id: int, norm: float) -> float:
 
 def _vanishes(trace: Trace, ids: list[int]) -> bool:
     series = [[_size(trace, id, norm) for _, norm in trace.numbers("grad_norm", id)] for id in ids]
-    if len(ids) < DEEP or min(map(len, series)) < 2:
+    # Where nothing arrives at the last layer either, the loss has no more to teach.
+    series = [
+        list(sizes) for sizes in zip(*(row for row in zip(*series, strict=False) if any(row)), strict=True)
+    ]
+    if len(series) < DEEP or len(series[0]) < 2:
         return False
-    half = min(map(len, series)) // 2
+    half = len(series[0]) // 2
     return all(_falls([median(part) for part in parts]) for parts in (
         [s[:half] for s in series], [s[half:] for s in series],
     ))  # fmt: skip

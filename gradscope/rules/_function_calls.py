@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 
 from gradscope.model import Event, Graph, Op, Site
 from gradscope.store import Trace
@@ -31,16 +32,36 @@ def argument_of(graph: Graph, op: Op, event: Event, position: int) -> int | None
 
 def definition_of(trace: Trace, cls: str, line: int) -> Site | None:
     """The line of `backward` in the user's class."""
+    for path, part in _backward(trace, cls, line):
+        start = part.col_offset + 1
+        end = start + len(f"def {part.name}")
+        return Site(-1, path, part.lineno, start, part.lineno, end, part.name, "user")
+    return None
+
+
+def returned(trace: Trace, cls: str, line: int, position: int) -> Site | None:
+    """What the `backward` of the user's class returns for an argument, where it returns at one place."""
+    for path, part in _backward(trace, cls, line):
+        ends = [node for node in ast.walk(part) if isinstance(node, ast.Return) and node.value is not None]
+        if len(ends) != 1:
+            return None
+        value = ends[0].value
+        elements = value.elts if isinstance(value, ast.Tuple) else []
+        shown = elements[position] if position < len(elements) else ends[0]
+        if any(isinstance(element, ast.Starred) for element in elements):
+            shown = ends[0]
+        return Site(-1, path, *trace.source_file(path).span(shown), part.name, "user")
+    return None
+
+
+def _backward(trace: Trace, cls: str, line: int) -> Iterator[tuple[str, ast.FunctionDef]]:
     for path in trace.sources:
         tree = trace.source_file(path).tree
         for node in ast.walk(tree) if tree is not None else ():
             if isinstance(node, ast.ClassDef) and node.name == cls and _spans(node, line):
                 for part in node.body:
                     if isinstance(part, ast.FunctionDef) and part.name in ("backward", "vjp"):
-                        start = part.col_offset + 1
-                        end = start + len(f"def {part.name}")
-                        return Site(-1, path, part.lineno, start, part.lineno, end, part.name, "user")
-    return None
+                        yield path, part
 
 
 def _spans(node: ast.ClassDef, line: int) -> bool:

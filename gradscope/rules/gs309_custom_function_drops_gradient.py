@@ -14,7 +14,7 @@ Function whose name or comments say that it stops the gradient.
 
 from collections.abc import Iterator
 
-from gradscope.model import Event, Finding, Graph, Op, Parameter
+from gradscope.model import Event, Finding, Graph, Op, Parameter, Site
 from gradscope.rules import rule
 from gradscope.rules._common import code, parameter_names, parameter_subjects
 from gradscope.rules._function_calls import (
@@ -22,6 +22,7 @@ from gradscope.rules._function_calls import (
     argument_of,
     definition_of,
     measured_calls,
+    returned,
     shown_argument,
 )
 from gradscope.rules._paths import Paths, passes, paths
@@ -356,6 +357,7 @@ def _finding(trace: Trace, event: Event, kind: str, position: int, lost: list[Pa
         cause_label=f"returns {what} for {shown}",
         effect=event.site.user,
         effect_label="a gradient is needed here",
+        related=_returned(trace, event, position, shown),
         seen=(
             measured_calls(event, what),
             f"no gradient but zeros reached {names}" if kind == "zero" else f"no gradient reached {names}",
@@ -376,11 +378,17 @@ def _beside(trace: Trace, event: Event, position: int, behind: list[Parameter]) 
         cause_label=f"returns None for {shown}",
         effect=event.site.user,
         effect_label="no gradient comes back from here",
+        related=_returned(trace, event, position, shown),
         seen=(measured_calls(event, "None"),),
         fix=_fix(trace, event, position, text),
         severity="note",
         subjects=frozenset({("function", name)}),
     )
+
+
+def _returned(trace: Trace, event: Event, position: int, shown: str) -> tuple[tuple[Site, str], ...]:
+    site = returned(trace, event.data["function"], event.data["line"], position)
+    return ((site, f"the gradient of {shown}"),) if site is not None else ()
 
 
 def _names(trace: Trace, parameters: list[Parameter], text: str) -> str:

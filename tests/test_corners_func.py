@@ -118,6 +118,11 @@ def functionalize() -> Any:
     return torch.func.functionalize(lambda x: x.clone().add_(1).view(-1))(torch.randn(2, 2))
 
 
+def functionalize_resized() -> Any:
+    """A tensor whose memory was asked for may not grow any more there."""
+    return torch.func.functionalize(lambda x: (x + 1).resize_(5, 5).fill_(1))(torch.ones(8, 2))
+
+
 def linearize() -> Any:
     out, push = torch.func.linearize(lambda x: x.sin(), torch.randn(3))
     return out, push(torch.ones(3))
@@ -134,7 +139,7 @@ def within_training() -> Any:
 PROGRAMS: list[Callable[[], Any]] = [
     grad, grad_of_grad, vmap, vmap_random, jacobians, vjp_jvp, per_sample_gradients,
     functional_call_trains, stacked_ensemble, vmap_over_dropout_and_norms, functionalize,
-    stacked_batch_norms, own_operator, linearize, within_training,
+    stacked_batch_norms, own_operator, functionalize_resized, linearize, within_training,
 ]  # fmt: skip
 
 

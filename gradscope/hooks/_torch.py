@@ -36,6 +36,7 @@ try:
     transforms = _C._functorch.peek_interpreter_stack  # None outside torch.func
     profiling = _C._autograd._profiler_enabled  # kernels of ours would stand in the user's profile
     is_legacy_batched = _C._functorch.is_legacy_batchedtensor  # gradcheck's and is_grads_batched's
+    is_functional: Any = torch._is_functional_tensor  # its writes wait: reading it would carry them out
     saved_hooks = _C._autograd._top_saved_tensors_default_hooks
     thread_number = threading.get_ident
     _kernel_modes = _C._len_torch_dispatch_stack

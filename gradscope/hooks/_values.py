@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from gradscope.hooks._torch import profiling, transforms
+from gradscope.hooks._torch import is_functional, profiling, transforms
 
 _KNOWN_TYPES: dict[type, bool] = {
     Tensor: True, torch.nn.Parameter: True, int: False, float: False, bool: False, str: False,
@@ -109,8 +109,13 @@ def _number(size: Any) -> int:
 
 def has_values(t: Any) -> bool:
     """Whether kernels of ours can run on it: a subclass would see them, and may refuse; under
-    torch.func a tensor stands for many."""
-    return type(t) in (Tensor, torch.nn.Parameter) and not t.is_meta and transforms() is None
+    torch.func a tensor stands for many, or for one that is not written yet."""
+    return (
+        type(t) in (Tensor, torch.nn.Parameter)
+        and not t.is_meta
+        and transforms() is None
+        and not is_functional(t)
+    )
 
 
 def measurable(t: Any) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gradscope.memo import once
 from gradscope.model import Parameter
 from gradscope.rules._calls import Call, calls
 from gradscope.rules._paths import paths
@@ -56,11 +57,18 @@ def _sides(
 
 def _writes(trace: Trace, own: list[Parameter]) -> tuple[bool, bool]:
     """Whether this run wrote any of these parameters (to initialise them); whether it loaded any."""
-    known, ids, written, loaded = paths(trace), {p.id for p in own}, False, False
+    found = [loaded for p in own if (loaded := _written(trace).get(p.id)) is not None]
+    return bool(found), any(found)
+
+
+@once
+def _written(trace: Trace) -> dict[int, bool]:
+    """Parameters that an op of this run wrote → whether one of them loaded it."""
+    known, found = paths(trace), dict[int, bool]()
     for graph in trace.graphs:
         for op in graph.ops:
             made = known.parameter_of((graph.id, op.writes[0])) if op.writes else None
-            if made is not None and made.id in ids:
-                written = True
-                loaded = loaded or any(f.function.endswith("load_state_dict") for f in op.site.stack)
-    return written, loaded
+            if made is not None:
+                loads = any(f.function.endswith("load_state_dict") for f in op.site.stack)
+                found[made.id] = found.get(made.id, False) or loads
+    return found

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import lru_cache
 
-from gradscope.model import Site
+from gradscope.model import Edit, Site
+from gradscope.rules._common import located
+from gradscope.rules._edits import number_of
 from gradscope.rules._keepers import given_to, keepers, kept_by_append, method, own_nodes
 from gradscope.store import Trace
 
@@ -113,3 +116,29 @@ def _backwarded_lists(scope: ast.AST) -> Iterator[str]:
             held = getattr(node.func, "value", None)
             if isinstance(held, ast.Subscript) and isinstance(held.value, ast.Name):
                 yield held.value.id
+
+
+def keeping_edits(trace: Trace, cause: Site, *, handed: bool, whole: bool) -> tuple[Edit, ...]:
+    """The number in place of a loss; of `whole` tensors the values."""
+    edits = () if is_backwarded(trace, cause) else tuple(number_of(trace, cause, handed=handed))
+    if not whole:
+        return edits
+    return tuple(
+        replace(e, text=f"{e.text.removesuffix('.item()').removesuffix('.detach()')}.detach()") for e in edits
+    )
+
+
+def keeping_fix(trace: Trace, cause: Site, *, handed: bool = False, whole: bool = False) -> str:
+    new = [edit.text for edit in keeping_edits(trace, cause, handed=handed, whole=whole)]
+    if not new:
+        place = located(trace, cause, "this line")
+        if is_backwarded(trace, cause):
+            return f"give the loss a name and call its `backward()`; keep only its number, with `.item()`, in {place}"
+        return f"keep the number, with `.item()`, in {place}"
+    kept = new[0].removesuffix(".item()").removesuffix(".detach()")
+    if whole:
+        return f"write `{kept}.detach()` in place of `{kept}` in {located(trace, cause, 'this line')}"
+    return (
+        f"write `{kept}.item()` in place of `{kept}` in {located(trace, cause, 'this line')}, or `{kept}.detach()` "
+        "where it should stay on the device"
+    )

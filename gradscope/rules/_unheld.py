@@ -4,17 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from gradscope.memo import once
 from gradscope.model import Parameter
 from gradscope.rules._common import only_bounded, written_while_training
 from gradscope.rules._feeds import fed, feeding
 from gradscope.rules._training import read_for_itself
 from gradscope.store import Trace
 
+Left = tuple[list[Parameter], list[Parameter], list[Parameter]]
 
-def left_out(trace: Trace) -> Iterator[tuple[list[Parameter], list[Parameter], list[Parameter]]]:
+
+@once
+def left_out(trace: Trace) -> list[Left]:
     """(all parameters, those that are stepped, those left out) of each model that misses some."""
-    if not trace.optimizers:
-        return
+    return list(_left_out_of(trace)) if trace.optimizers else []
+
+
+def _left_out_of(trace: Trace) -> Iterator[Left]:
     written = written_while_training(trace)
     written = written - only_bounded(trace) if written else written
     roots = _by_root(trace)
@@ -36,11 +42,14 @@ def asleep(trace: Trace, parameters: list[Parameter]) -> list[Parameter]:
     return [] if any(p.requires_grad or p.passes for p in held) else held
 
 
-def left_behind(trace: Trace) -> Iterator[tuple[list[Parameter], list[Parameter], list[Parameter]]]:
+@once
+def left_behind(trace: Trace) -> list[Left]:
     """As `left_out`, of each new model in training mode that no optimizer holds, and that goes on
     with what stepped models give it."""
-    if not trace.optimizers:
-        return
+    return list(_left_behind(trace)) if trace.optimizers else []
+
+
+def _left_behind(trace: Trace) -> Iterator[Left]:
     written = written_while_training(trace)
     roots = _by_root(trace)
     for parameters in roots.values():

@@ -11,11 +11,11 @@ Silent on: losses that are summed and then backwarded.
 
 from collections.abc import Iterator
 
-from gradscope.model import Edit, Event, Finding, Op, Site, Value
+from gradscope.model import Event, Finding, Op, Value
 from gradscope.rules import rule
-from gradscope.rules._common import code, located, plural, user
+from gradscope.rules._common import code, plural, user
 from gradscope.rules._edits import number_of
-from gradscope.rules._keeping import is_backwarded, stored_at
+from gradscope.rules._keeping import keeping_edits, keeping_fix, stored_at
 from gradscope.rules._paths import Paths, paths
 from gradscope.rules._unread import passes_then_and_now
 from gradscope.store import Trace
@@ -118,7 +118,7 @@ def bad_logged_by_name() -> None:
         history.log(step=step, loss=loss)  # cause: GS602
 
 
-def bad_list_thatis_backwarded() -> None:
+def bad_list_that_is_backwarded() -> None:
     from collections.abc import Callable
 
     import torch
@@ -342,7 +342,7 @@ def _lists(trace: Trace, known: Paths) -> Iterator[Finding]:
                 cause_label="each value brings its graph along",
                 related=((op.site.user, f"{len(found)} losses meet here"),),
                 seen=tuple(filter(None, (held, passes_then_and_now(trace)))),
-                fix=_fix(trace, value.site.user),
+                fix=keeping_fix(trace, value.site.user),
                 count=len(found),
                 edits=number_of(trace, value.site.user),
                 subjects=frozenset({("keeps", place)}),
@@ -368,9 +368,9 @@ def _finding(trace: Trace, event: Event) -> Finding:
         cause_label="each value brings its graph along",
         related=((made, "a value that is kept"),) if stored is not None else (),
         seen=tuple(filter(None, (seen, passes_then_and_now(trace)))),
-        fix=_fix(trace, cause, handed=stored is not None),
+        fix=keeping_fix(trace, cause, handed=stored is not None, whole=data.get("how") == "values"),
         count=max(length, event.count),
-        edits=_edits(trace, cause, handed=stored is not None),
+        edits=keeping_edits(trace, cause, handed=stored is not None, whole=data.get("how") == "values"),
         subjects=frozenset({("keeps", cause.location())}),
     )
 
@@ -379,21 +379,3 @@ def _backwarded(known: Paths, event: Event) -> bool:
     """Whether a later backward pass went through what was kept."""
     value = event.data.get("value")
     return value is not None and event.graph >= 0 and (event.graph, value) in known.used.order
-
-
-def _edits(trace: Trace, cause: Site, *, handed: bool) -> tuple[Edit, ...]:
-    return () if is_backwarded(trace, cause) else tuple(number_of(trace, cause, handed=handed))
-
-
-def _fix(trace: Trace, cause: Site, *, handed: bool = False) -> str:
-    new = [edit.text for edit in _edits(trace, cause, handed=handed)]
-    if not new:
-        place = located(trace, cause, "this line")
-        if is_backwarded(trace, cause):
-            return f"give the loss a name and call its `backward()`; keep only its number, with `.item()`, in {place}"
-        return f"keep the number, with `.item()`, in {place}"
-    kept = new[0].removesuffix(".item()").removesuffix(".detach()")
-    return (
-        f"write `{kept}.item()` in place of `{kept}` in {located(trace, cause, 'this line')}, or `{kept}.detach()` "
-        "where it should stay on the device"
-    )

@@ -70,8 +70,11 @@ def _waiting(trace: Trace, known: Paths) -> set[int]:
         for number in known.stepping
         if number in trace.optimizers and set(trace.optimizers[number].parameters) <= expected
     }
+    back = {number for number, index in known.roots if known.graph(number).values[index].is_leaf}
     found: set[int] = set()
     for number in known.graph_ids if idle else ():
+        if number in back:  # its pass starts at a tensor without a past: the number came back as one
+            continue
         graph = known.graph(number)
         ends = [v.index for v in graph.values if _ends(known, graph, v.index)]
         found |= known.reach((number, end) for end in ends[:MAX_ENDS]).parameters

@@ -311,6 +311,8 @@ def _as_it_is(trace: Trace, site: Site) -> tuple[Edit, ...]:
         value = value.func.value
     if not isinstance(node, ast.expr) or not isinstance(value, ast.expr) or value is node:
         return ()
+    if isinstance(value, ast.Call) and here.file.is_imported(value.func):  # makes a new tensor itself
+        return ()
     statement = here.file.parent.get(id(node))
     if isinstance(statement, ast.Assign) and [ast.unparse(t) for t in statement.targets] == [
         ast.unparse(value)

@@ -22,11 +22,10 @@ def stored_at(trace: Trace, made: Site) -> Site | None:
         if frame.kind != "user":
             continue
         name = frame.function.rpartition(".")[2]
-        if not callee and isinstance(
-            trace.source_file(frame.path).statement(frame), (ast.Expr, ast.AugAssign)
-        ):
-            return None  # the statement that makes the value keeps it, too
-        own = assigned(trace.source_file(frame.path).statement(frame))
+        statement = trace.source_file(frame.path).statement(frame)
+        if not callee and isinstance(statement, (ast.Expr, ast.AugAssign)):
+            return _keeps(frame, statement.value if isinstance(statement, ast.Expr) else statement)
+        own = assigned(statement)
         text = trace.sources.get(frame.path, "")
         kept = appends(text, name, callee, own, keepers(tuple(trace.sources.values())))
         for span in kept:
@@ -35,6 +34,14 @@ def stored_at(trace: Trace, made: Site) -> Site | None:
             return next(iter(found.values())) if len(found) == 1 else None
         callee = name
     return None
+
+
+def _keeps(frame: Site, node: ast.expr | ast.AugAssign) -> Site | None:
+    """The statement that makes the value, where it puts it into a list as well."""
+    if not kept_by_append(node):
+        return None
+    end = (node.end_lineno or node.lineno, (node.end_col_offset or 0) + 1)
+    return Site(-1, frame.path, node.lineno, node.col_offset + 1, *end, frame.function, "user")
 
 
 @lru_cache(maxsize=64)

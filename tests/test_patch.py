@@ -77,7 +77,6 @@ BY_HAND = {
     "GS501-bad_layers_in_a_list",
     "GS602-bad_list_that_is_backwarded",
     "GS602-bad_logged_by_name",
-    "GS602-bad_score_of_each_step_kept",
     "GS603-bad_backward_at_every_tick",
     "GS605-bad_features_compared",
     "GS605-bad_part_of_a_loss_module",

@@ -29,6 +29,26 @@ def test_nothing_tells_a_program_that_it_is_watched(program: programs.Program) -
     assert not programs.difference(program), program.source()
 
 
+ONCE_DIFFERENT = {
+    "a proof that torch refuses": [
+        "v1.data.add_(v3.data, alpha=-0.1)", "net.apply(T.reset)", "v4.sum().backward(inputs=[v0])"
+    ],
+    "a view made in no_grad": ["torch.set_grad_enabled(False)", "v1 = v4[0].unsqueeze(0).expand(3, 3)",
+                               "torch.set_grad_enabled(True)", "v1.requires_grad_(True)"],
+    "a view written to in no_grad under a mode of kernels": [
+        "v2 = v0.cfloat().conj().real", "mode = T.dispatching()", "mode.__enter__()", "torch.set_grad_enabled(False)",
+        "v2.relu_()", "torch.set_grad_enabled(True)", "mode.__exit__(None, None, None)", "v2 = v0 * 2",
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ONCE_DIFFERENT)
+def test_what_differed_once(name: str) -> None:
+    steps: list[Any] = [programs.Line(statement) for statement in ONCE_DIFFERENT[name]]
+    program = programs.Program(steps, sample=False)
+    assert not programs.difference(program), program.source()
+
+
 @pytest.mark.parametrize(
     "statement",
     ["torch.jit.trace(T.plain, v2, check_trace=False)", "T.train(net, opt, v0)", "net.eval()(v1)"],

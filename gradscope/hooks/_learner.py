@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from gradscope.hooks._learn import Sources, Template, cut_of, walk
-from gradscope.hooks._torch import grad_fn_of, is_functional, name_of, sequence_of
+from gradscope.hooks._torch import grad_fn_of, is_functional, kernel_modes, name_of, sequence_of
 from gradscope.hooks._torch import is_leaf as leafness
 from gradscope.hooks._values import Live, Metas, find_tensors
 
@@ -146,7 +146,9 @@ class Learner:
         outputs: tuple[int, ...] = tuple(-1 for _ in fresh)
         reusable = True
         inference = torch.is_inference_mode_enabled()  # no nodes, and to ask may lose some (_ops._leafness)
-        if not inference and (made or any(t.requires_grad for t in fresh)):
+        # Asked for the node of a view that was written to in no_grad, torch runs kernels to make it anew.
+        felt = not made and not torch.is_grad_enabled() and kernel_modes() > 0
+        if not inference and not felt and (made or any(t.requires_grad for t in fresh)):
             sources = self._sources(tensors, entries, writes, first)
             nodes, outputs, reusable = walk(
                 fresh, first, sources, self._earlier, self._outside, self._leaf_value

@@ -39,7 +39,7 @@ try:
     is_functional: Any = torch._is_functional_tensor  # its writes wait: reading it would carry them out
     saved_hooks = _C._autograd._top_saved_tensors_default_hooks
     thread_number = threading.get_ident
-    _kernel_modes = _C._len_torch_dispatch_stack
+    kernel_modes = _C._len_torch_dispatch_stack
     _without_kernel_modes = python_dispatch._disable_current_modes
     script_module: Any = torch.jit._script.RecursiveScriptModule
     clip_grad: Any = clip_grad_module
@@ -64,7 +64,7 @@ LEAF_SEQUENCE = (1 << 64) - 1
 
 def aside() -> AbstractContextManager[Any]:
     """For kernels of our own: no mode of the user's sees them, neither of functions nor of kernels."""
-    return _aside() if _kernel_modes() else DisableTorchFunction()
+    return _aside() if kernel_modes() else DisableTorchFunction()
 
 
 @contextmanager

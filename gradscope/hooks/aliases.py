@@ -257,6 +257,8 @@ class Aliases(Hook):
                 roots, [t for _, t in leaves], given, retain_graph=True, allow_unused=True
             )
             return {name: head(g) for (name, _), g in zip(leaves, right, strict=True) if g is not None}
+        except RuntimeError:  # torch refuses this graph: the program will hear of that itself
+            return {}
         finally:
             for storage, wrong in changed:
                 storage.copy_(wrong)

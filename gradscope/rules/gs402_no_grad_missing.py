@@ -70,7 +70,10 @@ def bad_method_that_trains_too() -> None:
             super().__init__()
             self.first, self.second = nn.Linear(4, 8), nn.Linear(8, 2)
 
-        def chances(self, x: torch.Tensor) -> torch.Tensor:
+        def act(self, x: torch.Tensor) -> int:
+            return int(self.forward(x).argmax())  # cause: GS402
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
             h = torch.relu(self.first(x))
             result: torch.Tensor = self.second(h).log_softmax(-1)
             return result
@@ -79,8 +82,8 @@ def bad_method_that_trains_too() -> None:
     opt = torch.optim.SGD(policy.parameters(), lr=0.1)
     for _ in range(3):
         for _ in range(4):
-            policy.chances(torch.randn(1, 4)).argmax().item()  # cause: GS402
-        loss = -policy.chances(torch.randn(8, 4))[:, 0].mean()
+            policy.act(torch.randn(1, 4))
+        loss = -policy(torch.randn(8, 4))[:, 0].mean()
         opt.zero_grad()
         loss.backward()
         opt.step()
@@ -211,9 +214,13 @@ def _asked(known: Calls, call: Call) -> Site:
 
 @once
 def _used_lines(trace: Trace) -> set[tuple[str, int]]:
-    """The lines by which the calls came that a loss depends on."""
-    used = (call for call in calls(trace).all if call.used)
-    return {frame.location() for call in used for frame in call.event.site.stack}
+    """The lines by which the calls came that a loss depends on, and those that a backward goes back through."""
+    known = calls(trace)
+    sites = {call.event.site.id: call.event.site for call in known.all if call.used}
+    for number, index in known.paths.reached.nodes:
+        if (site := known.paths.graph(number).nodes[index].site) is not None:
+            sites[site.id] = site
+    return {frame.location() for site in sites.values() for frame in site.stack}
 
 
 def _root(known: Calls, event: Event) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable
 from typing import Any
 
@@ -43,6 +44,19 @@ def module_hooks() -> Any:
     handle.remove()
     model(torch.randn(5, 3)).sum().backward()
     return log, gradients(model)
+
+
+def _halve(module: nn.Module, given: tuple[torch.Tensor], out: tuple[torch.Tensor]) -> None:
+    given[0].mul_(0.5)
+
+
+def module_hook_in_a_pickle() -> Any:
+    model = net()
+    model[2].register_full_backward_hook(_halve)
+    copy = pickle.loads(pickle.dumps(model))
+    for each in (model, copy):
+        each(torch.ones(2, 3)).sum().backward()
+    return gradients(model), gradients(copy), [hook is _halve for hook in copy[2]._backward_hooks.values()]
 
 
 def hooks_always_called() -> Any:
@@ -318,7 +332,7 @@ def anomaly_mode() -> Any:
 
 
 PROGRAMS: list[Callable[[], Any]] = [
-    module_hooks, hooks_always_called, global_module_hooks, state_dict_hooks,
+    module_hooks, module_hook_in_a_pickle, hooks_always_called, global_module_hooks, state_dict_hooks,
     hooks_that_record_a_nested_forward, tensor_hooks, step_in_the_backward, node_hooks,
     multi_grad_hooks, gradient_edges, callbacks_at_the_end_of_a_backward,
     backward_within_a_backward, retained_gradients, saved_tensor_hooks, saved_on_cpu,

@@ -17,6 +17,7 @@ import torch
 from gradscope.hooks import Hook
 from gradscope.hooks._learner import writes_by_name
 from gradscope.hooks._modules import tensor_variables
+from gradscope.hooks._sites import kind_of
 from gradscope.hooks._torch import aside, grad_fn_of, grad_of, name_of, saved_by, sequence_number, sequence_of
 from gradscope.hooks._values import Live, has_values
 
@@ -155,7 +156,7 @@ class Aliases(Hook):
         recorder = self.recorder
         if not isinstance(t, torch.Tensor) or _device(t) != "cpu":
             return
-        while frame is not None and frame.f_code.co_name in PASSED_ON:
+        while frame is not None and frame.f_code.co_name in PASSED_ON and _of_torch(frame):
             frame = frame.f_back
         site = recorder.sites.current(frame)
         if recorder.sites.nodes[site].kind != "user" or len(self.exposed) > 64:
@@ -283,6 +284,10 @@ class Aliases(Hook):
         if failed is None:
             self.snapshots.clear()
             self.held = 0
+
+
+def _of_torch(frame: Any) -> bool:
+    return kind_of(frame.f_code.co_filename) == "torch"
 
 
 def _device(t: Any) -> str:

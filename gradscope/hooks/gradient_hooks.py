@@ -1,8 +1,8 @@
 """Watches what the user's gradient hooks do with the gradient that they are given.
 
-A hook that is put on a tensor while calls are seen, or on a module's backward, is put there inside
-a function that reads the versions of its gradients before and after it. What a hook returns goes
-through unchanged.
+A hook that is put on a tensor while calls are seen is put there inside a function that reads the
+versions of its gradients before and after it; that of a module is given so to each of its calls.
+What a hook returns goes through unchanged.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from types import FunctionType, MethodType
 from typing import Any
 
 from torch import Tensor, nn
+from torch.utils.hooks import BackwardHook
 
 from gradscope.hooks import Hook
 from gradscope.hooks._torch import version_of
@@ -31,39 +32,75 @@ class GradientHooks(Hook):
         self.waiting: list[tuple[int, dict[str, Any]]] = []  # a hook may run in a thread of the engine's
         self.recorder.functions.on_register = self._watch
         self.recorder.after_pass.append(self._after_pass)
+        self.of_modules: dict[
+            Any, tuple[int, dict[str, Any]]
+        ] = {}  # code of a module's hook → where it was put
         self.patch(
             nn.Module, "register_full_backward_hook", self._of_module(nn.Module.register_full_backward_hook)
         )
+        self.patch(BackwardHook, "__init__", self._called_with(BackwardHook.__init__))
 
     def uninstall(self) -> None:
         self.recorder.functions.on_register = None
         super().uninstall()
 
     def _of_module(self, real: Any) -> Any:
+        """Notes where a module's hook is put. The module keeps the hook itself, so that it pickles as ever."""
+
         @functools.wraps(real)
         def register_full_backward_hook(module: Any, hook: Any, *args: Any, **kwargs: Any) -> Any:
             try:
-                hook = self._watch(hook, sys._getframe(1), module=True)
+                found = self._about(hook, sys._getframe(1), module=True)
+                if found is not None and len(self.of_modules) < MAX_TOLD:
+                    self.of_modules.setdefault(found[2].__code__, found[:2])
             except Exception as error:
                 self.recorder.fault("watching a module's hook", error)
             return real(module, hook, *args, **kwargs)
 
         return register_full_backward_hook
 
-    def _watch(self, hook: Any, frame: Any, module: bool = False) -> Any:
+    def _called_with(self, real: Any) -> Any:
+        """A call of a module is given its hooks: here they are watched."""
+
+        @functools.wraps(real)
+        def __init__(backward: Any, module: Any, hooks: Any, *args: Any, **kwargs: Any) -> None:
+            if self.of_modules:
+                try:
+                    hooks = [self._known(hook) for hook in hooks]
+                except Exception as error:
+                    self.recorder.fault("watching a module's hook", error)
+            real(backward, module, hooks, *args, **kwargs)
+
+        return __init__
+
+    def _known(self, hook: Any) -> Any:
+        function = _function(hook)
+        found = self.of_modules.get(function.__code__) if function is not None else None
+        return self._watched(hook, *found, 3) if found is not None else hook
+
+    def _watch(self, hook: Any, frame: Any) -> Any:
         """The hook to register instead: itself, watched."""
+        found = self._about(hook, frame)
+        if found is None:
+            return hook
+        watched = self._watched(hook, *found[:2], 1)
+        return MethodType(watched, hook.__self__) if isinstance(hook, MethodType) else watched
+
+    def _about(
+        self, hook: Any, frame: Any, module: bool = False
+    ) -> tuple[int, dict[str, Any], FunctionType] | None:
+        """Where the hook is put, what an event tells of it, and what runs."""
         function = _function(hook)
         if function is None or threading.get_ident() != self.recorder.thread:
-            return hook
+            return None
         sites = self.recorder.sites
         while frame is not None and frame.f_code.co_name in ("handle_torch_function", "register_hook"):
             frame = frame.f_back
         site = sites.current(frame)
         if sites.nodes[site].kind == "torch":
-            return hook
-        data = {"hook": sites.below(site, function.__code__), "name": function.__name__, "module": module}
-        watched = self._watched(hook, site, data, 3 if module else 1)
-        return MethodType(watched, hook.__self__) if isinstance(hook, MethodType) else watched
+            return None
+        defined = sites.below(site, function.__code__)
+        return site, {"hook": defined, "name": function.__name__, "module": module}, function
 
     def _watched(self, hook: Callable[..., Any], site: int, about: dict[str, Any], count: int) -> Any:
         @functools.wraps(hook)

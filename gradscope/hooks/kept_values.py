@@ -21,7 +21,7 @@ class KeptValues(Hook):
         self.passes = 0
         self.seen: set[Live] = set()
         self.noted: dict[int, list[tuple[Live, int]]] = {}  # site → (value, steps until then)
-        self.kept: dict[int, tuple[int, int, int]] = {}  # site → (values, nodes, bytes)
+        self.kept: dict[int, tuple[int, int, int, bool]] = {}  # site → (values, nodes, bytes, numbers)
         self.recorder.before_pass.append(self._before_pass)
         self.recorder.before_end.append(self._tell)
 
@@ -56,15 +56,16 @@ class KeptValues(Hook):
                 elif len(alive) < len(past) or len({number for _, number in past}) < MIN_KEPT:
                     continue
                 elif _been_through(alive[0]) and apart(alive) >= MIN_KEPT:
-                    self.kept[site] = (len(alive), *held(alive))
+                    self.kept[site] = (len(alive), *held(alive), alive[0].dim() == 0)
 
     def _tell(self) -> None:
         """Once it is known that they stayed."""
         self._look()
         most = sorted(self.kept.items(), key=lambda item: -item[1][1])[:MAX_LINES]
-        for site, (length, nodes, size) in most:
+        for site, (length, nodes, size, numbers) in most:
             data = {
                 "site": site, "length": length, "nodes": nodes, "bytes": size, "how": "values", "first": [],
+                "numbers": numbers,
             }  # fmt: skip
             self.recorder.emit("keeps_graph", site, data)
 

@@ -6,6 +6,8 @@ lives, so memory grows with every step.
 
 Fix: add the number: `total += loss.item()`, or `loss.detach()` where it should stay on the device.
 
+A note for values of several elements (predictions), which hold memory of their own anyway.
+
 Silent on: losses that are summed and then backwarded.
 """
 
@@ -370,6 +372,7 @@ def _finding(trace: Trace, event: Event) -> Finding:
         seen=tuple(filter(None, (seen, passes_then_and_now(trace)))),
         fix=keeping_fix(trace, cause, handed=stored is not None, whole=data.get("how") == "values"),
         count=max(length, event.count),
+        severity="" if data.get("numbers", True) else "note",  # predictions hold memory of their own
         edits=keeping_edits(trace, cause, handed=stored is not None, whole=data.get("how") == "values"),
         subjects=frozenset({("keeps", cause.location())}),
     )

@@ -63,7 +63,7 @@ def examine(trace: Trace, config: Config | None = None, *, each: bool = False) -
     rules = selected_rules(config)
     found, faults = _run(rules, trace, cwd)
     faults = [*trace.meta.get("faults", ()), *faults]
-    found = _fold_consequences(_fold_equal(found))
+    found = _fold_named(_fold_consequences(_fold_equal(found)))
     found += _explained(trace, found, cwd, faults)
     suppressions = Suppressions(trace.sources)
     kept = [
@@ -248,6 +248,28 @@ def _fold_consequences(found: list[Finding]) -> list[Finding]:
         for code in rules[finding.code].over:
             roots.setdefault(code, []).append(finding)
     return [f for f in found if not any(_same_cause(f, root) for root in roots.get(f.code, ()))]
+
+
+def _fold_named(found: list[Finding]) -> list[Finding]:
+    """Without the notes of which another finding names every place, with words of its own."""
+    named = {
+        (finding.code, _span(place))
+        for finding in found
+        for place in finding.locations
+        if place.role == "related"
+    }
+
+    def told(finding: Finding) -> bool:
+        others = {span for code, span in named if code != finding.code}
+        return bool(finding.locations) and all(
+            place.role == "cause" and _span(place) in others for place in finding.locations
+        )
+
+    return [f for f in found if f.severity != "note" or not named or not told(f)]
+
+
+def _span(place: Location) -> tuple[str, int, int]:
+    return place.path, place.line, place.column
 
 
 def _same_cause(finding: Finding, root: Finding) -> bool:

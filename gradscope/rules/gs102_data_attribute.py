@@ -33,7 +33,6 @@ from gradscope.rules._common import (
     written_while_training,
 )
 from gradscope.rules._cuts import Cut, cuts
-from gradscope.rules._data_reads import reads_of_results
 from gradscope.rules._edits import Source
 from gradscope.rules._paths import paths
 from gradscope.rules._terms import DeadTerm, dead_terms
@@ -329,14 +328,8 @@ def _reading(trace: Trace, place: _Place) -> Finding:
         count=place.count,
         severity="note",
         edits=_without_data(trace, place),
-        subjects=frozenset(place.subjects) | _results(trace, place),
+        subjects=frozenset(place.subjects),
     )
-
-
-def _results(trace: Trace, place: _Place) -> frozenset[object]:
-    """The network whose results are read here, and nothing else."""
-    networks = reads_of_results(trace).get(place.site, set()) if not place.written else set()
-    return frozenset(("results", network) for network in networks if len(networks) == 1)
 
 
 def _let_through(trace: Trace, site: Site) -> tuple[Edit, ...]:

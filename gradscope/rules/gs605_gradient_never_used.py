@@ -284,7 +284,7 @@ class Waste:
     mild: bool  # or it gives a trained network its features
 
 
-@rule("GS605", name="gradient-never-used", severity="warning", over=("GS102", "GS206", "GS314"))
+@rule("GS605", name="gradient-never-used", severity="warning", over=("GS206", "GS314"))
 def gradient_never_used(trace: Trace) -> Iterator[Finding]:
     known = calls(trace)
     if not known.paths.stepping or not known.paths.reached.complete:
@@ -389,5 +389,5 @@ def _cleared(trace: Trace, waste: Waste) -> Finding:
         severity="note",
         related=tuple((site, "`.data` of such a result: `.detach()` is safe") for site in reads),
         why=WHY_CLEARED,
-        subjects=parameter_subjects(p.id for p in waste.parameters) | {("results", network)},
+        subjects=parameter_subjects(p.id for p in waste.parameters),
     )

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 
+from gradscope.memo import once
 from gradscope.model import Event, Graph, Parameter, Site
 from gradscope.names import names_of, place
 from gradscope.store import Trace
@@ -15,16 +16,19 @@ MAX_CODE = 60  # characters of the user's source that a sentence can take
 BOUNDS = {"clamp_", "clamp_min_", "clamp_max_", "clip_", "renorm_", "abs_", "relu_"}
 
 
-def timeline(trace: Trace) -> Iterator[tuple[int, list[Event]]]:
+@once
+def timeline(trace: Trace) -> list[tuple[int, list[Event]]]:
     """The run in program order: (how often in a row, events) of each stretch."""
     lists: dict[int, list[Event]] = {}
     for event in trace.events:
         lists.setdefault(event.segment, []).append(event)
     first: dict[tuple[int | None, int | None], int] = {}
+    found = []
     for segment in trace.segments:
         if segment.events is not None:
             index = first.setdefault((segment.events, segment.graph), segment.index)
-            yield segment.repeat, lists.get(index, [])
+            found.append((segment.repeat, lists.get(index, [])))
+    return found
 
 
 def user(site: Site | None) -> Site | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import weakref
 from collections import deque
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -61,8 +62,8 @@ class Growth(Hook):
 
     def install(self) -> None:
         self.chains: dict[int, Chain] = {}
-        self.roots: deque[tuple[Any, int]] = deque(maxlen=64)
-        self.parts: list[tuple[Any, int, int]] = []  # (weak reference to a number, site, pass)
+        self.roots: deque[tuple[Any, int, int]] = deque(maxlen=64)  # (weak reference, site, `_now`)
+        self.parts: list[tuple[Any, int, int]] = []  # (weak reference to a number, site, `_now`)
         self.noted = 0
         self.passes = 0
         self.kept: tuple[int, int, int, int] | None = None  # (losses, nodes, bytes, site)
@@ -110,7 +111,8 @@ class Growth(Hook):
             if self.passes in LOOKS:
                 self._find_kept()
             entry = self.recorder.live.find(tensors[0])
-            self.roots.append((weakref.ref(tensors[0]), entry.site if entry is not None else site))
+            where = entry.site if entry is not None else site
+            self.roots.append((weakref.ref(tensors[0]), where, self._now()))
             if entry is not None and self.noted < MAX_NOTED:
                 self._note_parts(entry)
         for chain in self.chains.values():
@@ -175,13 +177,26 @@ class Growth(Hook):
         }  # fmt: skip
         self.recorder.emit("keeps_graph", chain.site, data)
 
+    def _now(self) -> int:
+        """Steps so far: what one step needs (an episode's losses, a pass for each) is kept by right
+        until it is done. Passes, where no optimizer steps."""
+        return self.recorder.steps if self.recorder.optimizers else self.passes
+
+    def _past(self, noted: Iterable[tuple[Any, int, int]]) -> Iterator[tuple[int, list[Any]]]:
+        """(site, tensors or None) of what was noted at one line, in two steps or more that are over."""
+        by_site: dict[int, list[tuple[Any, int]]] = {}
+        now = self._now()
+        for ref, site, number in noted:
+            if number < now:
+                by_site.setdefault(site, []).append((ref(), number))
+        for site, found in by_site.items():
+            if len({number for _, number in found}) > 1:
+                yield site, [t if t is not None and grad_fn_of(t) is not None else None for t, _ in found]
+
     def _find_kept(self) -> None:
         """Losses of one line that were backwarded, every one of them still alive."""
-        by_site: dict[int, list[Any]] = {}
-        for ref, site in self.roots:
-            by_site.setdefault(site, []).append(ref())
-        for site, tensors in by_site.items():
-            alive = [t for t in tensors if t is not None and grad_fn_of(t) is not None]
+        for site, tensors in self._past(self.roots):
+            alive = [t for t in tensors if t is not None]
             if len(alive) < MIN_KEPT or len(alive) < len(tensors) - 1 or apart(alive) < MIN_KEPT:
                 continue
             if self.kept is None or self.kept[0] < len(alive):
@@ -207,19 +222,13 @@ class Growth(Hook):
             if entry.serial == segment.serial and entry.index in behind:
                 t = entry()
                 if t is not None and t.dim() == 0 and grad_fn_of(t) is not None:
-                    self.parts.append((weakref.ref(t), entry.site, self.passes))
+                    self.parts.append((weakref.ref(t), entry.site, self._now()))
 
     def _find_kept_parts(self) -> None:
-        """Numbers of one line that went into the losses of many passes, every one of them still alive."""
-        by_site: dict[int, list[tuple[Any, int]]] = {}
-        for ref, site, number in self.parts:
-            if number < self.passes:
-                by_site.setdefault(site, []).append((ref(), number))
-        for site, parts in by_site.items():
-            alive = [t for t, _ in parts if t is not None and grad_fn_of(t) is not None]
-            if len(alive) < len(parts) or len({number for _, number in parts}) < MIN_KEPT:
-                continue
-            if apart(alive) >= MIN_KEPT:
+        """Numbers of one line that went into the losses of several steps, every one of them still alive."""
+        for site, parts in self._past(self.parts):
+            alive = [t for t in parts if t is not None]
+            if len(alive) == len(parts) and apart(alive) >= MIN_KEPT:
                 self.kept = (len(alive), *held(alive), site)
                 return
 

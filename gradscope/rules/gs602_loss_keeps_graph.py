@@ -184,6 +184,24 @@ def bad_score_of_each_step_kept() -> None:
         curve.append(out.mean())  # cause: GS602
 
 
+def good_pass_for_each_number_of_an_episode() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    policy = nn.Sequential(nn.Linear(3, 2), nn.Softmax(0))
+    opt = torch.optim.Adam(policy.parameters(), lr=0.01)
+    for _ in range(4):
+        chances, losses = [], []
+        for _ in range(9):
+            chances.append(policy(torch.randn(3))[0])
+        opt.zero_grad()
+        for chance in reversed(chances):
+            losses.append(-chance.log() * 0.5)
+            losses[-1].backward()
+        opt.step()
+
+
 def good_losses_of_tasks_until_the_outer_step() -> None:
     import torch
     from torch import nn

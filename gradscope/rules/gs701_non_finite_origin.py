@@ -380,13 +380,16 @@ def _fix(trace: Trace, event: Event, place: Site | None, name: str, where: str, 
             f"keep {given} above 0 in {whole}: `clamp(min=1e-8)`, or `log_softmax` and `logsigmoid` on scores"
             + where_before
         )
-    if name in ROOTS:
+    overflows = (
+        name == "pow" and where == "forward" and event.data["made"] == "inf" and not inputs[0].get("zeros")
+    )
+    if name in ROOTS and not overflows:
         return f"keep {given} above 0 in {whole}: add a small constant (1e-8) before the root" + where_before
     if name in QUOTIENTS:
         return (
             f"keep the divisor of {whole} away from 0: `clamp(min=1e-8)`, or add a small constant"
             + where_before
         )
-    if name in POWERS:
+    if name in POWERS or overflows:
         return f"bound {given} from above before {whole}, with `clamp(max=…)`" + where_before
     return f"look at the range of what goes into {whole}" + where_before

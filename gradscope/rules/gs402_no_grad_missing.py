@@ -27,6 +27,7 @@ from gradscope.rules._unread import calls_time
 from gradscope.store import Trace
 
 LARGE = 10_000_000  # bytes that the graph of a single call has to hold to be worth a warning
+MODEST = 5  # nodes of a forward in training mode to be worth a note
 
 
 def bad_validation_with_graphs() -> None:
@@ -200,7 +201,7 @@ def no_grad_missing(trace: Trace) -> Iterator[Finding]:
             yield _finding(known, first, "", [g for g in places if g is not first])
             continue
         for group in places:
-            if _times(known, group) > 1 or not _training(group[0]):
+            if not _training(group[0]) or (_times(known, group) > 1 and _modest(known, group)):
                 yield _finding(known, group, "note", ())
 
 
@@ -250,6 +251,15 @@ def _times(known: Calls, group: list[Call]) -> int:
     return max(counts.values())
 
 
+def _modest(known: Calls, group: list[Call]) -> bool:
+    """Whether it is more than a number computed from another, such as a constrained parameter."""
+    return any(_nodes(known, call.event) >= MODEST for call in group)
+
+
+def _nodes(known: Calls, event: Event) -> int:
+    return len(known.paths.reach(known.outputs(event)).nodes)
+
+
 def _severe(known: Calls, group: list[Call]) -> bool:
     """Whether it is worth a warning: evaluation whose result is looked at, and that costs something."""
     held = group[0].event.data.get("graph_bytes") or 0
@@ -264,7 +274,7 @@ def _finding(known: Calls, group: list[Call], severity: str, beside: Sequence[li
     first, trace = group[0].event, known.trace
     times = _times(known, group)
     name = known.name(first) if len({known.called(c.event) for c in group}) == 1 else _whole(known, first)
-    nodes = len(known.paths.reach(known.outputs(first)).nodes)
+    nodes = _nodes(known, first)
     held = first.data.get("graph_bytes")
     seen = f"{plural(times, 'call')} built a graph of {plural(nodes, 'node')} each, none was used"
     if held:

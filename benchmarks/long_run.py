@@ -1,15 +1,18 @@
 """What watching costs in a long run: the ratio to the plain one, on four kinds of program.
 
 Two processes, one of them watched from its first step to its last, take turns of half a second
-each, so that what else the machine does falls on both alike. The ratio is that of all their time.
+each, so that what else the machine does falls on both alike. The ratio is that of all their time,
+the median over several pairs of processes: two plain ones differ by several per cent, too, by
+where their memory comes to lie.
 
-    python benchmarks/long_run.py [--seconds 60] [--only mlp]
+    python benchmarks/long_run.py [--seconds 20] [--pairs 3] [--only mlp]
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -58,7 +61,7 @@ class Runner:
 
 
 def measure(name: str, limit: float) -> tuple[int, float, float]:
-    """(steps, seconds of a plain step, ratio)."""
+    """(steps, seconds of a plain step, ratio) of one pair."""
     with tempfile.TemporaryDirectory() as folder:
         plain, watched = Runner(name, "plain", folder), Runner(name, "watched", folder)
         turn = max(1, int(TURN / (plain.seconds(20) / 20)))
@@ -76,7 +79,8 @@ def measure(name: str, limit: float) -> tuple[int, float, float]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--seconds", type=float, default=60.0, help="of the plain run")
+    parser.add_argument("--seconds", type=float, default=20.0, help="of each plain run")
+    parser.add_argument("--pairs", type=int, default=3)
     parser.add_argument("--only", choices=PROGRAMS, action="append")
     parser.add_argument("--child", choices=("plain", "watched"), help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -87,10 +91,12 @@ def main() -> int:
     print(f"torch {torch.__version__}, {torch.get_num_threads()} threads\n")
     print(f"{'':8}{'steps':>8}{'plain':>10}{'watched':>9}")
     for name in options.only or PROGRAMS:
-        steps, step, ratio = measure(name, options.seconds)
+        rows = [measure(name, options.seconds) for _ in range(options.pairs)]
+        steps, step, ratio = (statistics.median(column) for column in zip(*rows, strict=True))
         over |= ratio > MOST
         late = "   over" if ratio > MOST else ""
-        print(f"{name:8}{steps:8}{1000 * step:8.2f}ms{ratio:9.3f}{late}", flush=True)
+        each = ", ".join(f"{row[2]:.2f}" for row in rows)
+        print(f"{name:8}{steps:8.0f}{1000 * step:8.2f}ms{ratio:9.3f}  ({each}){late}", flush=True)
     return 1 if over else 0
 
 

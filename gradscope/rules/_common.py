@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from gradscope.memo import once
-from gradscope.model import Event, Graph, Parameter, Site
+from gradscope.model import Event, Graph, Parameter, Segment, Site
 from gradscope.names import names_of, place
 from gradscope.store import Trace
 
@@ -17,18 +18,29 @@ BOUNDS = {"clamp_", "clamp_min_", "clamp_max_", "clip_", "renorm_", "abs_", "rel
 
 
 @once
-def timeline(trace: Trace) -> list[tuple[int, list[Event]]]:
-    """The run in program order: (how often in a row, events) of each stretch."""
+def stretches(trace: Trace) -> list[tuple[Segment, list[Event]]]:
+    """Every segment in program order, with its events."""
     lists: dict[int, list[Event]] = {}
     for event in trace.events:
         lists.setdefault(event.segment, []).append(event)
     first: dict[tuple[int | None, int | None], int] = {}
     found = []
     for segment in trace.segments:
-        if segment.events is not None:
-            index = first.setdefault((segment.events, segment.graph), segment.index)
-            found.append((segment.repeat, lists.get(index, [])))
+        index = first.setdefault((segment.events, segment.graph), segment.index)
+        found.append((segment, lists.get(index, []) if segment.events is not None else []))
     return found
+
+
+@once
+def timeline(trace: Trace) -> list[tuple[int, list[Event]]]:
+    """The run in program order: (how often in a row, events) of each stretch that has any."""
+    return [(segment.repeat, events) for segment, events in stretches(trace) if segment.events is not None]
+
+
+def nodes_of_program(trace: Trace) -> Iterator[ast.AST]:
+    """Every node of the program's files, as far as they can be parsed."""
+    for path in trace.sources:
+        yield from ast.walk(trace.source_file(path).tree or ast.Module([], []))
 
 
 def user(site: Site | None) -> Site | None:

@@ -16,7 +16,7 @@ from gradscope.store import Trace
 Edits = tuple[Edit, ...]
 LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
-_TRAINING = ("backward", "step")
+TRAINING = ("backward", "step")
 
 
 class Source:
@@ -70,6 +70,14 @@ class Source:
         line, _, last, _ = self.file.span(statement)
         return (Edit(self.path, line, 1, last + 1, 1, ""),)
 
+    def move(self, statement: ast.stmt, to: ast.stmt, *, after: bool = False) -> Edits:
+        """Puts a statement of one line on the line before, or after, another."""
+        text = self.text_of(statement)
+        if statement is to or not text:
+            return ()
+        placed, removed = (self.after if after else self.before)(to, text), self.remove(statement)
+        return removed + placed if placed and removed else ()
+
     def under(self, statement: ast.stmt | None, header: str) -> Edits:
         """Moves a statement with its block under `header`, such as `with torch.no_grad():`."""
         return self.together_under([statement], header) if statement is not None else ()
@@ -121,7 +129,7 @@ class Source:
             if isinstance(node, LOOPS):
                 if any(node.lineno <= line <= (node.end_lineno or 0) for line in lines):
                     break
-                if not lines and any(_called(other) in _TRAINING for other in ast.walk(node)):
+                if not lines and any(_called(other) in TRAINING for other in ast.walk(node)):
                     break
                 found = node
         return found
@@ -266,6 +274,11 @@ def _within(statement: ast.stmt, site: Site) -> bool:
 def _called(node: ast.AST) -> str:
     """The method that a call calls: "step" of `opt.step()`."""
     return node.func.attr if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else ""
+
+
+def names_in(node: ast.AST, context: type[ast.expr_context]) -> set[str]:
+    """The names that are read (`ast.Load`) or bound (`ast.Store`) in it."""
+    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, context)}
 
 
 def calls(method: str) -> Callable[[ast.AST], bool]:

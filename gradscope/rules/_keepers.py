@@ -4,29 +4,22 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from functools import lru_cache
+
+from gradscope.memo import once
+from gradscope.rules._common import nodes_of_program
+from gradscope.store import Trace
 
 Keepers = frozenset[tuple[str, int | str]]  # (function, position or name of the argument; "**" for any other)
 
 
-@lru_cache(maxsize=16)
-def keepers(texts: tuple[str, ...]) -> Keepers:
+@once
+def keepers(trace: Trace) -> Keepers:
     """The arguments that the program's functions put into a list as they are."""
+    nodes = list(nodes_of_program(trace))
+    methods = {id(f) for c in nodes if isinstance(c, ast.ClassDef) for f in c.body if not _static(f)}
     found: set[tuple[str, int | str]] = set()
-    for text in texts:
-        try:
-            tree = ast.parse(text)
-        except (SyntaxError, ValueError):
-            continue
-        methods = {
-            id(f)
-            for c in ast.walk(tree)
-            if isinstance(c, ast.ClassDef)
-            for f in c.body
-            if not _static(f)
-        }  # fmt: skip
-        for function in (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)):
-            found |= _kept(function, bound=id(function) in methods)
+    for function in (node for node in nodes if isinstance(node, ast.FunctionDef)):
+        found |= _kept(function, bound=id(function) in methods)
     return frozenset(found)
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import lru_cache
 
 from gradscope.model import Edit, Site
 from gradscope.rules._common import located
 from gradscope.rules._edits import number_of
-from gradscope.rules._keepers import given_to, keepers, kept_by_append, method, own_nodes
+from gradscope.rules._keepers import Keepers, given_to, keepers, kept_by_append, method, own_nodes
+from gradscope.source import SourceFile, Span
 from gradscope.store import Trace
 
 
@@ -24,11 +24,9 @@ def stored_at(trace: Trace, made: Site) -> Site | None:
         name = frame.function.rpartition(".")[2]
         statement = trace.source_file(frame.path).statement(frame)
         if not callee and isinstance(statement, (ast.Expr, ast.AugAssign)):
-            return _keeps(frame, statement.value if isinstance(statement, ast.Expr) else statement)
+            return _keeps(trace, frame, statement.value if isinstance(statement, ast.Expr) else statement)
         own = assigned(statement)
-        text = trace.sources.get(frame.path, "")
-        kept = appends(text, name, callee, own, keepers(tuple(trace.sources.values())))
-        for span in kept:
+        for span in _appends(trace.source_file(frame.path), name, callee, own, keepers(trace)):
             found[frame.path, span[0]] = Site(-1, frame.path, *span, frame.function, "user")
         if found:
             return next(iter(found.values())) if len(found) == 1 else None
@@ -36,35 +34,29 @@ def stored_at(trace: Trace, made: Site) -> Site | None:
     return None
 
 
-def _keeps(frame: Site, node: ast.expr | ast.AugAssign) -> Site | None:
+def _keeps(trace: Trace, frame: Site, node: ast.expr | ast.AugAssign) -> Site | None:
     """The statement that makes the value, where it puts it into a list as well."""
     if not kept_by_append(node):
         return None
-    end = (node.end_lineno or node.lineno, (node.end_col_offset or 0) + 1)
-    return Site(-1, frame.path, node.lineno, node.col_offset + 1, *end, frame.function, "user")
+    return Site(-1, frame.path, *trace.source_file(frame.path).span(node), frame.function, "user")
 
 
-@lru_cache(maxsize=64)
-def appends(
-    text: str, function: str, callee: str, own: frozenset[str], keeping: frozenset[tuple[str, int | str]]
-) -> tuple[tuple[int, int, int, int], ...]:
+def _appends(
+    file: SourceFile, function: str, callee: str, own: frozenset[str], keeping: Keepers
+) -> tuple[Span, ...]:
     """Spans of every `….append(loss)` in `function`, for a `loss` that is one of `own`, or that it
     backwards or gets from `callee`, and of those to a list whose elements it backwards; else of the
     calls that give it to one of `keeping`."""
-    try:
-        tree = ast.parse(text)
-    except (SyntaxError, ValueError):
-        return ()
+    tree = file.tree or ast.Module([], [])
     scopes: list[ast.AST] = [tree] if function == "<module>" else []
     scopes += [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef) and n.name == function]
     losses = own or frozenset(name for scope in scopes for name in _losses(scope, callee))
     lists = frozenset(name for scope in scopes for name in _backwarded_lists(scope))
-    here: list[tuple[int, int, int, int]] = []
-    handed: list[tuple[int, int, int, int]] = []
+    here: list[Span] = []
+    handed: list[Span] = []
     for node in (node for scope in scopes for node in own_nodes(scope)):
         if not isinstance(node, (ast.Call, ast.AugAssign)):
             continue
-        end = (node.end_lineno or node.lineno, (node.end_col_offset or 0) + 1)
         kept = kept_by_append(node)
         holder = node.target if isinstance(node, ast.AugAssign) else getattr(node.func, "value", None)
         whole = bool(kept) and getattr(holder, "id", "") in lists
@@ -72,7 +64,7 @@ def appends(
             if (whole and spans is here) or any(
                 getattr(k, "id", None) in losses or _calls(k, callee) for k in part
             ):
-                spans.append((node.lineno, node.col_offset + 1, *end))
+                spans.append(file.span(node))
     return tuple(dict.fromkeys(here or handed))
 
 
@@ -102,16 +94,9 @@ def _calls(node: ast.AST, callee: str) -> bool:
 
 def is_backwarded(trace: Trace, cause: Site) -> bool:
     """Whether the program's backward takes the loss from the very list that keeps it."""
-    return _backwarded_list(trace.sources.get(cause.path, ""), trace.source_file(cause.path).at(cause))
-
-
-def _backwarded_list(text: str, call: ast.AST | None) -> bool:
-    """Whether `call` is an `X.append(…)` in a file that calls `X[…].backward()` too."""
-    held = getattr(getattr(getattr(call, "func", None), "value", None), "id", None)
-    try:
-        tree = ast.parse(text)
-    except (SyntaxError, ValueError):
-        return False
+    file = trace.source_file(cause.path)
+    held = getattr(getattr(getattr(file.at(cause), "func", None), "value", None), "id", None)
+    tree = file.tree or ast.Module([], [])
     scopes = [tree, *(node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef))]
     return any(held == name for scope in scopes for name in _backwarded_lists(scope))
 

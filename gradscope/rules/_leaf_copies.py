@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from gradscope.model import Event, Op, Parameter
+from gradscope.rules._common import stretches
 from gradscope.rules._paths import Key, Paths
 from gradscope.rules._training import idle
 from gradscope.store import Trace
@@ -42,7 +43,7 @@ def leaf_copies(trace: Trace, known: Paths) -> list[LeafCopy]:
 
 
 def _copy(known: Paths, event: Event, value: int, filled: set[int]) -> LeafCopy | None:
-    key = _made(known, (event.graph, value))
+    key = known.made((event.graph, value))
     maker = known.graph(key[0]).values[key[1]].op
     op = known.graph(key[0]).ops[maker] if maker is not None else None
     if op is None or op.name not in CASTS or len(op.inputs) != 1:
@@ -69,32 +70,17 @@ def _count(trace: Trace, known: Paths, copy: LeafCopy) -> None:
     own = set(copy.parameter.optimizers)
     stepped = False
     lists: dict[tuple[int | None, int | None], tuple[bool, bool]] = {}
-    first = {(s.graph, s.events): s.index for s in reversed(trace.segments)}
-    by_segment: dict[int, list[Event]] = {}
-    for event in trace.events:
-        by_segment.setdefault(event.segment, []).append(event)
-    for key, index in first.items():
-        events = by_segment.get(index, [])
-        steps = [e for e in events if e.kind == "step"]
-        lists[key] = (
-            any(e.kind == "backward" and copy.parameter.id in _filled(known, e) for e in events),
-            any(e.data.get("optimizer") in own for e in steps) if copy.parameter.steps else bool(steps),
-        )
-    for segment in trace.segments:
-        passed, steps_here = lists[segment.graph, segment.events]
+    for segment, events in stretches(trace):
+        key = segment.graph, segment.events
+        if key not in lists:
+            steps = [e for e in events if e.kind == "step"]
+            lists[key] = (
+                any(e.kind == "backward" and copy.parameter.id in _filled(known, e) for e in events),
+                any(e.data.get("optimizer") in own for e in steps) if copy.parameter.steps else bool(steps),
+            )
+        passed, steps_here = lists[key]
         if segment.graph == copy.key[0]:
             stepped = False
         if passed and segment.graph in copy.graphs:
             copy.passes += segment.repeat if stepped else segment.repeat - 1 if steps_here else 0
         stepped |= steps_here
-
-
-def _made(known: Paths, key: Key) -> Key:
-    """Where a value that was carried along was made."""
-    seen = {key}
-    while (origin := known.graph(key[0]).values[key[1]].origin) is not None and origin not in seen:
-        if origin[1] >= len(known.graph(origin[0]).values):
-            break
-        seen.add(origin)
-        key = origin
-    return key

@@ -10,11 +10,9 @@ from collections.abc import Iterable
 
 from gradscope.model import Edit, Optimizer, Parameter, Site
 from gradscope.rules._common import source
-from gradscope.rules._edits import LOOPS, Edits, Source
+from gradscope.rules._edits import LOOPS, TRAINING, Edits, Source, names_in
 from gradscope.rules._rewrites import beside
 from gradscope.store import Trace
-
-_TRAINING = ("backward", "step")
 
 
 def rest_without_grad(trace: Trace, site: Site, *, in_place_of_it: bool = False) -> Edits:
@@ -54,12 +52,12 @@ def _trains(here: Source, node: ast.AST) -> bool:
     if not isinstance(node, ast.Call):
         return False
     name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-    if name in _TRAINING:
+    if name in TRAINING:
         return True
     return any(
         isinstance(other, (ast.FunctionDef, ast.AsyncFunctionDef))
         and other.name == name
-        and any(isinstance(n, ast.Attribute) and n.attr in _TRAINING for n in ast.walk(other))
+        and any(isinstance(n, ast.Attribute) and n.attr in TRAINING for n in ast.walk(other))
         for other in ast.walk(here.file.tree or ast.Module([], []))
     )
 
@@ -79,10 +77,10 @@ def made_later(trace: Trace, made: Site | None, user: Site | None, replaced: Ite
     between = [s for s in here.siblings(statement) if last < s.lineno < to.lineno]
     used = any(ast.unparse(n) == name for s in between for n in ast.walk(s) if isinstance(n, ast.expr))
     new = all(last < line < to.lineno for line in lines) if lines else False
-    rebound = _names(statement.value, ast.Load) & {n for s in between for n in _names(s, ast.Store)}
+    rebound = names_in(statement.value, ast.Load) & {n for s in between for n in names_in(s, ast.Store)}
     if used or not (new or rebound) or to not in here.siblings(statement):
         return ()
-    return _moved(here, statement, to)
+    return here.move(statement, to)
 
 
 def made_of_all(trace: Trace, optimizer: Optimizer, backward: Site | None, left: list[Parameter]) -> Edits:
@@ -93,10 +91,6 @@ def made_of_all(trace: Trace, optimizer: Optimizer, backward: Site | None, left:
     return made_later(trace, made, backward, [p.site for p in left]) if known else ()
 
 
-def _names(node: ast.AST, context: type[ast.expr_context]) -> set[str]:
-    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, context)}
-
-
 def moved_out(trace: Trace, site: Site | None) -> Edits:
     """The call at `site`, a statement, to the line before the loop that it stands in, where all that
     it names is known there."""
@@ -105,15 +99,9 @@ def moved_out(trace: Trace, site: Site | None) -> Edits:
     loop = here.file.parent.get(id(statement)) if here is not None else None
     if here is None or not isinstance(statement, ast.Expr) or not isinstance(loop, LOOPS):
         return ()
-    if _names(loop, ast.Store) & _names(statement, ast.Load):
+    if names_in(loop, ast.Store) & names_in(statement, ast.Load):
         return ()
-    return _moved(here, statement, loop)
-
-
-def _moved(here: Source, statement: ast.stmt, to: ast.stmt) -> Edits:
-    text = here.text_of(statement)
-    placed, removed = here.before(to, text) if text else (), here.remove(statement)
-    return removed + placed if placed and removed else ()
+    return here.move(statement, loop)
 
 
 def only_trained(trace: Trace, made: Site | None, froze: Site | None, group: int | None) -> Edits:

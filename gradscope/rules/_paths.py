@@ -91,6 +91,16 @@ class Paths:
                 return [origin], None
         return [], None
 
+    def made(self, key: Key) -> Key:
+        """Where a value that was carried along from earlier graphs was made."""
+        seen = {key}
+        while (origin := self.graph(key[0]).values[key[1]].origin) is not None and origin not in seen:
+            if origin[1] >= len(self.graph(origin[0]).values):
+                break
+            seen.add(origin)
+            key = origin
+        return key
+
     def flow(self, roots: Iterable[Key]) -> Flow:
         """Everything that `roots` were computed from, nearest first."""
         flow = Flow(dict.fromkeys(roots))

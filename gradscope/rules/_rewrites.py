@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 
 from gradscope.model import Edit, Site
-from gradscope.rules._edits import LOOPS, Edits, Source
+from gradscope.rules._edits import LOOPS, Edits, Source, names_in
 from gradscope.store import Trace
 
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
@@ -51,9 +51,9 @@ def moved(trace: Trace, site: Site | None, target: Site | None, *, after: bool =
         return ()
     here = Source(trace, site.path)
     statement, to = here.file.statement(site), here.file.statement(target)
-    if statement is None or to is None or not _as_often(here, statement, to):
+    if not isinstance(statement, ast.Expr) or to is None or not _as_often(here, statement, to):
         return ()
-    return _to(here, statement, to, after=after)
+    return here.move(statement, to, after=after)
 
 
 def moved_behind(trace: Trace, site: Site | None, target: Site | None) -> Edits:
@@ -63,19 +63,10 @@ def moved_behind(trace: Trace, site: Site | None, target: Site | None) -> Edits:
         return ()
     here = Source(trace, site.path)
     statement, to = here.file.statement(site), here.file.statement(target)
-    if statement is None or to is None:
+    if not isinstance(statement, ast.Expr) or to is None:
         return ()
     around = next((s for s in here.siblings(statement) if _holds(s, to)), None)
-    return _to(here, statement, around, after=True) if around is not None else ()
-
-
-def _to(here: Source, statement: ast.stmt, to: ast.stmt, *, after: bool) -> Edits:
-    text = here.text_of(statement)
-    if not isinstance(statement, ast.Expr) or statement is to or not text:
-        return ()
-    placed = (here.after if after else here.before)(to, text)
-    removed = here.remove(statement)
-    return removed + placed if placed and removed else ()
+    return here.move(statement, around, after=True) if around is not None else ()
 
 
 def _holds(statement: ast.stmt, other: ast.stmt) -> bool:
@@ -316,11 +307,7 @@ def also_given(trace: Trace, made: Site | None, missing: list[str], *, single: b
     method = given.func if isinstance(given, ast.Call) and not given.args else None
     if not isinstance(method, ast.Attribute) or method.attr != "parameters":
         return ()
-    names = {
-        n.id
-        for n in ast.walk(here.before_line(node))
-        if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
-    }
+    names = names_in(here.before_line(node), ast.Store)
     if not all(name.replace(".", "").isidentifier() and name.partition(".")[0] in names for name in missing):
         return ()
     more = missing if single else [f"*{name}.parameters()" for name in missing]

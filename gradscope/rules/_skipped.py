@@ -4,29 +4,28 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator
-from functools import lru_cache
+
+from gradscope.memo import once
+from gradscope.rules._common import nodes_of_program
+from gradscope.store import Trace
 
 
-def skipped_by_name(texts: Iterable[str], names: Iterable[str]) -> bool:
+def skipped_by_name(trace: Trace, names: Iterable[str]) -> bool:
     """Whether each of `names` contains a text that the program tests names for in order to leave
     them out: `if "layer4" in name: continue`, or `[p for n, p in … if "head" not in n]`."""
-    tested = {word for text in texts for word in _tested(text)}
+    tested = _tested(trace)
     return all(any(word in name for word in tested) for name in names)
 
 
-@lru_cache(maxsize=32)
-def _tested(text: str) -> frozenset[str]:
-    try:
-        tree = ast.parse(text)
-    except (SyntaxError, ValueError):
-        return frozenset()
+@once
+def _tested(trace: Trace) -> set[str]:
     found: set[str] = set()
-    for node in ast.walk(tree):
+    for node in nodes_of_program(trace):
         if isinstance(node, ast.If):
             found |= set(_words(node.test, ast.In if isinstance(node.body[-1], ast.Continue) else ast.NotIn))
         elif isinstance(node, ast.comprehension):
             found |= {word for test in node.ifs for word in _words(test, ast.NotIn)}
-    return frozenset(found)
+    return found
 
 
 def _words(test: ast.expr, operator: type[ast.cmpop]) -> Iterator[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 
 from gradscope.model import Event, Finding, Graph, Op, Site
 from gradscope.rules._common import (
@@ -14,7 +15,7 @@ from gradscope.rules._common import (
     parameter_subjects,
     plural,
     root_of,
-    timeline,
+    stretches,
 )
 from gradscope.store import Trace
 
@@ -63,18 +64,15 @@ class _Run:
         self.steps: dict[int, Undone] = {}
         self.pending: dict[int, set[int]] = {}  # optimizer → parameters that nothing has touched since
         self._touched: dict[int, dict[int, Op | None]] = {}
-        graphs = {s.index: s.graph for s in trace.segments}
-        for number, (segment, repeat, events) in enumerate(_stretches(trace)):
-            if number >= MAX_STRETCHES:
-                break
-            graph = graphs[segment]
-            if graph is None:  # not looked at
+        eventful = ((segment, events) for segment, events in stretches(trace) if segment.events is not None)
+        for segment, events in islice(eventful, MAX_STRETCHES):
+            if segment.graph is None:  # not looked at
                 self.pending.clear()
                 continue
-            self._look(trace.graph(graph))
+            self._look(trace.graph(segment.graph))
             for event in events:
                 if event.kind == "step" and event.data.get("optimizer") is not None:
-                    self._step(event, repeat)
+                    self._step(event, segment.repeat)
 
     def _step(self, event: Event, repeat: int) -> None:
         states, number = event.data["states"], event.data["optimizer"]
@@ -125,13 +123,6 @@ def _hands_on(graph: Graph, op: Op) -> bool:
     readers = [reader for value in op.outputs for reader in graph.consumers.get(value, ())]
     written = {value for reader in readers for value in reader.writes}
     return op.name in ALIASES and bool(readers) and set(op.outputs) <= written
-
-
-def _stretches(trace: Trace) -> Iterator[tuple[int, int, list[Event]]]:
-    """(index of the segment, how often in a row, its events), in program order."""
-    segments = [s for s in trace.segments if s.events is not None]
-    for segment, (repeat, events) in zip(segments, timeline(trace), strict=True):
-        yield segment.index, repeat, events
 
 
 def undone_finding(trace: Trace, found: Undone) -> Finding:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Set
 
 from gradscope.memo import once
 from gradscope.model import Parameter
@@ -29,10 +29,7 @@ def _left_out_of(trace: Trace) -> Iterator[Left]:
         left = [p for p in parameters if p.id not in written and _left_out(p, stepped)]
         if stepped and left:
             yield parameters, stepped, left
-    for parameters in roots.values():
-        if any(p.id in written or p.optimizers or p.steps for p in parameters):
-            continue
-        yield from _unheld(trace, parameters, fed(trace, parameters, roots))
+    yield from _new_models(trace, roots, written, fed)
 
 
 def asleep(trace: Trace, parameters: list[Parameter]) -> list[Parameter]:
@@ -50,11 +47,7 @@ def left_behind(trace: Trace) -> list[Left]:
 
 
 def _left_behind(trace: Trace) -> Iterator[Left]:
-    written = written_while_training(trace)
-    roots = _by_root(trace)
-    for parameters in roots.values():
-        if not any(p.id in written or p.optimizers or p.steps for p in parameters):
-            yield from _unheld(trace, parameters, feeding(trace, parameters, roots))
+    yield from _new_models(trace, _by_root(trace), written_while_training(trace), feeding)
 
 
 def _by_root(trace: Trace) -> dict[int, list[Parameter]]:
@@ -65,12 +58,20 @@ def _by_root(trace: Trace) -> dict[int, list[Parameter]]:
     return roots
 
 
-def _unheld(
-    trace: Trace, parameters: list[Parameter], stepped: list[Parameter]
-) -> Iterator[tuple[list[Parameter], list[Parameter], list[Parameter]]]:
-    left = [p for p in parameters if p.requires_grad]
-    if stepped and left and all(_left_out(p, stepped) for p in left):
-        yield parameters, stepped, left
+def _new_models(
+    trace: Trace,
+    roots: dict[int, list[Parameter]],
+    written: Set[int],
+    stepped_beside: Callable[[Trace, list[Parameter], dict[int, list[Parameter]]], list[Parameter]],
+) -> Iterator[Left]:
+    """Models that nothing steps or writes to, each with what is `stepped_beside` it."""
+    for parameters in roots.values():
+        if any(p.id in written or p.optimizers or p.steps for p in parameters):
+            continue
+        stepped = stepped_beside(trace, parameters, roots)
+        left = [p for p in parameters if p.requires_grad]
+        if stepped and left and all(_left_out(p, stepped) for p in left):
+            yield parameters, stepped, left
 
 
 def _left_out(p: Parameter, stepped: list[Parameter]) -> bool:

@@ -277,7 +277,7 @@ def good_weights_of_the_loss() -> None:
 def parameter_not_in_optimizer(trace: Trace) -> Iterator[Finding]:
     for parameters, stepped, left in left_out(trace):
         found = _finding(trace, parameters, stepped, left)
-        meant = skipped_by_name(trace.sources.values(), (p.name for p in left))
+        meant = skipped_by_name(trace, (p.name for p in left))
         yield replace(found, severity="note", edits=()) if meant else found
     for parameters, stepped, left in left_behind(trace):  # which may be wanted: a model that judges
         yield replace(_finding(trace, parameters, stepped, left), severity="note", edits=())

@@ -255,22 +255,12 @@ def _same_thing(trace: Trace, known: Paths, key: Key, leaf: Key) -> bool:
     name = names.name(known.graph(key[0]), key[1])
     if name and name == names.name(known.graph(leaf[0]), leaf[1]):
         return True
-    made, first = (_value(known, _origin(known, one)).site for one in (key, leaf))
+    made, first = (_value(known, known.made(one)).site for one in (key, leaf))
     return made is not None and first is not None and holds(made.user, first.user)
 
 
-def _origin(known: Paths, key: Key) -> Key:
-    """Where a value was made."""
-    for _ in range(12):
-        value = _value(known, key)
-        if value.op is not None or value.origin is None:
-            break
-        key = value.origin
-    return key
-
-
 def _finding(trace: Trace, known: Paths, key: Key, leaf: Key, effect: Site, label: str) -> Finding:
-    origin = _origin(known, key)
+    origin = known.made(key)
     value = _value(known, origin)
     made = value.site.user if value.site is not None else effect
     name = _name(trace, known, key)

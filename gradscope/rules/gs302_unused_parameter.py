@@ -18,9 +18,18 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
 
+from gradscope.memo import once
 from gradscope.model import Finding, Module, Parameter, Site
 from gradscope.rules import rule
-from gradscope.rules._common import dotted, located, parameter_names, parameter_subjects, source, user
+from gradscope.rules._common import (
+    dotted,
+    located,
+    nodes_of_program,
+    parameter_names,
+    parameter_subjects,
+    source,
+    user,
+)
 from gradscope.rules._cuts import cuts, exits
 from gradscope.rules._paths import Paths, passes, paths
 from gradscope.rules.gs206_parameter_not_in_optimizer import replaced
@@ -245,7 +254,7 @@ def _in_library(trace: Trace, parameter: Parameter) -> bool:
 def _used_for_parts(trace: Trace, module: Module) -> bool:
     """Whether a class that is not the program's own made this module of layers, and the program
     calls others of them itself."""
-    if module.cls in CONTAINERS or any(module.cls in classes(text) for text in trace.sources.values()):
+    if module.cls in CONTAINERS or module.cls in _classes(trace):
         return False
     return any(_within(trace, id, module.id) for id in _forwards(trace))
 
@@ -323,14 +332,10 @@ def made_at(trace: Trace, parameter: Parameter) -> Site | None:
     return None
 
 
-@lru_cache(maxsize=32)
-def classes(text: str) -> frozenset[str]:
-    """The names of the classes in a file's text."""
-    try:
-        tree = ast.parse(text)
-    except (SyntaxError, ValueError):
-        return frozenset()
-    return frozenset(node.name for node in ast.walk(tree) if isinstance(node, ast.ClassDef))
+@once
+def _classes(trace: Trace) -> set[str]:
+    """The names of the program's classes."""
+    return {node.name for node in nodes_of_program(trace) if isinstance(node, ast.ClassDef)}
 
 
 def _called(trace: Trace, module: Module) -> str:

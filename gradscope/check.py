@@ -252,20 +252,19 @@ def _fold_consequences(found: list[Finding]) -> list[Finding]:
 
 def _fold_named(found: list[Finding]) -> list[Finding]:
     """Without the notes of which another finding names every place, with words of its own."""
-    named = {
-        (finding.code, _span(place))
-        for finding in found
-        for place in finding.locations
-        if place.role == "related"
-    }
+    named: dict[tuple[str, int, int], set[str]] = {}  # place → codes that name it
+    for finding in found:
+        for place in finding.locations:
+            if place.role == "related":
+                named.setdefault(_span(place), set()).add(finding.code)
 
     def told(finding: Finding) -> bool:
-        others = {span for code, span in named if code != finding.code}
         return bool(finding.locations) and all(
-            place.role == "cause" and _span(place) in others for place in finding.locations
+            place.role == "cause" and named.get(_span(place), set()) - {finding.code}
+            for place in finding.locations
         )
 
-    return [f for f in found if f.severity != "note" or not named or not told(f)]
+    return [f for f in found if f.severity != "note" or not told(f)]
 
 
 def _span(place: Location) -> tuple[str, int, int]:

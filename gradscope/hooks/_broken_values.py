@@ -37,14 +37,13 @@ class BrokenValues:
         self.serial = -1
         self.bad: dict[int, Origin] = {}
         self.suspect = False  # seen without an origin: wait for devices, check every node
-        self.risky: int | None = (
-            None  # number of the oldest node in the graph whose derivative can be infinite
-        )
+        # number of the oldest node in the graph whose derivative can be infinite
+        self.risky: int | None = None
         self.risky_templates: dict[int, bool] = {}
 
     def origin_of(self, value: int, t: Any) -> Origin:
         """Where the numbers of a value that is not finite came from."""
-        return self.bad.get(value) or self.came_in(value, t)
+        return self.bad.get(value) or self._came_in(value, t)
 
     def look(self, row: Row, tensors: list[Any], outs: list[Any]) -> None:
         """Checks what an op gave, where it can make such a number or one was seen before."""
@@ -88,14 +87,14 @@ class BrokenValues:
             return  # infinities handed on, from a mask
         for index, x in unknown:
             if has_nan(x):
-                self.bad[index] = self.bad[value] = self.came_in(index, x)
+                self.bad[index] = self.bad[value] = self._came_in(index, x)
                 return
         self.bad[value] = Origin(
             "forward", name, kind(t), row.site, self.serial, len(self.recorder.segment.ops) - 1,
             *_described(inputs),
         )  # fmt: skip
 
-    def came_in(self, index: int, x: Any) -> Origin:
+    def _came_in(self, index: int, x: Any) -> Origin:
         """The origin of what no checked op made: the first value alive that is not finite."""
         recorder = self.recorder
         segment = recorder.segment

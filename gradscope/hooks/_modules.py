@@ -57,9 +57,8 @@ class ModuleTable:
         self.count = 0
         self.current = -1
         self.inner: ModuleRecord | None = None  # of `current`
-        self.layers: dict[int, bool] | None = (
-            None  # of the outermost call: what listens to the mode → training
-        )
+        # of the outermost call: what listens to the mode → training
+        self.layers: dict[int, bool] | None = None
         self._buffers: dict[int, tuple[Any, int]] = {}
 
     def find(self, m: nn.Module) -> ModuleRecord | None:

@@ -15,8 +15,6 @@ from gradscope.hooks._sites import kind_of
 from gradscope.tracebacks import traceback_of
 
 _OURS = frozenset(sys.stdlib_module_names) | {"gradscope", "torch"}  # whose exceptions a probe may raise
-
-
 _STDLIB = os.path.dirname(os.__file__) + os.sep
 
 

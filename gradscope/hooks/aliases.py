@@ -23,13 +23,9 @@ from gradscope.hooks._values import Live, has_values
 
 EXPOSING = ("numpy", "__array__", "from_numpy", "__dlpack__")  # hand the memory to another library
 STORAGES = ("untyped_storage", "storage")  # hand out the memory itself
-THROUGH = {"__dlpack__": "__dlpack__", "from_numpy": "from_numpy", **{name: name for name in STORAGES}}
-PASSED_ON = {
-    *EXPOSING,
-    *STORAGES,
-    "handle_torch_function",
-    "from_dlpack",
-}  # torch's own frames below the call
+THROUGH = {"__dlpack__", "from_numpy", *STORAGES}  # the others are numpy's
+# torch's own frames below the call
+PASSED_ON = {*EXPOSING, *STORAGES, "handle_torch_function", "from_dlpack"}
 MAX_BYTES = 256 << 20  # of copies held at a time
 MAX_WALK = 20_000  # nodes looked at for a proof
 MAX_PROVE_NODES = 2_000  # without --prove
@@ -161,7 +157,7 @@ class Aliases(Hook):
         site = recorder.sites.current(frame)
         if recorder.sites.nodes[site].kind != "user" or len(self.exposed) > 64:
             return
-        through = THROUGH.get(name, "numpy")
+        through = name if name in THROUGH else "numpy"
         with aside():
             entry = recorder.value(t, site)
             self.exposed[entry.root] = (site, through)

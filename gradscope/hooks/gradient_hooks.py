@@ -32,9 +32,8 @@ class GradientHooks(Hook):
         self.waiting: list[tuple[int, dict[str, Any]]] = []  # a hook may run in a thread of the engine's
         self.recorder.functions.on_register = self._watch
         self.recorder.after_pass.append(self._after_pass)
-        self.of_modules: dict[
-            Any, tuple[int, dict[str, Any]]
-        ] = {}  # code of a module's hook → where it was put
+        # code of a module's hook → where it was put
+        self.of_modules: dict[Any, tuple[int, dict[str, Any]]] = {}
         self.patch(
             nn.Module, "register_full_backward_hook", self._of_module(nn.Module.register_full_backward_hook)
         )

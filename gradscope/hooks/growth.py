@@ -182,8 +182,9 @@ class Growth(Hook):
         until it is done. Passes, where no optimizer steps."""
         return self.recorder.steps if self.recorder.optimizers else self.passes
 
-    def _past(self, noted: Iterable[tuple[Any, int, int]]) -> Iterator[tuple[int, list[Any]]]:
-        """(site, tensors or None) of what was noted at one line, in two steps or more that are over."""
+    def _past(self, noted: Iterable[tuple[Any, int, int]]) -> Iterator[tuple[int, list[Any], int]]:
+        """(site, those that still have their graph, how many there were) of what was noted at one
+        line, in two steps or more that are over."""
         by_site: dict[int, list[tuple[Any, int]]] = {}
         now = self._now()
         for ref, site, number in noted:
@@ -191,13 +192,12 @@ class Growth(Hook):
                 by_site.setdefault(site, []).append((ref(), number))
         for site, found in by_site.items():
             if len({number for _, number in found}) > 1:
-                yield site, [t if t is not None and grad_fn_of(t) is not None else None for t, _ in found]
+                yield site, [t for t, _ in found if t is not None and grad_fn_of(t) is not None], len(found)
 
     def _find_kept(self) -> None:
         """Losses of one line that were backwarded, every one of them still alive."""
-        for site, tensors in self._past(self.roots):
-            alive = [t for t in tensors if t is not None]
-            if len(alive) < MIN_KEPT or len(alive) < len(tensors) - 1 or apart(alive) < MIN_KEPT:
+        for site, alive, count in self._past(self.roots):
+            if len(alive) < MIN_KEPT or len(alive) < count - 1 or apart(alive) < MIN_KEPT:
                 continue
             if self.kept is None or self.kept[0] < len(alive):
                 self.kept = (len(alive), *held(alive), site)
@@ -226,9 +226,8 @@ class Growth(Hook):
 
     def _find_kept_parts(self) -> None:
         """Numbers of one line that went into the losses of several steps, every one of them still alive."""
-        for site, parts in self._past(self.parts):
-            alive = [t for t in parts if t is not None]
-            if len(alive) == len(parts) and apart(alive) >= MIN_KEPT:
+        for site, alive, count in self._past(self.parts):
+            if len(alive) == count and apart(alive) >= MIN_KEPT:
                 self.kept = (len(alive), *held(alive), site)
                 return
 

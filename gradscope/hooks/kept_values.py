@@ -33,6 +33,8 @@ class KeptValues(Hook):
             self._look()
         if self.passes <= MAX_NOTED:
             self._note()
+        else:
+            self.seen.clear()
 
     def _note(self) -> None:
         """Remembers every value with a graph that came since the last pass."""

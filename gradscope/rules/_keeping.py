@@ -110,27 +110,24 @@ def _backwarded_lists(scope: ast.AST) -> Iterator[str]:
                 yield held.value.id
 
 
-def keeping_edits(trace: Trace, cause: Site, *, handed: bool, whole: bool) -> tuple[Edit, ...]:
-    """The number in place of a loss; of `whole` tensors the values."""
-    edits = () if is_backwarded(trace, cause) else tuple(number_of(trace, cause, handed=handed))
-    if not whole:
-        return edits
-    return tuple(
-        replace(e, text=f"{e.text.removesuffix('.item()').removesuffix('.detach()')}.detach()") for e in edits
-    )
-
-
-def keeping_fix(trace: Trace, cause: Site, *, handed: bool = False, whole: bool = False) -> str:
-    new = [edit.text for edit in keeping_edits(trace, cause, handed=handed, whole=whole)]
-    if not new:
-        place = located(trace, cause, "this line")
-        if is_backwarded(trace, cause):
-            return f"give the loss a name and call its `backward()`; keep only its number, with `.item()`, in {place}"
-        return f"keep the number, with `.item()`, in {place}"
-    kept = new[0].removesuffix(".item()").removesuffix(".detach()")
+def without_graph(
+    trace: Trace, cause: Site, *, handed: bool = False, whole: bool = False
+) -> tuple[str, tuple[Edit, ...]]:
+    """The fix, and its edits, where there are any: the number in place of a loss; of `whole` tensors
+    the values."""
+    place = located(trace, cause, "this line")
+    if is_backwarded(trace, cause):
+        return (
+            f"give the loss a name and call its `backward()`; keep only its number, with `.item()`, in {place}",
+            (),
+        )
+    edits = tuple(number_of(trace, cause, handed=handed))
+    if not edits:
+        return f"keep the number, with `.item()`, in {place}", ()
+    bare = [edit.text.removesuffix(".item()").removesuffix(".detach()") for edit in edits]
+    kept = bare[0]
     if whole:
-        return f"write `{kept}.detach()` in place of `{kept}` in {located(trace, cause, 'this line')}"
-    return (
-        f"write `{kept}.item()` in place of `{kept}` in {located(trace, cause, 'this line')}, or `{kept}.detach()` "
-        "where it should stay on the device"
-    )
+        values = tuple(replace(edit, text=f"{text}.detach()") for edit, text in zip(edits, bare, strict=True))
+        return f"write `{kept}.detach()` in place of `{kept}` in {place}", values
+    aside = f"or `{kept}.detach()` where it should stay on the device"
+    return f"write `{kept}.item()` in place of `{kept}` in {place}, {aside}", edits

@@ -16,8 +16,7 @@ from collections.abc import Iterator
 from gradscope.model import Event, Finding, Op, Value
 from gradscope.rules import rule
 from gradscope.rules._common import code, plural, user
-from gradscope.rules._edits import number_of
-from gradscope.rules._keeping import keeping_edits, keeping_fix, stored_at
+from gradscope.rules._keeping import stored_at, without_graph
 from gradscope.rules._paths import Paths, paths
 from gradscope.rules._unread import passes_then_and_now
 from gradscope.store import Trace
@@ -354,6 +353,7 @@ def _lists(trace: Trace, known: Paths) -> Iterator[Finding]:
                 continue
             told.add(place)
             assert value.site is not None
+            fix, edits = without_graph(trace, value.site.user)
             nodes = sum(len(known.reach([v.origin]).nodes) for v, _ in found if v.origin is not None)
             held = f"{len(found)} losses hold {plural(nodes, 'node')} of their graphs"
             yield Finding(
@@ -362,9 +362,9 @@ def _lists(trace: Trace, known: Paths) -> Iterator[Finding]:
                 cause_label="each value brings its graph along",
                 related=((op.site.user, f"{len(found)} losses meet here"),),
                 seen=tuple(filter(None, (held, passes_then_and_now(trace)))),
-                fix=keeping_fix(trace, value.site.user),
+                fix=fix,
+                edits=edits,
                 count=len(found),
-                edits=number_of(trace, value.site.user),
                 subjects=frozenset({("keeps", place)}),
             )
 
@@ -374,6 +374,7 @@ def _finding(trace: Trace, event: Event) -> Finding:
     made = user(trace.site(data.get("site"))) or event.site.user
     stored = stored_at(trace, made) if data.get("how") in ("list", "values") else None
     cause = stored or made
+    fix, edits = without_graph(trace, cause, handed=stored is not None, whole=data.get("how") == "values")
     length, nodes, held = data.get("length", 0), data.get("nodes", 0), data.get("bytes", 0)
     seen = f"after {plural(length, 'step')} it holds {plural(nodes, 'node')} of their graphs"
     if held:
@@ -388,10 +389,10 @@ def _finding(trace: Trace, event: Event) -> Finding:
         cause_label="each value brings its graph along",
         related=((made, "a value that is kept"),) if stored is not None else (),
         seen=tuple(filter(None, (seen, passes_then_and_now(trace)))),
-        fix=keeping_fix(trace, cause, handed=stored is not None, whole=data.get("how") == "values"),
+        fix=fix,
+        edits=edits,
         count=max(length, event.count),
         severity="" if data.get("numbers", True) else "note",  # predictions hold memory of their own
-        edits=keeping_edits(trace, cause, handed=stored is not None, whole=data.get("how") == "values"),
         subjects=frozenset({("keeps", cause.location())}),
     )
 

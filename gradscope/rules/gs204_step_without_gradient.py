@@ -6,9 +6,10 @@ zeroed moves it only by momentum and weight decay. Nothing is learned from this 
 Fix: order the loop `zero_grad()`, forward, `backward()`, `step()`, and give the optimizer
 the parameters of the model that makes the loss.
 
-Silent on: closures, one step before the first backward (scheduler warm-up), schedules
-that are tried out without any training, steps skipped by a gradient scaler, optimizers
-whose parameters are all frozen, a rare step without gradient among others.
+Silent on: closures of a run with any backward pass, one step before the first backward
+(scheduler warm-up), schedules that are tried out without any training, steps skipped by a
+gradient scaler, optimizers whose parameters are all frozen, a rare step without gradient
+among others.
 """
 
 from collections import Counter
@@ -118,6 +119,44 @@ def bad_policy_without_its_backward() -> None:
         print(loss.item())
 
 
+def bad_closure() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(3, 1)
+    opt = torch.optim.LBFGS(model.parameters(), max_iter=4)
+    x = torch.randn(8, 3)
+
+    def closure() -> torch.Tensor:
+        opt.zero_grad()
+        loss: torch.Tensor = model(x).pow(2).mean()
+        return loss
+
+    for _ in range(2):
+        opt.step(closure)  # cause: GS204
+
+
+def good_closure_that_sets_the_gradients() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(3, 1)
+    opt = torch.optim.LBFGS(model.parameters(), max_iter=4)
+    x = torch.randn(8, 3)
+
+    def closure() -> float:
+        loss = model(x).pow(2).mean()
+        grads = torch.autograd.grad(loss, list(model.parameters()))
+        for p, grad in zip(model.parameters(), grads, strict=True):
+            p.grad = grad
+        return float(loss)
+
+    for _ in range(2):
+        opt.step(closure)
+
+
 def good_closure() -> None:
     import torch
     from torch import nn
@@ -190,6 +229,7 @@ def good_step_first() -> None:
 class _Tally:
     steps: int = 0
     empty: Counter[Site] = field(default_factory=Counter)
+    closure: bool = False
 
 
 @rule("GS204", name="step-without-gradient", severity="warning", over=("GS302", "GS308", "GS402"))
@@ -202,6 +242,8 @@ def step_without_gradient(trace: Trace) -> Iterator[Finding]:
                 trained = True
             elif event.kind == "step" and event.data.get("optimizer") in trace.optimizers:
                 _count(trace, event, repeat, tallies)
+    if trained:  # by the closure, it may be, before the optimizer cleared its gradients
+        tallies = {number: tally for number, tally in tallies.items() if not tally.closure}
     if not trained and not _forwards(trace, set(tallies)):
         return
     for number, tally in tallies.items():
@@ -230,7 +272,8 @@ def _count(trace: Trace, event: Event, repeat: int, tallies: dict[int, _Tally]) 
     tally.steps += repeat
     used = any(states.get(state) for state in ("fresh", "stale", "used"))
     ids = [*states.get("none", ()), *states.get("zero", ())]
-    if used or event.data.get("closure") or not any(trace.parameter(p).requires_grad for p in ids):
+    tally.closure = tally.closure or bool(event.data.get("closure"))
+    if used or not any(trace.parameter(p).requires_grad for p in ids):
         return
     if not states.get("zero") and all(trace.parameter(p).changed for p in ids):
         return  # an optimizer that moves its parameters without `.grad`
@@ -246,7 +289,7 @@ def _finding(trace: Trace, number: int, tally: _Tally, empty: int) -> Finding:
         cause=step,
         cause_label=f"{parameter_names(trace, ids)}: no gradient at this point",
         seen=(f"{empty} of {tally.steps} steps of this `{trace.optimizers[number].cls}` found no gradient",),
-        fix=_fix(trace, number, step, late),
+        fix=_fix(trace, number, step, late, tally.closure),
         count=empty,
         edits=moved(trace, step, late.site.user, after=True) if late is not None else (),
         subjects=parameter_subjects(ids) | {("optimizer", number)},
@@ -272,7 +315,9 @@ def _own_pass(trace: Trace, ids: set[int]) -> Event | None:
     return late if late is None or not others & set(late.data.get("accumulated") or ()) else None
 
 
-def _fix(trace: Trace, number: int, step: Site, late: Event | None) -> str:
+def _fix(trace: Trace, number: int, step: Site, late: Event | None, closure: bool) -> str:
+    if closure:
+        return f"call `backward()` on the loss in the closure that {located(trace, step, 'the step')} calls"
     if late is None:
         return f"call `backward()` on the loss before {located(trace, step, 'the step')}"
     return (

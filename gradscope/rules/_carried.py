@@ -14,13 +14,14 @@ MANY = 5  # passes, each of which goes further back than the one before
 
 @dataclass
 class LongerPasses:
-    """Passes of one line between two steps, each of which goes through all that the last one went
-    through and what was added since."""
+    """Passes of one line, each of which goes through all that the last one went through and what was
+    added since, without an optimizer's step between."""
 
     passes: list[Event]
     nodes: list[int]  # that each of them visits
     taken_in: Op  # the call that takes the old state in
     state: Value
+    updated: bool = False  # by the program's own hand, after each of them
 
 
 def carried_into(known: Paths, event: Event) -> tuple[Value, Op] | None:
@@ -39,17 +40,25 @@ def carried_into(known: Paths, event: Event) -> tuple[Value, Op] | None:
 
 
 def longer_passes(known: Paths) -> Iterator[LongerPasses]:
-    """Lines whose passes fill gradients and go back ever further, without a step between."""
+    """Lines whose passes go back ever further, without a step between: they fill gradients, or the
+    program changes parameters by hand after each."""
     for number in known.graph_ids:
         lines: dict[tuple[str, int], list[Event]] = {}
         for event in known.backwards:
-            if event.graph == number and event.data.get("call") == "backward" and event.data.get("roots"):
+            if event.graph == number and event.data.get("roots"):
                 lines.setdefault(event.site.user.location(), []).append(event)
         for passes in lines.values():
             if len(passes) >= MANY:
-                found = _longer(known, known.graph(number), passes[:MANY])
+                updated = _updated_between(known, number, passes[:MANY])
+                fills = all(e.data.get("call") == "backward" for e in passes)
+                found = _longer(known, known.graph(number), passes[:MANY]) if fills or updated else None
                 if found is not None:
-                    yield LongerPasses(passes, *found)
+                    yield LongerPasses(passes, *found, updated)
+
+
+def _updated_between(known: Paths, number: int, passes: list[Event]) -> bool:
+    written = [e.position for e in known.updates if e.graph == number]
+    return all(any(a.position <= at <= b.position for at in written) for a, b in pairwise(passes))
 
 
 def _longer(known: Paths, graph: Graph, passes: list[Event]) -> tuple[list[int], Op, Value] | None:
@@ -58,10 +67,14 @@ def _longer(known: Paths, graph: Graph, passes: list[Event]) -> tuple[list[int],
     if any(b <= a for a, b in pairwise(shared)) or not all(e.data.get("retain_graph") for e in passes[:-1]):
         return None
     last, before = passes[-1], passes[-2].position
+    found = None
     for op in graph.ops[before + 1 : last.position + 1]:
         for index in op.inputs:
             state = graph.values[index]
-            old = state.op is not None and state.op <= before and not state.is_leaf
-            if old and (graph.id, state.node) in visits[-1] & visits[-2]:
+            if state.op is None or state.op > before or state.is_leaf:
+                continue
+            if (graph.id, state.node) in visits[-1] & visits[-2]:
                 return [len(nodes) for nodes in visits], op, state
-    return None
+            if (graph.id, state.node) in visits[-1] and state.op > passes[-3].position:
+                found = op, state  # made beside the loss of that step: what takes it last goes on with it
+    return ([len(nodes) for nodes in visits], *found) if found is not None else None

@@ -52,8 +52,8 @@ class Paths:
         self._load = trace.graph
         self.parameters = {p.id: p for p in trace.parameters}
         self.backwards = [e for e in trace.of("backward") if e.graph is not None and e.graph >= 0]
+        self.updates = trace.of("update")  # by the program's own hand
         self._set = [e for e in trace.of("requires_grad") if e.graph >= 0]
-        self._updates = trace.of("update")
         self.passes = sum(e.count for e in trace.of("backward"))
         self.stepping = {number for number, optimizer in trace.optimizers.items() if optimizer.steps}
         self.stepping |= {
@@ -100,6 +100,12 @@ class Paths:
             seen.add(origin)
             key = origin
         return key
+
+    def maker(self, key: Key) -> Op | None:
+        """The call that made a value, in whatever graph."""
+        graph, index = self.made(key)
+        op = self.graph(graph).values[index].op
+        return self.graph(graph).ops[op] if op is not None else None
 
     def flow(self, roots: Iterable[Key]) -> Flow:
         """Everything that `roots` were computed from, nearest first."""
@@ -304,7 +310,7 @@ class Paths:
         found: set[int] = set()
         if self.first_pass is None:
             return found
-        found |= {e.data["parameter"] for e in self._updates if e.segment >= self.first_pass}
+        found |= {e.data["parameter"] for e in self.updates if e.segment >= self.first_pass}
         for number in {graph for index, graph in self._segments if index >= self.first_pass}:
             for op in self.graph(number).ops:
                 for value in op.writes:

@@ -45,6 +45,15 @@ def bad_rebound() -> None:
         w = w - 0.1 * w.grad  # type: ignore[operator]  # cause: GS213  # effect: GS213
 
 
+def bad_rebound_in_a_list() -> None:
+    import torch
+
+    params, x = [torch.randn(3, 1, requires_grad=True), torch.zeros(1, requires_grad=True)], torch.randn(8, 3)
+    for _ in range(3):
+        (x @ params[0] + params[1]).pow(2).mean().backward()
+        params = [p - 0.1 * p.grad for p in params]  # type: ignore[operator]  # cause: GS213  # effect: GS213
+
+
 def bad_in_an_optimizer() -> None:
     import torch
 
@@ -210,7 +219,9 @@ def non_leaf_parameter(trace: Trace) -> Iterator[Finding]:
         if event.data.get("was_none") and not event.data.get("is_leaf"):
             key = (event.graph, event.data["value"])
             found = _leaf_behind(known, key)
-            if found is not None and _same_thing(trace, known, key, found):
+            if found is not None and (
+                _same_thing(trace, known, key, found) or _read_here(trace, known, found, event.site.user)
+            ):
                 yield _finding(trace, known, key, found, event.site.user, "its `.grad` is None")
     attributes = list(_attributes(trace))
     yield from attributes
@@ -257,6 +268,14 @@ def _same_thing(trace: Trace, known: Paths, key: Key, leaf: Key) -> bool:
         return True
     made, first = (_value(known, known.made(one)).site for one in (key, leaf))
     return made is not None and first is not None and holds(made.user, first.user)
+
+
+def _read_here(trace: Trace, known: Paths, leaf: Key, read: Site) -> bool:
+    """Whether the line that finds None has read the leaf's own gradient before: what it made of the
+    leaf then (`[p - lr * p.grad for p in params]`) has taken its place."""
+    number = _value(known, leaf).parameter
+    own = trace.parameter(number) if number is not None else None
+    return own is not None and any((path, line) == read.location() for path, line, _ in own.read_at)
 
 
 def _finding(trace: Trace, known: Paths, key: Key, leaf: Key, effect: Site, label: str) -> Finding:

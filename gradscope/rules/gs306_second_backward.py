@@ -122,23 +122,22 @@ def _explain(trace: Trace, known: Paths, event: Event) -> Finding:
         edits=line_before(trace, carrier, f"{name} = {name}.detach()")
         if carrier is not None and (name := _state(trace, carrier))
         else (),
-        subjects=frozenset({("graph", event.graph)}),
+        subjects=frozenset(
+            {("graph", event.graph)} | ({("made", old.user.location())} if old is not None else set())
+        ),
     )
 
 
 def _carrier(known: Paths, event: Event) -> tuple[Site | None, Site | None]:
     """Where a value of an earlier graph was made, and the line that took it into the failing pass."""
     found = carried_into(known, event)
-    return (_made(known, found[0]), found[1].site.user) if found is not None else (None, None)
+    return (_made(known, event.graph, found[0]), found[1].site.user) if found is not None else (None, None)
 
 
-def _made(known: Paths, value: Value) -> Site | None:
-    """Where a value that came from an earlier graph was made."""
-    if value.origin is None:
-        return None
-    graph = known.graph(value.origin[0])
-    maker = graph.values[value.origin[1]].op if value.origin[1] < len(graph.values) else None
-    return graph.ops[maker].site if maker is not None else None
+def _made(known: Paths, number: int, value: Value) -> Site | None:
+    """Where a value that came to graph `number` from an earlier one was made."""
+    op = known.maker((number, value.index))
+    return op.site if op is not None else None
 
 
 def _maker(old: Site, effect: Site) -> Site:

@@ -99,6 +99,22 @@ def bad_misspelled() -> None:
         opt.step()
 
 
+def bad_state_detached_to_nobody() -> None:
+    import torch
+    from torch import nn
+
+    cell, head = nn.GRUCell(2, 4), nn.Linear(4, 1)
+    opt = torch.optim.SGD([*cell.parameters(), *head.parameters()], lr=0.1)
+    h = torch.zeros(8, 4)
+    for _ in range(3):
+        h.detach()  # cause: GS308
+        for _ in range(2):
+            h = cell(torch.randn(8, 2), h)
+        opt.zero_grad()
+        head(h).pow(2).mean().backward()
+        opt.step()
+
+
 def good_detach_used() -> None:
     import torch
     from torch import nn
@@ -154,7 +170,7 @@ def good_step_kept_as_a_name() -> None:
         step()
 
 
-@rule("GS308", name="detach-discarded", severity="warning", over=("GS206", "GS314", "GS605"))
+@rule("GS308", name="detach-discarded", severity="warning", over=("GS206", "GS306", "GS314", "GS605"))
 def detach_discarded(trace: Trace) -> Iterator[Finding]:
     yield from _discarded(trace)
     yield from _never_called(trace)
@@ -167,7 +183,8 @@ def _discarded(trace: Trace) -> Iterator[Finding]:
     counts: dict[Site, int] = {}
     needed: set[Site] = set()  # a loss goes on with the tensor as it is
     makers: dict[Site, set[tuple[str, tuple[str, int]]]] = {}  # the lines that made the tensor
-    used = paths(trace).used.order
+    known = paths(trace)
+    used = known.used.order
     for graph in trace.graphs:
         for op in graph.ops:
             if op.name == "detach" and op.cut == "detach" and op.site.kind == "user":
@@ -176,8 +193,8 @@ def _discarded(trace: Trace) -> Iterator[Finding]:
                 if node is not None and isinstance(file.parent.get(id(node)), ast.Expr):
                     counts[op.site] = counts.get(op.site, 0) + max(graph.count, 1)
                     needed |= {op.site} if any((graph.id, i) in used for i in op.inputs) else set()
-                    made = (graph.values[i].op for i in op.inputs)
-                    lines = {("made", graph.ops[m].site.user.location()) for m in made if m is not None}
+                    made = (known.maker((graph.id, i)) for i in op.inputs)
+                    lines = {("made", m.site.user.location()) for m in made if m is not None}
                     makers.setdefault(op.site, set()).update(lines)
     for site, count in counts.items():
         node = trace.source_file(site.path).at(site)

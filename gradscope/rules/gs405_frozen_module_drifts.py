@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from gradscope.model import Edit, Event, Finding, Site
 from gradscope.rules import rule
 from gradscope.rules._calls import Calls, calls
-from gradscope.rules._common import located, numbers, plural, source, written_while_training
+from gradscope.rules._common import located, numbers, plural, source, timeline, written_while_training
 from gradscope.rules._edits import Source
 from gradscope.rules._rewrites import beside, line_after
 from gradscope.store import Trace
@@ -49,6 +49,26 @@ def bad_frozen_part_of_a_model() -> None:
         opt.zero_grad()
         loss = model(torch.randn(8, 4) + 1).pow(2).mean()  # cause: GS405
         loss.backward()
+        opt.step()
+
+
+def bad_frozen_after_it_was_trained() -> None:
+    import torch
+    from torch import nn
+
+    stem, head = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8)), nn.Linear(8, 2)
+    opt = torch.optim.SGD([*stem.parameters(), *head.parameters()], lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        head(stem(torch.randn(8, 4))).pow(2).mean().backward()
+        opt.step()
+    for p in stem.parameters():
+        p.requires_grad_(False)
+    head = nn.Linear(8, 2)
+    opt = torch.optim.SGD(head.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        head(stem(torch.randn(8, 4) + 1)).pow(2).mean().backward()  # cause: GS405
         opt.step()
 
 
@@ -115,12 +135,33 @@ def frozen_module_drifts(trace: Trace) -> Iterator[Finding]:
     groups: dict[tuple[tuple[str, int], int], list[Event]] = {}
     for event in trace.of("drift"):
         own = [p for p in trace.parameters if p.module == event.data["module"]]
-        if any(p.requires_grad or p.passes or p.steps or p.id in written for p in own):
+        if any(p.requires_grad or p.id in written for p in own):
+            continue
+        trained = {p.id for p in own if p.passes or p.steps}
+        if trained and not trained <= _frozen_for_good(trace, event):
             continue
         if any(c.used and c.entry.location() == event.site.user.location() for c in known.all):
             groups.setdefault((event.site.user.location(), event.data["called"]), []).append(event)
     for events in groups.values():
         yield _finding(trace, known, events)
+
+
+def _frozen_for_good(trace: Trace, event: Event) -> set[int]:
+    """Parameters that were trained, then frozen once and for all, before two calls from this line."""
+    trained: set[int] = set()
+    frozen: dict[int, int] = {}  # → calls since
+    thawed: set[int] = set()
+    for repeat, events in timeline(trace):
+        for one in events:
+            if one.kind == "backward":
+                filled = set(one.data.get("accumulated", ()))
+                trained |= filled
+                thawed |= filled & set(frozen)
+            elif one.kind == "requires_grad" and not one.data["to"] and one.data["parameter"] in trained:
+                frozen.setdefault(one.data["parameter"], 0)
+            elif one.kind == "call" and one.site.user.location() == event.site.user.location():
+                frozen = {id: calls + repeat for id, calls in frozen.items()}
+    return {id for id, calls in frozen.items() if calls >= 2} - thawed
 
 
 def _finding(trace: Trace, known: Calls, events: list[Event]) -> Finding:

@@ -69,6 +69,48 @@ def bad_backward_at_every_tick() -> None:
         opt.step()
 
 
+def bad_summary_made_beside_the_loss() -> None:
+    import torch
+    from torch import nn
+
+    mix = nn.Linear(4, 2)
+    opt, summary = torch.optim.SGD(mix.parameters(), lr=0.1), torch.zeros(2)
+    for _ in range(2):
+        opt.zero_grad()
+        for _ in range(8):
+            h = torch.tanh(mix(torch.cat([torch.randn(2), summary])))
+            summary = 0.9 * summary + 0.1 * h  # cause: GS603
+            h.pow(2).mean().backward(retain_graph=True)  # effect: GS603
+        opt.step()
+        summary = summary.detach()
+
+
+def bad_updated_by_hand() -> None:
+    import torch
+    from torch import nn
+
+    cell = nn.GRUCell(2, 4)
+    weights, h = list(cell.parameters()), torch.zeros(3, 4)
+    for _ in range(8):
+        h = cell(torch.randn(3, 2), h)  # cause: GS603
+        slopes = torch.autograd.grad(h.pow(2).mean(), weights, retain_graph=True)  # effect: GS603
+        for p, slope in zip(weights, slopes, strict=True):
+            p.data = p.data - 0.1 * slope
+
+
+def good_sensitivities_at_every_tick() -> None:
+    import torch
+    from torch import nn
+
+    cell = nn.GRUCell(2, 4)
+    h, found = torch.zeros(3, 4), []
+    for _ in range(8):
+        h = cell(torch.randn(3, 2), h)
+        found.append(
+            torch.autograd.grad(h.sum(), list(cell.parameters()), retain_graph=True)[0].norm().item()
+        )
+
+
 def good_sensitivities_of_one_forward() -> None:
     import torch
     from torch import nn
@@ -204,7 +246,7 @@ def _finding(trace: Trace, event: Event, through: Event | None) -> Finding:
 
 
 def _between_steps(trace: Trace, longer: LongerPasses) -> Finding:
-    """The same where many passes come before one step: each goes over all of them again."""
+    """The same without an optimizer's step between the passes: each goes over all of them again."""
     through = longer.passes[0].site.user
     site = _taken_in(trace, longer, through)
     name = next(iter((names_of(trace).assigned(site) or "").split(", ")[-1:]), "")
@@ -217,10 +259,12 @@ def _between_steps(trace: Trace, longer: LongerPasses) -> Finding:
         effect=through,
         effect_label="goes through all steps since the start",
         seen=(
-            f"the first of {plural(len(longer.passes), 'pass')} before a step went through "
-            f"{plural(first, 'node')}, the {len(longer.nodes)}th through {last}",
+            f"the first of {plural(len(longer.passes), 'pass')}{'' if longer.updated else ' before a step'} went "
+            f"through {plural(first, 'node')}, the {len(longer.nodes)}th through {last}",
         ),
-        fix="add the losses up and call `backward()` once, after the last step, in place of "
+        fix=f"cut it between the updates: `{name or 'h'} = {name or 'h'}.detach()`"
+        if longer.updated
+        else "add the losses up and call `backward()` once, after the last step, in place of "
         f"{located(trace, through)}; or cut the state between: `{name or 'h'} = {name or 'h'}.detach()`",
         count=len(longer.passes),
         subjects=frozenset({("keeps", site.location())}),

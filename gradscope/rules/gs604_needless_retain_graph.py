@@ -27,6 +27,8 @@ FIRST_ORDER = {
     "Rprop", "LBFGS", "Adafactor", "Muon",
 }  # fmt: skip
 
+TORCHS_OWN = ("torch/autograd/functional.py", "torch/autograd/gradcheck.py")
+
 
 def bad_retain_in_loop() -> None:
     import torch
@@ -172,6 +174,18 @@ def good_penalty_of_a_piecewise_linear_critic() -> None:
         opt.step()
 
 
+def good_newton_by_torchs_own_functions() -> None:
+    import torch
+
+    def loss(w: torch.Tensor) -> torch.Tensor:
+        return (w * w).sum() + w.exp().sum()
+
+    w = torch.ones(3)
+    for _ in range(3):
+        slope = torch.autograd.functional.jacobian(loss, w)
+        w = w - torch.linalg.solve(torch.autograd.functional.hessian(loss, w), slope)
+
+
 def good_inner_loop() -> None:
     import torch
 
@@ -205,6 +219,8 @@ def needless_retain_graph(trace: Trace) -> Iterator[Finding]:
             continue
         if event.site.user.kind != "user" or not event.data.get("roots"):
             continue
+        if any(frame.path.endswith(TORCHS_OWN) for frame in event.site.stack):
+            continue  # `torch.autograd.functional.jacobian` keeps it, not the program
         place = event.site.user.location()
         groups.setdefault(place, []).append(event)
         if place not in used and _used_again(trace, known, event):

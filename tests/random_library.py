@@ -6,7 +6,9 @@ Run anew for each program, with the witness as `T`.
 from __future__ import annotations
 
 import contextlib
+import os
 import threading
+import time
 from typing import Any
 
 import torch
@@ -331,6 +333,9 @@ def in_thread(x, y):
     thread = threading.Thread(target=work)
     thread.start()
     thread.join()
+    # What a backward that failed has left in the engine's queue dies with the system's thread, after the join.
+    while os.path.exists(f"/proc/self/task/{thread.native_id}"):
+        time.sleep(0.0001)
     return found[0]
 
 

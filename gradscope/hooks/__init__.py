@@ -7,9 +7,11 @@ integrations/) is torch imported; private torch names stand in `_torch.py`.
 
 from __future__ import annotations
 
+import functools
 import importlib
 import pkgutil
 from collections.abc import Callable
+from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -34,9 +36,14 @@ class Hook:
 
     def patch(self, owner: Any, name: str, value: Any) -> None:
         """Replaces `owner.name` until uninstall; what stood there comes back as it was,
-        unless someone else has replaced ours meanwhile."""
+        unless someone else has replaced ours meanwhile. A function looks like the one that it
+        stands for: programs ask for names and parameters (accelerate, of `zero_grad`)."""
         missing = object()
         old = vars(owner).get(name, missing)
+        ours = value.__func__ if isinstance(value, (classmethod, staticmethod)) else value
+        real = getattr(owner, name)
+        if isinstance(ours, FunctionType) and not hasattr(ours, "__wrapped__"):
+            functools.update_wrapper(ours, getattr(real, "__func__", real))
         setattr(owner, name, value)
         current = vars(owner)[name]
 

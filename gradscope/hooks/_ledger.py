@@ -314,6 +314,8 @@ class Ledger:
     def _dropped_norm(self, grad: Any) -> float | None:
         if grad is None or self.drops >= MAX_DROPS or grad.device.type != "cpu" or grad.is_sparse:
             return None
+        if not measurable(grad):
+            return None
         self.drops += 1
         with aside():
             norm = float(grad.detach().norm())

@@ -109,13 +109,23 @@ def _number(size: Any) -> int:
 
 def has_values(t: Any) -> bool:
     """Whether kernels of ours can run on it: a subclass would see them, and may refuse; under
-    torch.func a tensor stands for many, or for one that is not written yet."""
-    return (
-        type(t) in (Tensor, torch.nn.Parameter)
-        and not t.is_meta
-        and transforms() is None
-        and not is_functional(t)
-    )
+    torch.func a tensor stands for many, or for one that is not written yet. Floats of 8 bits have
+    hardly any kernels."""
+    if type(t) not in (Tensor, torch.nn.Parameter) or t.is_meta or transforms() is not None:
+        return False
+    dtype = t.dtype
+    return not is_functional(t) and not (dtype.itemsize == 1 and dtype.is_floating_point) and _has_memory(t)
+
+
+def _has_memory(t: Any) -> bool:
+    """False where the program has given the memory back for now, as sharding does with
+    `untyped_storage().resize_(0)`: a kernel that reads it would end the process."""
+    if t.layout is not torch.strided:
+        return True
+    try:
+        return bool(t.untyped_storage().nbytes() or t.numel() == 0)
+    except (RuntimeError, NotImplementedError):  # has no storage: a batch of `is_grads_batched`
+        return True
 
 
 def measurable(t: Any) -> bool:

@@ -15,7 +15,7 @@ class StackDepth(Hook):
         self.real = sys.setrecursionlimit
         self.shown = sys.getrecursionlimit()
         self.patch(sys, "getrecursionlimit", lambda: self.shown)
-        self.patch(sys, "setrecursionlimit", self._set)
+        self.patch(sys, "setrecursionlimit", lambda limit, /: self._set(limit))
         self.real(_with_ours(self.shown))
 
     def uninstall(self) -> None:

@@ -38,6 +38,7 @@ SKIPPED_NAMES = {
 }  # fmt: skip
 
 
+HANDLES_GRAD = ("zero_grad", "_apply", "__deepcopy__", "__repr__")  # of torch's own
 MAX_READERS = 8  # places noted that read a leaf's gradient
 VIEW_ATTRIBUTES = {"T", "mT", "H", "mH", "real", "imag"}
 
@@ -257,22 +258,23 @@ class Functions(Hook):
         recorder = self.recorder
         site = recorder.sites.current(frame)
         if recorder.sites.nodes[site].kind == "torch" and (
-            frame.f_code.co_name in ("zero_grad", "__repr__")
+            frame.f_code.co_name in HANDLES_GRAD
             or frame.f_code.co_filename.endswith(("clip_grad.py", "grad_scaler.py"))
         ):
-            return  # prepares a use, is none
+            return  # prepares or moves, uses nothing
         with private.DisableTorchFunction():
             if not t.requires_grad and result is None:
                 return
             entry = recorder.live.find(t)
             if is_leaf(t):
                 record = recorder.ledger.of(t)
-                record.reads += 1
-                record.read_since = True
-                if len(record.read_at) < MAX_READERS:
-                    record.read_at.add(site)
-                if record.state in ("fresh", "used") and result is not None:
-                    recorder.ledger.by_hand.read(record, result)
+                if result is not None:
+                    record.reads += 1
+                    record.read_since = True
+                    if len(record.read_at) < MAX_READERS:
+                        record.read_at.add(site)
+                    if record.state in ("fresh", "used"):
+                        recorder.ledger.by_hand.read(record, result)
                 if record.registered or record.optimizers:
                     return
             elif result is not None:

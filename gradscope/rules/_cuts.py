@@ -84,7 +84,9 @@ def _waiting(trace: Trace, known: Paths) -> set[int]:
 def _ends(known: Paths, graph: Graph, index: int) -> bool:
     """Whether this is a number with a graph that only logs, if anything, read."""
     value = graph.values[index]
-    if value.shape or not value.requires_grad or value.is_leaf or (graph.id, index) in known.used.order:
+    if value.shape or not value.requires_grad or value.is_leaf:
+        return False
+    if {(graph.id, index), value.origin} & known.used.order.keys():
         return False
     return all(op.name in EXITS or op.cut is not None for op in graph.consumers.get(index, ()))
 

@@ -58,6 +58,24 @@ def bad_parentheses_forgotten() -> None:
         opt.zero_grad()
 
 
+def bad_in_a_trainer() -> None:
+    import torch
+    from torch import nn
+
+    class Trainer:
+        def __init__(self, model: nn.Module, optimizer: torch.optim.Optimizer) -> None:
+            self.model, self.optimizer = model, optimizer
+
+        def train(self, batches: list[torch.Tensor]) -> None:
+            for batch in batches:
+                self.optimizer.zero_grad()
+                self.model(batch).pow(2).mean().backward()  # effect: GS205
+
+    model = nn.Linear(3, 1).to("cpu")
+    opt = torch.optim.Adam(model.parameters())  # cause: GS205
+    Trainer(model, opt).train([torch.randn(8, 3) for _ in range(3)])
+
+
 def bad_one_of_two() -> None:
     import torch
     from torch import nn

@@ -96,6 +96,20 @@ def bad_loss_of_a_float() -> None:
         opt.step()
 
 
+def bad_logged_after_the_step() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.Adam(model.parameters())
+    for _ in range(3):
+        opt.zero_grad()
+        loss = model(torch.randn(8, 3)).pow(2).mean()
+        loss.detach().requires_grad_().backward()  # cause: GS304  # effect: GS304
+        opt.step()
+        f"{loss.item():.3f}"
+
+
 def good_setting_among_the_parameters() -> None:
     import torch
     from torch import nn

@@ -33,6 +33,7 @@ BY_HAND = {
     "GS202-bad_by_hand",
     "GS204-bad_backward_forgotten",
     "GS204-bad_closure",
+    "GS205-bad_in_a_trainer",
     "GS204-bad_discriminator_without_backward",
     "GS204-bad_policy_without_its_backward",
     "GS206-bad_adapters_put_in_later",

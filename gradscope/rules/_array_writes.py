@@ -28,6 +28,7 @@ READING = {
 }  # fmt: skip
 MAX_FOLLOWED = 40  # names
 Def = ast.FunctionDef | ast.AsyncFunctionDef
+Called = Def | ast.Lambda
 Scope = ast.AST
 
 
@@ -50,11 +51,14 @@ class _Search:
         self.found = Writes()
         self.todo: list[tuple[str, Scope, str]] = []  # file, scope, what the array is called there
         self.seen: set[tuple[str, int, str]] = set()
-        self.functions: dict[str, list[tuple[str, Def]]] = {}
+        self.functions: dict[str, list[tuple[str, Called]]] = {}
         for path in trace.sources:
             for node in ast.walk(trace.source_file(path).tree or ast.Module([], [])):
                 if isinstance(node, Def):
                     self.functions.setdefault(node.name, []).append((path, node))
+                elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Lambda):
+                    for name in node.targets:
+                        self.functions.setdefault(ast.unparse(name), []).append((path, node.value))
 
     def run(self, handed_out: Site) -> Writes:
         file = self.trace.source_file(handed_out.path)
@@ -81,6 +85,18 @@ class _Search:
                 self._from_caller(caller, function, name)
         elif caller is not None and isinstance(file.parent.get(id(node)), ast.Return):
             self._to_caller(caller)
+        else:
+            self._given_at_once(site.path, file, node)
+
+    def _given_at_once(self, path: str, file: SourceFile, node: ast.AST) -> None:
+        """`augment(x.numpy())`: the array has no name here, it has one in the function."""
+        inner, above = node, file.parent.get(id(node))
+        while isinstance(above, (ast.Attribute, ast.Subscript, ast.keyword)) or (
+            isinstance(above, ast.Call) and above.func is inner  # a view of it: `x.numpy().ravel()`
+        ):
+            inner, above = above, file.parent.get(id(above))
+        if isinstance(above, ast.Call):
+            self._handed_on(path, above, ast.unparse(node))
 
     def _to_caller(self, caller: Site) -> None:
         file = self.trace.source_file(caller.path)
@@ -151,7 +167,7 @@ def _own(scope: Scope) -> Iterator[ast.AST]:
     return iter(sorted(nodes, key=lambda node: (node.lineno, node.col_offset)))
 
 
-def _given(call: ast.Call, function: Def, name: str) -> ast.expr | None:
+def _given(call: ast.Call, function: Called, name: str) -> ast.expr | None:
     """What a call gives for the argument `name`."""
     names = [argument.arg for argument in (*function.args.posonlyargs, *function.args.args)]
     if isinstance(call.func, ast.Attribute) and names[:1] in (["self"], ["cls"]):
@@ -162,7 +178,7 @@ def _given(call: ast.Call, function: Def, name: str) -> ast.expr | None:
 
 
 def _is(node: ast.expr | None, name: str) -> bool:
-    return isinstance(node, (ast.Name, ast.Attribute)) and ast.unparse(node) == name
+    return isinstance(node, (ast.Name, ast.Attribute, ast.Call)) and ast.unparse(node) == name
 
 
 def _views(node: ast.expr, name: str) -> bool:

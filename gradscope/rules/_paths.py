@@ -14,6 +14,7 @@ from functools import cached_property
 from gradscope.memo import once
 from gradscope.model import Event, Graph, Op, Parameter, Site
 from gradscope.rules._common import plural
+from gradscope.rules._idle_steps import mistaken, tried_out
 from gradscope.store import Trace
 
 Key = tuple[int, int]  # (graph id, index of a value or a node)
@@ -50,6 +51,7 @@ class Paths:
     def __init__(self, trace: Trace):
         self._graphs: dict[int, Graph] = {}
         self._load = trace.graph
+        self.trace = trace
         self.parameters = {p.id: p for p in trace.parameters}
         self.backwards = [e for e in trace.of("backward") if e.graph is not None and e.graph >= 0]
         self.updates = trace.of("update")  # by the program's own hand
@@ -328,7 +330,8 @@ class Paths:
             if p.requires_grad and p.id not in self.frozen and not self.has_gradient(p)
         ]
         if self.stepping:
-            return [p for p in silent if self.stepped(p)]
+            aside = tried_out(self.trace) | mistaken(self.trace).keys()
+            return [p for p in silent if self.stepped(p) and not aside.issuperset(p.optimizers)]
         return [p for p in silent if p.registered]
 
 

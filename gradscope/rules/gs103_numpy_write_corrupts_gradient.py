@@ -69,6 +69,26 @@ def bad_dlpack() -> None:
     loss.backward()  # effect: GS103
 
 
+def bad_given_to_a_function_at_once() -> None:
+    import numpy as np
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+
+    def blank(values: np.ndarray) -> None:
+        values[:, ::2] = 0.0  # cause: GS103
+
+    first, second = nn.Linear(3, 4), nn.Linear(4, 1)
+    opt = torch.optim.SGD([*first.parameters(), *second.parameters()], lr=0.1)
+    for _ in range(2):
+        h = torch.tanh(first(torch.randn(8, 3)))
+        blank(values=h.detach().numpy())
+        opt.zero_grad()
+        second(h).pow(2).mean().backward()  # effect: GS103
+        opt.step()
+
+
 def good_storage_read() -> None:
     import numpy as np
     import torch

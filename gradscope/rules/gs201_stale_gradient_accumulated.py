@@ -22,10 +22,10 @@ from gradscope.rules._common import (
     located,
     parameter_names,
     parameter_subjects,
-    plural,
-    timeline,
     user,
 )
+from gradscope.rules._left_behind import left_behind
+from gradscope.rules._piled_up import never_used
 from gradscope.rules._stale import measured, stale_uses
 from gradscope.rules._training import method, where
 from gradscope.rules._uncalled import not_called, parentheses
@@ -120,6 +120,24 @@ def bad_gradient_summed_by_hand() -> None:
         estimate = torch.randn(3)
         w.grad = estimate if w.grad is None else w.grad + estimate  # effect: GS201
         opt.step()  # cause: GS201
+
+
+def bad_cleared_before_the_other_pass() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    generator, critic = nn.Linear(2, 2), nn.Linear(2, 1)
+    opt_g = torch.optim.RMSprop(generator.parameters())
+    opt_c = torch.optim.RMSprop(critic.parameters())
+    for _ in range(3):
+        fake = generator(torch.randn(8, 2))
+        (critic(fake.detach()).mean() - critic(torch.randn(8, 2)).mean()).backward()  # effect: GS201
+        opt_c.step()
+        opt_c.zero_grad()  # the next pass fills the critic again
+        critic(fake).mean().neg().backward()  # cause: GS201
+        opt_g.step()
+        opt_g.zero_grad()
 
 
 def good() -> None:
@@ -275,6 +293,23 @@ def good_gan() -> None:
         opt_g.step()
 
 
+def good_shared_encoder() -> None:
+    import torch
+    from torch import nn
+
+    encoder, a, b = nn.Linear(3, 4), nn.Linear(4, 1), nn.Linear(4, 1)
+    opt_a = torch.optim.SGD(a.parameters(), lr=0.1)
+    opt_b = torch.optim.SGD([*encoder.parameters(), *b.parameters()], lr=0.1)
+    for _ in range(3):
+        x = torch.randn(8, 3)
+        a(encoder(x)).pow(2).mean().backward()  # meant for the encoder, too
+        opt_a.step()
+        opt_a.zero_grad()
+        b(encoder(x)).pow(2).mean().backward()
+        opt_b.step()
+        opt_b.zero_grad()
+
+
 def good_closure() -> None:
     import torch
     from torch import nn
@@ -303,8 +338,9 @@ def stale_gradient_accumulated(trace: Trace) -> Iterator[Finding]:
     for (cause, effect), events in groups.items():
         found = _used(trace, cause, effect, events)
         yield _not_called(trace, found, meant) if meant is not None else found
+    yield from left_behind(trace)
     if not groups:
-        yield from _never_used(trace)
+        yield from never_used(trace)
 
 
 def _used(trace: Trace, cause: Site | None, effect: Site | None, events: list[Event]) -> Finding:
@@ -345,48 +381,3 @@ def _not_called(trace: Trace, found: Finding, meant: Site) -> Finding:
         fix=f"call it: `{names_of(trace).text(meant) or 'zero_grad'}()`",
         edits=parentheses(meant),
     )
-
-
-def _never_used(trace: Trace) -> Iterator[Finding]:
-    """Several passes pile up and nothing is ever cleared, stepped or updated."""
-    if trace.of("step", "zero_grad", "update"):
-        yield from _left_over(trace)
-        return
-    filled: dict[int, Event] = {}
-    piles: dict[Site, tuple[Event, set[int], int]] = {}
-    for repeat, events in timeline(trace):
-        fresh: dict[int, Event] = {}  # passes over one forward belong together: several losses, retain_graph
-        for event in events:
-            if event.kind == "backward" and event.data.get("call") != "grad":
-                again = {p for p in event.data.get("accumulated", ()) if p in filled or repeat > 1}
-                if again:
-                    first, ids, count = piles.get(event.site.user, (event, set(), 0))
-                    piles[event.site.user] = (first, ids | again, count + repeat)
-                fresh.update(dict.fromkeys(event.data.get("accumulated", ()), event))
-        filled.update(fresh)
-    for site, (first, ids, count) in piles.items():
-        yield Finding(
-            message=f"{parameter_names(trace, sorted(ids))}: gradients of several backward passes pile up",
-            cause=site,
-            cause_label="adds to what earlier passes left, and nothing clears it",
-            seen=(f"gradients were added to earlier ones {plural(count, 'time')}",),
-            severity="note",
-            subjects=parameter_subjects(ids),
-            count=max(count, first.count),
-        )
-
-
-def _left_over(trace: Trace) -> Iterator[Finding]:
-    """A pass adds to used gradients that nothing in the whole run ever clears."""
-    cleared = {p for event in trace.of("zero_grad") for p in event.data.get("parameters", ())}
-    for event in trace.of("backward"):
-        ids = [p for p in event.data.get("stale") or () if p not in cleared]
-        if ids:
-            yield Finding(
-                message=f"{parameter_names(trace, ids)}: a used gradient was added to, nothing cleared it",
-                effect=event.site.user,
-                effect_label="adds to gradients that a step has used already",
-                severity="note",
-                subjects=parameter_subjects(ids),
-                count=event.count,
-            )

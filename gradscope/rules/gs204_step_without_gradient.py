@@ -19,9 +19,10 @@ from dataclasses import dataclass, field, replace
 from gradscope.model import Event, Finding, Site
 from gradscope.names import names_of
 from gradscope.rules import rule
-from gradscope.rules._common import code, located, parameter_names, parameter_subjects, timeline
+from gradscope.rules._common import code, located, parameter_names, parameter_subjects
+from gradscope.rules._idle_steps import fed, mistaken, steps
 from gradscope.rules._rewrites import moved
-from gradscope.rules._training import method, nearest_backward
+from gradscope.rules._training import method, nearest_backward, optimizer_name, where
 from gradscope.rules._uncalled import not_called, parentheses
 from gradscope.store import Trace
 
@@ -157,6 +158,27 @@ def good_closure_that_sets_the_gradients() -> None:
         opt.step(closure)
 
 
+def bad_optimizer_of_the_phase_before() -> None:
+    import torch
+    from torch import nn
+
+    encoder, decoder, head = nn.Linear(4, 2), nn.Linear(2, 4), nn.Linear(2, 2)
+    pretrain = torch.optim.SGD([*encoder.parameters(), *decoder.parameters()], lr=0.1)
+    opt = torch.optim.SGD(head.parameters(), lr=0.1)
+    for _ in range(6):
+        x = torch.randn(8, 4)
+        pretrain.zero_grad()
+        (decoder(encoder(x)) - x).pow(2).mean().backward()
+        pretrain.step()
+    pretrain.zero_grad()
+    for _ in range(2):
+        x = torch.randn(8, 4)
+        opt.zero_grad()
+        loss = nn.functional.cross_entropy(head(encoder(x).detach()), x.argmax(1) % 2)
+        loss.backward()  # effect: GS204
+        pretrain.step()  # cause: GS204
+
+
 def good_closure() -> None:
     import torch
     from torch import nn
@@ -199,6 +221,39 @@ def good_schedule_tried_out() -> None:
         scheduler.step()
 
 
+def good_schedule_tried_out_by_itself() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        model(torch.randn(8, 3)).pow(2).mean().backward()
+        opt.step()
+    probe = torch.optim.SGD([nn.Parameter(torch.zeros(1))], lr=0.1)
+    scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(probe, 10)
+    for _ in range(10):
+        probe.step()
+        scheduler.step()
+
+
+def good_last_batches() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        for i in range(4):
+            (model(torch.randn(8, 3)).pow(2).mean() / 2).backward()
+            if i % 2:
+                opt.step()
+                opt.zero_grad()
+        opt.step()  # where the batches do not divide evenly
+        opt.zero_grad()
+
+
 def good_gradient_by_hand() -> None:
     import torch
 
@@ -228,28 +283,35 @@ def good_step_first() -> None:
 @dataclass
 class _Tally:
     steps: int = 0
+    idle: int = 0  # those for which nothing was computed
+    fed: int = 0  # those that found a gradient
+    at: Counter[Site] = field(default_factory=Counter)  # steps by line, and those without a gradient
     empty: Counter[Site] = field(default_factory=Counter)
     closure: bool = False
+    moved: Counter[Site] = field(default_factory=Counter)  # of these, with parameters that did change
+
+    def told(self) -> Counter[Site]:
+        """Lines whose steps, or most of all steps, found nothing."""
+        # An optimizer that moves its parameters without `.grad` never finds one.
+        empty = self.empty if self.fed else self.empty - self.moved
+        count, steps = empty.total(), self.steps - self.idle
+        if (count >= 2 or self.steps == 1) and count * 2 >= steps:
+            return empty
+        return Counter({s: n for s, n in empty.items() if n >= 2 and n == self.at[s]})
 
 
-@rule("GS204", name="step-without-gradient", severity="warning", over=("GS302", "GS308", "GS402"))
+@rule("GS204", name="step-without-gradient", severity="warning", over=("GS205", "GS302", "GS308", "GS402"))
 def step_without_gradient(trace: Trace) -> Iterator[Finding]:
     tallies: dict[int, _Tally] = {}
-    trained = False
-    for repeat, events in timeline(trace):
-        for event in events:
-            if event.kind == "backward":
-                trained = True
-            elif event.kind == "step" and event.data.get("optimizer") in trace.optimizers:
-                _count(trace, event, repeat, tallies)
-    if trained:  # by the closure, it may be, before the optimizer cleared its gradients
+    for event, repeat, worked in steps(trace):
+        _count(trace, event, repeat, worked, tallies.setdefault(event.data["optimizer"], _Tally()))
+    if trace.of("backward"):  # by the closure, it may be, before the optimizer cleared its gradients
         tallies = {number: tally for number, tally in tallies.items() if not tally.closure}
-    if not trained and not _forwards(trace, set(tallies)):
+    elif not _forwards(trace, set(tallies)):
         return
     for number, tally in tallies.items():
-        empty = sum(tally.empty.values())
-        if (empty >= 2 or tally.steps == 1) and empty * 2 >= tally.steps:
-            yield _finding(trace, number, tally, empty)
+        if told := tally.told():
+            yield _finding(trace, number, tally, told)
 
 
 def _forwards(trace: Trace, optimizers: set[int]) -> bool:
@@ -266,22 +328,25 @@ def _has_graph(trace: Trace, event: Event) -> bool:
     return any(values[i].requires_grad for i in event.data.get("outputs", ()) if i < len(values))
 
 
-def _count(trace: Trace, event: Event, repeat: int, tallies: dict[int, _Tally]) -> None:
-    states = event.data.get("states") or {}
-    tally = tallies.setdefault(event.data["optimizer"], _Tally())
+def _count(trace: Trace, event: Event, repeat: int, worked: int, tally: _Tally) -> None:
+    """`worked` of the steps came after a backward or a forward of their own."""
+    states, site = event.data.get("states") or {}, event.site.user
     tally.steps += repeat
-    used = any(states.get(state) for state in ("fresh", "stale", "used"))
-    ids = [*states.get("none", ()), *states.get("zero", ())]
+    tally.at[site] += repeat
     tally.closure = tally.closure or bool(event.data.get("closure"))
-    if used or not any(trace.parameter(p).requires_grad for p in ids):
-        return
-    if not states.get("zero") and all(trace.parameter(p).changed for p in ids):
-        return  # an optimizer that moves its parameters without `.grad`
-    tally.empty[event.site.user] += repeat
+    worked = repeat if tally.closure else worked
+    ids = [*states.get("none", ()), *states.get("zero", ())]
+    if fed(event):
+        tally.fed += repeat
+    elif any(trace.parameter(p).requires_grad for p in ids):
+        tally.idle += repeat - worked
+        tally.empty[site] += worked
+        if not states.get("zero") and all(trace.parameter(p).changed for p in ids):
+            tally.moved[site] += worked
 
 
-def _finding(trace: Trace, number: int, tally: _Tally, empty: int) -> Finding:
-    step, _ = tally.empty.most_common(1)[0]
+def _finding(trace: Trace, number: int, tally: _Tally, told: Counter[Site]) -> Finding:
+    (step, _), empty = told.most_common(1)[0], told.total()
     ids = trace.optimizers[number].parameters
     late, meant = _own_pass(trace, set(ids)), not_called(trace, "backward")
     found = Finding(
@@ -294,6 +359,8 @@ def _finding(trace: Trace, number: int, tally: _Tally, empty: int) -> Finding:
         edits=moved(trace, step, late.site.user, after=True) if late is not None else (),
         subjects=parameter_subjects(ids) | {("optimizer", number)},
     )
+    if number in mistaken(trace):
+        return _mistaken(trace, number, found)
     if meant is None or late is not None:
         return found
     return replace(
@@ -304,6 +371,19 @@ def _finding(trace: Trace, number: int, tally: _Tally, empty: int) -> Finding:
         effect_label=found.cause_label,
         fix=f"call it: `{names_of(trace).text(meant) or 'backward'}()`",
         edits=parentheses(meant),
+    )
+
+
+def _mistaken(trace: Trace, number: int, found: Finding) -> Finding:
+    """The step of one optimizer stands where that of another belongs."""
+    own, made_for = mistaken(trace)[number]
+    name = optimizer_name(trace, own)
+    return replace(
+        found,
+        effect=made_for.site.user,
+        effect_label=f"computes gradients for {name}, which never steps",
+        fix=f"call {method(trace, own, 'step')} here ({where(found.cause)})",
+        edits=(),
     )
 
 

@@ -1,0 +1,66 @@
+"""Steps for which nothing was computed, or something for another optimizer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gradscope.memo import once
+from gradscope.model import Event
+from gradscope.rules._common import timeline
+from gradscope.store import Trace
+
+
+def steps(trace: Trace) -> Iterator[tuple[Event, int, int]]:
+    """Each step with its count and how many of them came after a backward, or a forward with a graph."""
+    passes, stepped_at = 0, dict.fromkeys(trace.optimizers, 0)
+    for repeat, events in timeline(trace):
+        before = passes
+        for event in events:
+            number = event.data.get("optimizer")
+            if event.kind == "backward":
+                passes += 1
+            elif event.kind == "step" and number in stepped_at:
+                own = passes > before or _forward_before(trace, event)
+                yield event, repeat, repeat if own else int(passes > stepped_at[number])
+                stepped_at[number] = passes
+
+
+@once
+def tried_out(trace: Trace) -> set[int]:
+    """Optimizers that step again and again while nothing is computed for them."""
+    made: dict[int, int] = {}
+    useful: dict[int, int] = {}
+    for event, repeat, worked in steps(trace):
+        number = event.data["optimizer"]
+        made[number] = made.get(number, 0) + repeat
+        useful[number] = useful.get(number, 0) + worked
+    return {number for number, count in made.items() if count >= 2 and useful[number] <= 1}
+
+
+@once
+def mistaken(trace: Trace) -> dict[int, tuple[int, Event]]:
+    """Optimizers that step without a gradient after passes for one that never steps: (that one, a pass)."""
+    resting = {n: set(o.parameters) for n, o in trace.optimizers.items() if not o.steps}
+    found: dict[int, tuple[int, Event]] = {}
+    last: Event | None = None
+    for _, events in timeline(trace) if resting else ():
+        for event in events:
+            if event.kind == "backward" and event.data.get("accumulated"):
+                last = event
+            elif event.kind == "step" and last is not None and not fed(event):
+                filled = set(last.data["accumulated"])
+                own = next((n for n, held in resting.items() if filled <= held), None)
+                if own is not None and event.data.get("optimizer") in trace.optimizers:
+                    found.setdefault(event.data["optimizer"], (own, last))
+    return found
+
+
+def fed(step: Event) -> bool:
+    """Whether the step found a gradient."""
+    states = step.data.get("states") or {}
+    return any(states.get(state) for state in ("fresh", "stale", "used"))
+
+
+def _forward_before(trace: Trace, step: Event) -> bool:
+    """Whether anything with a gradient was computed in the stretch that the step ends."""
+    return step.graph >= 0 and bool(trace.graph(step.graph).nodes)

@@ -1,0 +1,114 @@
+"""Gradients that one optimizer's pass leaves in the parameters of another, whose step then uses them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from gradscope.model import Event, Finding, Site
+from gradscope.rules._common import code, parameter_names, parameter_subjects, plural, timeline
+from gradscope.rules._training import method, optimizer_name, where
+from gradscope.store import Trace
+
+MAX_STRETCHES = 5000  # of the run: such a loop shows itself in its first rounds
+
+
+@dataclass
+class _Pass:
+    event: Event
+    left: set[int]  # parameters in which its gradient still stands, unused
+    made_for: set[int] = field(default_factory=set)  # optimizers that stepped right after it
+
+
+@dataclass
+class _Leak:
+    optimizer: int
+    step: Site
+    earlier: Site  # the pass that leaves its gradients
+    own: Site  # the first pass of the step, which adds to them
+    parameters: set[int] = field(default_factory=set)
+    count: int = 0
+
+
+def left_behind(trace: Trace) -> list[Finding]:
+    """A step that used its own passes first, and from the next round on that of another optimizer's
+    step too: the other pass stands below the step in the loop, where nothing clears before the next round."""
+    if len({event.data.get("optimizer") for event in trace.of("step")}) < 2:
+        return []
+    leaks: dict[tuple[int, Site, Site], _Leak] = {}
+    first: dict[tuple[int, Site], set[Site]] = {}  # the passes that a line's first step used
+    passes: list[_Pass] = []
+    for repeat, events in timeline(trace)[:MAX_STRETCHES]:
+        for event in events:
+            if event.kind == "backward" and event.data.get("accumulated"):
+                passes.append(_Pass(event, set(event.data["accumulated"])))
+            elif event.kind == "zero_grad":
+                _gone(passes, set(event.data.get("parameters") or ()))
+            elif event.kind == "step" and passes and event.data.get("optimizer") is not None:
+                _used(event, repeat, passes, first, leaks)
+        passes = [p for p in passes if p.left]
+    return [_finding(trace, leak) for leak in leaks.values()]
+
+
+def _gone(passes: list[_Pass], ids: set[int]) -> None:
+    for one in passes:
+        one.left -= ids
+
+
+def _used(
+    step: Event,
+    repeat: int,
+    passes: list[_Pass],
+    first: dict[tuple[int, Site], set[Site]],
+    leaks: dict[tuple[int, Site, Site], _Leak],
+) -> None:
+    number, site = step.data["optimizer"], step.site.user
+    ids = set((step.data.get("states") or {}).get("fresh", ()))  # a stale one is told by itself
+    given = [one for one in passes if one.left & ids]
+    if given:
+        usual = first.setdefault((number, site), {one.event.site.user for one in given})
+        own = next((one.event.site.user for one in given if one.event.site.user in usual), None)
+        for one in given:
+            earlier = one.event.site.user
+            other = earlier not in usual and one.made_for - {number}
+            if own is not None and other and _below(one.event.site, step.site):
+                leak = leaks.setdefault((number, site, earlier), _Leak(number, site, earlier, own))
+                leak.parameters |= one.left & ids
+                leak.count += repeat
+        given[-1].made_for.add(number)
+    _gone(passes, ids)
+
+
+def _below(late: Site, early: Site) -> bool:
+    """Whether `late` stands below `early` in the function that leads to both."""
+    a, b = _parting(late, early)
+    return (a.path, a.function) == (b.path, b.function) and a.line > b.line
+
+
+def _parting(one: Site, other: Site) -> tuple[Site, Site]:
+    """The calls, in the function that leads to both, by which two stacks differ."""
+    pairs = zip(one.stack, other.stack, strict=False)
+    return next(((a, b) for a, b in pairs if a.location() != b.location()), (one, other))
+
+
+def _finding(trace: Trace, leak: _Leak) -> Finding:
+    earlier, own = leak.earlier, leak.own
+    if earlier.location() == own.location():  # one helper makes both passes
+        earlier, own = _parting(earlier, own)
+    names, step = parameter_names(trace, sorted(leak.parameters)), code(trace, leak.step, "the step")
+    return Finding(
+        message=f"{names}: {step} also uses the gradients of a pass for another optimizer, nothing cleared them",
+        cause=earlier,
+        cause_label=f"leaves gradients in {names} too, after they were cleared",
+        effect=own,
+        effect_label="adds to the gradients that were left",
+        related=((leak.step, "uses the sum"),),
+        seen=(
+            f"the first step of {optimizer_name(trace, leak.optimizer)} used the gradients of its own pass,"
+            f" {plural(leak.count, 'later one')} those of the other too",
+        ),
+        fix=f"call {method(trace, leak.optimizer, 'zero_grad')} before"
+        f" {code(trace, own, '`backward()`')} ({where(own)}), not only after {step}",
+        severity="warning",
+        count=leak.count,
+        subjects=parameter_subjects(leak.parameters),
+    )

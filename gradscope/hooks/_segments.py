@@ -105,8 +105,9 @@ class SegmentStore:
         """Writes what is new of `segment`. Returns whether nothing was new."""
         graph: int | None = None
         new = False
-        if segment.looked and segment.ops:
-            key = (segment.hash, len(segment.ops))
+        carried = () if segment.ops else self._carried(segment)
+        if segment.looked and (segment.ops or carried):
+            key = (segment.hash, len(segment.ops)) if segment.ops else (hash(carried), 0)
             graph = self.graphs.get(key)
             if graph is None:
                 new = True
@@ -142,6 +143,14 @@ class SegmentStore:
                     )
         self._row(graph, events, is_step, segment.started, perf_counter() - segment.started)
         return not new
+
+    def _carried(self, segment: Segment) -> tuple[tuple[int, tuple[int, int]], ...]:
+        """The values that a segment without ops has from earlier graphs: what its passes start from."""
+        return tuple(
+            (index, (graph, external.origin[1]))
+            for index, external in segment.externals.items()
+            if external.origin is not None and (graph := self.graph_of.get(external.origin[0])) is not None
+        )
 
     def repeat(self, cycle: tuple[tuple[Any, ...], ...], count: int, seconds: float) -> None:
         """Writes `count` segments that only had these events, in turn; a step closed each."""

@@ -6,13 +6,13 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from gradscope.model import Event, Graph, Op, Site
+from gradscope.model import Event, Finding, Graph, Op, Site
 from gradscope.names import names_of
 from gradscope.rules._calls import Call, Calls
-from gradscope.rules._common import memory_root
-from gradscope.rules._paths import Paths
+from gradscope.rules._common import memory_root, parameter_subjects
+from gradscope.rules._paths import Paths, passes
 from gradscope.rules._terms import SUMS, terms
-from gradscope.rules._unread import asked_at
+from gradscope.rules._unread import asked_at, module_name
 from gradscope.store import Trace
 
 LOSSES = {"mse_loss", "smooth_l1_loss", "l1_loss", "huber_loss"}
@@ -20,6 +20,7 @@ DIFFERENCES = {"sub", "__sub__", "__rsub__", "rsub"}
 SCALES = {"mul", "mul_", "__mul__", "__rmul__", "__imul__", "div", "__truediv__"}
 MEANT = re.compile(r"target|goal|bootstrap|^y$|^td$|^returns?$|^expected|label", re.IGNORECASE)
 WRITES = {"__setitem__", "copy_", "index_put_", "index_copy_", "scatter_", "masked_scatter_"}
+CARRY = SUMS | SCALES | WRITES | {"stack", "cat", "view", "reshape", "squeeze", "unsqueeze", "flatten"}
 MAX_HOPS = 200
 
 
@@ -61,14 +62,14 @@ def _bootstraps(trace: Trace, known: Calls, graph: Graph, op: Op) -> Bootstrap |
     if len(op.inputs) < 2 or not op.outputs or (graph.id, op.outputs[0]) not in known.paths.used.order:
         return None
     named = op.name in LOSSES
-    if not named and (op.name not in DIFFERENCES or not _squared(graph, op)):
+    if not named and op.name not in DIFFERENCES:
         return None
     sides = op.inputs[:2]
     if not all(graph.values[i].requires_grad and not graph.values[i].is_leaf for i in sides):
         return None
     for target, prediction in (sides[::-1], sides):
         made = _sum_with_data(graph, target)
-        if made is None:
+        if made is None or not (named or squared(graph, op)):
             continue
         name = names_of(trace).name(graph, target) or ""
         if not named and not MEANT.search(name) and not _steers(known, graph, op):
@@ -85,12 +86,13 @@ def _bootstraps(trace: Trace, known: Calls, graph: Graph, op: Op) -> Bootstrap |
     return None
 
 
-def _squared(graph: Graph, op: Op) -> bool:
-    """Whether the difference itself is squared or made absolute, as a loss does."""
-    readers = graph.consumers.get(op.outputs[0], ())
+def squared(graph: Graph, op: Op) -> bool:
+    """Whether the difference is squared or made absolute, as a loss does; what it is added up to, too
+    (an advantage estimated over several steps)."""
     return any(
         r.name in ("pow", "__pow__", "square", "abs") or (r.name in SCALES and len(set(r.inputs)) == 1)
-        for r in readers
+        for value in _carries(graph, op.outputs[0])
+        for r in graph.consumers.get(value, ())
     )
 
 
@@ -98,8 +100,28 @@ def _steers(known: Calls, graph: Graph, difference: Op) -> bool:
     """Whether a loss also takes the difference without its graph, as an actor takes its advantage."""
     return any(
         reader.cut in ("detach", "data") and (graph.id, reader.outputs[0]) in known.paths.used.order
-        for reader in graph.consumers.get(difference.outputs[0], ())
+        for value in _carries(graph, difference.outputs[0])
+        for reader in graph.consumers.get(value, ())
     )
+
+
+def _carries(graph: Graph, value: int) -> Iterator[int]:
+    """The value, and what it was added to, scaled with or written into."""
+    todo, seen = [value], {value}
+    while todo and len(seen) < MAX_HOPS:
+        current = todo.pop(0)
+        yield current
+        for op in graph.consumers.get(current, ()):
+            if op.module is None and op.name in CARRY and len(set(op.inputs)) == len(op.inputs):
+                new = [i for i in op.outputs or _written(graph, op) if i not in seen]
+                seen.update(new)
+                todo += new
+
+
+def _written(graph: Graph, op: Op) -> list[int]:
+    """The states that an op without a result has left of what it wrote to."""
+    last = max(op.writes, default=len(graph.values))
+    return [v.index for v in graph.values[last : last + MAX_HOPS] if v.op == op.index]
 
 
 def _sum_with_data(graph: Graph, target: int) -> Op | None:
@@ -254,3 +276,21 @@ def _copies(paths: Paths, graph: Graph, given: int, originals: set[int]) -> bool
 def _owner(paths: Paths, graph: Graph, value: int) -> int | None:
     """The parameter whose memory a value shares."""
     return graph.values[paths.memory(graph.id, value)].parameter
+
+
+def copy_finding(trace: Trace, found: TrainedCopy) -> Finding:
+    """GS314 for a network that is trained although another writes it."""
+    name, original = (module_name(trace, number) for number in (found.module, found.original))
+    return Finding(
+        message=f"{name} gets its values from {original}, and is trained with its graph as well",
+        cause=found.site,
+        cause_label="asked with gradients on, and its parameters are in the optimizer",
+        effect=found.event.site.user,
+        effect_label="gradients flow into both sides",
+        seen=(
+            f"in {passes(found.event.count)} both {name} and {original} got a gradient, and a step used it",
+        ),
+        fix=f"ask {name} under `with torch.no_grad():`, and leave it out of the optimizer",
+        count=found.event.count,
+        subjects=parameter_subjects(found.parameters),
+    )

@@ -51,6 +51,7 @@ def _appends(
     scopes: list[ast.AST] = [tree] if function == "<module>" else []
     scopes += [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef) and n.name == function]
     losses = own or frozenset(name for scope in scopes for name in _losses(scope, callee))
+    entries = frozenset(text for scope in scopes for text in _backwarded_entries(scope))
     lists = frozenset(name for scope in scopes for name in _backwarded_lists(scope))
     here: list[Span] = []
     handed: list[Span] = []
@@ -62,7 +63,8 @@ def _appends(
         whole = bool(kept) and getattr(holder, "id", "") in lists
         for part, spans in ((kept, here), (given_to(node, keeping), handed)):
             if (whole and spans is here) or any(
-                getattr(k, "id", None) in losses or _calls(k, callee) for k in part
+                getattr(k, "id", None) in losses or _calls(k, callee) or ast.unparse(k) in entries
+                for k in part
             ):
                 spans.append(file.span(node))
     return tuple(dict.fromkeys(here or handed))
@@ -74,6 +76,15 @@ def _losses(scope: ast.AST, callee: str) -> Iterator[str]:
             yield getattr(getattr(node.func, "value", None), "id", "")
         elif isinstance(node, ast.Assign) and _calls(node.value, callee):
             yield from assigned(node)
+
+
+def _backwarded_entries(scope: ast.AST) -> Iterator[str]:
+    """The text of a loss that has no name of its own: `out["loss"]` in `out["loss"].backward()`."""
+    for node in own_nodes(scope):
+        if isinstance(node, ast.Call) and method(node) == "backward":
+            held = getattr(node.func, "value", None)
+            if isinstance(held, (ast.Subscript, ast.Attribute)):
+                yield ast.unparse(held)
 
 
 def assigned(statement: ast.AST | None) -> frozenset[str]:

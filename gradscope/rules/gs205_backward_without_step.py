@@ -108,6 +108,56 @@ def bad_generator_never_steps() -> None:
         critic(fake).mean().neg().backward()  # effect: GS205
 
 
+def bad_beside_vectors_written_by_hand() -> None:
+    import torch
+    from torch import nn
+
+    class Normed(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.w = nn.Parameter(torch.randn(1, 2))
+            self.u = nn.Parameter(torch.randn(1), requires_grad=False)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            self.u.data = nn.functional.normalize(self.w.data.mv(torch.ones(2)), dim=0)
+            scores: torch.Tensor = x @ (self.w / (self.u @ self.w).norm()).t()
+            return scores
+
+    generator, critic = nn.Linear(2, 2), Normed()
+    opt_g = torch.optim.Adam(generator.parameters())
+    opt_c = torch.optim.Adam(critic.parameters())  # cause: GS205
+    for _ in range(3):
+        fake = generator(torch.randn(4, 2))
+        opt_c.zero_grad()
+        (critic(fake.detach()).mean() - critic(torch.randn(4, 2)).mean()).backward()  # effect: GS205
+        opt_g.zero_grad()
+        critic(fake).mean().neg().backward()
+        opt_g.step()
+
+
+def bad_other_optimizer_handed_over() -> None:
+    import torch
+    from torch import nn
+
+    def train(opt_g: torch.optim.Optimizer, opt_c: torch.optim.Optimizer) -> None:
+        for _ in range(4):
+            generator.zero_grad()
+            fake = generator(torch.randn(4, 2))
+            critic(fake).mean().neg().backward()
+            opt_g.step()
+            critic.zero_grad()
+            (critic(fake.detach()).mean() - critic(torch.randn(4, 2)).mean()).backward()  # effect: GS205
+            opt_c.step()
+
+    generator, critic = nn.Linear(2, 2), nn.Linear(2, 1)
+    critic(generator(torch.randn(4, 2)))
+    generator, critic = generator.to("cpu"), critic.to("cpu")
+    first = torch.optim.Adam(generator.parameters())
+    second = torch.optim.Adam(critic.parameters())  # cause: GS205
+    train(first, first)
+    print(second)
+
+
 def good_gradients_logged() -> None:
     import torch
     from torch import nn
@@ -194,7 +244,8 @@ def backward_without_step(trace: Trace) -> Iterator[Finding]:
     for number, optimizer in trace.optimizers.items():
         held = parameters_of(trace, optimizer.parameters)
         trained = [p for p in held if p.passes]
-        if optimizer.steps or not trained or not all(idle(p) for p in held):
+        # what needs no gradient (the vectors of a spectral norm) may well be written by hand
+        if optimizer.steps or not trained or not all(idle(p) for p in held if p.requires_grad or p.passes):
             continue
         if max(p.passes for p in trained) >= 2 and _forgotten(trace, number, optimizer, trained, any_step):
             yield _finding(trace, number, optimizer, trained)

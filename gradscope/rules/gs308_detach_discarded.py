@@ -22,6 +22,7 @@ from gradscope.rules._edits import Source
 from gradscope.rules._paths import paths
 from gradscope.rules._rewrites import assigned_back
 from gradscope.rules._uncalled import parentheses, site_of, uncalled
+from gradscope.source import SourceFile
 from gradscope.store import Trace
 
 _METHODS = {"requires_grad_", "detach_", "detach", "zero_grad", "backward", "zero_", "retain_grad"}
@@ -85,6 +86,22 @@ def bad_frozen_by_attribute() -> None:
         opt.step()
 
 
+def bad_frozen_in_a_loop() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Sequential()
+    for name, part in (("first", nn.Linear(3, 3)), ("second", nn.Linear(3, 3))):
+        part.requires_grad = False  # type: ignore[assignment]  # cause: GS308
+        model.add_module(name, part)
+    model.add_module("head", nn.Linear(3, 1))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(2):
+        opt.zero_grad()
+        model(torch.ones(2, 3)).sum().backward()
+        opt.step()
+
+
 def bad_misspelled() -> None:
     import torch
     from torch import nn
@@ -139,6 +156,30 @@ def good_frozen() -> None:
         opt.step()
 
 
+def good_frozen_by_its_parameters() -> None:
+    import torch
+    from torch import nn
+
+    class Net(nn.Module):
+        def __init__(self, requires_grad: bool = False) -> None:
+            super().__init__()
+            self.fc = nn.Linear(3, 3)
+            self.requires_grad = requires_grad
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            shown: torch.Tensor = self.fc(x)
+            return shown
+
+    frozen, net = nn.Linear(3, 3), Net()
+    for p in frozen.parameters():
+        p.requires_grad = False
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    for _ in range(2):
+        opt.zero_grad()
+        net(frozen(torch.ones(2, 3))).sum().backward()
+        opt.step()
+
+
 def good_attribute_of_its_own() -> None:
     import torch
     from torch import nn
@@ -174,8 +215,14 @@ def good_step_kept_as_a_name() -> None:
 def detach_discarded(trace: Trace) -> Iterator[Finding]:
     yield from _discarded(trace)
     yield from _never_called(trace)
+    found: dict[tuple[Site, str, str], list[int]] = {}  # (place, kind of holder, name) → parameters
     for event in trace.of("misnamed"):
-        yield from _misnamed(trace, event)
+        site = next(_assigned(trace, event), None)
+        if site is not None:
+            key = site, str(event.data["holder"]), str(event.data["name"])
+            found.setdefault(key, []).extend(event.data["parameters"])
+    for (site, holder, name), ids in found.items():
+        yield _misnamed(trace, site, holder, name, list(dict.fromkeys(ids)))
 
 
 def _discarded(trace: Trace) -> Iterator[Finding]:
@@ -240,21 +287,15 @@ def _uncalled(trace: Trace, path: str, function: str, node: ast.Attribute) -> Fi
 # -- attributes that do nothing ----------------------------------------------------------
 
 
-def _misnamed(trace: Trace, event: Event) -> Iterator[Finding]:
-    name, ids = str(event.data["name"]), list(event.data["parameters"])
-    site = next(_assigned(trace, event, name), None)
-    if site is None:
-        return
+def _misnamed(trace: Trace, site: Site, kind: str, name: str, ids: list[int]) -> Finding:
     target = trace.source_file(site.path).lines[site.line - 1][site.column - 1 : site.end_column - 1]
     holder = target.rpartition(".")[0]
     names = parameter_names(trace, ids)
-    module = event.data["holder"] == "module"
-    meant = f"{holder}.requires_grad_(False)" if module else f"{holder}.requires_grad = False"
+    meant = f"{holder}.requires_grad_(False)" if kind == "module" else f"{holder}.requires_grad = False"
     here = Source(trace, site.path)
     statement = here.file.statement(site)
-    what = f"a new attribute of {'the module' if event.data['holder'] == 'module' else 'the tensor'}"
-    yield Finding(
-        message=f"`{target} = False` freezes nothing: `{name}` is {what}",
+    return Finding(
+        message=f"`{target} = False` freezes nothing: `{name}` is a new attribute of the {kind}",
         cause=site,
         cause_label="sets an attribute that torch does not look at",
         seen=(f"{plural(len(ids), 'parameter')} still required a gradient: {names}",),
@@ -264,12 +305,15 @@ def _misnamed(trace: Trace, event: Event) -> Iterator[Finding]:
     )
 
 
-def _assigned(trace: Trace, event: Event, name: str) -> Iterator[Site]:
+def _assigned(trace: Trace, event: Event) -> Iterator[Site]:
     """The user's assignments of False to an attribute of this name, the likeliest first."""
+    name = str(event.data["name"])
+    if event.data["holder"] == "module" and _own(trace, trace.modules[event.data["id"]].cls, name):
+        return
     found: list[tuple[int, Site]] = []
     for path in trace.sources:
-        tree = trace.source_file(path).tree
-        for node in ast.walk(tree) if tree is not None else ():
+        file = trace.source_file(path)
+        for node in ast.walk(file.tree) if file.tree is not None else ():
             if not isinstance(node, ast.Assign) or not isinstance(node.targets[0], ast.Attribute):
                 continue
             target = node.targets[0]
@@ -277,10 +321,36 @@ def _assigned(trace: Trace, event: Event, name: str) -> Iterator[Site]:
             if target.attr != name or not off or ast.unparse(target.value) == "self":
                 continue
             rank = 0 if name != _MEANT else _fit(trace, event, ast.unparse(target.value))
+            if rank == 2 and _one_of_many(file, node, target.value):
+                rank = 1
             if rank < 2:
                 end = target.end_lineno or target.lineno, (target.end_col_offset or 0) + 1
                 found.append((rank, Site(-1, path, target.lineno, target.col_offset + 1, *end, "", "user")))
     yield from (site for _, site in sorted(found, key=lambda item: item[0]))
+
+
+def _own(trace: Trace, cls: str, name: str) -> bool:
+    """Whether the class gives itself an attribute of this name."""
+    for path in trace.sources:
+        tree = trace.source_file(path).tree
+        for node in ast.walk(tree) if tree is not None else ():
+            if isinstance(node, ast.ClassDef) and node.name == cls.rpartition(".")[2]:
+                sets = (n for n in ast.walk(node) if isinstance(n, ast.Attribute) and n.attr == name)
+                if any(isinstance(n.ctx, ast.Store) and ast.unparse(n.value) == "self" for n in sets):
+                    return True
+    return False
+
+
+def _one_of_many(file: SourceFile, node: ast.AST, holder: ast.expr) -> bool:
+    """Whether a loop gives `holder`, over something else than parameters."""
+    above = file.parent.get(id(node))
+    while above is not None and isinstance(holder, ast.Name):
+        if isinstance(above, ast.For) and any(
+            isinstance(n, ast.Name) and n.id == holder.id for n in ast.walk(above.target)
+        ):
+            return "param" not in ast.unparse(above.iter)
+        above = file.parent.get(id(above))
+    return False
 
 
 def _fit(trace: Trace, event: Event, text: str) -> int:

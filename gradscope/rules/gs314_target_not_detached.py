@@ -2,13 +2,15 @@
 
 Why: the target `reward + gamma * net(next)` stands for a number that the prediction should reach.
 With its graph, backward also moves the target towards the prediction: the update is another one
-than the method's, and learning gets slow or drifts away.
+than the method's, and learning gets slow or drifts away. An advantage `returns - value` that the policy's
+loss takes with its graph trains the critic to please the policy.
 
 Fix: make the target under `with torch.no_grad():`, or `detach()` it before the loss.
 
 Silent on: siamese pairs, mutual learning and cycle losses, whose sides are both predictions;
 residual-gradient methods that write the difference themselves (`(r + gamma * v2 - v1) ** 2`), unless
 the same difference is also used detached, as the advantage of an actor.
+A log-probability times anything else than data minus an estimate that has a loss of its own.
 A target network or a teacher whose gradients nobody uses is GS605.
 """
 
@@ -18,13 +20,13 @@ from collections.abc import Iterator
 from gradscope.model import Edit, Finding, Graph
 from gradscope.names import names_of
 from gradscope.rules import rule
-from gradscope.rules._bootstraps import LOSSES, Bootstrap, TrainedCopy, bootstraps, trained_copies
+from gradscope.rules._advantages import advantage_finding, advantages
+from gradscope.rules._bootstraps import LOSSES, Bootstrap, bootstraps, copy_finding, trained_copies
 from gradscope.rules._calls import Calls, calls
 from gradscope.rules._common import code, located, parameter_subjects
 from gradscope.rules._edits import Source
 from gradscope.rules._paths import passes
 from gradscope.rules._rewrites import under_no_grad
-from gradscope.rules._unread import module_name
 from gradscope.store import Trace
 
 
@@ -109,6 +111,85 @@ def bad_advantage_of_an_actor() -> None:
         loss = advantage.pow(2).mean() - (chosen * advantage.detach()).mean()
         opt.zero_grad()
         loss.backward()
+        opt.step()
+
+
+def bad_advantage_over_several_steps() -> None:
+    import torch
+    from torch import nn
+
+    critic, actor = nn.Linear(3, 1), nn.Linear(3, 2)
+    opt = torch.optim.SGD([*critic.parameters(), *actor.parameters()], lr=0.1)
+    for _ in range(3):
+        values = critic(torch.randn(4, 3)).squeeze(1)
+        gae, gains = torch.zeros(()), torch.zeros(3)
+        for t in reversed(range(3)):
+            error = 1.0 * torch.ones(()) + 0.9 * values[t + 1] - values[t]  # cause: GS314  # effect: GS314
+            gae = error + 0.8 * gae
+            gains[t] = gae
+        chosen = torch.distributions.Categorical(logits=actor(torch.randn(3, 3)))
+        loss = gains.pow(2).mean() - (gains.detach() * chosen.log_prob(chosen.sample())).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def bad_advantage_with_its_graph() -> None:
+    import torch
+    from torch import nn
+    from torch.nn import functional
+
+    critic, actor = nn.Linear(3, 1), nn.Linear(3, 2)
+    opt = torch.optim.SGD([*critic.parameters(), *actor.parameters()], lr=0.1)
+    for _ in range(3):
+        state, returns = torch.randn(8, 3), torch.rand(8)
+        value = critic(state).squeeze(1)
+        policy = torch.distributions.Categorical(logits=actor(state))
+        advantage = returns - value  # cause: GS314
+        policy_loss = -(policy.log_prob(policy.sample()) * advantage).mean()  # effect: GS314
+        loss = policy_loss + functional.mse_loss(value, returns)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_advantage_detached() -> None:
+    import torch
+    from torch import nn
+
+    critic, actor = nn.Linear(3, 1), nn.Linear(3, 2)
+    opt = torch.optim.SGD([*critic.parameters(), *actor.parameters()], lr=0.1)
+    for _ in range(3):
+        state, returns = torch.randn(8, 3), torch.rand(8)
+        advantage = returns - critic(state).squeeze(1)
+        policy = torch.distributions.Categorical(logits=actor(state))
+        policy_loss = -(policy.log_prob(policy.sample()) * advantage.detach()).mean()
+        opt.zero_grad()
+        (policy_loss + advantage.pow(2).mean()).backward()
+        opt.step()
+
+
+def good_temperature_that_learns() -> None:
+    import torch
+    from torch import nn
+
+    critic, actor = nn.Linear(4, 1), nn.Linear(3, 2)
+    heat = torch.zeros((), requires_grad=True)
+    opt_q = torch.optim.SGD(critic.parameters(), lr=0.1)
+    opt = torch.optim.SGD([*actor.parameters(), heat], lr=0.1)
+    for _ in range(3):
+        state, goal = torch.randn(8, 3), torch.rand(8, 1)
+        opt_q.zero_grad()
+        nn.functional.mse_loss(critic(torch.cat([state, torch.rand(8, 1)], dim=1)), goal).backward()
+        opt_q.step()
+        mean, spread = actor(state).chunk(2, dim=1)
+        policy = torch.distributions.Normal(mean, spread.exp())
+        action = policy.rsample()
+        chance = policy.log_prob(action)
+        worth = critic(torch.cat([state, action], dim=1))
+        opt.zero_grad()
+        (heat.exp().detach() * chance - worth).mean().backward()
+        (-(heat.exp() * (chance.detach() - 1.0))).mean().backward()
         opt.step()
 
 
@@ -276,8 +357,10 @@ def target_not_detached(trace: Trace) -> Iterator[Finding]:
     known = calls(trace)
     for graph, found in bootstraps(trace, known):
         yield _finding(trace, known, graph, found)
+    for graph, advantage in advantages(known):
+        yield advantage_finding(trace, graph, advantage)
     for copy in trained_copies(trace, known):
-        yield _copy(trace, copy)
+        yield copy_finding(trace, copy)
 
 
 def _finding(trace: Trace, known: Calls, graph: Graph, found: Bootstrap) -> Finding:
@@ -299,23 +382,6 @@ def _finding(trace: Trace, known: Calls, graph: Graph, found: Bootstrap) -> Find
         count=graph.count,
         edits=_detached(trace, found),
         subjects=parameter_subjects(found.shared) | {("made", line) for line in found.way},
-    )
-
-
-def _copy(trace: Trace, found: TrainedCopy) -> Finding:
-    name, original = (module_name(trace, number) for number in (found.module, found.original))
-    return Finding(
-        message=f"{name} gets its values from {original}, and is trained with its graph as well",
-        cause=found.site,
-        cause_label="asked with gradients on, and its parameters are in the optimizer",
-        effect=found.event.site.user,
-        effect_label="gradients flow into both sides",
-        seen=(
-            f"in {passes(found.event.count)} both {name} and {original} got a gradient, and a step used it",
-        ),
-        fix=f"ask {name} under `with torch.no_grad():`, and leave it out of the optimizer",
-        count=found.event.count,
-        subjects=parameter_subjects(found.parameters),
     )
 
 

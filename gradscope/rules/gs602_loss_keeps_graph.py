@@ -13,16 +13,16 @@ Silent on: losses that are summed and then backwarded.
 
 from collections.abc import Iterator
 
-from gradscope.model import Event, Finding, Op, Value
+from gradscope.model import Event, Finding
 from gradscope.rules import rule
 from gradscope.rules._common import code, plural, user
 from gradscope.rules._keeping import stored_at, without_graph
+from gradscope.rules._meeting import meeting
 from gradscope.rules._paths import Paths, paths
 from gradscope.rules._unread import passes_then_and_now
 from gradscope.store import Trace
 
 HOW = {"list": "a list of losses", "values": "a list of values computed in training"}
-MANY = 4  # losses kept that are no accident
 
 
 def bad_running_sum() -> None:
@@ -151,6 +151,30 @@ def bad_list_grown_by_a_sum() -> None:
         loss.backward()
         opt.step()
         losses += [loss]  # cause: GS602
+
+
+def bad_entry_of_a_dictionary() -> None:
+    import torch
+    from torch import nn
+
+    class Problem(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.net = nn.Linear(3, 1)
+
+        def forward(self, x: torch.Tensor) -> dict[str, torch.Tensor]:
+            return {"loss": self.net(x).pow(2).mean()}
+
+    model = Problem()
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    losses = []
+    for _ in range(8):
+        out = model(torch.randn(8, 3))
+        opt.zero_grad()
+        out["loss"].backward()
+        opt.step()
+        losses.append(out["loss"])  # cause: GS602
+    print(torch.stack(losses).mean())
 
 
 def bad_outputs_kept() -> None:
@@ -333,40 +357,7 @@ def loss_keeps_graph(trace: Trace) -> Iterator[Finding]:
             yield finding
             told |= finding.subjects
     if not any(event.data.get("how") == "list" for event in longest.values()):
-        yield from _lists(trace, known)
-
-
-def _lists(trace: Trace, known: Paths) -> Iterator[Finding]:
-    """Backwarded losses of many steps that meet again, each still with its graph."""
-    told: set[tuple[str, int]] = set()
-    for number in known.graph_ids:
-        graph = known.graph(number)
-        kept: dict[tuple[str, int], list[tuple[Value, Op]]] = {}
-        for value in graph.values:
-            if value.kind == "carried" and value.origin in known.roots and value.site is not None:
-                for op in graph.consumers.get(value.index, ())[:1]:
-                    if graph.values[op.outputs[0]].requires_grad if op.outputs else False:
-                        kept.setdefault(value.site.user.location(), []).append((value, op))
-        for place, found in kept.items():
-            value, op = found[0]
-            if len(found) < MANY or place in told or (number, found[-1][1].outputs[0]) in known.used.order:
-                continue
-            told.add(place)
-            assert value.site is not None
-            fix, edits = without_graph(trace, value.site.user)
-            nodes = sum(len(known.reach([v.origin]).nodes) for v, _ in found if v.origin is not None)
-            held = f"{len(found)} losses hold {plural(nodes, 'node')} of their graphs"
-            yield Finding(
-                message=f"a list of losses keeps the graph of every step alive: {code(trace, value.site.user)}",
-                cause=value.site.user,
-                cause_label="each value brings its graph along",
-                related=((op.site.user, f"{len(found)} losses meet here"),),
-                seen=tuple(filter(None, (held, passes_then_and_now(trace)))),
-                fix=fix,
-                edits=edits,
-                count=len(found),
-                subjects=frozenset({("keeps", place)}),
-            )
+        yield from meeting(trace, known)
 
 
 def _finding(trace: Trace, event: Event) -> Finding:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from gradscope.model import Event, Op
-from gradscope.rules._cuts import nearest
+from gradscope.model import Event, Op, Site
+from gradscope.rules._cuts import nearest, nearest_cuts
+from gradscope.rules._numbers import EXITS, MAKERS
 from gradscope.rules._paths import ZERO_GRADIENT, Key, Paths
 
 SUMS = {
@@ -27,6 +28,16 @@ class DeadTerm:
     loss: Event
     flat: bool  # it has a gradient, which is zero everywhere
     parameters: frozenset[int]
+
+
+@dataclass(frozen=True)
+class WrappedTerm:
+    """A term that is a leaf of its own, with the numbers of one that had a graph."""
+
+    value: Key
+    made: Site
+    loss: Event
+    parameters: frozenset[int]  # that the numbers were computed from, and other terms train
 
 
 def terms(known: Paths, root: Key) -> list[Key]:
@@ -77,6 +88,41 @@ def dead_terms(known: Paths, cut: str = "nondifferentiable") -> Iterator[DeadTer
             if found is not None and found.block.site.user.location() not in told:
                 told.add(found.block.site.user.location())
                 yield found
+
+
+def wrapped_terms(known: Paths) -> Iterator[WrappedTerm]:
+    """Terms of losses that were taken out of their graph and put into a new tensor, where other terms
+    of the same loss train what they were computed from."""
+    told: set[tuple[str, int]] = set()
+    for root, events in known.roots.items():
+        parts = terms(known, root)
+        trained = known.reach([root], ZERO_GRADIENT).parameters if len(parts) > 1 else set()
+        for part in parts if trained else ():
+            for made, before in _taken(known, part):
+                behind = {p.id for key in known.flow(before).order if (p := known.parameter_of(key))}
+                lost = behind & trained & {p.id for p in known.parameters.values() if known.stepped(p)}
+                if lost and made.location() not in told:
+                    told.add(made.location())
+                    yield WrappedTerm(part, made, events[0], frozenset(lost))
+
+
+def _taken(known: Paths, part: Key) -> Iterator[tuple[Site, list[Key]]]:
+    """Where a leaf got the numbers of other values, and those values."""
+    graph = known.graph(part[0])
+    value = graph.values[part[1]]
+    if not value.is_leaf or value.op is None or known.parameter_of(part) is not None:
+        return
+    maker = graph.ops[value.op]
+    if maker.name in MAKERS and not maker.inputs:
+        here = maker.site.user.location()
+        yield from (
+            (maker.site.user, [(graph.id, i) for i in op.inputs])
+            for op in graph.ops[: maker.index]
+            if op.name in EXITS and op.site.user.location() == here
+        )
+    for op, (number, _) in nearest_cuts(known, part):
+        if op.cut == "rewrap" or (value.requires_grad and op.cut in ("detach", "data")):
+            yield op.site.user, [(number, i) for i in op.inputs]
 
 
 def _cut_on_purpose(known: Paths, part: Key) -> bool:

@@ -12,15 +12,15 @@ and values whose parameters get their gradient in another way.
 
 import ast
 from collections.abc import Iterator
-from math import prod
 
-from gradscope.model import Edit, Event, Finding, Op, Parameter, Site
+from gradscope.model import Edit, Event, Finding, Parameter, Site
 from gradscope.rules import rule
 from gradscope.rules._common import code, located, parameter_names, parameter_subjects
-from gradscope.rules._cuts import Cut, cuts, nearest_cuts
+from gradscope.rules._cuts import Cut, cuts
 from gradscope.rules._edits import Source
-from gradscope.rules._numbers import EXITS, MAKERS, entered
 from gradscope.rules._paths import Key, Paths, passes, paths
+from gradscope.rules._put_back import numbers_put_back
+from gradscope.rules._terms import WrappedTerm, wrapped_terms
 from gradscope.store import Trace
 
 _COPIES = ("item", "detach", "clone", "requires_grad_")  # methods that give the same numbers
@@ -110,6 +110,64 @@ def bad_logged_after_the_step() -> None:
         f"{loss.item():.3f}"
 
 
+def bad_term() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 2)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        fit = model(torch.randn(8, 3)).pow(2).mean()
+        size = torch.tensor(model.weight.abs().sum().item(), requires_grad=True)  # cause: GS304
+        (fit + 0.1 * size).backward()  # effect: GS304
+        opt.step()
+
+
+def bad_term_made_a_leaf() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 2)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        left = model(torch.randn(8, 3)).pow(2).mean()
+        right = model(torch.randn(8, 3)).abs().mean().detach().requires_grad_()  # cause: GS304
+        ((left + right) / 2).backward()  # effect: GS304
+        opt.step()
+
+
+def good_terms_without_a_past() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 2)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    scale = torch.tensor(0.0, requires_grad=True)
+    opt.add_param_group({"params": [scale]})
+    for _ in range(3):
+        opt.zero_grad()
+        fit = model(torch.randn(8, 3)).pow(2).mean()
+        f"{fit.item():.3f}"
+        (fit * (-scale).exp() + scale + torch.tensor(0.1, requires_grad=True)).backward()
+        opt.step()
+
+
+def good_term_detached() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 2)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        soft = model(torch.randn(8, 3)).sigmoid().mean()
+        hard = (soft > 0.5).float()
+        (soft + (hard - soft).detach()).backward()
+        opt.step()
+
+
 def good_setting_among_the_parameters() -> None:
     import torch
     from torch import nn
@@ -180,7 +238,10 @@ def graph_rewrapped(trace: Trace) -> Iterator[Finding]:
             found = True
             yield _finding(trace, known, site.user, cut.parameters, cut.loss)
     if not found:
-        yield from _numbers_put_back(trace, known)
+        for made, parameters, loss in numbers_put_back(known):
+            yield _finding(trace, known, made, parameters, loss)
+    for term in wrapped_terms(known):
+        yield _term(trace, term)
 
 
 def _wrapper(known: Paths, cut: Cut) -> Site | None:
@@ -215,77 +276,6 @@ def _leaf_behind(known: Paths, output: Key) -> Site | None:
     return None
 
 
-def _numbers_put_back(trace: Trace, known: Paths) -> Iterator[Finding]:
-    """A loss made of plain numbers, which `item()` had just taken out of a graph."""
-    expected = {p.id: p for p in known.expected()}
-    if not expected:
-        return
-    told = set()
-    for key, events in known.roots.items():
-        reach = known.reach([key])
-        if reach.parameters & {p.id for p in known.parameters.values() if p.registered or p.optimizers}:
-            continue
-        for leaf in reach.leaves:
-            wrapped = _wrapped(known, leaf)
-            if wrapped is None or wrapped[0].location() in told:
-                continue
-            site, before = wrapped
-            behind: set[int] = set()
-            for op in before:
-                behind |= _parameters(known, [(leaf[0], i) for i in op.inputs])
-            parameters = [expected[i] for i in sorted(behind & expected.keys())]
-            if parameters:
-                told.add(site.location())
-                yield _finding(trace, known, site, parameters, events[0])
-
-
-def _parameters(known: Paths, keys: list[Key]) -> set[int]:
-    """The parameters that these values were computed from, also where `detach()` came between."""
-    found = known.reach(keys).parameters
-    for key in keys:
-        for op, output in nearest_cuts(known, key):
-            if op.cut in ("detach", "data"):
-                found |= known.reach((output[0], i) for i in op.inputs).parameters
-    return found
-
-
-def _wrapped(known: Paths, leaf: Key) -> tuple[Site, list[Op]] | None:
-    """Where a leaf without a past was made, and the ops before it that took values out of a graph."""
-    graph = known.graph(leaf[0])
-    value = graph.values[leaf[1]]
-    if value.op is not None:
-        op = graph.ops[value.op]
-        if op.inputs:
-            return _made_to_require(known, leaf, op)
-        if op.name not in MAKERS:
-            return None
-        return op.site.user, [o for o in graph.ops[: op.index] if o.name in EXITS]
-    parameter = known.parameter_of(leaf)
-    if value.origin is not None or prod(value.shape) != 1 or (parameter is not None and parameter.optimizers):
-        return None
-    site = known.required(leaf)
-    given = [
-        o for o in graph.ops if o.name in EXITS and o.cut is not None and o.index < entered(graph, leaf[1])
-    ]
-    if leaf in known.roots and site is not None and given:
-        return site.user, given[-1:]
-    taken = [o for o in graph.ops if o.cut in ("data", "detach") and not graph.consumers.get(o.outputs[0])]
-    return (taken[-1].site.user, taken[-1:]) if taken else None
-
-
-def _made_to_require(known: Paths, leaf: Key, op: Op) -> tuple[Site, list[Op]] | None:
-    """The same for a leaf computed from numbers alone, which was then made to require a gradient."""
-    graph = known.graph(leaf[0])
-    sources = [graph.values[i] for i in graph.upstream(leaf[1])[1:]]
-    if op.written or graph.values[leaf[1]].shape:
-        return None
-    if any(v.parameter is not None or v.requires_grad or v.origin is not None for v in sources):
-        return None
-    before = [o for o in graph.ops[: op.index] if o.name in EXITS]
-    set_by = known.required(leaf)
-    return (set_by.user, before) if set_by is not None and before else None
-
-
 def _finding(trace: Trace, known: Paths, site: Site, parameters: list[Parameter], loss: Event) -> Finding:
     ids = [p.id for p in parameters]
     names = parameter_names(trace, ids)
@@ -303,6 +293,24 @@ def _finding(trace: Trace, known: Paths, site: Site, parameters: list[Parameter]
         count=loss.count,
         edits=_as_it_is(trace, site),
         subjects=parameter_subjects(ids),
+    )
+
+
+def _term(trace: Trace, term: WrappedTerm) -> Finding:
+    names = parameter_names(trace, sorted(term.parameters))
+    return Finding(
+        message="a term of the loss was rewrapped into a new tensor: it trains nothing",
+        cause=term.made,
+        cause_label="a new leaf: same numbers, no history",
+        effect=term.loss.site.user,
+        effect_label="only the other terms of the loss arrive",
+        seen=("no gradient of the term reaches any parameter in this pass",),
+        why=f"its numbers were computed from {names}, which only the other terms of the loss train",
+        fix=_fix(trace, term.made),
+        count=term.loss.count,
+        edits=_as_it_is(trace, term.made),
+        severity="warning",
+        subjects=frozenset({("term", *term.made.location())}),
     )
 
 

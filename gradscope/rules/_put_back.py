@@ -1,0 +1,83 @@
+"""Losses that a program made anew from the numbers of values with a graph."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import prod
+
+from gradscope.model import Event, Op, Parameter, Site
+from gradscope.rules._cuts import nearest_cuts
+from gradscope.rules._numbers import EXITS, MAKERS, entered
+from gradscope.rules._paths import Key, Paths
+
+
+def numbers_put_back(known: Paths) -> Iterator[tuple[Site, list[Parameter], Event]]:
+    """Losses made of plain numbers, which `item()` had just taken out of a graph: where they were
+    made, the parameters behind the numbers, and the pass."""
+    expected = {p.id: p for p in known.expected()}
+    if not expected:
+        return
+    told = set()
+    for key, events in known.roots.items():
+        reach = known.reach([key])
+        if reach.parameters & {p.id for p in known.parameters.values() if p.registered or p.optimizers}:
+            continue
+        for leaf in reach.leaves:
+            wrapped = _wrapped(known, leaf)
+            if wrapped is None or wrapped[0].location() in told:
+                continue
+            site, before = wrapped
+            behind: set[int] = set()
+            for op in before:
+                behind |= _parameters(known, [(leaf[0], i) for i in op.inputs])
+            parameters = [expected[i] for i in sorted(behind & expected.keys())]
+            if parameters:
+                told.add(site.location())
+                yield site, parameters, events[0]
+
+
+def _parameters(known: Paths, keys: list[Key]) -> set[int]:
+    """The parameters that these values were computed from, also where `detach()` came between."""
+    found = known.reach(keys).parameters
+    for key in keys:
+        for op, output in nearest_cuts(known, key):
+            if op.cut in ("detach", "data"):
+                found |= known.reach((output[0], i) for i in op.inputs).parameters
+    return found
+
+
+def _wrapped(known: Paths, leaf: Key) -> tuple[Site, list[Op]] | None:
+    """Where a leaf without a past was made, and the ops before it that took values out of a graph."""
+    graph = known.graph(leaf[0])
+    value = graph.values[leaf[1]]
+    if value.op is not None:
+        op = graph.ops[value.op]
+        if op.inputs:
+            return _made_to_require(known, leaf, op)
+        if op.name not in MAKERS:
+            return None
+        return op.site.user, [o for o in graph.ops[: op.index] if o.name in EXITS]
+    parameter = known.parameter_of(leaf)
+    if value.origin is not None or prod(value.shape) != 1 or (parameter is not None and parameter.optimizers):
+        return None
+    site = known.required(leaf)
+    given = [
+        o for o in graph.ops if o.name in EXITS and o.cut is not None and o.index < entered(graph, leaf[1])
+    ]
+    if leaf in known.roots and site is not None and given:
+        return site.user, given[-1:]
+    taken = [o for o in graph.ops if o.cut in ("data", "detach") and not graph.consumers.get(o.outputs[0])]
+    return (taken[-1].site.user, taken[-1:]) if taken else None
+
+
+def _made_to_require(known: Paths, leaf: Key, op: Op) -> tuple[Site, list[Op]] | None:
+    """The same for a leaf computed from numbers alone, which was then made to require a gradient."""
+    graph = known.graph(leaf[0])
+    sources = [graph.values[i] for i in graph.upstream(leaf[1])[1:]]
+    if op.written or graph.values[leaf[1]].shape:
+        return None
+    if any(v.parameter is not None or v.requires_grad or v.origin is not None for v in sources):
+        return None
+    before = [o for o in graph.ops[: op.index] if o.name in EXITS]
+    set_by = known.required(leaf)
+    return (set_by.user, before) if set_by is not None and before else None

@@ -7,7 +7,7 @@ lost. Both are found once per trace, without recursion, from all backward passes
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -193,8 +193,14 @@ class Paths:
             }
         return found
 
-    def reach(self, roots: Iterable[Key], without: frozenset[str] | set[str] = frozenset()) -> Reach:
-        """What a backward from these values visits, not going past nodes named in `without`."""
+    def reach(
+        self,
+        roots: Iterable[Key],
+        without: frozenset[str] | set[str] = frozenset(),
+        stop: Collection[Key] = (),
+    ) -> Reach:
+        """What a backward from these values visits, not going past nodes named in `without` nor
+        those in `stop`."""
         reach = Reach()
         values = list(roots)
         seen = set(values)
@@ -225,7 +231,7 @@ class Paths:
                 number, index = todo.pop()
                 graph = self.graph(number)
                 node = graph.nodes[index]
-                if node.name in without:
+                if node.name in without or (number, index) in stop:
                     continue
                 if node.leaf is not None or node.name == "AccumulateGrad":
                     if node.leaf is not None:

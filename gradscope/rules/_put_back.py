@@ -74,10 +74,10 @@ def _made_to_require(known: Paths, leaf: Key, op: Op) -> tuple[Site, list[Op]] |
     """The same for a leaf computed from numbers alone, which was then made to require a gradient."""
     graph = known.graph(leaf[0])
     sources = [graph.values[i] for i in graph.upstream(leaf[1])[1:]]
-    if op.written or graph.values[leaf[1]].shape:
+    if op.written or prod(graph.values[leaf[1]].shape) != 1:
         return None
     if any(v.parameter is not None or v.requires_grad or v.origin is not None for v in sources):
         return None
     before = [o for o in graph.ops[: op.index] if o.name in EXITS]
-    set_by = known.required(leaf)
+    set_by = op.site if op.name == "Variable" else known.required(leaf)
     return (set_by.user, before) if set_by is not None and before else None

@@ -96,6 +96,22 @@ def bad_loss_of_a_float() -> None:
         opt.step()
 
 
+def bad_loss_by_numpy() -> None:
+    import torch
+    from torch import nn
+    from torch.autograd import Variable
+
+    model = nn.Linear(3, 2)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        scores = model(torch.randn(8, 3)).detach().numpy()
+        margin = (1 - scores[:, 0] + scores[:, 1]).clip(min=0)
+        loss = Variable(torch.Tensor([margin.mean()]), requires_grad=True)  # cause: GS304
+        opt.zero_grad()
+        loss.backward()  # effect: GS304
+        opt.step()
+
+
 def bad_logged_after_the_step() -> None:
     import torch
     from torch import nn

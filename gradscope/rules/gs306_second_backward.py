@@ -122,10 +122,16 @@ def _explain(trace: Trace, known: Paths, event: Event) -> Finding:
         edits=line_before(trace, carrier, f"{name} = {name}.detach()")
         if carrier is not None and (name := _state(trace, carrier))
         else (),
-        subjects=frozenset(
-            {("graph", event.graph)} | ({("made", old.user.location())} if old is not None else set())
-        ),
+        subjects=frozenset(_subjects(event, old, carrier)),
     )
+
+
+def _subjects(event: Event, old: Site | None, carrier: Site | None) -> Iterator[tuple[str, object]]:
+    yield "graph", event.graph
+    if old is not None:
+        yield "made", old.user.location()
+    if carrier is not None:
+        yield "taken in", carrier.location()
 
 
 def _carrier(known: Paths, event: Event) -> tuple[Site | None, Site | None]:

@@ -46,6 +46,18 @@ def bad_norm_skipped() -> None:
         opt.step()
 
 
+def bad_weight_that_its_hook_makes() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.utils.weight_norm(nn.Linear(3, 1))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        model.forward(torch.randn(8, 3)).pow(2).mean().backward()  # cause: GS312
+        opt.step()
+
+
 def good_called() -> None:
     import torch
     from torch import nn
@@ -90,7 +102,7 @@ def good_super() -> None:
         opt.step()
 
 
-@rule("GS312", name="forward-called-directly", severity="warning", over=("GS206", "GS301", "GS302"))
+@rule("GS312", name="forward-called-directly", severity="warning", over=("GS206", "GS301", "GS302", "GS306"))
 def forward_called_directly(trace: Trace) -> Iterator[Finding]:
     for event in trace.of("direct_forward"):
         yield _finding(trace, event)
@@ -113,7 +125,7 @@ def _finding(trace: Trace, event: Event) -> Finding:
         fix=f"call the module: `{called}`",
         count=event.count,
         edits=receiver_in_place_of(trace, site, "forward"),
-        subjects=_unnormalised(trace, event),
+        subjects=_unnormalised(trace, event) | {("taken in", site.location())},
     )
 
 

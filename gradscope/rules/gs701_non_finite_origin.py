@@ -17,19 +17,13 @@ every gradient is.
 from collections.abc import Iterator
 from typing import Any
 
-from gradscope.model import Event, Finding, Op, Site
+from gradscope.model import Event, Finding, Site
 from gradscope.names import names_of, op_name
 from gradscope.rules import rule
 from gradscope.rules._common import code, located, numbers, parameter_names, parameter_subjects, user
-from gradscope.rules._paths import Key, Paths, paths
+from gradscope.rules._delicate import DELICATE, LOGARITHMS, MEANS, POWERS, QUOTIENTS, ROOTS, maker_of
 from gradscope.store import Trace
 
-LOGARITHMS = {"log", "log2", "log10", "log1p", "logit", "xlogy", "log_"}
-ROOTS = {"sqrt", "rsqrt", "pow", "__pow__", "norm", "vector_norm", "std", "var", "cdist", "sqrt_", "rsqrt_"}
-QUOTIENTS = {"div", "__truediv__", "true_divide", "divide", "__rtruediv__", "reciprocal", "__rdiv__", "div_"}
-MEANS = {"mean", "median", "nanmean", "std", "var", "std_mean", "var_mean"}
-POWERS = {"exp", "exp2", "expm1", "exp_", "sinh", "cosh"}
-DELICATE = (LOGARITHMS | ROOTS | QUOTIENTS | MEANS | POWERS) - {"pow", "__pow__", "mean"}
 DIVERGED = 1e9  # what is larger got so by growing: no operation of its own is to blame
 
 
@@ -59,6 +53,23 @@ def bad_data_scaled_by_zero() -> None:
         scaled = x / x.abs().max()  # cause: GS701
         opt.zero_grad()
         loss = model(scaled).pow(2).mean()
+        loss.backward()  # effect: GS701
+        opt.step()
+
+
+def bad_advantage_of_a_single_one() -> None:
+    import torch
+    from torch import nn
+
+    def normalise(given: torch.Tensor) -> torch.Tensor:
+        return (given - given.mean()) / (given.std() + 1e-8)  # cause: GS701
+
+    policy, returns = nn.Linear(3, 2), torch.randn(9)
+    opt = torch.optim.SGD(policy.parameters(), lr=0.1)
+    for part in returns.split(4):
+        advantage = normalise(part)
+        opt.zero_grad()
+        loss = -(policy(torch.randn(len(part), 3)).log_softmax(1)[:, 0] * advantage).mean()
         loss.backward()  # effect: GS701
         opt.step()
 
@@ -255,7 +266,7 @@ def _finding(trace: Trace, event: Event, origin: Site | None, name: str, where: 
     made = {"nan": "NaN", "inf": "infinity", "-inf": "-infinity"}.get(event.data["made"], "NaN or infinity")
     subject = code(trace, origin, f"`{name}`")
     value = _value(trace, event, 0)
-    maker = _maker(trace, event) if where == "input" else None
+    maker = maker_of(trace, event) if where == "input" else None
     messages = {
         "forward": f"{subject} makes the first number that is not finite ({made})",
         "backward": f"the derivative of {subject} is not finite: the gradient becomes {made} there",
@@ -294,34 +305,6 @@ def _finding(trace: Trace, event: Event, origin: Site | None, name: str, where: 
         count=event.count,
         subjects=parameter_subjects(ids),
     )
-
-
-def _maker(trace: Trace, event: Event) -> Op | None:
-    """The one call on the way to the input that can make such a number, in a pass that was looked at."""
-    origin, known = user(trace.site(event.data.get("origin"))), paths(trace)
-    for number in reversed(known.graph_ids):
-        for op in known.graph(number).ops:
-            if origin is not None and op.nodes and op.site.user.location() == origin.location():
-                risky = {
-                    o.site.user.location(): o for o in _risky(known, [(number, i) for i in op.inputs[:1]])
-                }
-                return next(iter(risky.values())) if len(risky) == 1 else None
-    return None
-
-
-def _risky(known: Paths, entered: list[Key]) -> Iterator[Op]:
-    """The user's own calls before these values that have numbers they cannot take. A quotient
-    counts where its divisor is computed from what is divided: a constant is rarely 0."""
-    for number, index in list(known.flow(entered).order)[:1000]:
-        graph = known.graph(number)
-        made = graph.values[index].op
-        op = graph.ops[made] if made is not None else None
-        if op is None or op.name not in DELICATE or op.site.user.kind != "user":
-            continue
-        if op.name not in QUOTIENTS or set(graph.upstream(op.inputs[0])) & set(
-            graph.upstream(op.inputs[-1])[1:]
-        ):
-            yield op
 
 
 def _value(trace: Trace, event: Event, place: int) -> str:

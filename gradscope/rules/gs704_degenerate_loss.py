@@ -11,7 +11,7 @@ Silent on: attention over a single position, softmax over one class beside other
 
 from collections.abc import Iterator
 
-from gradscope.model import Event, Finding, Op
+from gradscope.model import Event, Finding, Graph, Op
 from gradscope.rules import rule
 from gradscope.rules._common import located, parameter_names, parameter_subjects
 from gradscope.rules._losses import loss_event
@@ -19,6 +19,7 @@ from gradscope.rules._paths import Paths, passes, paths
 from gradscope.store import Trace
 
 SOFTMAX_NODES = {"SoftmaxBackward0", "LogSoftmaxBackward0"}
+LAYERS = {"linear", "conv1d", "conv2d", "conv3d", "matmul"}  # their second input is the weight
 
 
 def bad() -> None:
@@ -45,6 +46,35 @@ def bad_softmax() -> None:
         chance = torch.softmax(model(torch.randn(8, 4)), dim=1)  # cause: GS704
         loss = (chance.squeeze(1) - torch.rand(8)).pow(2).mean()
         loss.backward()  # effect: GS704
+        opt.step()
+
+
+def bad_weights_of_a_pool() -> None:
+    import torch
+    from torch import nn
+
+    score, head = nn.Linear(4, 1), nn.Linear(4, 2)
+    opt = torch.optim.SGD([*score.parameters(), *head.parameters()], lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        frames = torch.randn(8, 5, 4)
+        weights = torch.softmax(score(frames) / 2, dim=-1)  # cause: GS704
+        logits = head((weights * frames).sum(dim=1))
+        nn.functional.cross_entropy(logits, torch.zeros(8, dtype=torch.long)).backward()  # effect: GS704
+        opt.step()
+
+
+def good_weights_along_the_frames() -> None:
+    import torch
+    from torch import nn
+
+    score, head = nn.Linear(4, 1), nn.Linear(4, 2)
+    opt = torch.optim.SGD([*score.parameters(), *head.parameters()], lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        frames = torch.randn(8, 5, 4)
+        logits = head((torch.softmax(score(frames), dim=1) * frames).sum(dim=1))
+        nn.functional.cross_entropy(logits, torch.zeros(8, dtype=torch.long)).backward()
         opt.step()
 
 
@@ -115,7 +145,7 @@ def degenerate_loss(trace: Trace) -> Iterator[Finding]:
             continue
         place = (op.site.user.location(), op.name)
         if place not in found and (event := loss_event(known, op)) is not None:
-            zero = _lost(trace, known, event)
+            zero = _lost(trace, known, event, op)
             if zero:
                 found[place] = (op, event, zero)
     for op, event, zero in found.values():
@@ -129,14 +159,37 @@ def _over_one(shape: tuple[int, ...], op: Op) -> bool:
     return op.name in ("softmax", "log_softmax") and 1 in shape
 
 
-def _lost(trace: Trace, known: Paths, event: Event) -> list[int]:
+def _lost(trace: Trace, known: Paths, event: Event, op: Op) -> list[int]:
     """The parameters that the loss reaches only through a softmax, where the gradient of every one of
     them was exactly zero whenever it was measured. One alone says nothing: a key's bias in attention
-    has no effect either."""
+    has no effect either. Where the layer before has one output, they are those behind that softmax."""
     roots = [(event.graph, root) for root in event.data["roots"]]
-    behind = known.reach(roots).parameters - known.reach(roots, SOFTMAX_NODES).parameters
-    norms = [trace.numbers("grad_norm", id) for id in behind]
-    return sorted(behind) if all(known and not any(norm for _, norm in known) for known in norms) else []
+    behind = known.reach(roots).parameters
+    past = known.reach(roots, SOFTMAX_NODES).parameters
+    if _one_output(known.graph(op.graph), op):
+        same = [o for o in known.graph(op.graph).ops if o.site.user.location() == op.site.user.location()]
+        stop = {(op.graph, node) for o in same if o.name == op.name for node in o.nodes}
+        past = known.reach(roots, stop=stop).parameters
+    norms = [trace.numbers("grad_norm", id) for id in behind - past]
+    zero = all(known and not any(norm for _, norm in known) for known in norms)
+    return sorted(behind - past) if zero else []
+
+
+def _one_output(graph: Graph, op: Op) -> bool:
+    """Whether a layer with a single output, and nothing that changes sizes, made what goes in."""
+    value = graph.values[op.inputs[0]]
+    for _ in range(6):
+        maker = graph.ops[value.op] if value.op is not None else None
+        if maker is None or len(maker.inputs) < (2 if maker.name in LAYERS else 1):
+            return False
+        if maker.name in LAYERS:
+            weight = graph.values[maker.inputs[1]]
+            outputs = weight.shape[-1:] if maker.name == "matmul" else weight.shape[:1]
+            return weight.parameter is not None and outputs == (1,)
+        if graph.values[maker.inputs[0]].shape != value.shape:
+            return False
+        value = graph.values[maker.inputs[0]]
+    return False
 
 
 def _finding(trace: Trace, known: Paths, op: Op, event: Event, zero: list[int]) -> Finding:
@@ -148,8 +201,12 @@ def _finding(trace: Trace, known: Paths, op: Op, event: Event, zero: list[int]) 
     seen = [f"the gradient of {names} was exactly 0 in {passes(measured)}"]
     if losses and max(losses) == min(losses):
         seen.append(f"the loss was {losses[0] + 0.0:.5g} every time")
+    alone = op.name == "cross_entropy" or not known.reach(
+        [(event.graph, root) for root in event.data["roots"]]
+    ).parameters - set(zero)
+    effect = "the loss cannot change" if alone else "it gives the same whatever goes in"
     return Finding(
-        message=f"`{op.name}` is taken over a single class: the loss cannot change, the gradient is zero",
+        message=f"`{op.name}` is taken over a single class: {effect}, the gradient is zero",
         cause=op.site.user,
         cause_label=f"its input is {_shape(shape)}: one class",
         effect=event.site.user,

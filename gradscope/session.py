@@ -45,6 +45,7 @@ class Session:
         prove: bool = False,
     ):
         self.argv = argv
+        self.began = time.strftime("%F %T")
         self.cwd = str(standing())
         self.faults: list[str] = []
         self._default_place = path is None
@@ -221,7 +222,7 @@ class Session:
             "program",
             {
                 "argv": self.argv, "cwd": self.cwd, "exit_code": self.exit_code, "exception": self.exception,
-                "python": sys.version.split()[0], "torch": str(torch.__version__), "when": time.strftime("%F %T"),
+                "python": sys.version.split()[0], "torch": str(torch.__version__), "when": self.began,
             },
         )  # fmt: skip
 

@@ -244,6 +244,16 @@ def test_tensors_die_when_the_program_lets_go() -> None:
         assert kept() is None
 
 
+def test_models_that_are_gone_are_told_but_not_held() -> None:
+    with gradscope.watch() as scope:
+        for _ in range(700):
+            net = nn.Linear(2, 1)
+            net(torch.ones(1, 2)).sum().backward()
+        recorder = scope._session.recorder
+        assert len(recorder.modules.records) < 300 and len(recorder.ledger.all) < 600
+    assert [p.passes for p in scope.trace.parameters] == [1] * 1400
+
+
 def test_two_watches_are_refused() -> None:
     with gradscope.watch(), pytest.raises(gradscope.GradscopeError, match="already"), gradscope.watch():
         pass

@@ -17,6 +17,7 @@ from torch.nn import Parameter
 from gradscope.hooks._hand_sums import HandSums
 from gradscope.hooks._torch import aside, grad_of, version_of
 from gradscope.hooks._values import measurable, sizes
+from gradscope.store import pack
 
 if TYPE_CHECKING:
     from gradscope.hooks._recorder import Recorder
@@ -25,6 +26,8 @@ INITIALISERS = os.path.join("torch", "nn", "init.py")
 MAX_PROOFS = 8  # stale gradients copied for measuring, per run
 MAX_PROOF_ELEMENTS = 4_000_000
 MAX_DROPS = 8  # cleared gradients measured, per run
+FEW_LEAVES = 256
+KEPT = 200  # leaves of the beginning are told also where nothing was done with them
 
 
 class LeafRecord:
@@ -75,6 +78,7 @@ class Ledger:
         self.all: list[LeafRecord] = []
         self.by_root: dict[int, LeafRecord] = {}
         self.count = 0
+        self.limit = FEW_LEAVES  # of `records`, before those of dead leaves go
         self.proofs = 0
         self.filled: list[LeafRecord] = []  # by the last pass
         self.drops = 0
@@ -88,7 +92,7 @@ class Ledger:
             self.records[id(t)] = record
             self.all.append(record)
             self.by_root[root] = record
-            if len(self.records) > 4096:
+            if len(self.records) > self.limit:
                 self._sweep()
         return record
 
@@ -101,10 +105,18 @@ class Ledger:
         return record
 
     def _sweep(self) -> None:
-        """Forgets leaves that died: a program may make new ones every step."""
-        self.all = [r for r in self.all if r.registered or r.optimizers or r.id <= 200 or r.ref() is not None]
+        """Forgets leaves that died, once their rows are in the trace: a program may make new ones
+        (or whole models) every step."""
+        kept = []
+        for record in self.all:
+            if record.id <= KEPT or record.ref() is not None:
+                kept.append(record)
+            elif record.registered or record.optimizers:
+                self.recorder.writer.add("parameter", record.id, pack(_row(record, False)))
+        self.all = kept
         for key in [k for k, r in self.records.items() if r.ref() is None]:
             self.by_root.pop(self.records.pop(key).root, None)
+        self.limit = max(FEW_LEAVES, 2 * len(self.records))
 
     # -- backward ----------------------------------------------------------------
 
@@ -323,36 +335,34 @@ class Ledger:
 
     def rows(self, norms: bool = True) -> list[tuple[int, dict[str, Any]]]:
         """(id, data) for the trace's parameter table; norms: with those of the gradients."""
-        found = []
-        for record in self.all:
-            if not (record.registered or record.optimizers) and not record.passes and record.id > 200:
-                continue
-            t = record.ref()
-            grad = grad_of(t) if t is not None else None
+        return [(record.id, _row(record, norms)) for record in self.all if _is_told(record)]
+
+
+def _is_told(record: LeafRecord) -> bool:
+    return bool(record.registered or record.optimizers or record.passes or record.id <= KEPT)
+
+
+def _row(record: LeafRecord, norms: bool) -> dict[str, Any]:
+    t = record.ref()
+    grad = grad_of(t) if t is not None else None
+    norm = None
+    if norms and grad is not None and measurable(grad) and not grad.is_sparse:
+        try:
+            norm = float(grad.detach().norm())
+        except RuntimeError:
             norm = None
-            if norms and grad is not None and measurable(grad) and not grad.is_sparse:
-                try:
-                    norm = float(grad.detach().norm())
-                except RuntimeError:
-                    norm = None
-            if t is not None and not t.is_inference():
-                record.changed = record.changed or t._version != record.first_version
-                record.was_grad = bool(t.requires_grad)
-                record.shape = (sizes(t), *record.shape[1:])
-            shape, dtype, device = record.shape
-            found.append(
-                (
-                    record.id,
-                    {
-                        "name": record.name, "shape": shape, "dtype": dtype, "device": device,
-                        "requires_grad": record.was_grad, "module": record.module, "registered": record.registered,
-                        "declared": record.declared,
-                        "optimizers": record.optimizers, "passes": record.passes, "steps": record.steps,
-                        "updates": record.updates, "changed": record.changed, "reads": record.reads,
-                        "read_at": sorted(record.read_at),
-                        "grad": "none" if t is not None and grad is None else record.state, "grad_norm": norm,
-                        "site": record.site or None,
-                    },
-                )
-            )  # fmt: skip
-        return found
+    if t is not None and not t.is_inference():
+        record.changed = record.changed or t._version != record.first_version
+        record.was_grad = bool(t.requires_grad)
+        record.shape = (sizes(t), *record.shape[1:])
+    shape, dtype, device = record.shape
+    return {
+        "name": record.name, "shape": shape, "dtype": dtype, "device": device,
+        "requires_grad": record.was_grad, "module": record.module, "registered": record.registered,
+        "declared": record.declared,
+        "optimizers": record.optimizers, "passes": record.passes, "steps": record.steps,
+        "updates": record.updates, "changed": record.changed, "reads": record.reads,
+        "read_at": sorted(record.read_at),
+        "grad": "none" if t is not None and grad is None else record.state, "grad_norm": norm,
+        "site": record.site or None,
+    }  # fmt: skip

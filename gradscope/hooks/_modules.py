@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 _NORMS = (nn.modules.batchnorm._NormBase,)
 _FAST_PATHS = (nn.MultiheadAttention, nn.TransformerEncoderLayer, nn.TransformerEncoder)
 _DROPOUTS = (nn.modules.dropout._DropoutNd,)
+FEW_MODULES = 256
 
 
 class ModuleRecord:
@@ -55,6 +56,7 @@ class ModuleTable:
         self.recorder = recorder
         self.records: dict[int, ModuleRecord] = {}
         self.count = 0
+        self.limit = FEW_MODULES  # of `records`, before those of dead modules go
         self.current = -1
         self.inner: ModuleRecord | None = None  # of `current`
         # of the outermost call: what listens to the mode → training
@@ -120,6 +122,8 @@ class ModuleTable:
     def _register(self, top: nn.Module, name: str, site: int, above: ModuleRecord | None = None) -> None:
         """Names `top` and what is below it; where it is known already, only what is new."""
         recorder = self.recorder
+        if len(self.records) > self.limit:
+            self._sweep()
         root_id = self.count if above is None else above.root
         by_path: dict[str, int] = {}
         for path, m in named_parts(top, above.path if above is not None else ""):
@@ -151,6 +155,14 @@ class ModuleTable:
                     leaf.name = f"{path}.{name}" if path else name
             for _, b in own(m, "_buffers"):
                 self.keep(b, record.id)
+
+    def _sweep(self) -> None:
+        """Forgets modules that died, and their buffers: a program may make new ones every step."""
+        for key in [key for key, record in self.records.items() if record.ref() is None]:
+            del self.records[key]
+        for key in [key for key, (ref, _) in self._buffers.items() if ref() is None]:
+            del self._buffers[key]
+        self.limit = max(FEW_MODULES, 2 * len(self.records))
 
 
 def module_variables(frame: FrameType) -> list[tuple[str, nn.Module]]:

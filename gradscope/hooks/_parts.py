@@ -58,3 +58,9 @@ def in_training(module: Any) -> bool:
         return bool(module.training if mode is None else mode)
     except Exception:
         return False
+
+
+def groups_of(optimizer: Any) -> list[Any]:
+    """The optimizer's `param_groups`; none where the program has taken them away."""
+    found = getattr(optimizer, "param_groups", None)
+    return found if isinstance(found, list) else []

@@ -10,6 +10,7 @@ import torch
 
 from gradscope.hooks import Hook
 from gradscope.hooks._ledger import LeafRecord
+from gradscope.hooks._parts import groups_of
 from gradscope.hooks._torch import grad_of
 from gradscope.hooks._values import measurable
 
@@ -83,7 +84,7 @@ def _comparable(t: Any) -> bool:
 
 
 def _rates(optimizer: Any) -> list[float] | None:
-    rates = [group.get("lr") for group in optimizer.param_groups]
+    rates = [group.get("lr") for group in groups_of(optimizer)]
     return rates if all(type(rate) in (int, float) for rate in rates) else None
 
 

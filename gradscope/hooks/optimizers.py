@@ -17,6 +17,7 @@ from gradscope.hooks import _torch as private
 from gradscope.hooks._errors import note_error
 from gradscope.hooks._history import Write
 from gradscope.hooks._ledger import LeafRecord
+from gradscope.hooks._parts import groups_of
 
 _PLAIN = (int, float, str, bool, type(None))
 
@@ -94,7 +95,7 @@ class Optimizers(Hook):
 
     def _write(self, optimizer: Any, number: int, site: int) -> None:
         groups = []
-        for group in optimizer.param_groups:
+        for group in groups_of(optimizer):
             row: dict[str, Any] = {k: v for k, v in group.items() if k != "params" and isinstance(v, _PLAIN)}
             row["parameters"] = []
             for p in group["params"]:
@@ -112,7 +113,7 @@ class Optimizers(Hook):
     def _records(self, optimizer: Any) -> list[Any]:
         ledger = self.recorder.ledger
         found = []
-        for group in optimizer.param_groups:
+        for group in groups_of(optimizer):
             for p in group["params"]:
                 record = ledger.records.get(id(p))
                 found.append(record if record is not None and record.ref() is p else ledger.of(p))
@@ -248,7 +249,7 @@ class Optimizers(Hook):
                 if closure:
                     states = recorder.ledger.states(records)
                 unchanged = []
-                fused = any(group.get("fused") for group in optimizer.param_groups)
+                fused = any(group.get("fused") for group in groups_of(optimizer))
                 for record, version in versions:
                     t = record.ref()
                     # Fused kernels write without telling the version counter.

@@ -23,23 +23,23 @@ class Unregistered(Hook):
     order = 41
 
     def install(self) -> None:
-        self.seen: set[int] = set()
+        self.seen = 0  # modules with lower numbers were looked at
         self.recorder.before_pass.append(self._before_pass)
 
     def _before_pass(self, roots: Any, args: Any, site: int, accumulate: bool, frame: Any) -> None:
         table = self.recorder.modules
-        if table.count == len(self.seen):
+        if table.count == self.seen:
             return
         owned: dict[int, set[int]] = {}
         for record in list(table.records.values()):
             module = record.ref()
-            if record.id in self.seen or module is None:
+            if record.id < self.seen or module is None:
                 continue
             try:
                 self._look(record, module, site, owned)
             except Exception as error:
                 self.recorder.fault("looking at a module's attributes", error)
-        self.seen.update(range(table.count))
+        self.seen = table.count
 
     def _look(self, record: ModuleRecord, module: Any, site: int, owned: dict[int, set[int]]) -> None:
         for name, value in list(vars(module).items()):

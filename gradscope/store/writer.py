@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import sqlite3
-import time
 from collections.abc import Iterable
 from contextlib import closing, suppress
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 from gradscope.model import GradscopeError
@@ -72,7 +72,7 @@ class TraceWriter:
         self._descriptors = descriptors(path)
         self._moves = 0
         self._rows = _nothing()
-        self._committed = time.monotonic()
+        self._committed = monotonic()
         self._failures = 0
 
     def add(self, table: str, *row: Any) -> None:
@@ -88,12 +88,12 @@ class TraceWriter:
             self.db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, text))
 
     def due(self) -> bool:
-        return time.monotonic() - self._committed > self.COMMIT_SECONDS
+        return monotonic() - self._committed > self.COMMIT_SECONDS
 
     def commit(self) -> None:
         """Writes the gathered rows. After a failure they are kept for the next time, until that
         has failed too often: then they are dropped, so that a full disk fills no memory."""
-        self._committed = time.monotonic()
+        self._committed = monotonic()
         gathered, self._rows = self._rows, _nothing()  # a signal handler may add more meanwhile
         try:
             if self._failures < self.MAX_FAILURES:

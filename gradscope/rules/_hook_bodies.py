@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable
 
 from gradscope.model import Site
 from gradscope.store import Trace
@@ -13,6 +14,18 @@ _COMPUTES = {
     "mul", "multiply", "sub", "subtract", "div", "divide", "true_divide", "matmul", "mm", "bmm", "mv", "addcmul",
     "masked_fill", "where", "lerp", "maximum", "minimum", "baddbmm", "addmm",
 }  # fmt: skip
+_VIEWS = {
+    "view",
+    "reshape",
+    "flatten",
+    "squeeze",
+    "unsqueeze",
+    "transpose",
+    "permute",
+    "t",
+    "detach",
+    "chunk",
+}
 _LOOKS = {"norm", "item", "mean", "sum", "max", "min", "abs", "any", "all", "detach", "cpu", "std", "numpy"}
 
 
@@ -44,18 +57,60 @@ def _is(node: ast.AST, name: str) -> bool:
 
 def written_in(function: ast.FunctionDef | ast.Lambda | None, module: bool) -> ast.AST | None:
     """The statement or call that writes to the gradient in place."""
-    for name in _gradients(function, module) if function is not None else ():
+    given = _gradients(function, module) if function is not None else []
+    names = dict.fromkeys(given)
+    for node in ast.walk(function) if function is not None else ():
+        names |= dict.fromkeys(_bound(node, names))
+    for name in names:
         for node in ast.walk(function) if function is not None else ():
-            if isinstance(node, ast.AugAssign) and _is(node.target, name):
+            if _writes(node, name):
                 return node
-            if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript):
-                if _is(node.targets[0], name):
-                    return node
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-                attribute = node.func.attr
-                if _is(node.func.value, name) and attribute.endswith("_") and not attribute.endswith("__"):
-                    return node
     return None
+
+
+def of_a_part(function: ast.FunctionDef | ast.Lambda | None, module: bool, node: ast.AST | None) -> bool:
+    """Whether what is written has a name of its own in the hook (`for g in grads: g *= 2`)."""
+    given = _gradients(function, module) if function is not None else []
+    return node is not None and not any(_writes(node, name) for name in given)
+
+
+def _bound(node: ast.AST, names: Iterable[str]) -> list[str]:
+    """Names that a loop or an assignment gives to parts of what `names` stand for."""
+    if isinstance(node, (ast.For, ast.comprehension)):
+        source, targets = node.iter, [node.target]
+        if isinstance(source, ast.Call) and source.args:  # enumerate, zip, filter
+            source = ast.Tuple(source.args, ast.Load())
+    elif isinstance(node, ast.Assign):
+        source, targets = node.value, node.targets
+    else:
+        return []
+    parts = source.elts if isinstance(source, ast.Tuple) else [_viewed(source)]
+    if not any(_is(part, name) for part in parts for name in names):
+        return []
+    return [n.id for target in targets for n in ast.walk(target) if isinstance(n, ast.Name)]
+
+
+def _viewed(node: ast.expr) -> ast.expr:
+    """`grad` of `grad.view(-1)`, which shares its memory."""
+    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _VIEWS:
+        node = node.func.value
+    return node
+
+
+def _writes(node: ast.AST, name: str) -> bool:
+    """Whether this is `g *= …`, `g[…] = …`, `g.mul_(…)`, `torch.clamp_(g, …)` or `f(…, out=g)`."""
+    if isinstance(node, ast.AugAssign):
+        return _is(node.target, name)
+    if isinstance(node, ast.Assign):
+        return isinstance(node.targets[0], ast.Subscript) and _is(node.targets[0], name)
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+        return False
+    attribute = node.func.attr
+    changes = attribute.endswith("_") and not attribute.endswith("__")
+    first = [node.func.value, *node.args[:1]]
+    return (changes and any(_is(value, name) for value in first)) or any(
+        k.arg == "out" and _is(k.value, name) for k in node.keywords
+    )
 
 
 def dropped_in(function: ast.FunctionDef | ast.Lambda, module: bool) -> ast.AST | None:

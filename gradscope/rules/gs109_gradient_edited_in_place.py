@@ -11,12 +11,13 @@ Silent on: hooks that return their result; hooks that only look (logging, norms)
 
 import ast
 from collections.abc import Iterator
+from dataclasses import replace
 
 from gradscope.model import Edit, Event, Finding, Site
 from gradscope.rules import rule
 from gradscope.rules._common import MAX_CODE, owner, source
 from gradscope.rules._edits import Source
-from gradscope.rules._hook_bodies import dropped_in, hook_function, written_in
+from gradscope.rules._hook_bodies import dropped_in, hook_function, of_a_part, written_in
 from gradscope.store import Trace
 
 
@@ -130,6 +131,19 @@ def bad_hook_of_a_module() -> None:
     net(torch.randn(4, 3)).pow(2).sum().backward()
 
 
+def bad_parts_by_another_name() -> None:
+    import torch
+    from torch import nn
+
+    def halve(module: nn.Module, given: tuple[torch.Tensor], got: tuple[torch.Tensor]) -> None:
+        for gradient in given:
+            gradient *= 0.5  # cause: GS109
+
+    net = nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 1))
+    net[1].register_full_backward_hook(halve)  # effect: GS109
+    net(torch.randn(4, 3)).pow(2).sum().backward()
+
+
 def good_hook_of_a_module() -> None:
     import torch
     from torch import nn
@@ -226,7 +240,11 @@ def gradient_edited_in_place(trace: Trace) -> Iterator[Finding]:
         module = bool(event.data.get("module"))
         function = hook_function(trace, hook, str(event.data.get("name"))) if hook is not None else None
         if event.data.get("edited"):
-            yield _finding(trace, event, hook, written_in(function, module), edited=True)
+            written = written_in(function, module)
+            found = _finding(trace, event, hook, written, edited=True)
+            if of_a_part(function, module, written):
+                found = replace(found, fix="return new tensors, in the order they were given", edits=())
+            yield found
         elif event.data.get("returned") is False and hook is not None and function is not None:
             dropped = dropped_in(function, module)
             if dropped is not None:

@@ -91,6 +91,32 @@ def bad_with_scaler() -> None:
     scaler.step(opt)  # effect: GS202
 
 
+def bad_in_an_attack() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+
+    def attack(x: torch.Tensor) -> torch.Tensor:
+        x = x.clone().requires_grad_()
+        loss = model(x).pow(2).mean()
+        model.zero_grad()  # cause: GS202
+        loss.backward(inputs=[x])
+        assert x.grad is not None
+        return (x + 0.1 * x.grad.sign()).detach()
+
+    for _ in range(3):
+        opt.zero_grad()
+        x = torch.randn(8, 3)
+        model(x).pow(2).mean().backward()
+        adversarial = attack(x)
+        with torch.no_grad():
+            robust = model(adversarial).abs().mean()
+        opt.step()  # effect: GS202
+        print(robust.item())
+
+
 def good_cleared_after_step() -> None:
     import torch
     from torch import nn
@@ -225,7 +251,7 @@ class _Run:
     def _fill(self, event: Event) -> None:
         wait, self.waiting = self.waiting, None
         if wait is not None and wait.parameters & set(event.data.get("accumulated") or ()):
-            if not self._forward_between(wait.step, event):
+            if not self._forward_between(wait.step, event, wait.parameters):
                 self.late.add(wait.place)  # the forward before the step is backwarded after it
         for parameter in event.data.get("accumulated") or ():
             self.dropped.pop(parameter, None)
@@ -255,15 +281,15 @@ class _Run:
             return
         clear, start = self.dropped[lost[0]]
         place = clear.site.user, event.site.user
-        if self._forward_between(start, event):
+        if self._forward_between(start, event, set(lost)):
             self.late.add(place)
-        elif self._forward_between(self._made(lost[0], start), event):
+        elif self._forward_between(self._made(lost[0], start), event, set(lost)):
             self.waiting = _Waiting(place, self._place(event), set(lost))
         else:
             tally.lost[place] += repeat
             tally.parameters.update(lost)
 
-    def _forward_between(self, start: _Place, event: Event) -> bool:
+    def _forward_between(self, start: _Place, event: Event, ids: set[int]) -> bool:
         """Then the gradients were cleared in time, and it is the backward that comes too late or is
         missing (GS204)."""
         for number, events in enumerate(self.stretches[start.stretch :], start.stretch):
@@ -271,9 +297,31 @@ class _Run:
             if graph >= 0:
                 begin = start.position if number == start.stretch else 0
                 end = event.position + 1 if events is self.stretches[-1] else None
-                if any(op.nodes for op in self.trace.graph(graph).ops[begin:end]):
+                ops = [op for op in self.trace.graph(graph).ops[begin:end] if op.nodes]
+                ours = self._computed_from(graph, ids) - self._with_own_pass(events, graph) if ops else set()
+                if any(not ours.isdisjoint(op.outputs) for op in ops):
                     return True
         return False
+
+    def _computed_from(self, graph: int, ids: set[int]) -> set[int]:
+        """Values that were computed from these parameters, or in an earlier stretch."""
+        known = self.trace.graph(graph)
+        found = {
+            v.index
+            for v in known.values
+            if v.parameter in ids or (v.origin is not None and v.requires_grad and not v.is_leaf)
+        }
+        for op in known.ops:
+            if not found.isdisjoint(op.inputs):
+                found.update(op.outputs)
+        return found
+
+    def _with_own_pass(self, events: list[Event], graph: int) -> set[int]:
+        """Values that a pass for something else went through: an attack's, between backward and step."""
+        known = self.trace.graph(graph)
+        aside = [e for e in events if e.kind == "backward" and not e.data.get("accumulated")]
+        through = {v for e in aside for root in e.data.get("roots") or () for v in known.upstream(root)}
+        return through | {v for op in known.ops if not through.isdisjoint(op.outputs) for v in op.outputs}
 
 
 @rule("GS202", name="gradient-zeroed-before-step", severity="error", over=("GS204",))

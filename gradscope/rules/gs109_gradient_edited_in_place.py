@@ -15,7 +15,7 @@ from dataclasses import replace
 
 from gradscope.model import Edit, Event, Finding, Site
 from gradscope.rules import rule
-from gradscope.rules._common import MAX_CODE, owner, source
+from gradscope.rules._common import MAX_CODE, code, owner, source
 from gradscope.rules._edits import Source
 from gradscope.rules._hook_bodies import dropped_in, hook_function, of_a_part, written_in
 from gradscope.store import Trace
@@ -243,7 +243,8 @@ def gradient_edited_in_place(trace: Trace) -> Iterator[Finding]:
             written = written_in(function, module)
             found = _finding(trace, event, hook, written, edited=True)
             if of_a_part(function, module, written):
-                found = replace(found, fix="return new tensors, in the order they were given", edits=())
+                fix = f"return new tensors in place of {code(trace, found.cause, 'this')}"
+                found = replace(found, fix=fix, edits=())
             yield found
         elif event.data.get("returned") is False and hook is not None and function is not None:
             dropped = dropped_in(function, module)

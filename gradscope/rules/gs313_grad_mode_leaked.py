@@ -15,7 +15,7 @@ from collections.abc import Iterator
 
 from gradscope.model import Event, Finding, Graph, Region, Site, Value
 from gradscope.rules import rule
-from gradscope.rules._common import code, located
+from gradscope.rules._common import code, located, timeline
 from gradscope.rules._failures import opening
 from gradscope.rules._patches import rest_without_grad
 from gradscope.store import Trace
@@ -60,6 +60,47 @@ def bad_generator() -> None:
     for features in batches():
         loss = head(features).pow(2).mean()
         loss.backward()  # effect: GS313
+
+
+def bad_phase_that_stays_off() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Sequential(nn.Linear(3, 4), nn.Dropout(), nn.Linear(4, 1))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    try:
+        for _ in range(2):
+            for phase in ("train", "val"):
+                model.train(phase == "train")
+                if phase == "val":
+                    torch.set_grad_enabled(False)  # cause: GS313
+                for _ in range(2):
+                    opt.zero_grad()
+                    loss = model(torch.randn(8, 3)).pow(2).mean()  # effect: GS313
+                    if loss.requires_grad:
+                        loss.backward()
+                        opt.step()
+    finally:
+        torch.set_grad_enabled(True)
+
+
+def good_phase_that_sets_it_anew() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Sequential(nn.Linear(3, 4), nn.Dropout(), nn.Linear(4, 1))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(2):
+        for phase in ("train", "val"):
+            model.train(phase == "train")
+            torch.set_grad_enabled(phase == "train")
+            for _ in range(2):
+                opt.zero_grad()
+                loss = model(torch.randn(8, 3)).pow(2).mean()
+                if phase == "train":
+                    loss.backward()
+                    opt.step()
+    torch.set_grad_enabled(True)
 
 
 def good_switched_back() -> None:
@@ -117,6 +158,12 @@ def good_off_at_the_end() -> None:
 
 @rule("GS313", name="grad-mode-leaked", severity="error", over=("GS303", "GS401"))
 def grad_mode_leaked(trace: Trace) -> Iterator[Finding]:
+    stopped = list(_stopped(trace))
+    yield from stopped or _silently(trace)
+
+
+def _stopped(trace: Trace) -> Iterator[Finding]:
+    """Where torch stopped at a loss that was computed with gradients off."""
     for event in trace.of("error"):
         if "does not require grad" not in str(event.data.get("text", "")) or event.graph < 0:
             continue
@@ -127,6 +174,60 @@ def grad_mode_leaked(trace: Trace) -> Iterator[Finding]:
             if value is not None and region is not None and _leaked(trace, region, _made(graph, value)):
                 yield _finding(trace, event, region, _made(graph, value))
                 break
+
+
+def _silently(trace: Trace) -> Iterator[Finding]:
+    """`model.train()` and a training forward while gradients are still off, where nothing fails since
+    the program leaves out a backward that it can't do."""
+    trained: set[tuple[str, int]] = set()  # lines that built a graph in training mode
+    off: dict[int, bool] = {}  # regions that calls were in → whether `train()` was called since
+    found: dict[tuple[str, int], tuple[Event, Region]] = {}
+    for _, events in timeline(trace):
+        for event in events:
+            if event.kind == "mode" and event.data["training"]:
+                off = dict.fromkeys(off, True)
+            if event.kind != "call":
+                continue
+            place = event.site.user.location()
+            if event.data["grad"]:
+                trained |= {place} if event.data["training"] and event.data["builds_graph"] else set()
+                found.pop(place, None)
+                continue
+            region = _region_of_call(trace, event)
+            if region is None or not _statement(trace, region.site.user):
+                continue
+            if event.data["training"] and place in trained and off.get(region.id):
+                found.setdefault(place, (event, region))
+            off.setdefault(region.id, False)
+    for event, region in {region.id: (event, region) for event, region in reversed(found.values())}.values():
+        yield _training_without(trace, event, region)
+
+
+def _region_of_call(trace: Trace, event: Event) -> Region | None:
+    outputs = event.data["outputs"]
+    if event.graph < 0 or not outputs:
+        return None
+    graph = trace.graph(event.graph)
+    return _region(trace, graph, graph.values[outputs[0]])
+
+
+def _training_without(trace: Trace, event: Event, region: Region) -> Finding:
+    opened, call = region.site.user, event.site.user
+    shown = code(trace, opened)
+    return Finding(
+        message=f"gradients are still off in the training: {shown} was never undone",
+        cause=opened,
+        cause_label="gradients go off here, and stay off",
+        effect=call,
+        effect_label="called in training mode, and builds no graph",
+        seen=(
+            f"{code(trace, call, 'this call')} built a graph before, and none after {located(trace, opened)}",
+        ),
+        why="as a statement it holds until it is switched back, also after its function has returned",
+        fix=f"put what {located(trace, opened)} is meant for into `with torch.no_grad():`",
+        count=event.count,
+        edits=rest_without_grad(trace, opened, in_place_of_it=True),
+    )
 
 
 def _region(trace: Trace, graph: Graph, value: Value) -> Region | None:

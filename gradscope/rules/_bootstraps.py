@@ -18,7 +18,10 @@ from gradscope.store import Trace
 LOSSES = {"mse_loss", "smooth_l1_loss", "l1_loss", "huber_loss"}
 DIFFERENCES = {"sub", "__sub__", "__rsub__", "rsub"}
 SCALES = {"mul", "mul_", "__mul__", "__rmul__", "__imul__", "div", "__truediv__"}
-MEANT = re.compile(r"target|goal|bootstrap|^y$|^td$|^returns?$|^expected|label", re.IGNORECASE)
+MEANT = re.compile(
+    r"target|goal|boot|backup|^y$|^td$|^tgt|^q_?next|^next_?q|^returns?$|^expected|desired|label",
+    re.IGNORECASE,
+)
 WRITES = {"__setitem__", "copy_", "index_put_", "index_copy_", "scatter_", "masked_scatter_"}
 CARRY = SUMS | SCALES | WRITES | {"stack", "cat", "view", "reshape", "squeeze", "unsqueeze", "flatten"}
 MAX_HOPS = 200

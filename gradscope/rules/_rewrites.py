@@ -173,19 +173,6 @@ def without_inference(trace: Trace, site: Site) -> Edits:
     return ()
 
 
-def named_only(trace: Trace, near: Site, text: str) -> Edits:
-    """`()` behind the statement `text`, a method that is named and not called, in the function of `near`."""
-    here = Source(trace, near.path)
-    found = [
-        node
-        for node in ast.walk(here.scope(near))
-        if isinstance(node, ast.Expr)
-        and isinstance(node.value, ast.Attribute)
-        and ast.unparse(node.value) == text
-    ]
-    return here.append(found[0].value, "()") if len(found) == 1 else ()
-
-
 def result_kept(trace: Trace, near: Site, name: str, methods: tuple[str, ...]) -> Edits:
     """`x = x.to(…)` for the statement `x.to(…)` in the function of `near`, if there is one of `methods`."""
     here = Source(trace, near.path)

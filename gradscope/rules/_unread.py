@@ -8,13 +8,14 @@ from math import prod
 
 from gradscope.model import Event, Parameter, Site
 from gradscope.rules._calls import Calls
-from gradscope.rules._common import plural, source
+from gradscope.rules._common import plural, source, timeline
 from gradscope.rules._paths import Key, passes
 from gradscope.rules._training import read_for_itself, variable
 from gradscope.store import Trace
 
 BYTES = {"float64": 8, "complex64": 8, "complex128": 16, "float16": 2, "bfloat16": 2}
 FEW = 2  # passes before "never" means something
+MANY = 4  # passes before "no more" does
 
 
 @dataclass
@@ -46,6 +47,41 @@ def unread(trace: Trace, known: Calls, forgotten: set[int]) -> Iterator[Unread]:
     }
     events = [e for e in known.paths.backwards if e.data.get("call") == "backward"]
     yield from _modules(trace, known, mine, events)
+
+
+def finished(trace: Trace, known: Calls) -> Iterator[Unread]:
+    """Modules whose training is over: since the last step that used their gradients, many more passes
+    of other lines have filled them than ever did between two of their steps."""
+    since: dict[int, int] = {}  # parameter → passes since a step used its gradient, or it was cleared
+    most: dict[int, int] = {}
+    lines: dict[int, set[tuple[str, int]]] = {}
+    before: dict[int, set[tuple[str, int]]] = {}
+    stepped: set[int] = set()
+    for repeat, events in timeline(trace):
+        ends = {number for event in events for number in _used_or_cleared(event)}
+        for event in events:
+            for number in event.data.get("accumulated", ()) if event.kind == "backward" else ():
+                since[number] = since.get(number, 0) + (1 if number in ends else repeat)
+                lines.setdefault(number, set()).add(event.site.user.location())
+            for number in _used_or_cleared(event):
+                stepped |= {number} if event.kind == "step" else set()
+                most[number] = max(most.get(number, 0), since.pop(number, 0))
+                before.setdefault(number, set()).update(lines.pop(number, ()))
+    over = {n for n in stepped & set(since) if since[n] >= MANY and since[n] > 2 * most.get(n, 0)}
+    mine = {
+        p.id for p in trace.parameters if p.id in over and p.registered and not p.reads
+    } - known.paths.asked
+    late = {line for n in mine for line in lines[n]} - {line for n in mine for line in before[n]}
+    events = [e for e in known.paths.backwards if e.site.user.location() in late]
+    yield from _modules(trace, known, mine, events)
+
+
+def _used_or_cleared(event: Event) -> list[int]:
+    if event.kind == "step":
+        return [number for ids in event.data.get("states", {}).values() for number in ids]
+    if event.kind == "zero_grad":
+        return list(event.data.get("parameters", ()))
+    return [event.data["parameter"]] if event.kind == "update" else []
 
 
 def dropped(trace: Trace, known: Calls) -> Iterator[Unread]:

@@ -10,13 +10,14 @@ Silent on: gradients that the program reads (saliency, attribution, logging), a 
 before an accumulation is full, a step that is there and waits for its turn.
 """
 
+import ast
 from collections import Counter
 from collections.abc import Iterator
 
 from gradscope.model import Edit, Event, Finding, Optimizer, Parameter, Site
 from gradscope.rules import rule
-from gradscope.rules._common import code, parameter_subjects, plural, timeline
-from gradscope.rules._rewrites import beside, line_after, named_only
+from gradscope.rules._common import code, parameter_subjects, plural, source, timeline
+from gradscope.rules._rewrites import beside, line_after
 from gradscope.rules._training import (
     called_in_source,
     fresh,
@@ -29,6 +30,7 @@ from gradscope.rules._training import (
     variable,
     where,
 )
+from gradscope.rules._uncalled import parentheses, site_of, uncalled
 from gradscope.rules._unread import time_of
 from gradscope.store import Trace
 
@@ -50,11 +52,11 @@ def bad_parentheses_forgotten() -> None:
     from torch import nn
 
     model = nn.Sequential(nn.Linear(3, 3), nn.ReLU(), nn.Linear(3, 1))
-    opt = torch.optim.Adam(model.parameters())  # cause: GS205
+    opt = torch.optim.Adam(model.parameters())
     for _ in range(3):
         loss = model(torch.randn(8, 3)).pow(2).mean()
         loss.backward()  # effect: GS205
-        opt.step
+        opt.step  # cause: GS205
         opt.zero_grad()
 
 
@@ -156,6 +158,23 @@ def bad_other_optimizer_handed_over() -> None:
     second = torch.optim.Adam(critic.parameters())  # cause: GS205
     train(first, first)
     print(second)
+
+
+def bad_step_of_a_trainer_not_called() -> None:
+    import torch
+    from torch import nn
+
+    class Trainer:
+        def __init__(self, model: nn.Module) -> None:
+            self.model, self.optim = model, torch.optim.SGD(model.parameters(), lr=0.1)
+
+        def run(self) -> None:
+            for _ in range(3):
+                self.optim.zero_grad()
+                self.model(torch.randn(8, 3)).pow(2).mean().backward()  # effect: GS205
+                self.optim.step  # cause: GS205
+
+    Trainer(nn.Linear(3, 1)).run()
 
 
 def good_gradients_logged() -> None:
@@ -300,6 +319,7 @@ def _finding(trace: Trace, number: int, optimizer: Optimizer, trained: list[Para
     passing = _pass(trace, ids)
     effect = passing.user if passing is not None else None
     last = norm(trace, trained[0].id)
+    bare = _named_only(trace, number, optimizer)
     step = method(trace, number, "step")
     after = (
         f"after {code(trace, effect, '`backward()`')} ({where(effect)})" if effect else "after `backward()`"
@@ -313,16 +333,28 @@ def _finding(trace: Trace, number: int, optimizer: Optimizer, trained: list[Para
     return Finding(
         message=f"gradients for {optimizer_name(trace, number)} are computed {passes} times and never used:"
         " it never steps",
-        cause=optimizer.site.user if optimizer.site else None,
-        cause_label="no step of this optimizer in the whole run",
+        cause=bare or (optimizer.site.user if optimizer.site else None),
+        cause_label="names the method, and does not call it"
+        if bare
+        else "no step of this optimizer in the whole run",
         effect=effect,
         effect_label="computes gradients that nothing uses",
         seen=tuple(seen),
-        fix=f"call {step} {after}",
+        fix=f"call it, with its parentheses: `{source(trace, bare)}()`" if bare else f"call {step} {after}",
         count=passes,
-        edits=_step_added(trace, number, optimizer, effect),
+        edits=parentheses(bare) if bare else _step_added(trace, number, optimizer, effect),
         subjects=parameter_subjects(ids) | {("optimizer", number)},
     )
+
+
+def _named_only(trace: Trace, number: int, optimizer: Optimizer) -> Site | None:
+    """`opt.step` as a statement of its own, where it must be this optimizer's."""
+    for path, function, node in uncalled(trace, {"step"}):
+        holder = ast.unparse(node.value)
+        mine = holder.rpartition(".")[2] == variable(trace, optimizer.site).rpartition(".")[2]
+        if mine or (len(trace.optimizers) == 1 and "sched" not in holder.lower()):
+            return site_of(path, function, node)
+    return None
 
 
 def _pass(trace: Trace, ids: set[int]) -> Site | None:
@@ -333,12 +365,10 @@ def _pass(trace: Trace, ids: set[int]) -> Site | None:
 
 
 def _step_added(trace: Trace, number: int, optimizer: Optimizer, after: Site | None) -> tuple[Edit, ...]:
-    """`()` behind a bare `opt.step`; else `opt.step()` after the pass, where the gradients are cleared."""
+    """`opt.step()` after the pass, where the gradients are cleared."""
     name = variable(trace, optimizer.site)
     if not name or optimizer.site is None:
         return ()
-    if bare := named_only(trace, optimizer.site.user, f"{name}.step"):
-        return bare
     cleared = any(
         set(optimizer.parameters) <= set(e.data.get("parameters", ())) for e in trace.of("zero_grad")
     )

@@ -15,16 +15,16 @@ clears before its own backward.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 
-from gradscope.model import Event, Finding, Parameter, Site
+from gradscope.model import Finding, Site
 from gradscope.rules import rule
-from gradscope.rules._calls import Call, Calls, calls
-from gradscope.rules._common import listed, located, parameter_subjects
+from gradscope.rules._calls import calls
+from gradscope.rules._common import located, parameter_subjects
 from gradscope.rules._data_reads import reads_of_results
 from gradscope.rules._rewrites import under_no_grad
 from gradscope.rules._unheld import left_behind, left_out
-from gradscope.rules._unread import Unread, asked_at, beyond, cost_of, dropped, feeds_trained, unread
+from gradscope.rules._unread import cost_of, dropped, finished, unread
+from gradscope.rules._wasted import Waste, joined, wasted
 from gradscope.store import Trace
 
 
@@ -61,6 +61,42 @@ def bad_teacher_with_gradients() -> None:
         loss = nn.functional.kl_div(student(x).log_softmax(dim=1), soft, reduction="batchmean")
         opt.zero_grad()
         loss.backward()  # effect: GS605
+        opt.step()
+
+
+def bad_teacher_that_was_trained_before() -> None:
+    import torch
+    from torch import nn
+
+    teacher, student = nn.Linear(4, 3), nn.Linear(4, 3)
+    opt = torch.optim.SGD(teacher.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        nn.functional.cross_entropy(teacher(torch.randn(8, 4)), torch.randint(0, 3, (8,))).backward()
+        opt.step()
+    opt = torch.optim.SGD(student.parameters(), lr=0.1)
+    for _ in range(6):
+        x = torch.randn(8, 4)
+        soft = teacher(x).softmax(dim=1)  # cause: GS605
+        opt.zero_grad()
+        nn.functional.mse_loss(student(x).softmax(dim=1), soft).backward()  # effect: GS605
+        opt.step()
+
+
+def good_score_trained_before() -> None:
+    import torch
+    from torch import nn
+
+    score, maker = nn.Linear(4, 1), nn.Linear(2, 4)
+    opt = torch.optim.SGD(score.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        score(torch.randn(8, 4)).pow(2).mean().backward()
+        opt.step()
+    opt = torch.optim.SGD(maker.parameters(), lr=0.1)
+    for _ in range(6):
+        opt.zero_grad()
+        (-score(maker(torch.randn(8, 2))).mean()).backward()
         opt.step()
 
 
@@ -270,20 +306,6 @@ WHY_CLEARED = """what goes into a loss with its graph is saved for backward and 
 cleared before a step uses them: detached, the same result costs neither"""
 
 
-@dataclass
-class Waste:
-    """A network whose gradients are computed for nothing."""
-
-    name: str
-    parameters: list[Parameter]
-    call: Call
-    entry: Site  # the line that asks it
-    event: Event
-    times: int
-    through: bool  # what is trained needs the gradient through it
-    mild: bool  # or it gives a trained network its features
-
-
 @rule("GS605", name="gradient-never-used", severity="warning", over=("GS206", "GS314"))
 def gradient_never_used(trace: Trace) -> Iterator[Finding]:
     known = calls(trace)
@@ -292,54 +314,23 @@ def gradient_never_used(trace: Trace) -> Iterator[Finding]:
     forgotten = {p.id for found in (left_out, left_behind) for _, _, left in found(trace) for p in left}
     found: dict[object, Waste] = {}
     for group in unread(trace, known, forgotten):
-        waste = _waste(known, group)
+        waste = wasted(known, group)
         if waste is not None:
             place = (waste.entry.location(), waste.event.site.user.location(), waste.mild)
-            found[place] = _joined(found[place], waste) if place in found else waste
+            found[place] = joined(found[place], waste) if place in found else waste
     for waste in found.values():
-        yield _finding(trace, waste)
+        yield _finding(trace, waste, "no step, update or read ever used them")
+    for group in finished(trace, known):
+        waste = wasted(known, group)
+        if waste is not None and not waste.mild:
+            yield _finding(trace, waste, "no step, update or read has used them since its training ended")
     for group in dropped(trace, known):
-        waste = _waste(known, group)
+        waste = wasted(known, group)
         if waste is not None and not waste.through:
             yield _cleared(trace, waste)
 
 
-def _waste(known: Calls, group: Unread) -> Waste | None:
-    """The call that brings the network into a loss, and the pass that goes through it."""
-    ids = {p.id for p in group.parameters}
-    events = [e for e in group.passes if ids & set(e.data.get("accumulated", ()))]
-    for event in events:
-        around = _around(known, event, group.members)
-        for call in known.all:
-            if not call.trains or call.event.graph != event.graph or call.event.position > event.position:
-                continue
-            if not ids & {p.id for p in known.parameters(call.event)} and call is not around:
-                continue
-            times = sum(e.count for e in events)
-            through = beyond(known, event, group.members)
-            mild = through or feeds_trained(known, call.event)
-            entry = asked_at(known, event, group.members, call.entry)
-            return Waste(group.name, group.parameters, call, entry, event, times, through, mild)
-    return None
-
-
-def _around(known: Calls, event: Event, members: set[int]) -> Call | None:
-    """The outermost call in which these modules ran, where they were known (by `eval()`) before
-    the model that they became a part of."""
-    ran = next((op.index for op in known.paths.graph(event.graph).ops if op.module in members), None)
-    if ran is None:
-        return None
-    calls = [call for call in known.all if call.event.graph == event.graph and call.event.position > ran]
-    return min(calls, key=lambda call: call.event.position, default=None)
-
-
-def _joined(one: Waste, other: Waste) -> Waste:
-    """Two networks that one line brings into the loss, as one."""
-    names = listed([*dict.fromkeys((one.name, other.name))])
-    return replace(one, name=names, parameters=[*one.parameters, *other.parameters])
-
-
-def _finding(trace: Trace, waste: Waste) -> Finding:
+def _finding(trace: Trace, waste: Waste, unused: str) -> Finding:
     effect = waste.event.site.user
     entry = waste.entry
     if waste.through:
@@ -357,7 +348,7 @@ def _finding(trace: Trace, waste: Waste) -> Finding:
         related=_caller(waste),
         seen=(
             cost_of(trace, waste.event.site, waste.times, waste.parameters),
-            "no step, update or read ever used them",
+            unused,
         ),
         fix=fix,
         count=waste.times,

@@ -5,7 +5,7 @@ probabilities that is between -1 and 0, and its gradient does not grow where the
 raw scores it has no lower bound at all.
 
 Fix: apply `log_softmax` before `nll_loss`, or use `cross_entropy` on the raw scores. `ctc_loss`
-wants log-probabilities in the same way.
+and `kl_div` want log-probabilities in the same way.
 
 A note where no backward pass depends on it: the loss of an evaluation is not what it is called.
 
@@ -34,7 +34,7 @@ SCORES = {
     "layer_norm",
     "batch_norm",
 }
-LOSSES = {"nll_loss", "nll_loss_nd", "ctc_loss"}
+LOSSES = {"nll_loss", "nll_loss_nd", "ctc_loss", "kl_div"}
 
 
 def bad() -> None:
@@ -111,6 +111,36 @@ def bad_while_evaluating() -> None:
         print(nn.functional.nll_loss(chances, torch.randint(0, 3, (8,))))  # effect: GS706
 
 
+def bad_divergence_of_probabilities() -> None:
+    import torch
+    from torch import nn
+
+    model, criterion = nn.Linear(4, 3), nn.KLDivLoss(reduction="batchmean")
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        x = torch.randn(8, 4)
+        mine = torch.softmax(model(x), dim=1)  # cause: GS706
+        criterion(mine, x[:, :3].softmax(dim=1)).backward()  # effect: GS706
+        opt.step()
+
+
+def good_divergence() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 3)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        x = torch.randn(8, 4)
+        chances = model(x).softmax(dim=1)
+        soft = x[:, :3].softmax(dim=1)
+        both = nn.functional.kl_div(model(x).log_softmax(dim=1), soft, reduction="batchmean")
+        (both + nn.functional.kl_div(chances.log(), soft, reduction="batchmean")).backward()
+        opt.step()
+
+
 def good() -> None:
     import torch
     from torch import nn
@@ -158,7 +188,7 @@ def nll_without_log(trace: Trace) -> Iterator[Finding]:
     for key, op in losses(known, LOSSES):
         made = [maker for _, maker in makers(known, key)]
         wrong = [maker for maker in made if maker.name in PROBABILITIES | SCORES]
-        if not wrong and op.name != "ctc_loss" and _below_zero(trace, known, op):
+        if not wrong and op.name.startswith("nll_loss") and _below_zero(trace, known, op):
             wrong = made[:1]
         for maker in wrong:
             places = (maker.site.user.location(), op.site.user.location())
@@ -198,20 +228,23 @@ def _finding(trace: Trace, known: Paths, found: list[tuple[Op, Op]], severity: s
         fix=f"use `log_softmax` in place of `softmax` in {made}"
         if maker.name == "softmax"
         else f"apply `log_softmax` to {made} first"
-        if op.name == "ctc_loss"
+        if not op.name.startswith("nll_loss")
         else f"use `cross_entropy` in place of {located(trace, op.site.user, '`nll_loss`')}, or apply `log_softmax` to"
         f" {made} first",
         count=len(found),
         severity=severity,
         edits=renamed(trace, maker.site.user, "softmax", "log_softmax")
         if maker.name == "softmax"
-        else renamed(trace, op.site.user, "nll_loss", "cross_entropy"),
+        else renamed(trace, op.site.user, "nll_loss", "cross_entropy")
+        if op.name.startswith("nll_loss")
+        else (),
     )
 
 
 def _seen(trace: Trace, known: Paths, found: list[tuple[Op, Op]], kind: str) -> Iterator[str]:
-    values = [v for op, _ in found for v in loss_values(trace, known, (op.graph, op.outputs[0]))]
+    op = found[0][0]
+    values = [v for one, _ in found for v in loss_values(trace, known, (one.graph, one.outputs[0]))]
     if any(value < 0 for value in values):
         yield f"the loss was {numbers(min(values))}; of log-probabilities it cannot be below 0"
-    elif values:
+    elif values and op.name.startswith("nll_loss"):
         yield f"the loss was {numbers(min(values))} to {numbers(max(values))}: a mean of the {kind} themselves"

@@ -64,3 +64,17 @@ def fed(step: Event) -> bool:
 def _forward_before(trace: Trace, step: Event) -> bool:
     """Whether anything with a gradient was computed in the stretch that the step ends."""
     return step.graph >= 0 and bool(trace.graph(step.graph).nodes)
+
+
+def forwards(trace: Trace, optimizers: set[int]) -> bool:
+    """Whether a model of these optimizers runs forward as in training: a backward is missing,
+    where a schedule that is only tried out runs nothing."""
+    stepped = {p.module for p in trace.parameters if optimizers & set(p.optimizers)}
+    roots = {trace.modules[m].root for m in stepped if m in trace.modules}
+    calls = [e for e in trace.of("call") if e.data.get("module") in roots and e.graph >= 0]
+    return sum(e.count for e in calls if e.data.get("training") and _has_graph(trace, e)) >= 2
+
+
+def _has_graph(trace: Trace, event: Event) -> bool:
+    values = trace.graph(event.graph).values
+    return any(values[i].requires_grad for i in event.data.get("outputs", ()) if i < len(values))

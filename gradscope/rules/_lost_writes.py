@@ -103,17 +103,33 @@ def _goes_nowhere(file: SourceFile, statement: ast.stmt, node: ast.AST | None) -
     target = statement.targets[0]
     if len(statement.targets) != 1 or not isinstance(target, ast.Name):
         return False
-    node = file.parent.get(id(statement))
+    node, bound = file.parent.get(id(statement)), False  # by an earlier line of the same block
     while node is not None:
         if isinstance(node, ast.For) and target.id in _names(node.target):
             return not _read_after(node, target.id, statement)
-        if isinstance(node, (ast.For, ast.While, ast.Lambda)):
+        bound = bound or _bound_before(node, target.id, statement)
+        if (isinstance(node, (ast.For, ast.While)) and not bound) or isinstance(node, ast.Lambda):
             return False
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             given = {a.arg for a in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)}
-            return target.id in given and not _read_after(node, target.id, statement)
+            own = target.id in given or (bound and not _from_outside(node, target.id))
+            return own and not _read_after(node, target.id, statement)
+        if isinstance(node, ast.Module):
+            return bound and not _read_after(node, target.id, statement)
         node = file.parent.get(id(node))
     return False
+
+
+def _bound_before(block: ast.AST, name: str, statement: ast.stmt) -> bool:
+    """Whether a line of this loop or function gives the name a value before the statement."""
+    return any(
+        isinstance(n, ast.Assign) and n.lineno < statement.lineno and name in _names(ast.Tuple(n.targets))
+        for n in getattr(block, "body", ())
+    )
+
+
+def _from_outside(function: ast.AST, name: str) -> bool:
+    return any(isinstance(n, (ast.Global, ast.Nonlocal)) and name in n.names for n in ast.walk(function))
 
 
 def _names(target: ast.expr) -> set[str]:

@@ -20,6 +20,8 @@ from gradscope.rules._common import (
 from gradscope.store import Trace
 
 ALIASES = ("data", "detach")
+AS = {"view_as", "reshape_as", "expand_as", "type_as"}
+LIKE = {"zeros_like", "ones_like", "empty_like", "full_like", "rand_like", "randn_like"}
 FILLS = {
     "fill_", "zero_", "normal_", "uniform_", "random_", "exponential_", "constant_", "eye_", "orthogonal_",
     "trunc_normal_", "kaiming_normal_", "kaiming_uniform_", "xavier_normal_", "xavier_uniform_",
@@ -63,13 +65,13 @@ class _Run:
         self.trace = trace
         self.steps: dict[int, Undone] = {}
         self.pending: dict[int, set[int]] = {}  # optimizer → parameters that nothing has touched since
-        self._touched: dict[int, dict[int, Op | None]] = {}
+        self._touched: dict[int, dict[int, tuple[int, Op | None]]] = {}
         eventful = ((segment, events) for segment, events in stretches(trace) if segment.events is not None)
         for segment, events in islice(eventful, MAX_STRETCHES):
             if segment.graph is None:  # not looked at
                 self.pending.clear()
                 continue
-            self._look(trace.graph(segment.graph))
+            self._look(trace.graph(segment.graph), events)
             for event in events:
                 if event.kind == "step" and event.data.get("optimizer") is not None:
                     self._step(event, segment.repeat)
@@ -83,31 +85,42 @@ class _Run:
             self.pending[number] = used
             found.parameters |= used
 
-    def _look(self, graph: Graph) -> None:
+    def _look(self, graph: Graph, events: list[Event]) -> None:
         for number, waiting in list(self.pending.items()):
             found = self.steps[number]
             touched = self._first(graph)
-            if any(touched[p] is None for p in waiting & touched.keys()):
+            assigned = {p: e for e in events if (p := _assigned(e)) in waiting and _before(touched, p, e)}
+            if any(touched[p][1] is None for p in waiting & touched.keys() - assigned.keys()):
                 found.kept += 1
                 del self.pending[number]
                 continue
-            writes = [op for p in waiting & touched.keys() if (op := touched[p]) is not None]
-            if writes and waiting <= touched.keys():
+            writes = [op.site for p in waiting & touched.keys() if (op := touched[p][1]) is not None]
+            writes += [event.site for event in assigned.values()]
+            if writes and waiting <= touched.keys() | assigned.keys():
                 found.times += 1
-                found.site = found.site or writes[0].site.user
+                found.site = found.site or writes[0].user
                 del self.pending[number]
 
-    def _first(self, graph: Graph) -> dict[int, Op | None]:
-        """Parameter → the op that overwrites it all, where that is the first to touch it; None where
-        something reads it first."""
+    def _first(self, graph: Graph) -> dict[int, tuple[int, Op | None]]:
+        """Parameter → the first op that touches it, and that op again where it overwrites it all."""
         if graph.id not in self._touched:
             found = self._touched[graph.id] = {}
             for op in graph.ops:
                 for value in op.inputs:
                     parameter = graph.values[memory_root(graph, value)].parameter
-                    if parameter is not None and not _hands_on(graph, op):
-                        found.setdefault(parameter, op if _overwrites(graph, op, value) else None)
+                    if parameter is not None and not _hands_on(graph, op) and not _shape_only(op, value):
+                        found.setdefault(parameter, (op.index, op if _overwrites(graph, op, value) else None))
         return self._touched[graph.id]
+
+
+def _assigned(event: Event) -> int | None:
+    """The parameter that a line `p.data = …` gives other values."""
+    return event.data["parameter"] if event.kind == "update" and event.data.get("how") == "data" else None
+
+
+def _before(touched: dict[int, tuple[int, Op | None]], parameter: int | None, event: Event) -> bool:
+    """Whether no op of the stretch touches the parameter before the event."""
+    return parameter is not None and (parameter not in touched or touched[parameter][0] > event.position)
 
 
 def _overwrites(graph: Graph, op: Op, value: int) -> bool:
@@ -116,6 +129,11 @@ def _overwrites(graph: Graph, op: Op, value: int) -> bool:
         return value in op.writes
     others = {memory_root(graph, other) for other in op.inputs if other != value}
     return op.name == "copy_" and value in op.writes and memory_root(graph, value) not in others
+
+
+def _shape_only(op: Op, value: int) -> bool:
+    """Whether `op` asks for the shape alone: `vector[:n].view_as(p)`, `torch.empty_like(p)`."""
+    return op.name in LIKE or (op.name in AS and op.inputs.index(value) > 0)
 
 
 def _hands_on(graph: Graph, op: Op) -> bool:

@@ -20,7 +20,7 @@ from gradscope.model import Event, Finding, Site
 from gradscope.names import names_of
 from gradscope.rules import rule
 from gradscope.rules._common import code, located, parameter_names, parameter_subjects
-from gradscope.rules._idle_steps import fed, mistaken, steps
+from gradscope.rules._idle_steps import fed, forwards, mistaken, steps
 from gradscope.rules._rewrites import moved
 from gradscope.rules._training import method, nearest_backward, optimizer_name, where
 from gradscope.rules._uncalled import not_called, parentheses
@@ -307,25 +307,11 @@ def step_without_gradient(trace: Trace) -> Iterator[Finding]:
         _count(trace, event, repeat, worked, tallies.setdefault(event.data["optimizer"], _Tally()))
     if trace.of("backward"):  # by the closure, it may be, before the optimizer cleared its gradients
         tallies = {number: tally for number, tally in tallies.items() if not tally.closure}
-    elif not _forwards(trace, set(tallies)):
+    elif not forwards(trace, set(tallies)):
         return
     for number, tally in tallies.items():
         if told := tally.told():
             yield _finding(trace, number, tally, told)
-
-
-def _forwards(trace: Trace, optimizers: set[int]) -> bool:
-    """Whether a model of these optimizers runs forward as in training: a backward is missing,
-    where a schedule that is only tried out runs nothing."""
-    stepped = {p.module for p in trace.parameters if optimizers & set(p.optimizers)}
-    roots = {trace.modules[m].root for m in stepped if m in trace.modules}
-    calls = [e for e in trace.of("call") if e.data.get("module") in roots and e.graph >= 0]
-    return sum(e.count for e in calls if e.data.get("training") and _has_graph(trace, e)) >= 2
-
-
-def _has_graph(trace: Trace, event: Event) -> bool:
-    values = trace.graph(event.graph).values
-    return any(values[i].requires_grad for i in event.data.get("outputs", ()) if i < len(values))
 
 
 def _count(trace: Trace, event: Event, repeat: int, worked: int, tally: _Tally) -> None:

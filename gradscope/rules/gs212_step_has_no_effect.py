@@ -19,14 +19,13 @@ from functools import partial
 
 from gradscope.model import Event, Finding, Optimizer
 from gradscope.rules import rule
-from gradscope.rules._common import code, parameter_names, parameter_subjects, plural
+from gradscope.rules._common import code, parameter_subjects
 from gradscope.rules._lost_writes import dropped_finding, dropped_updates, unwritten
+from gradscope.rules._no_effect import COMPARED, measured, reason
 from gradscope.rules._patches import moved_out
-from gradscope.rules._training import norm, optimizer_name, where
 from gradscope.rules._undone import undone, undone_finding
 from gradscope.store import Trace
 
-COMPARED = 24  # steps that are compared at most while nothing changes (hooks/effects.py)
 WARM_UP = 3  # steps of a schedule that may pass at rate 0
 
 
@@ -85,6 +84,18 @@ def bad_loop_that_binds_a_name() -> None:
         with torch.no_grad():
             for p in model.parameters():
                 p = p - 0.1 * p.grad  # type: ignore[assignment,operator]  # cause: GS212
+
+
+def bad_local_name() -> None:
+    import torch
+
+    w = {"a": torch.ones(3, requires_grad=True), "b": torch.ones(3, requires_grad=True)}
+    for _ in range(3):
+        (w["a"] * torch.randn(3) + w["b"]).sum().pow(2).backward()  # effect: GS212
+        with torch.no_grad():
+            for name in w:
+                p = w[name]
+                p = p - 0.1 * p.grad  # type: ignore[operator]  # cause: GS212
 
 
 def bad_written_to_a_selection() -> None:
@@ -156,6 +167,20 @@ def bad_written_back() -> None:
         with torch.no_grad():
             for p, old in zip(model.parameters(), kept, strict=True):
                 p.copy_(old)  # cause: GS212
+
+
+def bad_assigned_again() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    best = nn.utils.parameters_to_vector(model.parameters()).detach()
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(4):
+        nn.utils.vector_to_parameters(best.clone(), model.parameters())  # cause: GS212
+        opt.zero_grad()
+        model(torch.randn(8, 3)).pow(2).mean().backward()
+        opt.step()  # effect: GS212
 
 
 def good_adapted_and_reset() -> None:
@@ -342,50 +367,19 @@ def _finding(
     ids = list(dict.fromkeys(p for e in events for p in e.data["parameters"]))
     event = events[0]
     step = code(trace, event.site.user, "the step")
-    reason, label, fix = _reason(trace, number, event, ids)
+    why, label, fix = reason(trace, number, event, ids)
     return Finding(
-        message=f"{step} changes nothing: {reason}",
+        message=f"{step} changes nothing: {why}",
         cause=optimizer.site.user if optimizer.site else None,
         cause_label=label,
         effect=event.site.user,
         effect_label="leaves every parameter bit-equal",
-        seen=tuple(_measured(trace, ids, lost, optimizer, event)),
+        seen=tuple(measured(trace, ids, lost, optimizer, event)),
         fix=fix,
         count=lost,
         severity=severity,
         subjects=parameter_subjects(ids) | {("optimizer", number)},
     )
-
-
-def _reason(trace: Trace, number: int, event: Event, ids: list[int]) -> tuple[str, str, str]:
-    """Why nothing changes, what to say of the optimizer's line, and what to do."""
-    holder, made = optimizer_name(trace, number), trace.optimizers[number].site
-    if event.data["zero_rate"]:
-        zero = "the learning rate is 0"
-        return zero, zero, f"give {holder} a learning rate above 0 ({where(made)})"
-    if unwritten(trace, event):
-        fix = (
-            "write to the parameters in place (`p.add_(…)` under `torch.no_grad()`): binding a name anew"
-            " (`p = p - …`) changes none"
-        )
-        return "it writes to no parameter", "its `step` gives nothing back to the parameters", fix
-    kinds = ", ".join(sorted({f"`{trace.parameter(p).dtype}`" for p in ids}))
-    fix = (
-        f"keep the parameters of {holder} in float32 and compute under `torch.autocast`,"
-        " or raise the learning rate"
-    )
-    return f"the update is too small for {kinds}", "made with this learning rate", fix
-
-
-def _measured(trace: Trace, ids: list[int], lost: int, optimizer: Optimizer, event: Event) -> Iterator[str]:
-    yield (
-        f"{plural(len(ids), 'parameter')} with a non-zero gradient bit-equal after"
-        f" {lost} of {plural(min(optimizer.steps, max(lost, COMPARED)), 'step')} compared"
-    )
-    last, rates = norm(trace, ids[0]), event.data.get("rates")
-    if last and rates and not unwritten(trace, event):
-        name = parameter_names(trace, ids[:1])
-        yield f"norm of {name}'s gradient {last:.4g}, times the learning rate {rates[0]:g}: {last * rates[0]:.4g}"
 
 
 def _partly(trace: Trace, number: int, optimizer: Optimizer, events: list[Event]) -> Iterator[Finding]:

@@ -40,7 +40,9 @@ class Norms(Hook):
         self.drifts: dict[int, dict[str, Any]] = {}
         self.evaluated: dict[int, Statistics] = {}
         self.measured: set[int] = set()
+        self.trained: set[int] = set()  # called in training mode
         recorder = self.recorder
+        recorder.on_wake.append(self.calls.clear)  # the program may be in another phase by now
         recorder.before_call.append(self._before)
         recorder.after_call.append(self._after)
         recorder.before_end.append(self._tell)
@@ -50,6 +52,8 @@ class Norms(Hook):
         training = in_training(module)
         key = (record.id, training)
         count = self.calls[key] = self.calls.get(key, 0) + 1
+        if training:
+            self.trained.add(record.id)
         if count & (count - 1):
             return  # not a power of two
         layers = self._layers(module)
@@ -90,7 +94,7 @@ class Norms(Hook):
                     "before": before, "after": after,
                 }  # fmt: skip
         self.before = []
-        if not in_training(module) and (record.id, True) not in self.calls and record.id not in self.measured:
+        if not in_training(module) and record.id not in self.trained and record.id not in self.measured:
             self.measured.add(record.id)
             self._spectral(module, record, site)
 

@@ -72,6 +72,26 @@ def bad_frozen_after_it_was_trained() -> None:
         opt.step()
 
 
+def bad_frozen_after_a_long_training() -> None:
+    import torch
+    from torch import nn
+
+    stem, head = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8)), nn.Linear(8, 2)
+    opt = torch.optim.SGD([*stem.parameters(), *head.parameters()], lr=0.1)
+    for _ in range(20):
+        opt.zero_grad()
+        head(stem(torch.randn(8, 4))).pow(2).mean().backward()
+        opt.step()
+    for p in stem.parameters():
+        p.requires_grad_(False)
+    head = nn.Linear(8, 2)
+    opt = torch.optim.SGD(head.parameters(), lr=0.1)
+    for _ in range(20):
+        opt.zero_grad()
+        head(stem(torch.randn(8, 4) + 1)).pow(2).mean().backward()  # cause: GS405
+        opt.step()
+
+
 def good_frozen_in_eval() -> None:
     import torch
     from torch import nn
@@ -159,6 +179,8 @@ def _frozen_for_good(trace: Trace, event: Event) -> set[int]:
                 thawed |= filled & set(frozen)
             elif one.kind == "requires_grad" and not one.data["to"] and one.data["parameter"] in trained:
                 frozen.setdefault(one.data["parameter"], 0)
+            elif one.kind == "flipped" and not one.data["to"]:
+                frozen |= {id: frozen.get(id, 0) for id in trained & set(one.data["leaves"])}
             elif one.kind == "call" and one.site.user.location() == event.site.user.location():
                 frozen = {id: calls + repeat for id, calls in frozen.items()}
     return {id for id, calls in frozen.items() if calls >= 2} - thawed

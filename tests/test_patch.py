@@ -34,6 +34,7 @@ BY_HAND = {
     "GS204-bad_backward_forgotten",
     "GS204-bad_closure",
     "GS205-bad_in_a_trainer",
+    "GS205-bad_with_a_schedule",
     "GS204-bad_discriminator_without_backward",
     "GS204-bad_policy_without_its_backward",
     "GS205-bad_other_optimizer_handed_over",

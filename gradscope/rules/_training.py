@@ -14,6 +14,7 @@ from gradscope.source import SourceFile
 from gradscope.store import Trace
 
 FRESH = ("fresh", "stale")
+SCHEDULES = ("LR", "LROnPlateau", "WarmRestarts")  # how the names of torch's end
 
 
 def variable(trace: Trace, site: Site | None) -> str:
@@ -106,9 +107,16 @@ def _calls_on(file: SourceFile, scope: ast.AST | None, name: str, attribute: str
             call = file.parent.get(id(above))
             if above.attr == attribute and isinstance(call, ast.Call) and call.func is above:
                 return True
-        elif isinstance(node.ctx, ast.Load):
+        elif isinstance(node.ctx, ast.Load) and not _makes_schedule(above):
             handed_on = True
     return None if handed_on or scope is None else False
+
+
+def _makes_schedule(node: ast.AST | None) -> bool:
+    """Whether it is `StepLR(…)`: a schedule does not step its optimizer."""
+    made = node.func if isinstance(node, ast.Call) else None
+    name = getattr(made, "attr", getattr(made, "id", ""))
+    return name.endswith(SCHEDULES)
 
 
 def _scope(tree: ast.AST | None, line: int) -> ast.AST | None:

@@ -60,6 +60,24 @@ def bad_parentheses_forgotten() -> None:
         opt.zero_grad()
 
 
+def bad_with_a_schedule() -> None:
+    import torch
+    from torch import nn
+
+    generator, critic = nn.Linear(2, 2), nn.Linear(2, 1)
+    opt_g = torch.optim.Adam(generator.parameters())  # cause: GS205
+    opt_c = torch.optim.Adam(critic.parameters())
+    schedules = [torch.optim.lr_scheduler.StepLR(opt, 10) for opt in (opt_c,)]
+    schedules.append(torch.optim.lr_scheduler.StepLR(opt_g, 10))
+    for _ in range(3):
+        fake = generator(torch.randn(4, 2))
+        opt_c.zero_grad()
+        (critic(fake.detach()).mean() - critic(torch.randn(4, 2)).mean()).backward()
+        opt_c.step()
+        critic(fake).mean().neg().backward()  # effect: GS205
+        schedules[0].step()
+
+
 def bad_in_a_trainer() -> None:
     import torch
     from torch import nn

@@ -5,13 +5,46 @@ from __future__ import annotations
 import ast
 
 from gradscope.model import Edit, Site
+from gradscope.names import names_of
+from gradscope.rules._common import owner, source
 from gradscope.rules._edits import Source
+from gradscope.rules._training import where
 from gradscope.store import Trace
+
+ASKING = {"requires_grad_", "detach_", "zero_grad_"}
 
 
 def asks(value: str) -> bool:
     """Whether an expression makes a tensor that is to get a gradient."""
     return "requires_grad" in value or "Parameter(" in value
+
+
+def changed_here(trace: Trace, read: Site) -> bool:
+    """Whether the function that reads `x.grad` goes on to change `x`, as a training does: by `x -= …`,
+    by a method in place, or by `x = x - …`. True where the text does not say what is read."""
+    name = owner(source(trace, read), "grad")
+    if not name:
+        return True
+    here = Source(trace, read.path)
+    kept = here.file.statement(read)  # `g = w.grad`
+    gradient = {f"{name}.grad"} | {
+        ast.unparse(t)
+        for t in (kept.targets if isinstance(kept, ast.Assign) else ())
+        if isinstance(t, ast.Name)
+    }
+    return any(_changes(node, name, gradient) for node in ast.walk(here.scope(read)))
+
+
+def _changes(node: ast.AST, name: str, gradient: set[str]) -> bool:
+    if isinstance(node, ast.AugAssign):
+        return ast.unparse(node.target).removesuffix(".data") == name
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        holder = ast.unparse(node.func.value).removesuffix(".data")
+        return holder == name and node.func.attr.endswith("_") and node.func.attr not in ASKING
+    if isinstance(node, ast.Assign) and name in [ast.unparse(t).removesuffix(".data") for t in node.targets]:
+        parts = {ast.unparse(part) for part in ast.walk(node.value) if isinstance(part, ast.expr)}
+        return bool(parts & gradient - {name})
+    return False
 
 
 def asked_last(trace: Trace, made: Site, name: str) -> tuple[Edit, ...]:
@@ -47,3 +80,20 @@ def inside_out(trace: Trace, made: Site | None, target: str) -> tuple[str, tuple
     inner, whole = here.file.text(wrapper.args[0]), here.file.text(value)
     text = f"{here.file.text(wrapper.func)}({inner}{whole[len(here.file.text(wrapper)) :]})"
     return text, here.replace(value, text)
+
+
+def leaf_fix(trace: Trace, name: str, made: Site, rebound: bool) -> str:
+    """What to write in place of the line that made a leaf into something computed."""
+    plain = name.strip("`") if name.startswith("`") else "w"
+    text = names_of(trace).line(made) or ""
+    value = text.partition("#")[0].partition("=")[2].strip() if text.startswith(f"{plain} =") else ""
+    if rebound and value.startswith((f"{plain} - ", f"{plain} + ")):
+        sign, change = value[len(plain) + 1], value[len(plain) + 3 :]
+        return (
+            f"update in place under `with torch.no_grad():`: `{plain} {sign}= {change}` in place of"
+            f" `{plain} = {value}` ({where(made)})"
+        )
+    if rebound and not asks(value):
+        return f"change `{plain}` in place under `with torch.no_grad():` ({where(made)})"
+    shown = f"({value})" if " " in value and not value.endswith(")") else value or "…"
+    return f"ask for the gradient last: `{plain} = {shown}.detach().requires_grad_()` ({where(made)})"

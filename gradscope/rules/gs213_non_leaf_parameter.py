@@ -8,7 +8,8 @@ not what was computed from it.
 Fix: make the tensor complete first and ask for the gradient last (`.requires_grad_()`), wrap the
 result (`nn.Parameter(value)`), and update in place (`w -= lr * w.grad` under `torch.no_grad()`).
 
-Silent on: tensors that are computed anew in each forward, `retain_grad()`.
+Silent on: tensors that are computed anew in each forward, `retain_grad()`. An input whose `.grad` is
+only looked at (an adversarial example) is GS307.
 """
 
 from collections.abc import Iterator
@@ -18,7 +19,7 @@ from gradscope.names import names_of
 from gradscope.rules import rule
 from gradscope.rules._common import code, holds, parameter_subjects, plural
 from gradscope.rules._leaf_copies import LeafCopy, leaf_copies
-from gradscope.rules._leaf_edits import asked_last, asks, inside_out
+from gradscope.rules._leaf_edits import asked_last, changed_here, inside_out, leaf_fix
 from gradscope.rules._paths import Key, Paths, paths
 from gradscope.rules._training import idle, settled, where
 from gradscope.store import Trace
@@ -220,7 +221,8 @@ def non_leaf_parameter(trace: Trace) -> Iterator[Finding]:
             key = (event.graph, event.data["value"])
             found = _leaf_behind(known, key)
             if found is not None and (
-                _same_thing(trace, known, key, found) or _read_here(trace, known, found, event.site.user)
+                (_same_thing(trace, known, key, found) and changed_here(trace, event.site.user))
+                or _read_here(trace, known, found, event.site.user)
             ):
                 yield _finding(trace, known, key, found, event.site.user, "its `.grad` is None")
     attributes = list(_attributes(trace))
@@ -294,7 +296,7 @@ def _finding(trace: Trace, known: Paths, key: Key, leaf: Key, effect: Site, labe
         seen=(f"grad_fn of {name} is `{node}`, `.grad` is None",)
         if node
         else (f"`.grad` of {name} is None",),
-        fix=_fix(trace, name, made, rebound),
+        fix=leaf_fix(trace, name, made, rebound),
         edits=asked_last(trace, made, name),
         severity="" if not settled(trace) else "warning",  # it may only have been looked at
         subjects=frozenset({("value", *key)}),
@@ -304,22 +306,6 @@ def _finding(trace: Trace, known: Paths, key: Key, leaf: Key, effect: Site, labe
 def _name(trace: Trace, known: Paths, key: Key) -> str:
     name = names_of(trace).name(known.graph(key[0]), key[1])
     return f"`{name}`" if name else "this tensor"
-
-
-def _fix(trace: Trace, name: str, made: Site, rebound: bool) -> str:
-    plain = name.strip("`") if name.startswith("`") else "w"
-    text = names_of(trace).line(made) or ""
-    value = text.partition("#")[0].partition("=")[2].strip() if text.startswith(f"{plain} =") else ""
-    if rebound and value.startswith((f"{plain} - ", f"{plain} + ")):
-        sign, change = value[len(plain) + 1], value[len(plain) + 3 :]
-        return (
-            f"update in place under `with torch.no_grad():`: `{plain} {sign}= {change}` in place of"
-            f" `{plain} = {value}` ({where(made)})"
-        )
-    if rebound and not asks(value):
-        return f"change `{plain}` in place under `with torch.no_grad():` ({where(made)})"
-    shown = f"({value})" if " " in value and not value.endswith(")") else value or "…"
-    return f"ask for the gradient last: `{plain} = {shown}.detach().requires_grad_()` ({where(made)})"
 
 
 def _copied(trace: Trace, known: Paths, copy: LeafCopy) -> Finding:
@@ -370,7 +356,7 @@ def _rebound(trace: Trace, known: Paths, event: Event) -> Iterator[Finding]:
                 effect=event.site.user,
                 effect_label="the next loss has no graph: torch stops here",
                 seen=(f"`{name}` is computed from itself under `torch.no_grad()`",),
-                fix=_fix(trace, f"`{name}`", op.site.user, True),
+                fix=leaf_fix(trace, f"`{name}`", op.site.user, True),
                 subjects=frozenset({("value", *made)}),
             )
             return

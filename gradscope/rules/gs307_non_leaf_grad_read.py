@@ -30,6 +30,18 @@ def bad_intermediate() -> None:
     repr(y.grad)  # effect: GS307
 
 
+def bad_input_cast_after_it_was_asked() -> None:
+    import torch
+    from torch import nn
+
+    model, y = nn.Linear(3, 2), torch.zeros(4, dtype=torch.long)
+    x = torch.rand(4, 3).requires_grad_()
+    x = x * 2 - 1  # cause: GS307
+    nn.functional.cross_entropy(model(x), y).backward()
+    harder = x if x.grad is None else x + 0.1 * x.grad.sign()  # effect: GS307
+    repr(harder)
+
+
 def good_retain_grad() -> None:
     import torch
 

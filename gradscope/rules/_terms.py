@@ -143,11 +143,23 @@ def _dead(
     blocks = list(_blocks(known, part))
     if not blocks or any(op.cut != cut and not _rounds(known, key, op) for op, key in blocks):
         return None
+    if all(_of_a_library(known, part, op) for op, _ in blocks):
+        return None
     behind = {p.id for key in known.flow(key for _, key in blocks).order if (p := known.parameter_of(key))}
     lost = behind & trained & {p.id for p in known.parameters.values() if known.stepped(p)}
     if not lost or any(_used_elsewhere(known, key, beside) for _, key in blocks):
         return None
     return DeadTerm(part, blocks[0][0], loss, flat, frozenset(lost))
+
+
+def _of_a_library(known: Paths, part: Key, block: Op) -> bool:
+    """Whether a distribution's density is made like this (a uniform one asks only for its bounds), or the
+    objective of a library, which also adds the term up."""
+    if block.site.kind == "user":
+        return False
+    if any(frame.kind == "torch" and "/distributions/" in frame.path for frame in block.site.stack):
+        return True
+    return all(op.site.kind != "user" for op in known.graph(part[0]).consumers.get(part[1], ()))
 
 
 def _blocks(known: Paths, part: Key) -> Iterator[tuple[Op, Key]]:

@@ -161,6 +161,24 @@ def good_hinge_with_its_cost() -> None:
         opt.step()
 
 
+def good_uniform_prior() -> None:
+    import torch
+    from torch import nn
+    from torch.distributions import Normal, Uniform
+
+    guide = nn.Linear(1, 2)
+    opt = torch.optim.Adam(guide.parameters(), lr=0.01)
+    for _ in range(3):
+        mean, spread = guide(torch.ones(1, 1)).unbind(dim=1)
+        posterior = Normal(mean, spread.exp())
+        scale = posterior.rsample().sigmoid()
+        likelihood = Normal(0.0, scale).log_prob(torch.randn(8)).sum()
+        prior = Uniform(0.0, 1.0).log_prob(scale).sum()
+        opt.zero_grad()
+        (-(likelihood + prior)).backward()
+        opt.step()
+
+
 def good_straight_through_number() -> None:
     import torch
     from torch import nn

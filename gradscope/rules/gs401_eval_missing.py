@@ -12,14 +12,13 @@ Silent on: models without such layers; dropout left on by choice while the rest 
 shape probes and forwards that only refresh running statistics.
 """
 
-import re
 from collections.abc import Iterator
 
 from gradscope.model import Finding, Site
 from gradscope.rules import rule
-from gradscope.rules._beside import bare_layer, beside, inside_step
+from gradscope.rules._beside import bare_layer, beside, callers, inside_step, kept, trained_at, trains_at
 from gradscope.rules._calls import Call, Calls, calls
-from gradscope.rules._common import located, numbers
+from gradscope.rules._common import located, numbers, plural
 from gradscope.rules._edits import eval_around
 from gradscope.rules._unread import module_name
 from gradscope.store import Trace
@@ -84,6 +83,29 @@ def bad_evaluation_that_returns() -> None:
     for _ in range(2):
         train()
         evaluate()
+
+
+def bad_function_that_trains_and_tests() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Sequential(nn.Linear(4, 8), nn.Dropout(0.5), nn.Linear(8, 2))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+
+    def run(train: bool) -> float:
+        total = 0.0
+        for _ in range(2):
+            loss = nn.functional.cross_entropy(model(torch.randn(8, 4)), torch.zeros(8, dtype=torch.long))
+            if train:
+                opt.zero_grad()
+                loss.backward()
+                opt.step()
+            total += loss.item()
+        return total
+
+    for _ in range(2):
+        run(train=True)
+        run(train=False)  # cause: GS401
 
 
 def bad_dropout_as_a_function() -> None:
@@ -310,25 +332,14 @@ def _severity(known: Calls, call: Call) -> str | None:
         mine = {p.id for c in beside(known, call) for p in known.parameters(c.event)}
     if not mine & known.trained:
         return None
-    if data.get("grad") and any(c.entry.location() == call.entry.location() and c.trains for c in known.all):
+    if data.get("grad") and any(callers(c) == callers(call) for c in trains_at(known, call)):
         return None  # the training call itself, on a pass that was skipped
     draws = known.called(call.event) in known.generators and not known.feeds_another(call.event)
     if not (known.judged(call.event) if data.get("grad") else known.consumed(call.event)):
         if data.get("grad"):
             return None
-        return "warning" if _kept(known, call) and not draws else "note"
+        return "warning" if kept(known, call) and not draws else "note"
     return "note" if draws else "error"
-
-
-def _kept(known: Calls, call: Call) -> bool:
-    """Whether the result is given a name or passed on after training began: not so for a
-    shape probe, or a forward that only refreshes running statistics."""
-    entry, first = call.entry, known.paths.first_pass
-    if first is None or call.event.segment < first:
-        return False
-    lines = known.trace.lines(entry.path)
-    before = lines[entry.line - 1][: entry.column - 1].strip() if 0 < entry.line <= len(lines) else ""
-    return bool(before) and not before.endswith((":", ";")) and not re.match(r"_\w*\s*=$", before)
 
 
 def _finding(trace: Trace, known: Calls, call: Call, severity: str) -> Finding:
@@ -338,20 +349,21 @@ def _finding(trace: Trace, known: Calls, call: Call, severity: str) -> Finding:
     name = module_name(trace, event.data["module"]) if bare_layer(known, call) else known.name(event)
     effect = region.site.user if region is not None else None
     bare = name.strip("`") if name.startswith("`") else "model"
-    cause = _caller(call.entry) if bare_layer(known, call) else call.entry
+    cause = _caller(call.entry) if bare_layer(known, call) else _own_line(known, call)
     return Finding(
         message=f"{name} is evaluated in training mode: {known.layers(train)} behaved as in training",
         cause=cause,
         cause_label="called in training mode",
-        related=((call.entry, "this layer ran as in training"),) if cause is not call.entry else (),
+        related=((call.entry, "this call ran as in training"),) if cause is not call.entry else (),
         effect=effect,
         effect_label="turns gradients off, not dropout and batch norm",
-        seen=tuple(_seen(trace, event.data)),
-        fix=f"call `{bare}.eval()` before {located(trace, effect or call.entry, 'evaluating')}, and `{bare}.train()` "
+        seen=tuple(_seen(trace, event.data))
+        or (f"{plural(event.count, 'call')}: {known.layers(train)} in training mode",),
+        fix=f"call `{bare}.eval()` before {located(trace, effect or cause, 'evaluating')}, and `{bare}.train()` "
         "before training goes on",
         count=event.count,
         severity=severity,
-        edits=eval_around(trace, call.entry, effect, _training(known, call))
+        edits=eval_around(trace, call.entry, effect, trained_at(known, call))
         if call.direct and cause is call.entry
         else (),
         subjects=frozenset({("module", known.called(event)), ("call", call.entry.location())}),
@@ -363,19 +375,11 @@ def _caller(site: Site) -> Site:
     return next((frame for frame in site.stack[-2::-1] if frame.kind == "user"), site)
 
 
-def _training(known: Calls, call: Call) -> Site | None:
-    """The line that calls the same model to train it, in another function."""
-    return next(
-        (
-            other.entry
-            for other in known.all
-            if other.trains
-            and other.direct
-            and other.entry.function != call.entry.function
-            and known.called(other.event) == known.called(call.event)
-        ),
-        None,
-    )
+def _own_line(known: Calls, call: Call) -> Site:
+    """The line that only the evaluation takes, where it shares the model's call with the training."""
+    trained = {place for other in trains_at(known, call) for place in callers(other)}
+    frames = [f for f in call.entry.stack if f.kind == "user" and f.location() not in trained]
+    return frames[-1] if trained and frames else call.entry
 
 
 def _seen(trace: Trace, data: dict[str, object]) -> Iterator[str]:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from gradscope.model import Event, Finding, Site
+from gradscope.model import Edit, Event, Finding, Site
 from gradscope.rules._common import code, parameter_names, parameter_subjects, plural, timeline
+from gradscope.rules._edits import receiver
+from gradscope.rules._rewrites import beside, line_before
 from gradscope.rules._training import method, optimizer_name, where
 from gradscope.store import Trace
 
@@ -110,5 +112,12 @@ def _finding(trace: Trace, leak: _Leak) -> Finding:
         f" {code(trace, own, '`backward()`')} ({where(own)}), not only after {step}",
         severity="warning",
         count=leak.count,
+        edits=_cleared(trace, leak.step, own),
         subjects=parameter_subjects(leak.parameters),
     )
+
+
+def _cleared(trace: Trace, step: Site, before: Site) -> tuple[Edit, ...]:
+    """`zero_grad()` of the stepped optimizer before the pass, where one function has both."""
+    name = receiver(trace, step, "step")
+    return line_before(trace, before, f"{name}.zero_grad()") if name and beside(trace, step, before) else ()

@@ -19,10 +19,10 @@ from dataclasses import dataclass, field, replace
 from gradscope.model import Event, Finding, Site
 from gradscope.names import names_of
 from gradscope.rules import rule
-from gradscope.rules._common import code, located, parameter_names, parameter_subjects
+from gradscope.rules._common import code, located, parameter_names, parameter_subjects, user
 from gradscope.rules._idle_steps import fed, forwards, mistaken, steps
-from gradscope.rules._rewrites import moved
-from gradscope.rules._training import method, nearest_backward, optimizer_name, where
+from gradscope.rules._rewrites import moved, receiver_replaced
+from gradscope.rules._training import method, nearest_backward, optimizer_name, variable, where
 from gradscope.rules._uncalled import not_called, parentheses
 from gradscope.store import Trace
 
@@ -363,13 +363,13 @@ def _finding(trace: Trace, number: int, tally: _Tally, told: Counter[Site]) -> F
 def _mistaken(trace: Trace, number: int, found: Finding) -> Finding:
     """The step of one optimizer stands where that of another belongs."""
     own, made_for = mistaken(trace)[number]
-    name = optimizer_name(trace, own)
+    name, made = optimizer_name(trace, own), user(trace.optimizers[own].site)
     return replace(
         found,
         effect=made_for.site.user,
         effect_label=f"computes gradients for {name}, which never steps",
         fix=f"call {method(trace, own, 'step')} here ({where(found.cause)})",
-        edits=(),
+        edits=receiver_replaced(trace, found.cause, "step", variable(trace, made), made),
     )
 
 

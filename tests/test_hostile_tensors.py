@@ -68,8 +68,72 @@ for owner, names in ((nn.Module, "__call__ train eval zero_grad"), (Optimizer, "
         print(name, f.__name__, f.__qualname__, f.__module__, f.__doc__)
         tell(inspect.signature, f)
         tell(lambda: inspect.getsource(inspect.unwrap(f)))
+class Taking(nn.Module):
+    def forward(self, module, optimizer, real): return module + optimizer + real
+print(Taking()(module=1, optimizer=2, real=3), nn.DataParallel(module=net).device_ids)
+print(torch.optim.SGD(params=net.parameters(), lr=1.0).zero_grad(set_to_none=True))
+print(torch.optim.lr_scheduler.StepLR(optimizer=optimizer, step_size=2).step(epoch=None))
 for bound in (net.train, net.zero_grad, optimizer.zero_grad, Optimizer.zero_grad, nn.Module.train):
     print(pickle.loads(pickle.dumps(bound)).__name__)
+""",
+    "a profile with stacks": """
+from torch.profiler import ProfilerActivity, profile
+for asked in ({"with_stack": True}, {"with_modules": True}, {"with_stack": True, "profile_memory": True}):
+    with profile(activities=[ProfilerActivity.CPU], **asked):
+        train(3)
+with torch.autograd.profiler.profile(with_stack=True, with_modules=True):
+    train(1)
+""",
+    # Reading the source of such code would never end.
+    "code whose file is a device": """
+os.mkfifo("pipe")
+resource.setrlimit(resource.RLIMIT_AS, (16 << 30, 16 << 30))
+for name in ("/dev/zero", "/proc/self/mem", "/proc/kmsg", "/", "pipe", "/dev/tty", "x" * 5000, "", "\0", "a\nb.py"):
+    exec(compile("train(1)\nnet[0](torch.ones(2, 3)).sum().backward()", name, "exec"))
+    tell(lambda: exec(compile("net[0](torch.ones(2, 7))", name, "exec")))
+os.rename("pipe", "program.py")
+train()
+""",
+    "clocks that stand still or go back": """
+train()
+real = time.perf_counter
+time.perf_counter = lambda: 5.0
+train(40)
+time.perf_counter = lambda: -real()
+time.time = lambda: 0
+time.strftime = time.monotonic = lambda *args: 1 / 0
+train(40)
+""",
+    "optimizers that are taken apart": """
+import copy
+def loop(made):
+    for _ in range(4):
+        made.zero_grad()
+        loss = net(torch.randn(8, 3)).pow(2).mean()
+        loss.backward()
+        made.step()
+    print(loss.item().hex())
+class Bare(torch.optim.Optimizer):
+    def __init__(self, params): self.params = list(params)
+    def step(self): [p.data.sub_(p.grad, alpha=0.01) for p in self.params]
+    def zero_grad(self): [setattr(p, "grad", None) for p in self.params]
+loop(Bare(net.parameters()))
+other = copy.deepcopy(optimizer)
+other.state["me"] = other.param_groups[0]["me"] = other
+loop(other)
+other.__class__ = torch.optim.Adam
+tell(loop, other)
+other = torch.optim.SGD(net.parameters(), lr=torch.tensor(0.1))
+real = other.step
+other.step = lambda *args: real(*args)
+loop(other)
+other.param_groups[0]["params"] = tuple(other.param_groups[0]["params"])
+loop(other)
+for groups in ([], None, 5):
+    other.param_groups = groups
+    tell(other.step), tell(other.zero_grad)
+del other.param_groups
+tell(loop, other)
 """,
 }
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import inspect
-import linecache
 from collections.abc import Iterator
 from types import FrameType, TracebackType
 from typing import TYPE_CHECKING, Any
@@ -13,7 +12,7 @@ import torch
 from torch import nn
 
 from gradscope.hooks._parts import named_parts
-from gradscope.hooks._sites import SiteTree, kind_of
+from gradscope.hooks._sites import SiteTree, kind_of, source_lines
 from gradscope.hooks._torch import DisableTorchFunction, grad_fn_of, is_leaf, name_of
 from gradscope.source import SourceFile
 from gradscope.tracebacks import text_of, traceback_of
@@ -106,7 +105,7 @@ def _named(frame: FrameType, lasti: int) -> Iterator[tuple[str, Any]]:
     if line is None:
         return
     columns = SiteTree.columns(path, line, end_line or line, start, end)
-    source = SourceFile("".join(linecache.getlines(path, frame.f_globals)))
+    source = SourceFile("".join(source_lines(path, frame.f_globals)))
     node = source.by_span.get((line, columns[0], end_line or line, columns[1]))
     if node is None:
         return

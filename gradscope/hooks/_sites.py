@@ -6,12 +6,14 @@ import linecache
 import os
 import re
 import site as python_site
+import stat
 import sys
 import sysconfig
 import tokenize
 from collections.abc import Callable
 from pathlib import Path
 from types import CodeType, FrameType, TracebackType
+from typing import Any
 
 import torch
 
@@ -153,7 +155,8 @@ class SiteTree:
     @staticmethod
     def columns(path: str, line: int, end_line: int, start: int | None, end: int | None) -> tuple[int, int]:
         """Byte offsets → characters, from 1, end exclusive; the whole line where unknown."""
-        first, last = ("", "") if "\0" in path else (linecache.getline(path, n) for n in (line, end_line))
+        lines = source_lines(path)
+        first, last = (lines[n - 1] if 0 < n <= len(lines) else "" for n in (line, end_line))
         if start is None or end is None:
             return len(first) - len(first.lstrip()) + 1, max(len(last.rstrip()), 1) + 1
         if not first.isascii():
@@ -186,10 +189,29 @@ def _real(path: str) -> str:
         return path
 
 
+def source_lines(path: str, module_globals: dict[str, Any] | None = None) -> list[str]:
+    """As `linecache` has them, but none of a pipe or a device: to read it might not end."""
+    if path in linecache.cache or _can_end(path):
+        return linecache.getlines(path, module_globals)
+    return []
+
+
+def _can_end(path: str) -> bool:
+    try:
+        found = os.stat(path)
+    except OSError:  # not there, but `linecache` may know more
+        return True
+    except ValueError:  # no file can have this name
+        return False
+    return stat.S_ISREG(found.st_mode) and found.st_size > 0  # what /proc shows has no size
+
+
 def _text(path: str) -> str:
     """A file's source with its own line ends. `linecache` makes every one of them a line feed, and ends
     the last line where the file does not: a patch would not fit."""
-    text = "" if "\0" in path else "".join(linecache.getlines(path))
+    text = "".join(source_lines(path))
+    if not _can_end(path):
+        return text
     try:
         with open(path, "rb") as file:
             encoding, _ = tokenize.detect_encoding(file.readline)

@@ -59,7 +59,7 @@ class Compiled(Hook):
         return call
 
     def _script(self, real: Any) -> Any:
-        def __call__(module: Any, *args: Any, **kwargs: Any) -> Any:
+        def __call__(module: Any, /, *args: Any, **kwargs: Any) -> Any:
             plain = functools.partial(real, module)
             name = getattr(module, "original_name", type(module).__name__)
             return self._aside(plain, name, module, args, kwargs, sys._getframe(1))
@@ -78,7 +78,7 @@ class Compiled(Hook):
         self.classes.add(cls)
         real = vars(cls).get("__call__", self.plain_call)
 
-        def __call__(module: Any, *args: Any, **kwargs: Any) -> Any:
+        def __call__(module: Any, /, *args: Any, **kwargs: Any) -> Any:
             plain = functools.partial(real, module)
             name = type(module._orig_mod).__name__
             return self._aside(plain, name, module._orig_mod, args, kwargs, sys._getframe(1))

@@ -58,7 +58,7 @@ class Modules(Hook):
         self.recorder.modules.layers = None
 
     def _call(self, real: Any) -> Any:
-        recorder = self.recorder
+        hook, recorder = self, self.recorder
         table = recorder.modules
         records = table.records
         sites = recorder.sites
@@ -66,42 +66,42 @@ class Modules(Hook):
         get_ident = threading.get_ident
         is_grad_enabled = torch.is_grad_enabled
 
-        def __call__(module: Any, *args: Any, **kwargs: Any) -> Any:
+        def __call__(self: Any, *args: Any, **kwargs: Any) -> Any:  # so named: torch's profiler reads it
             looked = recorder.segment.looked
             if not looked and is_grad_enabled():
-                return real(module, *args, **kwargs)
+                return real(self, *args, **kwargs)
             if recorder.paused or get_ident() != recorder.thread:
                 recorder.leave_failed()
-                return real(module, *args, **kwargs)
+                return real(self, *args, **kwargs)
             if not looked:
                 recorder.wake()
             began = perf_counter()
             # Only the id: a frame that holds itself would keep the user's tensors alive.
             own = id(sys._getframe())
             outer, holder = table.current, table.inner
-            record = records.get(id(module))
+            record = records.get(id(self))
             root = outer < 0
             recorder.paused += 1
             try:
                 site = sites.current(sys._getframe(1))
-                if record is None or record.ref() is not module:
+                if record is None or record.ref() is not self:
                     with private.aside():
-                        record = table.register_root(module, sys._getframe(1), site)
+                        record = table.register_root(self, sys._getframe(1), site)
                 if root:
-                    self._begin(record, site)
+                    hook._begin(record, site)
                 elif record.mode is not None and table.layers is not None:
-                    table.layers[record.id] = in_training(module)
+                    table.layers[record.id] = in_training(self)
                 anchors[own] = sites.nodes[site]
                 if root and recorder.before_call:
                     with private.aside():
                         for follow in recorder.before_call:
-                            follow(module, record, site)
+                            follow(self, record, site)
                 table.current, table.inner = record.id, record
             except Exception as error:
                 recorder.fault("recording a module call", error)
                 table.current, table.inner = outer, holder
                 anchors.pop(own, None)
-                return real(module, *args, **kwargs)
+                return real(self, *args, **kwargs)
             except BaseException:  # Ctrl-C
                 table.current, table.inner = outer, holder
                 anchors.pop(own, None)
@@ -109,14 +109,14 @@ class Modules(Hook):
             finally:
                 recorder.paused -= 1
                 recorder.own_time += perf_counter() - began
-            stats = self._stats(module, record, site) if root else None
+            stats = hook._stats(self, record, site) if root else None
             started, own_time = perf_counter(), recorder.own_time
             try:
                 if record.fast_path:
                     with recorder.out_of_sight():
-                        result = real(module, *args, **kwargs)
+                        result = real(self, *args, **kwargs)
                 else:
-                    result = real(module, *args, **kwargs)
+                    result = real(self, *args, **kwargs)
             finally:
                 table.current, table.inner = outer, holder
                 anchors.pop(own, None)
@@ -126,9 +126,9 @@ class Modules(Hook):
                 recorder.paused += 1
                 try:
                     with private.aside():
-                        self._end(module, record, site, args, kwargs, result, stats, took)
+                        hook._end(self, record, site, args, kwargs, result, stats, took)
                         for follow in recorder.after_call:
-                            follow(module, record, site)
+                            follow(self, record, site)
                 except Exception as error:
                     recorder.fault("recording a module call", error)
                 finally:

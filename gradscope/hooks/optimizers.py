@@ -61,7 +61,7 @@ class Optimizers(Hook):
     def _init(self, real: Any) -> Any:
         recorder = self.recorder
 
-        def __init__(optimizer: Any, *args: Any, **kwargs: Any) -> None:
+        def __init__(optimizer: Any, /, *args: Any, **kwargs: Any) -> None:
             if not recorder.here():
                 real(optimizer, *args, **kwargs)
                 return
@@ -288,7 +288,7 @@ class Optimizers(Hook):
     def _zero_grad(self, real: Any) -> Any:
         recorder = self.recorder
 
-        def zero_grad(optimizer: Any, *args: Any, **kwargs: Any) -> Any:
+        def zero_grad(optimizer: Any, /, *args: Any, **kwargs: Any) -> Any:
             if recorder.mine():
                 recorder.paused += 1
                 try:
@@ -319,7 +319,7 @@ class Optimizers(Hook):
     def _module_zero_grad(self, real: Any) -> Any:
         recorder = self.recorder
 
-        def zero_grad(module: Any, *args: Any, **kwargs: Any) -> Any:
+        def zero_grad(module: Any, /, *args: Any, **kwargs: Any) -> Any:
             if not recorder.here():
                 return real(module, *args, **kwargs)
             if recorder.mine():

@@ -33,7 +33,7 @@ class Scalers(Hook):
 
     def _wrap(self, name: str, real: Any) -> Any:
         @functools.wraps(real)
-        def call(scaler: Any, *args: Any, **kwargs: Any) -> Any:
+        def call(scaler: Any, /, *args: Any, **kwargs: Any) -> Any:
             if self.depth or not self.recorder.mine() or not scaler.is_enabled():
                 return real(scaler, *args, **kwargs)
             self.depth += 1

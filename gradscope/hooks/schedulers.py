@@ -28,7 +28,7 @@ class Schedulers(Hook):
 
     def _init(self, real: Any) -> Any:
         @functools.wraps(real)
-        def __init__(scheduler: Any, *args: Any, **kwargs: Any) -> None:
+        def __init__(scheduler: Any, /, *args: Any, **kwargs: Any) -> None:
             self.depth += 1
             try:
                 real(scheduler, *args, **kwargs)
@@ -41,7 +41,7 @@ class Schedulers(Hook):
 
     def _step(self, real: Any) -> Any:
         @functools.wraps(real)
-        def step(scheduler: Any, *args: Any, **kwargs: Any) -> Any:
+        def step(scheduler: Any, /, *args: Any, **kwargs: Any) -> Any:
             outermost = not self.depth and self.recorder.mine()
             self.depth += 1
             before = _rates(scheduler) if outermost else None

@@ -53,7 +53,7 @@ class Settings(Hook):
     def _data_parallel(self, real: Any) -> Any:
         recorder = self.recorder
 
-        def __init__(module: Any, *args: Any, **kwargs: Any) -> None:
+        def __init__(module: Any, /, *args: Any, **kwargs: Any) -> None:
             real(module, *args, **kwargs)
             if recorder.mine():
                 try:

@@ -56,7 +56,7 @@ class StrangeCalls(Hook):
     def _door(self, real: Any) -> Any:
         recorder, known = self.recorder, self.known
 
-        def __call__(module: Any, *args: Any, **kwargs: Any) -> Any:
+        def __call__(module: Any, /, *args: Any, **kwargs: Any) -> Any:
             if self.inside or recorder.paused or recorder.segment.looked or not recorder.mine():
                 return real(module, *args, **kwargs)
             if _place(sys._getframe(1)) not in known:

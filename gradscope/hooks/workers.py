@@ -44,7 +44,7 @@ class Workers(Hook):
         recorder = self.recorder
 
         @functools.wraps(real)
-        def __init__(loader: Any, *args: Any, **kwargs: Any) -> None:
+        def __init__(loader: Any, /, *args: Any, **kwargs: Any) -> None:
             real(loader, *args, **kwargs)
             if loader.num_workers > 1 and recorder.mine():
                 try:

@@ -285,20 +285,24 @@ def _loses(known: Paths, op: Op, target: Key) -> bool:
 
 
 def _first_cut(known: Paths, key: Key) -> tuple[Op, Key] | None:
-    """The first op on the way from a parameter's value to a loss that passes no gradient."""
+    """The first op on the way from a parameter's value to a loss that passes no gradient; rather one
+    whose result was made to require a gradient again: a `detach()` alone may be meant."""
     if not known.graph(key[0]).values[key[1]].requires_grad:
         return None
     seen = {key}
     todo = deque(seen)
+    first: tuple[Op, Key] | None = None
     while todo:
         current = todo.popleft()
         for target, op in known.used.feeds.get(current, ()):
             if op is not None and _loses(known, op, target):
-                return op, target
-            if target not in seen:
+                if known.graph(target[0]).values[target[1]].requires_grad and target in known.roots:
+                    return op, target
+                first = first or (op, target)
+            elif target not in seen:
                 seen.add(target)
                 todo.append(target)
-    return None
+    return first
 
 
 def nearest_cuts(known: Paths, root: Key) -> Iterator[tuple[Op, Key]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from gradscope.model import Event, Op, Site
@@ -31,13 +31,13 @@ class DeadTerm:
 
 
 @dataclass(frozen=True)
-class WrappedTerm:
-    """A term that is a leaf of its own, with the numbers of one that had a graph."""
+class Wrapped:
+    """A loss, or a term of one, that is a leaf of its own, with the numbers of one that had a graph."""
 
     value: Key
     made: Site
     loss: Event
-    parameters: frozenset[int]  # that the numbers were computed from, and other terms train
+    parameters: frozenset[int]  # that the numbers were computed from; of a term: and others train
 
 
 def terms(known: Paths, root: Key) -> list[Key]:
@@ -90,20 +90,29 @@ def dead_terms(known: Paths, cut: str = "nondifferentiable") -> Iterator[DeadTer
                 yield found
 
 
-def wrapped_terms(known: Paths) -> Iterator[WrappedTerm]:
+def wrapped_terms(known: Paths) -> Iterator[Wrapped]:
     """Terms of losses that were taken out of their graph and put into a new tensor, where other terms
     of the same loss train what they were computed from."""
-    told: set[tuple[str, int]] = set()
     for root, events in known.roots.items():
         parts = terms(known, root)
-        trained = known.reach([root], ZERO_GRADIENT).parameters if len(parts) > 1 else set()
-        for part in parts if trained else ():
-            for made, before in _taken(known, part):
-                behind = {p.id for key in known.flow(before).order if (p := known.parameter_of(key))}
-                lost = behind & trained & {p.id for p in known.parameters.values() if known.stepped(p)}
-                if lost and made.location() not in told:
-                    told.add(made.location())
-                    yield WrappedTerm(part, made, events[0], frozenset(lost))
+        if len(parts) > 1:
+            trained = known.reach([root], ZERO_GRADIENT).parameters
+            for part in parts:
+                yield from _wrapped(known, part, events[0], trained)
+
+
+def wrapped_losses(known: Paths) -> Iterator[Wrapped]:
+    """The same of whole losses: their passes start at a leaf, and end there."""
+    for root, events in known.roots.items():
+        yield from _wrapped(known, root, events[0], known.parameters.keys())
+
+
+def _wrapped(known: Paths, value: Key, loss: Event, among: Collection[int]) -> Iterator[Wrapped]:
+    stepped = {p.id for p in known.parameters.values() if p.id in among and known.stepped(p)}
+    for made, before in _taken(known, value):
+        behind = {p.id for key in known.flow(before).order if (p := known.parameter_of(key))}
+        if behind & stepped:
+            yield Wrapped(value, made, loss, frozenset(behind & stepped))
 
 
 def _taken(known: Paths, part: Key) -> Iterator[tuple[Site, list[Key]]]:

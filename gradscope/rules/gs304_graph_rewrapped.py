@@ -12,6 +12,7 @@ and values whose parameters get their gradient in another way.
 
 import ast
 from collections.abc import Iterator
+from dataclasses import replace
 
 from gradscope.model import Edit, Event, Finding, Parameter, Site
 from gradscope.rules import rule
@@ -20,7 +21,7 @@ from gradscope.rules._cuts import Cut, cuts
 from gradscope.rules._edits import Source
 from gradscope.rules._paths import Key, Paths, passes, paths
 from gradscope.rules._put_back import numbers_put_back
-from gradscope.rules._terms import WrappedTerm, wrapped_terms
+from gradscope.rules._terms import Wrapped, wrapped_losses, wrapped_terms
 from gradscope.store import Trace
 
 _COPIES = ("item", "detach", "clone", "requires_grad_")  # methods that give the same numbers
@@ -124,6 +125,42 @@ def bad_logged_after_the_step() -> None:
         loss.detach().requires_grad_().backward()  # cause: GS304  # effect: GS304
         opt.step()
         f"{loss.item():.3f}"
+
+
+def bad_loss_of_one_of_two() -> None:
+    import torch
+    from torch import nn
+
+    generator, critic = nn.Linear(2, 2), nn.Linear(2, 1)
+    opt_g = torch.optim.Adam(generator.parameters())
+    opt_c = torch.optim.Adam(critic.parameters())
+    for _ in range(3):
+        opt_g.zero_grad()
+        fake = generator(torch.randn(4, 2))
+        critic(fake).mean().neg().backward()
+        opt_g.step()
+        opt_c.zero_grad()
+        loss = critic(fake.detach()).mean() - critic(torch.randn(4, 2)).mean()
+        loss.detach().requires_grad_().backward()  # cause: GS304  # effect: GS304
+        opt_c.step()
+
+
+def bad_loss_beside_a_detach() -> None:
+    import torch
+    from torch import nn
+
+    generator, critic = nn.Linear(2, 2), nn.Linear(2, 1)
+    opt_g = torch.optim.Adam(generator.parameters())
+    opt_c = torch.optim.Adam(critic.parameters())
+    for _ in range(3):
+        opt_c.zero_grad()
+        fake = generator(torch.randn(4, 2))
+        (critic(fake.detach()).mean() - critic(torch.randn(4, 2)).mean()).backward()
+        opt_c.step()
+        opt_g.zero_grad()
+        loss = critic(fake).mean().neg().detach().requires_grad_()  # cause: GS304
+        loss.backward()  # effect: GS304
+        opt_g.step()
 
 
 def bad_term() -> None:
@@ -243,21 +280,25 @@ def good_split_backward() -> None:
     "GS304",
     name="graph-rewrapped",
     severity="error",
-    over=("GS102", "GS301", "GS302", "GS204", "GS206", "GS402", "GS601"),
+    over=("GS102", "GS202", "GS204", "GS206", "GS301", "GS302", "GS402", "GS601"),
 )
 def graph_rewrapped(trace: Trace) -> Iterator[Finding]:
     known = paths(trace)
-    found = False
+    told: set[tuple[str, int]] = set()
     for cut in cuts(trace):
         site = _wrapper(known, cut)
         if site is not None and cut.loss is not None:
-            found = True
+            told.add(site.user.location())
             yield _finding(trace, known, site.user, cut.parameters, cut.loss)
-    if not found:
+    if not told:
         for made, parameters, loss in numbers_put_back(known):
+            told.add(made.location())
             yield _finding(trace, known, made, parameters, loss)
-    for term in wrapped_terms(known):
-        yield _term(trace, term)
+    for kind, found in ((_loss, wrapped_losses(known)), (_term, wrapped_terms(known))):
+        for wrapped in found:
+            if wrapped.made.location() not in told:
+                told.add(wrapped.made.location())
+                yield kind(trace, wrapped)
 
 
 def _wrapper(known: Paths, cut: Cut) -> Site | None:
@@ -312,7 +353,20 @@ def _finding(trace: Trace, known: Paths, site: Site, parameters: list[Parameter]
     )
 
 
-def _term(trace: Trace, term: WrappedTerm) -> Finding:
+def _loss(trace: Trace, loss: Wrapped) -> Finding:
+    """Its parameters get gradients from other passes."""
+    names = parameter_names(trace, sorted(loss.parameters))
+    found = _finding(
+        trace, paths(trace), loss.made, [trace.parameter(id) for id in loss.parameters], loss.loss
+    )
+    return replace(
+        found,
+        message=f"the loss was rewrapped into a new tensor: backward ends there and gives {names} nothing",
+        seen=(f"{passes(loss.loss.count)} from this line reached no parameter",),
+    )
+
+
+def _term(trace: Trace, term: Wrapped) -> Finding:
     names = parameter_names(trace, sorted(term.parameters))
     return Finding(
         message="a term of the loss was rewrapped into a new tensor: it trains nothing",

@@ -68,6 +68,7 @@ BY_HAND = {
     "GS303-bad_no_grad",
     "GS303-bad_numbers_in_a_buffer",
     "GS304-bad_item_put_back",
+    "GS304-bad_loss_by_numpy",
     "GS304-bad_loss_by_way_of_numpy",
     "GS304-bad_loss_of_a_float",
     "GS306-bad_made_before_the_loop",

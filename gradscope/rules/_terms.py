@@ -110,7 +110,8 @@ def wrapped_losses(known: Paths) -> Iterator[Wrapped]:
 def _wrapped(known: Paths, value: Key, loss: Event, among: Collection[int]) -> Iterator[Wrapped]:
     stepped = {p.id for p in known.parameters.values() if p.id in among and known.stepped(p)}
     for made, before in _taken(known, value):
-        behind = {p.id for key in known.flow(before).order if (p := known.parameter_of(key))}
+        behind = known.reach(before).parameters  # or by way of `loss.detach().item()`
+        behind = behind or {p.id for key in known.flow(before).order if (p := known.parameter_of(key))}
         if behind & stepped:
             yield Wrapped(value, made, loss, frozenset(behind & stepped))
 

@@ -52,6 +52,8 @@ def cuts(trace: Trace) -> list[Cut]:
             cut = groups.get(group)
             if cut is None:
                 loss = known.loss_of(output)
+                if loss is not None and _about_data(known, loss):
+                    continue
                 groups[group] = Cut(op, kind, _cut_site(trace, op, region), region, [parameter], loss, output)
             else:
                 cut.parameters.append(parameter)
@@ -59,6 +61,14 @@ def cuts(trace: Trace) -> list[Cut]:
         else:
             _left_torch(trace, known, parameter, groups)
     return list(groups.values())
+
+
+def _about_data(known: Paths, event: Event) -> bool:
+    """Whether a pass asks for gradients of data alone, as each step of a sampler or an integrator does."""
+    if event.data.get("call") != "grad":
+        return False
+    asked = [known.parameter_of((event.graph, value)) for value in event.data.get("inputs", ())]
+    return not any(p is not None and (p.registered or p.optimizers) for p in asked)
 
 
 def _waiting(trace: Trace, known: Paths) -> set[int]:

@@ -54,6 +54,25 @@ def bad_round() -> None:
         opt.step()
 
 
+def good_forces_of_a_learned_energy() -> None:
+    import torch
+    from torch import nn
+
+    energy = nn.Sequential(nn.Linear(2, 8), nn.Tanh(), nn.Linear(8, 1))  # its last bias has no force
+    opt = torch.optim.SGD(energy.parameters(), lr=0.1)
+    for _ in range(3):
+        x = torch.randn(8, 2, requires_grad=True)
+        (slope,) = torch.autograd.grad(energy(x).sum(), x, create_graph=True)
+        opt.zero_grad()
+        (slope + x.detach()).pow(2).mean().backward()
+        opt.step()
+    at = torch.ones(1, 2)
+    for _ in range(3):
+        at = at.detach().requires_grad_()
+        (slope,) = torch.autograd.grad(energy(at).sum(), at)
+        at = at - 0.1 * slope
+
+
 def good_straight_through() -> None:
     import torch
     from torch import nn

@@ -289,7 +289,7 @@ class Ledger:
                 record.after = (id(grad_of(t)), version_of(grad_of(t)))
 
     def written(self, record: LeafRecord, how: str, site: int) -> None:
-        """The user's own code wrote to a leaf. how: "data" or "no_grad"."""
+        """The user's own code wrote to a leaf. how: "data", "no_grad" or "assigned"."""
         recorder = self.recorder
         if not recorder.passes or (
             not record.passes and recorder.sites.places[site][0].endswith(INITIALISERS)

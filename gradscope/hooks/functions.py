@@ -324,7 +324,7 @@ class Functions(Hook):
             record = recorder.ledger.records.get(id(args[0]))
             if record is not None and record.ref() is args[0]:
                 with private.DisableTorchFunction():
-                    recorder.ledger.written(record, "data", recorder.sites.current(frame))
+                    recorder.ledger.written(record, "assigned", recorder.sites.current(frame))
             entry = recorder.live.find(args[0])
             if entry is not None and entry.serial == recorder.segment.serial:
                 # `model.half()` and `model.to(device)` give a parameter other memory.

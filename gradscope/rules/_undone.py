@@ -115,7 +115,7 @@ class _Run:
 
 def _assigned(event: Event) -> int | None:
     """The parameter that a line `p.data = …` gives other values."""
-    return event.data["parameter"] if event.kind == "update" and event.data.get("how") == "data" else None
+    return event.data["parameter"] if event.kind == "update" and event.data.get("how") == "assigned" else None
 
 
 def _before(touched: dict[int, tuple[int, Op | None]], parameter: int | None, event: Event) -> bool:

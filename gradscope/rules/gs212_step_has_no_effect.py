@@ -108,6 +108,20 @@ def bad_written_to_a_selection() -> None:
         w.grad = None
 
 
+def good_weights_clipped() -> None:
+    import torch
+    from torch import nn
+
+    critic = nn.Linear(3, 1)
+    opt = torch.optim.RMSprop(critic.parameters(), lr=0.01)
+    for _ in range(4):
+        opt.zero_grad()
+        (critic(torch.randn(8, 3)).mean() - critic(torch.randn(8, 3) + 1).mean()).backward()
+        opt.step()
+        for p in critic.parameters():
+            p.data.clamp_(-0.1, 0.1)
+
+
 def good_new_values_by_name() -> None:
     import torch
     from torch import nn

@@ -87,6 +87,20 @@ def bad_create_graph_of_a_sampler() -> None:
         opt.step()
 
 
+def bad_create_and_clip() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        loss = model(torch.randn(8, 4)).pow(2).mean()
+        loss.backward(create_graph=True)  # cause: GS604
+        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        opt.step()
+
+
 def good_unrolled_sampler() -> None:
     import torch
     from torch import nn
@@ -309,9 +323,10 @@ def _carries(known: Paths, graph: int, nodes: set[Key], source: int, wanted: set
 
 
 def _made_of(graph: Graph, value: int) -> Iterator[int]:
-    """What is computed from a value, or written with it."""
+    """What is computed from a value, or written with it, with gradients on."""
     for op in graph.consumers.get(value, ()):
-        yield from op.outputs or op.inputs
+        if op.nodes:
+            yield from op.outputs or op.inputs
 
 
 def _gradient_used(trace: Trace, known: Paths) -> bool:

@@ -1,4 +1,4 @@
-"""The mechanical fixes that make a computed tensor a leaf."""
+"""The mechanical fixes of what is a leaf and what requires a gradient."""
 
 from __future__ import annotations
 
@@ -97,3 +97,26 @@ def leaf_fix(trace: Trace, name: str, made: Site, rebound: bool) -> str:
         return f"change `{plain}` in place under `with torch.no_grad():` ({where(made)})"
     shown = f"({value})" if " " in value and not value.endswith(")") else value or "…"
     return f"ask for the gradient last: `{plain} = {shown}.detach().requires_grad_()` ({where(made)})"
+
+
+def without_request(trace: Trace, site: Site | None) -> tuple[Edit, ...]:
+    """Takes out `requires_grad=True`, `.requires_grad_()` or `x.requires_grad = True`."""
+    if site is None:
+        return ()
+    here = Source(trace, site.path)
+    node, statement = here.file.at(site), here.file.statement(site)
+    if (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr == "requires_grad_"
+    ):
+        if isinstance(statement, ast.Expr) and statement.value is node:
+            return here.remove(statement)
+        return here.replace(node, here.file.text(node.func.value))
+    if isinstance(node, ast.Call):
+        for keyword in node.keywords:
+            if keyword.arg == "requires_grad":
+                return here.without_keyword(node, keyword)
+    if isinstance(statement, ast.Assign) and ast.unparse(statement.targets[0]).endswith(".requires_grad"):
+        return here.remove(statement)
+    return ()

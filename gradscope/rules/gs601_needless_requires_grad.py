@@ -14,10 +14,10 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from gradscope.model import Edit, Event, Finding, Graph, Site, Value
+from gradscope.model import Event, Finding, Graph, Site, Value
 from gradscope.rules import rule
 from gradscope.rules._common import code, located, source, user
-from gradscope.rules._edits import Source
+from gradscope.rules._leaf_edits import without_request
 from gradscope.rules._paths import Paths, passes, paths
 from gradscope.rules._unread import time_of
 from gradscope.store import Trace
@@ -127,6 +127,31 @@ def good_adversarial_training() -> None:
         near = (x + 0.1 * x.grad.sign()).detach()
         opt.zero_grad()
         model(near).pow(2).mean().backward()
+        opt.step()
+
+
+def bad_field_of_a_batch() -> None:
+    from types import SimpleNamespace
+
+    import torch
+    from torch import nn
+
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.fc = nn.Linear(4, 1)
+
+        def forward(self, batch: SimpleNamespace) -> torch.Tensor:
+            y: torch.Tensor = self.fc(batch.x)
+            return y
+
+    model = Net()
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(4):
+        x = torch.randn(8, 4)
+        x.requires_grad_()  # cause: GS601
+        opt.zero_grad()
+        model(SimpleNamespace(x=x)).pow(2).mean().backward()  # effect: GS601
         opt.step()
 
 
@@ -251,7 +276,7 @@ def _finding(trace: Trace, group: Needless) -> Finding:
         fix=_fix(trace, group.requires)
         + ("; where it is to be trained, give it to the optimizer" if group.kept else ""),
         count=group.times,
-        edits=_without_request(trace, group.requires),
+        edits=without_request(trace, group.requires),
         subjects=frozenset({("leaf", group.requires.location())} if group.requires else ()),
     )
 
@@ -294,7 +319,7 @@ def _is_data(known: Paths, graph: Graph, value: Value, event: Event, trace: Trac
             entered = known.graph(call.graph)
             if places[call.graph] in _roots_of(entered, call.data.get("inputs", ())):
                 return True
-    if _made_each_time(trace, known, value) and any(op.module is not None for op in readers):
+    if _made_each_time(trace, known, graph, value) and any(op.module is not None for op in readers):
         return True
     for op in readers:
         if op.module is None or "loss" in op.name or "entropy" in op.name:
@@ -306,8 +331,9 @@ def _is_data(known: Paths, graph: Graph, value: Value, event: Event, trace: Trac
     return False
 
 
-def _made_each_time(trace: Trace, known: Paths, value: Value) -> bool:
-    """Whether a line of the user's makes such a constant anew for every pass, and asks for its gradient."""
+def _made_each_time(trace: Trace, known: Paths, graph: Graph, value: Value) -> bool:
+    """Whether a line of the user's makes such data anew for every pass, outside all modules, and asks
+    for its gradient there or after."""
     site = user(value.site)
     if site is None or not value.shape:
         return False
@@ -318,7 +344,9 @@ def _made_each_time(trace: Trace, known: Paths, value: Value) -> bool:
     asked = here.parent.get(id(node))  # of `torch.zeros(4).requires_grad_()`
     later = isinstance(asked, ast.Attribute) and asked.attr == "requires_grad_"
     if not later and not any(k.arg == "requires_grad" for k in node.keywords):
-        return False
+        maker = known.maker((graph.id, value.index))
+        if maker is None or maker.module is not None or _requires(trace, known, graph, value) is None:
+            return False
     made = [
         p
         for p in known.parameters.values()
@@ -346,29 +374,6 @@ def _requires(trace: Trace, known: Paths, graph: Graph, value: Value) -> Site | 
         if other.parameter is not None and other.parameter == value.parameter:
             return event.site.user
     return None
-
-
-def _without_request(trace: Trace, site: Site | None) -> tuple[Edit, ...]:
-    """Takes out `requires_grad=True`, `.requires_grad_()` or `x.requires_grad = True`."""
-    if site is None:
-        return ()
-    here = Source(trace, site.path)
-    node, statement = here.file.at(site), here.file.statement(site)
-    if (
-        isinstance(node, ast.Call)
-        and isinstance(node.func, ast.Attribute)
-        and node.func.attr == "requires_grad_"
-    ):
-        if isinstance(statement, ast.Expr) and statement.value is node:
-            return here.remove(statement)
-        return here.replace(node, here.file.text(node.func.value))
-    if isinstance(node, ast.Call):
-        for keyword in node.keywords:
-            if keyword.arg == "requires_grad":
-                return here.without_keyword(node, keyword)
-    if isinstance(statement, ast.Assign) and ast.unparse(statement.targets[0]).endswith(".requires_grad"):
-        return here.remove(statement)
-    return ()
 
 
 def _fix(trace: Trace, site: Site | None) -> str:

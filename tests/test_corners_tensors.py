@@ -14,6 +14,8 @@ from torch import nn
 from torch.nested import nested_tensor
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
+import gradscope
+
 
 def net() -> nn.Sequential:
     return nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1))
@@ -341,3 +343,14 @@ def test_same_when_watched(program: Callable[[], Any]) -> None:
 def test_ops_on_subclasses_are_captured() -> None:
     assert {"linear", "tanh", "square", "mean"} <= set(names(alike(function_subclass)))
     assert {"linear", "tanh", "square", "mean"} <= set(names(alike(dispatch_subclass)))
+
+
+def test_results_that_are_swapped_are_each_others_from_then_on() -> None:
+    a = torch.ones(3, requires_grad=True)
+    with gradscope.watch(sample=False) as scope:
+        b, c = a.exp(), a.sin()
+        torch.utils.swap_tensors(b, c)
+        (b * 2 + c.tanh()).sum().backward()
+    nodes = scope.trace.graphs[-1].nodes
+    below = {node.name: [nodes[edge.target].name for edge in node.edges] for node in nodes}
+    assert (below["MulBackward0"], below["TanhBackward0"]) == (["SinBackward0"], ["ExpBackward0"])

@@ -39,6 +39,9 @@ ONCE_DIFFERENT = {
         "v2 = v0.cfloat().conj().real", "mode = T.dispatching()", "mode.__enter__()", "torch.set_grad_enabled(False)",
         "v2.relu_()", "torch.set_grad_enabled(True)", "mode.__exit__(None, None, None)", "v2 = v0 * 2",
     ],
+    "an operator for what is no tensor": ["mode = T.dispatching()", "mode.__enter__()", "v1 = (v3, 2) / v3",
+                                             "mode.__exit__(None, None, None)"],
+    "a swap that torch refuses": ["torch.utils.swap_tensors(v0, v0.detach().clone())", "v1 = v3 / (v0.abs() + 1)"],
 }  # fmt: skip
 
 

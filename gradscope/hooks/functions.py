@@ -57,7 +57,7 @@ class FunctionMode(TorchFunctionMode):
     ) -> Any:
         recorder = self.recorder
         if recorder.paused or (recorder.moved and thread_number() != recorder.thread):
-            return func(*args, **kwargs) if kwargs else func(*args)
+            return implemented(func(*args, **kwargs) if kwargs else func(*args))
         handler: Any = self.special.get(func)
         if handler is None:
             try:
@@ -69,7 +69,7 @@ class FunctionMode(TorchFunctionMode):
                 recorder.fault("naming a call", error)
                 handler = False
         if handler is False:
-            return func(*args, **kwargs) if kwargs else func(*args)
+            return implemented(func(*args, **kwargs) if kwargs else func(*args))
         if type(handler) is not str:
             return handler(func, types, args, kwargs or {}, sys._getframe(1))
         first = sequence_number()
@@ -81,6 +81,7 @@ class FunctionMode(TorchFunctionMode):
         except Exception as error:
             note_error(recorder, "op", handler, error, args, kwargs, sys._getframe(1))
             raise
+        implemented(result)
         began = perf_counter()
         recorder.paused += 1  # what a signal handler does meanwhile is not noted in the middle of this
         try:
@@ -98,6 +99,14 @@ class FunctionMode(TorchFunctionMode):
             recorder.paused -= 1
         recorder.own_time += perf_counter() - began
         return result
+
+
+def implemented(result: Any) -> Any:
+    """Torch takes a mode that gives NotImplemented for one that could not say, and calls the function
+    once more; a TypeError ends the call as it would end without a mode."""
+    if result is NotImplemented:
+        raise TypeError("not implemented for these operands")
+    return result
 
 
 class Functions(Hook):

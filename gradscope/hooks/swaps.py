@@ -4,8 +4,8 @@ exists, so ours are let go of meanwhile."""
 
 from __future__ import annotations
 
-import functools
 import weakref
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -13,6 +13,17 @@ import torch
 from gradscope.hooks import Hook
 from gradscope.hooks._ledger import LeafRecord
 from gradscope.hooks._torch import DisableTorchFunction
+from gradscope.hooks._values import Live
+
+
+@dataclass
+class Known:
+    """What was known of a tensor: as a value, as a leaf, as a buffer of a module."""
+
+    tensor: Any
+    value: dict[str, Any] | None
+    leaf: LeafRecord | None
+    module: int | None
 
 
 class Swaps(Hook):
@@ -20,44 +31,76 @@ class Swaps(Hook):
         self.patch(torch.utils, "swap_tensors", self._swap(torch.utils.swap_tensors))
 
     def _swap(self, real: Any) -> Any:
-        @functools.wraps(real)
+        recorder = self.recorder
+
         def swap_tensors(t1: Any, t2: Any) -> None:
-            known: list[tuple[Any, LeafRecord | None, int | None]] = []
+            known: list[Known] = []
             try:
-                known = [self._let_go(t) for t in (t1, t2)]
+                with DisableTorchFunction():
+                    for t in (t1, t2):
+                        known.append(self._let_go(t))
             except Exception as error:
-                self.recorder.fault("swapping tensors", error)
+                recorder.fault("swapping tensors", error)
+            recorder.paused += 1  # torch makes views of them, to look at their nodes
             try:
                 real(t1, t2)
-            finally:
+            except BaseException:
                 with DisableTorchFunction():
-                    for t, record, module in known:
-                        self._know(t, record, module)
+                    self._put_back(known)
+                raise
+            else:
+                with DisableTorchFunction():
+                    self._know(known)
+            finally:
+                recorder.paused -= 1
 
         return swap_tensors
 
-    def _let_go(self, t: Any) -> tuple[Any, LeafRecord | None, int | None]:
-        """Drops the weak references to this tensor. Returns it with its record, if it is a leaf, and
-        its module, if it is a buffer."""
+    def _let_go(self, t: Any) -> Known:
+        """Drops the weak references to this tensor."""
         recorder = self.recorder
-        if recorder.live.find(t) is not None:
-            del recorder.live[id(t)]
+        entry = recorder.live.find(t)
+        value = None
+        if entry is not None:
+            value = {name: getattr(entry, name) for name in Live.__slots__}
+            del recorder.live[id(t)], entry
         module = recorder.modules.let_go(t)
-        record = recorder.ledger.records.get(id(t))
-        if record is None or record.ref() is not t:
-            return t, None, module
-        record.ref = _nothing
-        return t, record, module
+        leaf = recorder.ledger.records.get(id(t))
+        if leaf is not None and leaf.ref() is t:
+            leaf.ref = _nothing
+        else:
+            leaf = None
+        return Known(t, value, leaf, module)
 
-    def _know(self, t: Any, record: LeafRecord | None, module: int | None) -> None:
-        """It is the same leaf or buffer, with other memory."""
-        if module is not None:
-            self.recorder.modules.keep(t, module)
-        if record is not None:
-            record.ref = weakref.ref(t)
+    def _put_back(self, known: list[Known]) -> None:
+        """torch has refused: all is as it was."""
+        for one in known:
+            if one.module is not None:
+                self.recorder.modules.keep(one.tensor, one.module)
+            if one.leaf is not None:
+                one.leaf.ref = weakref.ref(one.tensor)
+            self._set(one.tensor, one.value)
+
+    def _know(self, known: list[Known]) -> None:
+        """Each is the same leaf or buffer, with other memory; what is neither is now the other value."""
+        recorder = self.recorder
+        for one in known:
+            if one.module is not None:
+                recorder.modules.keep(one.tensor, one.module)
+            if one.leaf is not None:
+                one.leaf.ref = weakref.ref(one.tensor)
+                entry = recorder.live.make(one.tensor)
+                entry.leaf, entry.site, one.leaf.root = one.leaf, one.leaf.site, entry.root
+                recorder.ledger.by_root[entry.root] = one.leaf
+        if len(known) == 2 and known[0].leaf is None and known[1].leaf is None:
+            self._set(known[0].tensor, known[1].value)
+            self._set(known[1].tensor, known[0].value)
+
+    def _set(self, t: Any, value: dict[str, Any] | None) -> None:
+        if value is not None:
             entry = self.recorder.live.make(t)
-            entry.leaf, entry.site, record.root = record, record.site, entry.root
-            self.recorder.ledger.by_root[entry.root] = record
+            for name, was in value.items():
+                setattr(entry, name, was)
 
 
 def _nothing() -> None:

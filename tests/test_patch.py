@@ -79,6 +79,7 @@ BY_HAND = {
     "GS314-bad_advantage_over_several_steps",
     "GS314-bad_copy_in_the_optimizer",
     "GS401-bad_function_that_trains_and_tests",
+    "GS401-bad_phases_of_one_loop",
     "GS401-bad_method_of_the_model",
     "GS402-bad_method_that_trains_too",
     "GS402-bad_without_eval",

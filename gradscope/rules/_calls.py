@@ -28,6 +28,7 @@ class Call:
     entry: Site
     trains: bool  # a backward pass goes through its outputs
     used: bool  # a loss depends on its outputs, with or without a gradient
+    itself: bool = False  # not only one of its kind does
 
     @property
     def direct(self) -> bool:
@@ -54,7 +55,7 @@ class Calls:
             if graph.values[i].node is not None
         )
         used = trains or any(key in known.used.order for key in outputs)
-        return Call(event, event.site.user, trains, used)
+        return Call(event, event.site.user, trains, used, used)
 
     @staticmethod
     def _same(found: list[Call]) -> list[Call]:
@@ -134,7 +135,7 @@ class Calls:
 
     def judged(self, event: Event) -> bool:
         """Whether the program takes numbers or decisions out of the result, as a metric does."""
-        return any(op.cut in EXITS or self._decides(op) for op in self._readers(event))
+        return any(op.cut in EXITS or op.name in EXITS or self._decides(op) for op in self._readers(event))
 
     def _decides(self, op: Op) -> bool:
         values = self.paths.graph(op.graph).values

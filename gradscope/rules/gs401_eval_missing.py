@@ -14,12 +14,13 @@ shape probes and forwards that only refresh running statistics.
 
 from collections.abc import Iterator
 
-from gradscope.model import Finding, Site
+from gradscope.model import Finding
 from gradscope.rules import rule
-from gradscope.rules._beside import bare_layer, beside, callers, inside_step, kept, trained_at, trains_at
+from gradscope.rules._beside import bare_layer, caller, measured, own_line, trained_at, trains_at
 from gradscope.rules._calls import Call, Calls, calls
-from gradscope.rules._common import located, numbers, plural
+from gradscope.rules._common import located, plural
 from gradscope.rules._edits import eval_around
+from gradscope.rules._evaluations import severity_of
 from gradscope.rules._unread import module_name
 from gradscope.store import Trace
 
@@ -106,6 +107,38 @@ def bad_function_that_trains_and_tests() -> None:
     for _ in range(2):
         run(train=True)
         run(train=False)  # cause: GS401
+
+
+def bad_phases_of_one_loop() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.Linear(8, 2))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(2):
+        for phase in ("train", "train", "val", "val"):
+            scores = model(torch.randn(8, 4))  # cause: GS401
+            loss = nn.functional.cross_entropy(scores, torch.zeros(8, dtype=torch.long))
+            if phase == "train":
+                opt.zero_grad()
+                loss.backward()
+                opt.step()
+            print((scores.argmax(dim=1) == 0).sum().item())
+
+
+def good_pass_that_is_skipped() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Sequential(nn.Linear(4, 8), nn.Dropout(0.5), nn.Linear(8, 2))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for step in range(6):
+        loss = nn.functional.cross_entropy(model(torch.randn(8, 4)), torch.zeros(8, dtype=torch.long))
+        print(loss.item())
+        if step % 3:
+            opt.zero_grad()
+            loss.backward()
+            opt.step()
 
 
 def bad_dropout_as_a_function() -> None:
@@ -303,7 +336,7 @@ def eval_missing(trace: Trace) -> Iterator[Finding]:
         return
     told: set[tuple[int, int | None]] = set()
     for call in known.all:
-        severity = _severity(known, call)
+        severity = severity_of(known, call)
         if severity is None:
             continue
         if bare_layer(known, call):
@@ -315,33 +348,6 @@ def eval_missing(trace: Trace) -> Iterator[Finding]:
         yield _finding(trace, known, call, severity)
 
 
-def _severity(known: Calls, call: Call) -> str | None:
-    """None where the call is no evaluation, or is right as it is."""
-    data = call.event.data
-    train, other = data.get("train_layers") or [], data.get("eval_layers") or []
-    if not train or call.used or not call.event.site.user.kind == "user":
-        return None
-    if (other or not data.get("training")) and all(known.dropout(layer) for layer in train):
-        return None  # Monte Carlo dropout
-    if data.get("grad") and inside_step(known, call):
-        return None
-    mine = {p.id for p in known.parameters(call.event)}
-    if bare_layer(known, call):
-        if any(not c.event.data.get("training") for c in beside(known, call)):
-            return None  # Monte Carlo dropout, in a method of the model
-        mine = {p.id for c in beside(known, call) for p in known.parameters(c.event)}
-    if not mine & known.trained:
-        return None
-    if data.get("grad") and any(callers(c) == callers(call) for c in trains_at(known, call)):
-        return None  # the training call itself, on a pass that was skipped
-    draws = known.called(call.event) in known.generators and not known.feeds_another(call.event)
-    if not (known.judged(call.event) if data.get("grad") else known.consumed(call.event)):
-        if data.get("grad"):
-            return None
-        return "warning" if kept(known, call) and not draws else "note"
-    return "note" if draws else "error"
-
-
 def _finding(trace: Trace, known: Calls, call: Call, severity: str) -> Finding:
     event = call.event
     train = event.data["train_layers"]
@@ -349,7 +355,7 @@ def _finding(trace: Trace, known: Calls, call: Call, severity: str) -> Finding:
     name = module_name(trace, event.data["module"]) if bare_layer(known, call) else known.name(event)
     effect = region.site.user if region is not None else None
     bare = name.strip("`") if name.startswith("`") else "model"
-    cause = _caller(call.entry) if bare_layer(known, call) else _own_line(known, call)
+    cause = caller(call.entry) if bare_layer(known, call) else own_line(known, call)
     return Finding(
         message=f"{name} is evaluated in training mode: {known.layers(train)} behaved as in training",
         cause=cause,
@@ -357,42 +363,14 @@ def _finding(trace: Trace, known: Calls, call: Call, severity: str) -> Finding:
         related=((call.entry, "this call ran as in training"),) if cause is not call.entry else (),
         effect=effect,
         effect_label="turns gradients off, not dropout and batch norm",
-        seen=tuple(_seen(trace, event.data))
+        seen=tuple(measured(trace, event.data))
         or (f"{plural(event.count, 'call')}: {known.layers(train)} in training mode",),
         fix=f"call `{bare}.eval()` before {located(trace, effect or cause, 'evaluating')}, and `{bare}.train()` "
         "before training goes on",
         count=event.count,
         severity=severity,
         edits=eval_around(trace, call.entry, effect, trained_at(known, call))
-        if call.direct and cause is call.entry
+        if call.direct and cause is call.entry and not trains_at(known, call)
         else (),
         subjects=frozenset({("module", known.called(event)), ("call", call.entry.location())}),
     )
-
-
-def _caller(site: Site) -> Site:
-    """The user's line that called the function in which `site` stands."""
-    return next((frame for frame in site.stack[-2::-1] if frame.kind == "user"), site)
-
-
-def _own_line(known: Calls, call: Call) -> Site:
-    """The line that only the evaluation takes, where it shares the model's call with the training."""
-    trained = {place for other in trains_at(known, call) for place in callers(other)}
-    frames = [f for f in call.entry.stack if f.kind == "user" and f.location() not in trained]
-    return frames[-1] if trained and frames else call.entry
-
-
-def _seen(trace: Trace, data: dict[str, object]) -> Iterator[str]:
-    stats = data.get("stats")
-    for row in stats if isinstance(stats, list) else ():
-        module = trace.modules.get(row["module"])
-        path = module.path if module is not None and module.path else "batch norm"
-        yield f"`{path}.{row['name']}` moved from {numbers(row['before'])} to {numbers(row['after'])}"
-    layers = data.get("train_layers")
-    for event in trace.of("dropout"):
-        number = event.data["module"]
-        if isinstance(layers, list) and number in layers and "zeroed" in event.data:
-            module = trace.modules.get(number)
-            path = module.path if module is not None and module.path else "dropout"
-            yield f"`{path}` set {event.data['zeroed']:.0%} of its input to zero"
-            return

@@ -23,6 +23,7 @@ from gradscope.rules import rule
 from gradscope.rules._calls import Call, Calls, calls
 from gradscope.rules._common import code, located, parameter_subjects, plural
 from gradscope.rules._edits import Source
+from gradscope.rules._training import settled
 from gradscope.rules._unread import calls_time
 from gradscope.store import Trace
 
@@ -202,7 +203,14 @@ def no_grad_missing(trace: Trace) -> Iterator[Finding]:
             continue
         for group in places:
             if not _training(group[0]) or (_times(known, group) > 1 and _modest(known, group)):
-                yield _finding(known, group, "note", ())
+                if not _cut_short(known, group):
+                    yield _finding(known, group, "note", ())
+
+
+def _cut_short(known: Calls, group: list[Call]) -> bool:
+    """Whether an exception ended the program around these calls: their pass may have been to come."""
+    last = max((event.segment for event in known.trace.of("step")), default=0)
+    return not settled(known.trace) and all(_training(c) and c.event.segment >= last - 1 for c in group)
 
 
 def _asked(known: Calls, call: Call) -> Site:

@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+import ast
 from dataclasses import dataclass, field
+from itertools import islice
 
 from gradscope.model import Edit, Event, Finding, Site
-from gradscope.rules._common import code, parameter_names, parameter_subjects, plural, timeline
+from gradscope.rules._common import (
+    code,
+    nodes_of_program,
+    parameter_names,
+    parameter_subjects,
+    plural,
+    stretches,
+)
 from gradscope.rules._edits import receiver
 from gradscope.rules._rewrites import beside, line_before
 from gradscope.rules._training import method, optimizer_name, where
@@ -34,21 +43,38 @@ class _Leak:
 def left_behind(trace: Trace) -> list[Finding]:
     """A step that used its own passes first, and from the next round on that of another optimizer's
     step too: the other pass stands below the step in the loop, where nothing clears before the next round."""
-    if len({event.data.get("optimizer") for event in trace.of("step")}) < 2:
+    if len({event.data.get("optimizer") for event in trace.of("step")}) < 2 or _by_hand(trace):
         return []
     leaks: dict[tuple[int, Site, Site], _Leak] = {}
     first: dict[tuple[int, Site], set[Site]] = {}  # the passes that a line's first step used
     passes: list[_Pass] = []
-    for repeat, events in timeline(trace)[:MAX_STRETCHES]:
+    for segment, events in islice(stretches(trace), MAX_STRETCHES):
+        if segment.graph is None:  # not looked at
+            passes.clear()
+            continue
         for event in events:
             if event.kind == "backward" and event.data.get("accumulated"):
                 passes.append(_Pass(event, set(event.data["accumulated"])))
             elif event.kind == "zero_grad":
                 _gone(passes, set(event.data.get("parameters") or ()))
             elif event.kind == "step" and passes and event.data.get("optimizer") is not None:
-                _used(event, repeat, passes, first, leaks)
+                _used(event, segment.repeat, passes, first, leaks)
         passes = [p for p in passes if p.left]
     return [_finding(trace, leak) for leak in leaks.values()]
+
+
+def _by_hand(trace: Trace) -> bool:
+    """Whether the program has `.grad` in its text: it may clear gradients in a way that nobody sees."""
+    return any(
+        (isinstance(node, ast.Attribute) and node.attr == "grad" and not _is_function(node.value))
+        or (isinstance(node, ast.Constant) and node.value == "grad")
+        for node in nodes_of_program(trace)
+    )
+
+
+def _is_function(holder: ast.expr) -> bool:
+    """Whether `.grad` of this is `torch.autograd.grad` or `torch.func.grad`."""
+    return ast.unparse(holder).rpartition(".")[2] in ("autograd", "func")
 
 
 def _gone(passes: list[_Pass], ids: set[int]) -> None:

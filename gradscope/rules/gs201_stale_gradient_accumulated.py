@@ -310,6 +310,21 @@ def good_shared_encoder() -> None:
         opt_b.zero_grad()
 
 
+def good_all_cleared_by_hand() -> None:
+    import torch
+    from torch import nn
+
+    generator, critic = nn.Linear(2, 2), nn.Linear(2, 1)
+    both = [torch.optim.SGD(m.parameters(), lr=0.1) for m in (critic, generator)]
+    for _ in range(9):
+        for opt in both:
+            fake = generator(torch.randn(4, 2))
+            critic(fake if opt is both[1] else fake.detach()).mean().backward()
+            opt.step()
+            for p in (*generator.parameters(), *critic.parameters()):
+                p.grad = None
+
+
 def good_closure() -> None:
     import torch
     from torch import nn

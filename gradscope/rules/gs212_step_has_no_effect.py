@@ -280,6 +280,8 @@ def good() -> None:
         opt.zero_grad()
         model(torch.randn(8, 3)).pow(2).mean().backward()
         opt.step()
+        for p in model.parameters():
+            p.data.clamp_(-1, 1)
 
 
 def good_warm_up() -> None:

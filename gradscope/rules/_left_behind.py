@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 
@@ -20,6 +21,7 @@ from gradscope.rules._rewrites import beside, line_before
 from gradscope.rules._training import method, optimizer_name, where
 from gradscope.store import Trace
 
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 MAX_STRETCHES = 5000  # of the run: such a loop shows itself in its first rounds
 
 
@@ -64,12 +66,40 @@ def left_behind(trace: Trace) -> list[Finding]:
 
 
 def _by_hand(trace: Trace) -> bool:
-    """Whether the program has `.grad` in its text: it may clear gradients in a way that nobody sees."""
+    """Whether the text of what ran has `.grad`: it may clear gradients in a way that nobody sees."""
     return any(
         (isinstance(node, ast.Attribute) and node.attr == "grad" and not _is_function(node.value))
         or (isinstance(node, ast.Constant) and node.value == "grad")
-        for node in nodes_of_program(trace)
+        for node in _ran(trace)
     )
+
+
+def _ran(trace: Trace) -> Iterator[ast.AST]:
+    """The nodes of the program's top level, of the functions that led to its steps and passes, and of
+    those that they call by a name."""
+    functions: dict[str, list[ast.AST | None]] = {}
+    for node in nodes_of_program(trace):
+        if isinstance(node, FUNCTIONS):
+            functions.setdefault(node.name, []).append(node)
+    todo: list[ast.AST | None] = [trace.source_file(path).tree for path in trace.sources]
+    for name in {f.function for e in trace.of("step", "backward", "zero_grad") for f in e.site.stack}:
+        todo += functions.get(name.rpartition(".")[2], ())
+    seen: set[int] = set()
+    for scope in todo:  # grows on the way
+        for node in _own(scope) if scope is not None and id(scope) not in seen else ():
+            yield node
+            if isinstance(node, ast.Name | ast.Attribute):
+                todo += functions.get(node.id if isinstance(node, ast.Name) else node.attr, ())
+        seen.add(id(scope))
+
+
+def _own(scope: ast.AST) -> Iterator[ast.AST]:
+    """What stands in a scope, without the functions in it."""
+    todo = list(ast.iter_child_nodes(scope))
+    for node in todo:  # grows on the way
+        yield node
+        if not isinstance(node, FUNCTIONS):
+            todo += ast.iter_child_nodes(node)
 
 
 def _is_function(holder: ast.expr) -> bool:

@@ -196,16 +196,18 @@ def _finding(trace: Trace, known: Calls, events: list[Event]) -> Finding:
         label = f"{module.path}.{event.data['name']}" if module.path else event.data["name"]
         seen.append(f"`{label}` moved from {numbers(event.data['before'])} to {numbers(event.data['after'])}")
     times = sum(c.event.count for c in known.all if c.entry.location() == site.location())
-    bare, switched = name.strip("`"), _switched(trace, events[0].data["module"])
+    bare, switched = name.strip("`"), _switched(trace, events[0])
+    elsewhere = name.startswith("the ")
     after = f"after {located(trace, switched)}" if switched else f"before {located(trace, site, 'this call')}"
     return Finding(
         message=f"{name} is frozen, but its running statistics move: {layers} ran in training mode",
         cause=site,
         cause_label="called in training mode",
         seen=(*seen, f"{plural(times, 'call')} in training mode from this line"),
-        fix=f"call `{bare}.eval()` {after}: frozen parameters are not enough",
+        fix=f"call {f'`eval()` on {name}' if elsewhere else f'`{bare}.eval()`'} {after}: frozen parameters are not"
+        " enough",
         count=times,
-        edits=_kept_in_eval(trace, site, switched, bare),
+        edits=() if elsewhere else _kept_in_eval(trace, site, switched, bare),
         subjects=frozenset({("call", site.location())}),
     )
 
@@ -220,6 +222,11 @@ def _frozen_part(trace: Trace, known: Calls, events: list[Event]) -> str:
             break
         module = above
     root = trace.modules[module.root]
+    called = trace.modules[events[0].data["called"]]
+    if (
+        module.path and called.root != root.id and called.name
+    ):  # it was a part of another model when it was first called
+        return f"the `{module.cls}` in `{called.name}`"
     if not module.path:
         return f"`{module.name or module.cls}`"
     if module.path.isdigit() and root.name:
@@ -227,14 +234,14 @@ def _frozen_part(trace: Trace, known: Calls, events: list[Event]) -> str:
     return f"`{root.name}.{module.path}`" if root.name else f"`{module.path}`"
 
 
-def _switched(trace: Trace, layer: int) -> Site | None:
+def _switched(trace: Trace, event: Event) -> Site | None:
     """The user's last `train()` of a model that holds this layer."""
-    root = trace.modules[layer].root
+    roots = {trace.modules[event.data[which]].root for which in ("module", "called")}
     return next(
         (
-            event.site.user
-            for event in reversed(trace.of("mode"))
-            if event.data["training"] and trace.modules[event.data["module"]].root == root
+            mode.site.user
+            for mode in reversed(trace.of("mode"))
+            if mode.data["training"] and trace.modules[mode.data["module"]].root in roots
         ),
         None,
     )

@@ -84,12 +84,12 @@ class NonFinite(Hook):
         self._check_pending()
         began = perf_counter()
         roots = [t for t in t_outputs if isinstance(t, torch.Tensor)]
-        if len(roots) == 1 and not single_finite(roots[0], self.forward.suspect):
-            self.loss = float(roots[0].detach())
-            self.origin = self._forward_origin(roots[0])
         looked = self.recorder.segment.looked
         if looked and len(roots) == 1:
             self._remember(roots[0])
+        if len(roots) == 1 and not single_finite(roots[0], self.forward.suspect):
+            self.loss = float(roots[0].detach())
+            self.origin = self._forward_origin(roots[0])
         affordable = self.spent < SHARE * (began - self.since)
         if self.loss is None and (
             self.forward.suspect or (self.forward.risky is not None and (looked or affordable))
@@ -110,7 +110,10 @@ class NonFinite(Hook):
         entry = recorder.live.find(root)
         if entry is None or entry.serial != recorder.segment.serial:
             return None
-        return self.forward.origin_of(entry.index, root)
+        origin = self.forward.origin_of(entry.index, root)
+        if origin.where == "forward" and origin.name not in numbers.RISKY and not origin.inputs:
+            return self._from_saved(root) or origin  # what it was given is gone, but for what backward needs
+        return origin
 
     def _remember(self, root: Any) -> None:
         """Keeps what is known of this graph, for passes that build the same while sampling sleeps."""

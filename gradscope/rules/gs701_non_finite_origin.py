@@ -74,6 +74,21 @@ def bad_advantage_of_a_single_one() -> None:
         opt.step()
 
 
+def bad_logarithm_of_the_data() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    counts = torch.tensor([[0.0, 1.0, 2.0, 3.0]]).repeat(8, 1)
+    logs = torch.log(counts)  # cause: GS701
+    for _ in range(3):
+        opt.zero_grad()
+        loss = model(logs[:4]).pow(2).mean()
+        loss.backward()  # effect: GS701
+        opt.step()
+
+
 def bad_root_at_zero() -> None:
     import torch
     from torch import nn

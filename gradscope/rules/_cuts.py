@@ -6,9 +6,11 @@ import ast
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 
+from gradscope.memo import once
 from gradscope.model import Event, Graph, Op, Parameter, Site
-from gradscope.rules._common import holds
+from gradscope.rules._common import holds, timeline
 from gradscope.rules._numbers import EXITS, MAKERS, entered, gathered, real, without_past
 from gradscope.rules._paths import Key, Paths, paths
 from gradscope.source import SourceFile
@@ -39,10 +41,7 @@ def cuts(trace: Trace) -> list[Cut]:
     for parameter in known.expected():
         if parameter.id in waiting:
             continue
-        for key in known.feeding.get(parameter.id, ()):
-            found = _first_cut(known, key)
-            if found is None:
-                continue
+        for found in _own_first(trace, known, parameter):
             if found[1] not in blocking:
                 blocking[found[1]] = _blocking(known, found)
             op, output = blocking[found[1]]
@@ -61,6 +60,35 @@ def cuts(trace: Trace) -> list[Cut]:
         else:
             _left_torch(trace, known, parameter, groups)
     return list(groups.values())
+
+
+def _own_first(trace: Trace, known: Paths, parameter: Parameter) -> Iterator[tuple[Op, Key]]:
+    """The first cuts on the ways of a parameter, where several optimizers step rather those on the way
+    to a pass that its own step follows: `detach()` is right in the pass of the discriminator."""
+    found = (cut for key in known.feeding.get(parameter.id, ()) for cut in _first_cuts(known, key))
+    own = {site for number in parameter.optimizers for site in _passes_before_steps(trace).get(number, ())}
+    if len(_passes_before_steps(trace)) < 2 or not own:
+        yield from found
+        return
+    some = list(islice(found, MAX_ENDS))
+    ends = [known.loss_of(output) for _, output in some]
+    right = [end is not None and end.site.user in own for end in ends]
+    yield from (cut for cut, fits in zip(some, right, strict=True) if fits)
+    yield from (cut for cut, fits in zip(some, right, strict=True) if not fits)
+
+
+@once
+def _passes_before_steps(trace: Trace) -> dict[int, set[Site]]:
+    """Optimizer → the lines of the passes that came last before its steps."""
+    found: dict[int, set[Site]] = {}
+    last: Site | None = None
+    for _, events in timeline(trace):
+        for event in events:
+            if event.kind == "backward":
+                last = event.site.user
+            elif event.kind == "step" and last is not None and event.data.get("optimizer") is not None:
+                found.setdefault(event.data["optimizer"], set()).add(last)
+    return found
 
 
 def _about_data(known: Paths, event: Event) -> bool:
@@ -294,25 +322,25 @@ def _loses(known: Paths, op: Op, target: Key) -> bool:
     return not value.requires_grad or (target[1] not in op.written and value.is_leaf)
 
 
-def _first_cut(known: Paths, key: Key) -> tuple[Op, Key] | None:
-    """The first op on the way from a parameter's value to a loss that passes no gradient; rather one
-    whose result was made to require a gradient again: a `detach()` alone may be meant."""
+def _first_cuts(known: Paths, key: Key) -> list[tuple[Op, Key]]:
+    """The first ops on the ways from a parameter's value to a loss that pass no gradient, nearest first;
+    rather one whose result was made to require a gradient again: a `detach()` alone may be meant."""
     if not known.graph(key[0]).values[key[1]].requires_grad:
-        return None
+        return []
     seen = {key}
     todo = deque(seen)
-    first: tuple[Op, Key] | None = None
+    found: list[tuple[Op, Key]] = []
     while todo:
         current = todo.popleft()
         for target, op in known.used.feeds.get(current, ()):
             if op is not None and _loses(known, op, target):
                 if known.graph(target[0]).values[target[1]].requires_grad and target in known.roots:
-                    return op, target
-                first = first or (op, target)
+                    return [(op, target)]
+                found.append((op, target))
             elif target not in seen:
                 seen.add(target)
                 todo.append(target)
-    return first
+    return found
 
 
 def nearest_cuts(known: Paths, root: Key) -> Iterator[tuple[Op, Key]]:

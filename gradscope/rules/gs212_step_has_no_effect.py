@@ -353,7 +353,7 @@ def step_has_no_effect(trace: Trace) -> Iterator[Finding]:
         if still and lost >= 2 and lost >= min(optimizer.steps, COMPARED):
             told.add(number)
             yield _finding(trace, number, optimizer, still, lost, _severity(trace, number, still[0]))
-        elif lost > 1 and _at_the_start(trace, number, still[0]) and lost * 2 < optimizer.steps:
+        elif lost > 1 and _at_the_start(trace, number, still[0]):
             yield _finding(trace, number, optimizer, still, lost, "note")
         elif partly := [e for e in events if e.data["moved"]]:
             yield from _partly(trace, number, optimizer, partly)

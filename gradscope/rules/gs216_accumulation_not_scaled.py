@@ -21,6 +21,8 @@ from gradscope.rules._training import fresh, where
 from gradscope.store import Trace
 
 MEANS = {"mean", "nanmean"}
+SUMS = {"add", "__add__", "__radd__", "__iadd__"}
+WEIGHTS = {"mul", "__mul__", "__rmul__"}
 LOSSES = {
     "cross_entropy", "mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss", "nll_loss", "binary_cross_entropy",
     "binary_cross_entropy_with_logits", "kl_div", "poisson_nll_loss", "soft_margin_loss", "ctc_loss",
@@ -57,6 +59,22 @@ def bad_with_scaler() -> None:
             opt.zero_grad()
 
 
+def bad_sum_of_terms() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 3)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for i in range(6):
+        x = torch.randn(4, 3)
+        out = model(x)
+        loss = nn.functional.mse_loss(out, x) + 0.1 * (out - x).abs().mean()
+        loss.backward()  # cause: GS216
+        if i % 2:
+            opt.step()  # effect: GS216
+            opt.zero_grad()
+
+
 def good_divided() -> None:
     import torch
     from torch import nn
@@ -67,6 +85,22 @@ def good_divided() -> None:
         loss = nn.functional.mse_loss(model(torch.randn(8, 3)), torch.zeros(8, 1)) / 4
         loss.backward()
         if i % 4 == 3:
+            opt.step()
+            opt.zero_grad()
+
+
+def good_scaled_sum_of_terms() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 3)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for i in range(6):
+        x = torch.randn(4, 3)
+        out = model(x)
+        loss = nn.functional.mse_loss(out, x) / 2 + 0.1 * (out - x).abs().mean() / 2
+        loss.backward()
+        if i % 2:
             opt.step()
             opt.zero_grad()
 
@@ -174,6 +208,16 @@ def _is_mean(trace: Trace, event: Event) -> bool:
         op = _maker(graph, op.inputs[0])
     if op is None or graph.values[roots[0]].shape:
         return False
+    return _mean_of(trace, graph, op)
+
+
+def _mean_of(trace: Trace, graph: Graph, op: Op) -> bool:
+    """Whether `op` takes a mean, or adds one to others that may have a weight."""
+    if op.name in SUMS:
+        terms = [_maker(graph, value) for value in op.inputs]
+        weighted = [_maker(graph, t.inputs[0]) if t and t.name in WEIGHTS and t.inputs else t for t in terms]
+        known = all(term is not None and _mean_of(trace, graph, term) for term in weighted)
+        return known and any(term is not None and term.name not in WEIGHTS for term in terms)
     if op.name in MEANS:
         return not _divided(graph, op.inputs[0])
     return (

@@ -122,6 +122,24 @@ def bad_numbers_in_a_list() -> None:
         opt.step()
 
 
+def bad_generator_after_its_discriminator() -> None:
+    import torch
+    from torch import nn
+
+    generator, critic = nn.Linear(2, 2), nn.Linear(2, 1)
+    opt_g = torch.optim.Adam(generator.parameters())
+    opt_c = torch.optim.Adam(critic.parameters())
+    for _ in range(3):
+        fake = generator(torch.randn(4, 2))
+        opt_c.zero_grad()
+        (critic(fake.detach()).mean() - critic(torch.randn(4, 2)).mean()).backward()
+        opt_c.step()
+        opt_g.zero_grad()
+        loss = -critic(fake.detach()).mean()  # cause: GS301
+        loss.backward()  # effect: GS301
+        opt_g.step()
+
+
 def good_frozen_trunk() -> None:
     import torch
     from torch import nn

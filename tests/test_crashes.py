@@ -81,6 +81,32 @@ def test_error_with_a_rule_is_told_once() -> None:
     assert [finding.code for finding in scope.findings] == ["GS310"]
 
 
+def test_dtypes_that_a_recurrent_network_compares_itself() -> None:
+    def program() -> None:
+        x = torch.zeros(2, 5, 4, dtype=torch.float64)
+        torch.nn.LSTM(4, 3)(x)
+
+    with pytest.raises(ValueError), gradscope.watch() as scope:
+        program()
+    (finding,) = scope.findings
+    first = inspect.getsourcelines(program)[1]
+    assert finding.code == "GS503" and "`x` is float64" in finding.message
+    assert [(place.role, place.line - first) for place in finding.locations] == [("cause", 1), ("effect", 2)]
+
+
+def test_graph_kept_for_a_pass_that_the_error_forestalls_is_not_told() -> None:
+    def program() -> None:
+        model = torch.nn.Linear(4, 1)
+        x = torch.randn(8, 4, requires_grad=True)
+        slopes = torch.autograd.grad(model(x).sum(), x, create_graph=True)[0]
+        loss = model(x).mean() + (slopes.norm(dim=1) - 1) @ torch.zeros(3)
+        loss.backward()
+
+    with pytest.raises(RuntimeError), gradscope.watch() as scope:
+        program()
+    assert "GS604" not in [finding.code for finding in scope.findings]
+
+
 def test_error_while_sampling_sleeps_is_explained() -> None:
     model = torch.nn.Sequential(*[torch.nn.Linear(4, 4) for _ in range(12)])
     opt = torch.optim.SGD(model.parameters(), lr=1e-3)

@@ -169,7 +169,7 @@ def _finding(
         message=f"{names}: frozen all the time, though {group} is to train "
         + ("them" if len(frozen) > 1 else "it"),
         cause=optimizer.site.user if optimizer.site else None,
-        cause_label=f"holds {plural(len(frozen), 'parameter')} that never require a gradient",
+        cause_label=f"holds {plural(len(frozen), 'parameter')} without a gradient to come",
         effect=froze,
         effect_label="frozen here",
         seen=(f"no gradient and no change in {plural(optimizer.steps, 'step')} of {holder}", *unused),

@@ -14,6 +14,7 @@ At warning: one term of a loss has no gradient, while other terms train the same
 
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import chain
 
 from gradscope.model import Event, Finding, Op, Parameter, Site
 from gradscope.names import names_of
@@ -52,6 +53,28 @@ def bad_round() -> None:
         loss = (count - 2).pow(2).mean()
         loss.backward()  # effect: GS305
         opt.step()
+
+
+def bad_prediction_rounded_for_both() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    generator, critic = nn.Linear(2, 2), nn.Linear(2, 1)
+    opt_g = torch.optim.Adam(generator.parameters())
+    opt_c = torch.optim.Adam(critic.parameters())
+
+    def score(x: torch.Tensor) -> torch.Tensor:
+        return torch.round(5 * critic(x))  # cause: GS305
+
+    for _ in range(3):
+        opt_g.zero_grad()
+        fake = generator(torch.randn(4, 2))
+        score(fake).mean().neg().backward()  # effect: GS305
+        opt_g.step()
+        opt_c.zero_grad()
+        (score(fake.detach()).mean() + critic(torch.randn(4, 2)).mean().neg()).backward()
+        opt_c.step()
 
 
 def good_forces_of_a_learned_energy() -> None:
@@ -216,6 +239,18 @@ def good_straight_through_number() -> None:
 @rule("GS305", name="nondifferentiable-cut", severity="error", over=("GS301", "GS302", "GS204"))
 def nondifferentiable_cut(trace: Trace) -> Iterator[Finding]:
     known = paths(trace)
+    told = set()
+    for finding in chain(_lost(trace, known), _zero_gradients(trace, known)):
+        if finding.cause is not None:
+            told.add(finding.cause.location())
+        yield finding
+    for term in dead_terms(known):
+        if term.block.site.user.location() not in told:
+            yield _term(trace, known, term)
+
+
+def _lost(trace: Trace, known: Paths) -> Iterator[Finding]:
+    """Parameters that no gradient reaches."""
     for cut in cuts(trace):
         if cut.kind == "nondifferentiable" and cut.loss is not None:
             found = _finding(trace, cut.op, cut.parameters, cut.loss, "has no gradient", "is None")
@@ -225,9 +260,6 @@ def nondifferentiable_cut(trace: Trace) -> Iterator[Finding]:
                 if asked
                 else found
             )
-    yield from _zero_gradients(trace, known)
-    for term in dead_terms(known):
-        yield _term(trace, known, term)
 
 
 def _term(trace: Trace, known: Paths, term: DeadTerm) -> Finding:

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 
 from gradscope.model import Edit, Event, Finding, Site, Value
 from gradscope.rules import rule
-from gradscope.rules._common import code, listed
+from gradscope.rules._common import code, listed, user
 from gradscope.rules._origins import assigned_variable, became, belongs, shape_words, value_name
 from gradscope.rules._paths import Paths, paths
 from gradscope.rules._rewrites import beside, line_after
@@ -23,6 +23,7 @@ from gradscope.store import Trace
 
 TOLD = re.compile(r"dtype|data ?type|scalar types?|bias type|weight type|result type")
 INDICES = re.compile(r"Long or Byte|scalar types: Long|scalar type Long|expected Long")
+CHECKED = re.compile(r"input dtype \(torch\.(\w+)\) does not match weight dtype \(torch\.(\w+)\)")
 METHODS = {
     "float32": "float()", "float64": "double()", "float16": "half()", "bfloat16": "bfloat16()", "int64": "long()",
     "int32": "int()",
@@ -95,6 +96,27 @@ def dtype_mismatch(trace: Trace) -> Iterator[Finding]:
             finding = _explain(trace, known, event, text)
             if finding is not None:
                 yield finding
+    for event in trace.of("crash"):
+        checked = CHECKED.search(str(event.data.get("text", "")))
+        if checked is not None:
+            yield _of_a_check(trace, event, checked[1], checked[2])
+
+
+def _of_a_check(trace: Trace, event: Event, wrong: str, wanted: str) -> Finding:
+    """Of a module that compares dtypes itself, before any operation runs."""
+    named = [t for t in event.data.get("tensors", ()) if t["dtype"] == wrong]
+    name = named[0]["name"] if named else "the input"
+    made = user(trace.site(named[0].get("site"))) if named else None
+    return Finding(
+        message=f"`{name}` is {wrong}: the network's weights are {wanted}",
+        cause=made or event.site.user,
+        cause_label=f"{wrong} here",
+        effect=event.site.user,
+        effect_label="both meet here",
+        seen=(f"{event.data.get('type', 'the error')}: input {wrong}, weights {wanted}",),
+        fix=f"`{name} = {name}.{METHODS.get(wanted, f'to(torch.{wanted})')}` before the call",
+        subjects=frozenset({("dtype", name)}),
+    )
 
 
 def _explain(trace: Trace, known: Paths, event: Event, text: str) -> Finding | None:

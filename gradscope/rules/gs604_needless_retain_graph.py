@@ -18,6 +18,7 @@ from gradscope.rules import rule
 from gradscope.rules._common import code, located, plural
 from gradscope.rules._paths import Key, Paths, passes, paths
 from gradscope.rules._rewrites import without_argument
+from gradscope.rules._training import settled
 from gradscope.rules._unread import time_of
 from gradscope.store import Trace
 
@@ -240,7 +241,8 @@ def needless_retain_graph(trace: Trace) -> Iterator[Finding]:
         if place not in used and _used_again(trace, known, event):
             used.add(place)
     for place, events in groups.items():
-        if place not in used:
+        once = sum(e.count for e in events) == 1 and not settled(trace)  # an error came in between
+        if place not in used and not once:
             yield _finding(trace, events)
 
 

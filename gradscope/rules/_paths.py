@@ -56,6 +56,13 @@ class Paths:
         self.backwards = [e for e in trace.of("backward") if e.graph is not None and e.graph >= 0]
         self.updates = trace.of("update")  # by the program's own hand
         self._set = [e for e in trace.of("requires_grad") if e.graph >= 0]
+        # What an optimizer trains and was computed first, then made a leaf by `requires_grad_()`.
+        held = {p.id for p in trace.parameters if p.optimizers}
+        self._asked_later = {
+            (e.graph, e.data["value"]): e.data["leaf"]
+            for e in self._set
+            if e.data["to"] and e.data["leaf"] in held
+        }
         self.passes = sum(e.count for e in trace.of("backward"))
         self.stepping = {number for number, optimizer in trace.optimizers.items() if optimizer.steps}
         self.stepping |= {
@@ -128,8 +135,9 @@ class Paths:
         graph = self.graph(key[0])
         for _ in range(len(graph.values)):
             value = graph.values[key[1]]
-            if value.parameter is not None:
-                return self.parameters.get(value.parameter)
+            number = value.parameter if value.parameter is not None else self._asked_later.get(key)
+            if number is not None:
+                return self.parameters.get(number)
             op = graph.ops[value.op] if value.op is not None else None
             if op is None or not value.is_leaf or value.index not in op.written:
                 return None

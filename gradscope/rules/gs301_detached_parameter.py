@@ -140,6 +140,21 @@ def bad_generator_after_its_discriminator() -> None:
         opt_g.step()
 
 
+def bad_copy_of_the_parameters() -> None:
+    import torch
+    from torch import nn
+    from torch.func import functional_call
+
+    net = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 1))
+    own = {k: v.detach().clone().requires_grad_() for k, v in net.named_parameters()}
+    opt = torch.optim.SGD(own.values(), lr=0.1)
+    for _ in range(3):
+        used = {k: v.detach() if k.startswith("0") else v for k, v in own.items()}  # cause: GS301
+        opt.zero_grad()
+        functional_call(net, used, (torch.randn(8, 4),)).pow(2).mean().backward()  # effect: GS301
+        opt.step()
+
+
 def good_frozen_trunk() -> None:
     import torch
     from torch import nn

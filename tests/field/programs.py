@@ -14,6 +14,7 @@ REPOSITORIES = {
     "pytorch-grad-norm": ("brianlan", "975ee855bde691cd5a102823e2575fcec6469a20"),
     "pytorch-ewc": ("kuc2477", "4afaa6666d6b4f1a91a110caf69e7b77f049dc08"),
     "neural-processes": ("EmilienDupont", "b6f31c36a9f9df6b80d2a7f9ba756855fce0e13b"),
+    "makemore": ("karpathy", "988aa59e4d8fefa526d06f3b453ad116258398d4"),
     "pytorch-cifar": ("kuangliu", "49b7aa97b0c12fe0d4054e670403a16b6b834ddd"),
 }
 
@@ -161,6 +162,16 @@ PROGRAMS = [
         "small.json",
         {"FIELD_TRAIN": "128"},
         exact=False,
+    ),
+    Program(
+        "makemore",
+        "makemore",
+        "makemore.py",
+        "--max-steps 60 --n-layer 2 --n-head 2 --n-embd 16 --n-embd2 16 -b 8 -n 0 --device cpu",
+        repair=(
+            "from torch.utils.tensorboard import SummaryWriter",
+            "from unittest.mock import MagicMock as SummaryWriter",
+        ),
     ),
     _tutorial("linear", "01-basics/linear_regression"),
     _tutorial("logistic", "01-basics/logistic_regression"),

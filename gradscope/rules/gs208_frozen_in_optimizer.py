@@ -57,6 +57,25 @@ def bad_everything() -> None:
         opt.step()
 
 
+def bad_all_but_the_norm() -> None:
+    from collections import OrderedDict
+
+    import torch
+    from torch import nn
+
+    model = nn.Sequential(
+        OrderedDict([("body", nn.Linear(3, 3)), ("norm", nn.BatchNorm1d(3)), ("head", nn.Linear(3, 1))])
+    )
+    opt = torch.optim.SGD(model[2].parameters(), lr=0.1)  # cause: GS208
+    for name, p in model.named_parameters():
+        if "norm" not in name:
+            p.requires_grad = False  # effect: GS208
+    for _ in range(3):
+        opt.zero_grad()
+        model(torch.randn(8, 3)).pow(2).mean().backward()
+        opt.step()
+
+
 def good_unfrozen_later() -> None:
     import torch
     from torch import nn
@@ -128,7 +147,12 @@ def good_momentum_encoder() -> None:
 @rule("GS208", name="frozen-in-optimizer", severity="warning", over=("GS302",))
 def frozen_in_optimizer(trace: Trace) -> Iterator[Finding]:
     told = {
-        number for _, known, _ in left_out(trace) for p in known if not p.steps for number in p.optimizers
+        number
+        for parameters, known, left in left_out(trace)
+        if len(parameters) == len(known) + len(left)  # it was made over the whole model
+        for p in known
+        if not p.steps
+        for number in p.optimizers
     }
     for number, optimizer in trace.optimizers.items():
         if optimizer.steps < 2 or number in told:  # GS206's: what should train was put in later

@@ -12,14 +12,17 @@ import json
 import os
 import resource
 import runpy
+import signal
 import subprocess
 import sys
+import threading
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 HOW = ("plain", "run", "watch")
+LONGEST = 600  # seconds: a program that hangs must not hold up the tests for ever
 
 
 @dataclass(frozen=True)
@@ -77,7 +80,11 @@ def _serve() -> dict[str, Any] | None:
         child = os.fork()
         if not child:
             return request
+        limit = threading.Timer(LONGEST, os.kill, (child, signal.SIGKILL))
+        limit.start()
         status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        limit.cancel()
+        limit.join()
         print(status, flush=True)
     return None
 

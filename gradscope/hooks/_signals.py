@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from types import CodeType
+from types import CodeType, FrameType
 
 from gradscope.hooks._sites import kind_of
 from gradscope.tracebacks import traceback_of
@@ -29,13 +29,16 @@ def raised_by_handler(error: BaseException) -> bool:
         code = step.tb_frame.f_code
         if code in handlers:
             return True
-        sent = sent and _is_between(code.co_filename)
+        sent = sent and _is_between(step.tb_frame)
         step = step.tb_next
     return sent
 
 
-def _is_between(path: str) -> bool:
-    """Whether it is a file of ours, of torch or of Python: neither the program's nor a library's."""
+def _is_between(frame: FrameType) -> bool:
+    """Whether it is code of ours, of torch or of Python: neither the program's nor a library's."""
+    path = frame.f_code.co_filename
+    if path == "<string>":  # what Python writes for a named tuple or a data class
+        return str(frame.f_globals.get("__name__")).startswith(("gradscope.", "namedtuple_"))
     kind = kind_of(path)
     return kind in ("own", "torch") or (
         kind == "library" and path.startswith((_STDLIB, "<frozen")) and "-packages" not in path

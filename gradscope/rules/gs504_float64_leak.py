@@ -16,8 +16,8 @@ from math import prod
 
 from gradscope.model import Finding, Graph, Op, Site
 from gradscope.rules import rule
-from gradscope.rules._common import code, numbers, plural
-from gradscope.rules._origins import assigned_variable, became
+from gradscope.rules._common import code, located, numbers, plural
+from gradscope.rules._origins import MAX_HOPS, assigned_variable, became, value_name
 from gradscope.rules._paths import Key, Paths, paths
 from gradscope.rules._rewrites import beside, line_after
 from gradscope.store import Trace
@@ -51,6 +51,31 @@ def bad_mask_inside_the_model() -> None:
         opt.zero_grad()
         hidden = model(torch.randn(8, 4)) * scale  # effect: GS504
         hidden.pow(2).mean().backward()
+        opt.step()
+
+
+def bad_buffer_of_numpy() -> None:
+    import numpy as np
+    import torch
+    from torch import nn
+
+    class Net(nn.Module):
+        scale: torch.Tensor
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.fc = nn.Linear(3, 4)
+            self.register_buffer("scale", torch.from_numpy(np.linspace(0, 1, 4)))  # cause: GS504
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            y: torch.Tensor = self.fc(x) * self.scale[None]  # effect: GS504
+            return y
+
+    model = Net()
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        model(torch.randn(8, 3)).pow(2).mean().backward()
         opt.step()
 
 
@@ -135,10 +160,28 @@ def float64_leak(trace: Trace) -> Iterator[Finding]:
     told: set[tuple[str, int]] = set()
     for op, key in found.values():
         origin, how = became(trace, known, key)
+        held = _buffer(known, key) if origin is None else None
+        if held is not None:
+            origin, how = became(trace, known, known.made(held))
         place = (origin or op.site.user).location()
         if place not in told:
             told.add(place)
-            yield _finding(trace, known, op, origin, how)
+            yield _finding(trace, known, op, origin, how, value_name(trace, known, held) if held else "")
+
+
+def _buffer(known: Paths, key: Key) -> Key | None:
+    """The buffer of a module that float64 data was taken from."""
+    for _ in range(MAX_HOPS):
+        graph = known.graph(key[0])
+        value = graph.values[key[1]]
+        if value.kind == "buffer":
+            return key
+        given = graph.ops[value.op].inputs if value.op is not None else ()
+        held = next((i for i in given if graph.values[i].dtype == value.dtype), None)
+        if held is None:
+            return None
+        key = key[0], held
+    return None
 
 
 def _promotes(graph: Graph, op: Op) -> int | None:
@@ -159,7 +202,7 @@ def _promotes(graph: Graph, op: Op) -> int | None:
     return data[0].index
 
 
-def _finding(trace: Trace, known: Paths, op: Op, origin: Site | None, how: str) -> Finding:
+def _finding(trace: Trace, known: Paths, op: Op, origin: Site | None, how: str, buffer: str) -> Finding:
     graph = known.graph(op.graph)
     effect = op.site.user
     after = [
@@ -167,8 +210,12 @@ def _finding(trace: Trace, known: Paths, op: Op, origin: Site | None, how: str) 
     ]
     size = sum(8 * prod(v.shape) for v in after)
     name = assigned_variable(trace, origin)
-    subject = f"`{name}`" if name else code(trace, origin, "a float64 tensor")
-    convert = f"`{name} = {name}.float()`" if name else "call `.float()` on it"
+    subject = buffer or (f"`{name}`" if name else code(trace, origin or effect, "data"))
+    convert = (
+        f"`{name} = {name}.float()`"
+        if name
+        else f"call `.float()` on {located(trace, origin or effect, 'it')}"
+    )
     return Finding(
         message=f"{subject} is float64 and turns the graph behind it into float64",
         cause=origin or effect,

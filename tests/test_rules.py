@@ -14,7 +14,7 @@ import pytest
 import torch
 
 import gradscope
-from gradscope.check import check
+from gradscope.check import examine
 from gradscope.config import Config
 from gradscope.model import Finding
 from gradscope.rules import Rule, all_rules
@@ -52,7 +52,9 @@ def findings(function: Example) -> tuple[Finding, ...]:
     if failure is not None and not function.__name__.startswith("bad"):
         raise failure
     off = tuple(code for code, rule in all_rules().items() if not rule.default)
-    return tuple(check(scope.trace, Config(extend_select=off)))
+    report = examine(scope.trace, Config(extend_select=off))
+    assert not report.faults
+    return tuple(report.findings)
 
 
 def serious(found: tuple[Finding, ...]) -> list[str]:

@@ -243,7 +243,7 @@ class _Run:
 
     def _clip(self, event: Event, repeat: int) -> None:
         limit = event.data.get("limit")
-        if limit is not None and limit >= MEASURES:
+        if limit is not None and float(limit) >= MEASURES:  # infinity is stored as its name
             return
         clip = self.clips.setdefault(event.site.user, _Clip(event.site.user))
         new = fresh(event) & self.stepped

@@ -7,7 +7,7 @@ Fix: order the loop `zero_grad()`, forward, `backward()`, `step()`, and give the
 the parameters of the model that makes the loss.
 
 Silent on: closures of a run with any backward pass, one step before the first backward
-(scheduler warm-up), schedules that are tried out without any training, steps skipped by a
+(scheduler warm-up), schedules that are tried out (nothing is computed between the steps), steps skipped by a
 gradient scaler, optimizers whose parameters are all frozen, a rare step without gradient
 among others.
 """

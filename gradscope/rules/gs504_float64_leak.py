@@ -11,12 +11,14 @@ Silent on: programs whose parameters are float64; results that are converted on 
 (`loss.double()`); numbers without dimensions, which do not promote; metrics.
 """
 
+import ast
 from collections.abc import Iterator
 from math import prod
 
-from gradscope.model import Finding, Graph, Op, Site
+from gradscope.model import Edit, Finding, Graph, Op, Site
 from gradscope.rules import rule
 from gradscope.rules._common import code, located, numbers, plural
+from gradscope.rules._edits import Source
 from gradscope.rules._origins import MAX_HOPS, assigned_variable, became, value_name
 from gradscope.rules._paths import Key, Paths, paths
 from gradscope.rules._rewrites import beside, line_after
@@ -231,6 +233,17 @@ def _finding(trace: Trace, known: Paths, op: Op, origin: Site | None, how: str, 
         count=graph.count or 1,
         edits=line_after(trace, origin, f"{name} = {name}.float()")
         if beside(trace, origin, effect) and name
+        else _converted(trace, origin)
+        if buffer
         else (),
         subjects=frozenset({("dtype", effect.location())}),
     )
+
+
+def _converted(trace: Trace, origin: Site | None) -> tuple[Edit, ...]:
+    """`.float()` behind the call that made a buffer."""
+    if origin is None:
+        return ()
+    here = Source(trace, origin.path)
+    node = here.file.at(origin)
+    return here.append(node, ".float()") if isinstance(node, ast.Call) else ()

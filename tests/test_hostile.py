@@ -158,10 +158,12 @@ thread.join()
 start_again()
 train()
 """,
+    # It ends the process, but not before the report.
     "an alarm that is left behind": """
 start_again()
 train()
-signal.setitimer(signal.ITIMER_REAL, 1.5)
+atexit.register(time.sleep, 60)
+signal.setitimer(signal.ITIMER_REAL, 0.5)
 """,
     # A module that notes what it is asked.
     "a module that is spied upon": """
@@ -298,3 +300,4 @@ def test_it_ends_as_without_us(name: str, forks: Forks, tmp_path: Path) -> None:
         lines = [line for line in ended.err.splitlines() if line.startswith(("gradscope:", "fault:"))]
         assert len(lines) == (name in TOLD), ended.err
         assert TOLD.get(name, "") in "".join(lines)
+        assert how != "run" or "alarm" not in name or "found: nothing" in ended.err

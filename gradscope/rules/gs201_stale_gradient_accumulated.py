@@ -8,8 +8,7 @@ Fix: call `optimizer.zero_grad()` once per step, before `backward()`.
 Silent on: gradient accumulation, several losses before one step, closures, zeroing by
 hand, sums that are cleared before a step uses them (a GAN's discriminator).
 A note where several backward passes pile up, no step follows and nothing is ever cleared.
-A warning where the pass for another optimizer leaves its gradients for this one's next step, round
-after round (a critic that is cleared after its step, and filled again by the generator's pass).
+A warning where a critic is cleared after its step only, and the generator's pass fills it again.
 """
 
 from collections.abc import Iterator

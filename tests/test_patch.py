@@ -35,6 +35,7 @@ BY_HAND = {
     "GS202-bad_in_an_attack",
     "GS204-bad_backward_forgotten",
     "GS204-bad_closure",
+    "GS204-bad_in_a_later_phase",
     "GS205-bad_in_a_trainer",
     "GS205-bad_with_a_schedule",
     "GS204-bad_discriminator_without_backward",

@@ -13,6 +13,7 @@ from gradscope.store import Trace
 def steps(trace: Trace) -> Iterator[tuple[Event, int, int]]:
     """Each step with its count and how many of them came after a backward, or a forward with a graph."""
     passes, stepped_at = 0, dict.fromkeys(trace.optimizers, 0)
+    computed: dict[tuple[str, int], bool] = {}  # of each line's last step that was looked at
     for repeat, events in timeline(trace):
         before = passes
         for event in events:
@@ -20,7 +21,10 @@ def steps(trace: Trace) -> Iterator[tuple[Event, int, int]]:
             if event.kind == "backward":
                 passes += 1
             elif event.kind == "step" and number in stepped_at:
-                own = passes > before or _forward_before(trace, event)
+                place = event.site.user.location()
+                if event.graph >= 0:
+                    computed[place] = _forward_before(trace, event)
+                own = passes > before or computed.get(place, False)
                 yield event, repeat, repeat if own else int(passes > stepped_at[number])
                 stepped_at[number] = passes
 

@@ -346,23 +346,29 @@ def good_closure() -> None:
 
 @rule("GS201", name="stale-gradient-accumulated", severity="error", over=("GS308",))
 def stale_gradient_accumulated(trace: Trace) -> Iterator[Finding]:
-    groups: dict[tuple[Site | None, Site | None], list[Event]] = {}
+    groups: dict[tuple[object, object], list[Event]] = {}
     for event in stale_uses(trace):
-        cause = user(trace.site(event.data.get("used_by")) or event.site)
-        groups.setdefault((cause, user(trace.site(event.data.get("backward")))), []).append(event)
+        cause, effect = _used_and_added(trace, event)
+        groups.setdefault((cause.location(), effect.location() if effect else None), []).append(event)
     meant = not_called(trace, "zero_grad") if groups else None
-    for (cause, effect), events in groups.items():
-        found = _used(trace, cause, effect, events)
+    for events in groups.values():
+        found = _used(trace, *_used_and_added(trace, events[0]), events)
         yield _not_called(trace, found, meant) if meant is not None else found
     yield from left_behind(trace)
     if not groups:
         yield from never_used(trace)
 
 
-def _used(trace: Trace, cause: Site | None, effect: Site | None, events: list[Event]) -> Finding:
+def _used_and_added(trace: Trace, event: Event) -> tuple[Site, Site | None]:
+    """The line that used the gradients, and that of the pass that added to them."""
+    cause = user(trace.site(event.data.get("used_by"))) or event.site.user
+    return cause, user(trace.site(event.data.get("backward")))
+
+
+def _used(trace: Trace, cause: Site, effect: Site | None, events: list[Event]) -> Finding:
     ids = list(dict.fromkeys(p for event in events for p in event.data.get("parameters", ())))
     step, names = code(trace, cause, "the step"), parameter_names(trace, ids)
-    uses = [event.site.user for event in events if event.site.user != cause]
+    uses = [event.site.user for event in events if event.site.user.location() != cause.location()]
     optimizer = events[0].data.get("optimizer")
     own = own_pass(trace, events[0], effect)
     clear = effect if own is None else own

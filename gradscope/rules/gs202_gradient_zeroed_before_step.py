@@ -117,6 +117,22 @@ def bad_in_an_attack() -> None:
         print(robust.item())
 
 
+def bad_in_a_later_phase() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(40):
+        opt.zero_grad()
+        model(torch.randn(8, 3)).pow(2).mean().backward()
+        opt.step()
+    for _ in range(15):
+        model(torch.randn(8, 3)).abs().mean().backward()
+        opt.zero_grad()  # cause: GS202
+        opt.step()  # effect: GS202
+
+
 def good_cleared_after_step() -> None:
     import torch
     from torch import nn
@@ -190,6 +206,7 @@ class _Tally:
     """Steps of one optimizer: all of them, and those whose gradients had been dropped."""
 
     steps: int = 0
+    at: Counter[Site] = field(default_factory=Counter)  # steps by line
     lost: Counter[tuple[Site, Site]] = field(default_factory=Counter)
     parameters: set[int] = field(default_factory=set)
 
@@ -276,6 +293,7 @@ class _Run:
     def _count(self, event: Event, states: dict[str, list[int]], repeat: int) -> None:
         tally = self.tallies.setdefault(event.data.get("optimizer", -1), _Tally())
         tally.steps += repeat
+        tally.at[event.site.user] += repeat
         lost = [p for state in ("none", "zero") for p in states.get(state, ()) if p in self.dropped]
         if not lost or any(states.get(state) for state in ("fresh", "stale", "used")):
             return
@@ -328,10 +346,10 @@ class _Run:
 def gradient_zeroed_before_step(trace: Trace) -> Iterator[Finding]:
     run = _Run(trace)
     for number, tally in run.tallies.items():
-        if sum(tally.lost.values()) * 2 >= tally.steps:  # a skipped bad batch is rarer
-            for (cause, effect), count in tally.lost.items():
-                if (cause, effect) not in run.late:
-                    yield _finding(trace, number, tally, cause, effect, count)
+        mostly = sum(tally.lost.values()) * 2 >= tally.steps  # a skipped bad batch is rarer
+        for (cause, effect), count in tally.lost.items():
+            if (mostly or 2 <= count >= tally.at[effect] / 2) and (cause, effect) not in run.late:
+                yield _finding(trace, number, tally, cause, effect, count)
 
 
 def _finding(trace: Trace, number: int, tally: _Tally, cause: Site, effect: Site, count: int) -> Finding:

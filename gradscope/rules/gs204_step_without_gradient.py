@@ -19,10 +19,10 @@ from dataclasses import dataclass, field, replace
 from gradscope.model import Event, Finding, Site
 from gradscope.names import names_of
 from gradscope.rules import rule
-from gradscope.rules._common import code, located, parameter_names, parameter_subjects, user
+from gradscope.rules._common import code, located, parameter_names, parameter_subjects, timeline, user
 from gradscope.rules._idle_steps import fed, forwards, mistaken, steps
 from gradscope.rules._rewrites import moved, receiver_replaced
-from gradscope.rules._training import method, nearest_backward, optimizer_name, variable, where
+from gradscope.rules._training import fresh, method, nearest_backward, optimizer_name, variable, where
 from gradscope.rules._uncalled import not_called, parentheses
 from gradscope.store import Trace
 
@@ -118,6 +118,23 @@ def bad_policy_without_its_backward() -> None:
         opt_a.zero_grad()
         opt_a.step()  # cause: GS204
         print(loss.item())
+
+
+def bad_in_a_later_phase() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(40):
+        opt.zero_grad()
+        model(torch.randn(8, 3)).pow(2).mean().backward()
+        opt.step()
+    for _ in range(15):
+        opt.zero_grad()
+        loss = model(torch.randn(8, 3)).abs().mean()
+        opt.step()  # cause: GS204
+    assert loss.requires_grad
 
 
 def bad_closure() -> None:
@@ -374,11 +391,28 @@ def _mistaken(trace: Trace, number: int, found: Finding) -> Finding:
 
 
 def _own_pass(trace: Trace, ids: set[int]) -> Event | None:
-    """The pass that the step should have followed: not one that another optimizer's step has used
-    (a generator's also fills the discriminator)."""
+    """The pass that the step should have followed: not one that a step has used, its own or another
+    optimizer's (a generator's pass also fills the discriminator)."""
     late = nearest_backward(trace, ids)
     others = {p for o in trace.optimizers.values() if not ids & set(o.parameters) for p in o.parameters}
-    return late if late is None or not others & set(late.data.get("accumulated") or ()) else None
+    if late is None or others & set(late.data.get("accumulated") or ()):
+        return None
+    return None if late.site.user.location() in _served(trace, ids) else late
+
+
+def _served(trace: Trace, ids: set[int]) -> set[tuple[str, int]]:
+    """Lines whose passes a step right after them has used."""
+    found: set[tuple[str, int]] = set()
+    last: Event | None = None
+    for _, events in timeline(trace):
+        for event in events:
+            if event.kind == "backward":
+                last = event
+            elif event.kind == "step" and last is not None:
+                if ids & fresh(event):
+                    found.add(last.site.user.location())
+                last = None
+    return found
 
 
 def _fix(trace: Trace, number: int, step: Site, late: Event | None, closure: bool) -> str:

@@ -24,6 +24,7 @@ MANY_PASSES = 3  # through one state
 MAX_CHAINS = 256
 MAX_RESULTS = 3  # of a call, as the output and the two states of an LSTM
 MIN_KEPT = 4  # losses alive at once
+MIN_LATE = 24  # of them, where those of earlier steps are gone
 MAX_NOTED = 12  # passes whose parts of the loss are noted
 MAX_PARTS = 200  # ops behind a loss
 LOOKS = {6, 12, 24, 48, 100, 200, 400, 1000}  # passes at which they are counted
@@ -70,6 +71,7 @@ class Growth(Hook):
         recorder = self.recorder
         recorder.on_carried = self._carried
         recorder.before_pass.append(self._before_pass)
+        recorder.before_expected.append(self._expected)
         recorder.before_end.append(self._tell)
 
     def _carried(self, row: Row, sites: tuple[int, ...], outs: list[Any]) -> None:
@@ -80,8 +82,6 @@ class Growth(Hook):
         if chain is None:
             if len(self.chains) >= MAX_CHAINS:
                 return
-            if not self.chains:
-                self.recorder.before_expected.append(self._before_pass)
             chain = self.chains[row.site] = Chain(row.site)
         serial = self.recorder.segment.serial
         chain.last = tuple(weakref.ref(out) for out in outs[:MAX_RESULTS])
@@ -103,6 +103,17 @@ class Growth(Hook):
             chain.run += 1
         elif gap:  # it began afresh between
             chain.run, chain.reached = 1, 0
+
+    def _expected(self, roots: Any, args: Any, site: int, accumulate: bool, frame: Any) -> None:
+        """A pass that is like the last one: no more than a weak reference, where nothing grows."""
+        if self.chains:
+            self._before_pass(roots, args, site, accumulate, frame)
+            return
+        self.passes += 1
+        if accumulate and isinstance(roots[0], torch.Tensor):
+            self.roots.append((weakref.ref(roots[0]), site, self._now()))
+            if self.passes in LOOKS:
+                self._find_kept()
 
     def _before_pass(self, roots: Any, args: Any, site: int, accumulate: bool, frame: Any) -> None:
         self.passes += 1
@@ -191,6 +202,9 @@ class Growth(Hook):
             if number < now:
                 by_site.setdefault(site, []).append((ref(), number))
         for site, found in by_site.items():
+            kept = [t is not None and grad_fn_of(t) is not None for t, _ in found]
+            if True in kept and len(kept) - kept.index(True) >= MIN_LATE:  # not from the beginning
+                found = found[kept.index(True) :]
             if len({number for _, number in found}) > 1:
                 yield site, [t for t, _ in found if t is not None and grad_fn_of(t) is not None], len(found)
 

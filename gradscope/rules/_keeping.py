@@ -23,7 +23,9 @@ def stored_at(trace: Trace, made: Site) -> Site | None:
             continue
         name = frame.function.rpartition(".")[2]
         statement = trace.source_file(frame.path).statement(frame)
-        if not callee and isinstance(statement, (ast.Expr, ast.AugAssign)):
+        call = statement.value if isinstance(statement, ast.Expr) else None
+        passing = isinstance(call, ast.Call) and method(call) == "backward"  # the loss was first seen there
+        if not callee and not passing and isinstance(statement, (ast.Expr, ast.AugAssign)):
             return _keeps(trace, frame, statement.value if isinstance(statement, ast.Expr) else statement)
         own = assigned(statement)
         for span in _appends(trace.source_file(frame.path), name, callee, own, keepers(trace)):

@@ -207,6 +207,23 @@ def bad_score_of_each_step_kept() -> None:
         curve.append(out.mean())  # cause: GS602
 
 
+def bad_in_a_later_phase() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    history = []
+    for epoch in range(5):
+        for _ in range(20):
+            opt.zero_grad()
+            loss = model(torch.randn(8, 4)).pow(2).mean()
+            loss.backward()
+            opt.step()
+            if epoch > 2:
+                history.append(loss)  # cause: GS602
+
+
 def good_pass_for_each_number_of_an_episode() -> None:
     import torch
     from torch import nn

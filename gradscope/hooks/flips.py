@@ -7,6 +7,7 @@ import sys
 from types import FrameType
 
 from gradscope.hooks import Hook
+from gradscope.hooks._ledger import LeafRecord
 from gradscope.hooks._torch import DisableTorchFunction
 
 
@@ -14,18 +15,26 @@ class Flips(Hook):
     order = 22
 
     def install(self) -> None:
-        self.recorder.on_wake.append(self._look)
+        self.flags: dict[int, bool] = {}  # of registered leaves, when sampling went to sleep
+        self.recorder.on_sleep.append(self._remember)
+        self.recorder.on_wake.append(self._compare)
 
-    def _look(self) -> None:
+    def _remember(self) -> None:
+        self.flags = {record.id: flag for record, flag in self._now()}
+
+    def _compare(self) -> None:
         flipped: dict[bool, list[int]] = {}
-        with DisableTorchFunction():
-            for record in self.recorder.ledger.records.values():
-                t = record.ref()
-                if t is not None and record.registered and bool(t.requires_grad) != record.was_grad:
-                    record.was_grad = not record.was_grad
-                    flipped.setdefault(record.was_grad, []).append(record.id)
+        for record, flag in self._now():
+            record.was_grad = flag
+            if self.flags.get(record.id, flag) is not flag:
+                flipped.setdefault(flag, []).append(record.id)
         for to, leaves in flipped.items():
-            self.recorder.emit("flipped", self._site(), {"leaves": sorted(leaves), "to": to})
+            self.recorder.emit("flipped", self._site(), {"leaves": leaves, "to": to})
+
+    def _now(self) -> list[tuple[LeafRecord, bool]]:
+        with DisableTorchFunction():
+            leaves = ((r, r.ref()) for r in self.recorder.ledger.records.values() if r.registered)
+            return [(record, bool(t.requires_grad)) for record, t in leaves if t is not None]
 
     def _site(self) -> int:
         """The call of the program's at which it was noticed."""

@@ -121,6 +121,7 @@ class Functions(Hook):
         self.after: dict[str, Callable[..., None]] = {}  # op → told of each call, while looking
         self.on_register: Callable[[Any, Any], Any] | None = None  # gives what is registered for a hook
         self.on_set_data: Callable[[Any, Any, int], None] | None = None  # (tensor, its new data, site)
+        self.on_set_requires_grad: Callable[[], None] | None = None
         self.hooks_seen = False  # the user registered a hook on a tensor
         self.patched = Patched()
         self.mode = FunctionMode(self)
@@ -373,6 +374,8 @@ class Functions(Hook):
                         "leaf": entry.leaf.id if entry.leaf else None, "to": bool(t.requires_grad),
                     },
                 )  # fmt: skip
+                if self.on_set_requires_grad is not None:
+                    self.on_set_requires_grad()
         except Exception as error:
             recorder.fault("recording requires_grad", error)
         return result

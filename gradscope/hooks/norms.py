@@ -43,6 +43,7 @@ class Norms(Hook):
         self.trained: set[int] = set()  # called in training mode
         recorder = self.recorder
         recorder.on_wake.append(self.calls.clear)  # the program may be in another phase by now
+        recorder.functions.on_set_requires_grad = self.calls.clear
         recorder.before_call.append(self._before)
         recorder.after_call.append(self._after)
         recorder.before_end.append(self._tell)

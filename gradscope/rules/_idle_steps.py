@@ -2,12 +2,36 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 
 from gradscope.memo import once
-from gradscope.model import Event
+from gradscope.model import Event, Site
 from gradscope.rules._common import timeline
 from gradscope.store import Trace
+
+
+@dataclass
+class Tally:
+    """The steps of one optimizer."""
+
+    steps: int = 0
+    idle: int = 0  # those for which nothing was computed
+    fed: int = 0  # those that found a gradient
+    at: Counter[Site] = field(default_factory=Counter)  # steps by line, and those without a gradient
+    empty: Counter[Site] = field(default_factory=Counter)
+    closure: bool = False
+    moved: Counter[Site] = field(default_factory=Counter)  # of these, with parameters that did change
+
+    def told(self) -> Counter[Site]:
+        """Lines whose steps, or most of all steps, found nothing."""
+        # An optimizer that moves its parameters without `.grad` never finds one.
+        empty = self.empty if self.fed else self.empty - self.moved
+        count, steps = empty.total(), self.steps - self.idle
+        if (count >= 2 or self.steps == 1) and count * 2 >= steps:
+            return empty
+        return Counter({s: n for s, n in empty.items() if n >= 2 and n == self.at[s]})
 
 
 def steps(trace: Trace) -> Iterator[tuple[Event, int, int]]:
@@ -27,6 +51,31 @@ def steps(trace: Trace) -> Iterator[tuple[Event, int, int]]:
                 own = passes > before or computed.get(place, False)
                 yield event, repeat, repeat if own else int(passes > stepped_at[number])
                 stepped_at[number] = passes
+
+
+def tallied(trace: Trace) -> dict[int, Tally]:
+    """The steps of each optimizer, counted."""
+    found: dict[int, Tally] = {}
+    for event, repeat, worked in steps(trace):
+        _count(trace, event, repeat, worked, found.setdefault(event.data["optimizer"], Tally()))
+    return found
+
+
+def _count(trace: Trace, event: Event, repeat: int, worked: int, tally: Tally) -> None:
+    """`worked` of the steps came after a backward or a forward of their own."""
+    states, site = event.data.get("states") or {}, event.site.user
+    tally.steps += repeat
+    tally.at[site] += repeat
+    tally.closure = tally.closure or bool(event.data.get("closure"))
+    worked = repeat if tally.closure else worked
+    ids = [*states.get("none", ()), *states.get("zero", ())]
+    if fed(event):
+        tally.fed += repeat
+    elif any(trace.parameter(p).requires_grad for p in ids):
+        tally.idle += repeat - worked
+        tally.empty[site] += worked
+        if not states.get("zero") and all(trace.parameter(p).changed for p in ids):
+            tally.moved[site] += worked
 
 
 @once

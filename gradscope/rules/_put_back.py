@@ -1,14 +1,19 @@
-"""Losses that a program made anew from the numbers of values with a graph."""
+"""Losses that a program made anew from the numbers of values with a graph, and what to write instead."""
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 from math import prod
 
-from gradscope.model import Event, Op, Parameter, Site
+from gradscope.model import Edit, Event, Op, Parameter, Site
 from gradscope.rules._cuts import nearest_cuts
+from gradscope.rules._edits import Source
 from gradscope.rules._numbers import EXITS, MAKERS, entered
 from gradscope.rules._paths import Key, Paths
+from gradscope.store import Trace
+
+_COPIES = ("item", "detach", "clone", "requires_grad_")  # methods that give the same numbers
 
 
 def numbers_put_back(known: Paths) -> Iterator[tuple[Site, list[Parameter], Event]]:
@@ -81,3 +86,32 @@ def _made_to_require(known: Paths, leaf: Key, op: Op) -> tuple[Site, list[Op]] |
     before = [o for o in graph.ops[: op.index] if o.name in EXITS]
     set_by = op.site if op.name == "Variable" else known.required(leaf)
     return (set_by.user, before) if set_by is not None and before else None
+
+
+def as_it_is(trace: Trace, site: Site) -> tuple[Edit, ...]:
+    """`loss` in place of `torch.tensor(loss.item(), requires_grad=True)` or `loss.detach().requires_grad_()`."""
+    here = Source(trace, site.path)
+    node = here.file.at(site)
+    while isinstance(node, ast.Call) and isinstance(above := here.file.parent.get(id(node)), ast.Attribute):
+        call = here.file.parent.get(id(above))
+        if above.attr not in _COPIES or not isinstance(call, ast.Call):
+            break
+        node = call
+    value: ast.AST | None = node
+    if isinstance(value, ast.Call) and value.args and here.file.is_imported(value.func):
+        value = value.args[0]
+        if not (isinstance(value, ast.Call) and getattr(value.func, "attr", "") == "item"):
+            return ()
+    while isinstance(value, ast.Call) and getattr(value.func, "attr", "") in _COPIES:
+        assert isinstance(value.func, ast.Attribute)
+        value = value.func.value
+    if not isinstance(node, ast.expr) or not isinstance(value, ast.expr) or value is node:
+        return ()
+    if isinstance(value, ast.Call) and here.file.is_imported(value.func):  # makes a new tensor itself
+        return ()
+    statement = here.file.parent.get(id(node))
+    if isinstance(statement, ast.Assign) and [ast.unparse(t) for t in statement.targets] == [
+        ast.unparse(value)
+    ]:
+        return here.remove(statement)
+    return here.replace(node, here.file.text(value))

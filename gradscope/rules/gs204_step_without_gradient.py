@@ -14,13 +14,13 @@ among others.
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from gradscope.model import Event, Finding, Site
 from gradscope.names import names_of
 from gradscope.rules import rule
 from gradscope.rules._common import code, located, parameter_names, parameter_subjects, timeline, user
-from gradscope.rules._idle_steps import fed, forwards, mistaken, steps
+from gradscope.rules._idle_steps import Tally, forwards, mistaken, tallied
 from gradscope.rules._rewrites import moved, receiver_replaced
 from gradscope.rules._training import fresh, method, nearest_backward, optimizer_name, variable, where
 from gradscope.rules._uncalled import not_called, parentheses
@@ -297,31 +297,9 @@ def good_step_first() -> None:
         model(torch.randn(8, 3)).pow(2).mean().backward()
 
 
-@dataclass
-class _Tally:
-    steps: int = 0
-    idle: int = 0  # those for which nothing was computed
-    fed: int = 0  # those that found a gradient
-    at: Counter[Site] = field(default_factory=Counter)  # steps by line, and those without a gradient
-    empty: Counter[Site] = field(default_factory=Counter)
-    closure: bool = False
-    moved: Counter[Site] = field(default_factory=Counter)  # of these, with parameters that did change
-
-    def told(self) -> Counter[Site]:
-        """Lines whose steps, or most of all steps, found nothing."""
-        # An optimizer that moves its parameters without `.grad` never finds one.
-        empty = self.empty if self.fed else self.empty - self.moved
-        count, steps = empty.total(), self.steps - self.idle
-        if (count >= 2 or self.steps == 1) and count * 2 >= steps:
-            return empty
-        return Counter({s: n for s, n in empty.items() if n >= 2 and n == self.at[s]})
-
-
 @rule("GS204", name="step-without-gradient", severity="warning", over=("GS205", "GS302", "GS308", "GS402"))
 def step_without_gradient(trace: Trace) -> Iterator[Finding]:
-    tallies: dict[int, _Tally] = {}
-    for event, repeat, worked in steps(trace):
-        _count(trace, event, repeat, worked, tallies.setdefault(event.data["optimizer"], _Tally()))
+    tallies = tallied(trace)
     if trace.of("backward"):  # by the closure, it may be, before the optimizer cleared its gradients
         tallies = {number: tally for number, tally in tallies.items() if not tally.closure}
     elif not forwards(trace, set(tallies)):
@@ -331,24 +309,7 @@ def step_without_gradient(trace: Trace) -> Iterator[Finding]:
             yield _finding(trace, number, tally, told)
 
 
-def _count(trace: Trace, event: Event, repeat: int, worked: int, tally: _Tally) -> None:
-    """`worked` of the steps came after a backward or a forward of their own."""
-    states, site = event.data.get("states") or {}, event.site.user
-    tally.steps += repeat
-    tally.at[site] += repeat
-    tally.closure = tally.closure or bool(event.data.get("closure"))
-    worked = repeat if tally.closure else worked
-    ids = [*states.get("none", ()), *states.get("zero", ())]
-    if fed(event):
-        tally.fed += repeat
-    elif any(trace.parameter(p).requires_grad for p in ids):
-        tally.idle += repeat - worked
-        tally.empty[site] += worked
-        if not states.get("zero") and all(trace.parameter(p).changed for p in ids):
-            tally.moved[site] += worked
-
-
-def _finding(trace: Trace, number: int, tally: _Tally, told: Counter[Site]) -> Finding:
+def _finding(trace: Trace, number: int, tally: Tally, told: Counter[Site]) -> Finding:
     (step, _), empty = told.most_common(1)[0], told.total()
     ids = trace.optimizers[number].parameters
     late, meant = _own_pass(trace, set(ids)), not_called(trace, "backward")

@@ -14,17 +14,14 @@ import ast
 from collections.abc import Iterator
 from dataclasses import replace
 
-from gradscope.model import Edit, Event, Finding, Parameter, Site
+from gradscope.model import Event, Finding, Parameter, Site
 from gradscope.rules import rule
 from gradscope.rules._common import code, located, parameter_names, parameter_subjects
 from gradscope.rules._cuts import Cut, cuts
-from gradscope.rules._edits import Source
 from gradscope.rules._paths import Key, Paths, passes, paths
-from gradscope.rules._put_back import numbers_put_back
+from gradscope.rules._put_back import as_it_is, numbers_put_back
 from gradscope.rules._terms import Wrapped, wrapped_losses, wrapped_terms
 from gradscope.store import Trace
-
-_COPIES = ("item", "detach", "clone", "requires_grad_")  # methods that give the same numbers
 
 
 def bad_tensor_of_loss() -> None:
@@ -348,7 +345,7 @@ def _finding(trace: Trace, known: Paths, site: Site, parameters: list[Parameter]
         why=f"{made} copies the numbers, not the graph they came from",
         fix=_fix(trace, site),
         count=loss.count,
-        edits=_as_it_is(trace, site),
+        edits=as_it_is(trace, site),
         subjects=parameter_subjects(ids),
     )
 
@@ -378,44 +375,15 @@ def _term(trace: Trace, term: Wrapped) -> Finding:
         why=f"its numbers were computed from {names}, which only the other terms of the loss train",
         fix=_fix(trace, term.made),
         count=term.loss.count,
-        edits=_as_it_is(trace, term.made),
+        edits=as_it_is(trace, term.made),
         severity="warning",
         subjects=frozenset({("term", *term.made.location())}),
     )
 
 
-def _as_it_is(trace: Trace, site: Site) -> tuple[Edit, ...]:
-    """`loss` in place of `torch.tensor(loss.item(), requires_grad=True)` or `loss.detach().requires_grad_()`."""
-    here = Source(trace, site.path)
-    node = here.file.at(site)
-    while isinstance(node, ast.Call) and isinstance(above := here.file.parent.get(id(node)), ast.Attribute):
-        call = here.file.parent.get(id(above))
-        if above.attr not in _COPIES or not isinstance(call, ast.Call):
-            break
-        node = call
-    value: ast.AST | None = node
-    if isinstance(value, ast.Call) and value.args and here.file.is_imported(value.func):
-        value = value.args[0]
-        if not (isinstance(value, ast.Call) and getattr(value.func, "attr", "") == "item"):
-            return ()
-    while isinstance(value, ast.Call) and getattr(value.func, "attr", "") in _COPIES:
-        assert isinstance(value.func, ast.Attribute)
-        value = value.func.value
-    if not isinstance(node, ast.expr) or not isinstance(value, ast.expr) or value is node:
-        return ()
-    if isinstance(value, ast.Call) and here.file.is_imported(value.func):  # makes a new tensor itself
-        return ()
-    statement = here.file.parent.get(id(node))
-    if isinstance(statement, ast.Assign) and [ast.unparse(t) for t in statement.targets] == [
-        ast.unparse(value)
-    ]:
-        return here.remove(statement)
-    return here.replace(node, here.file.text(value))
-
-
 def _fix(trace: Trace, site: Site) -> str:
     made = located(trace, site, "this")
-    new = [edit.text for edit in _as_it_is(trace, site)]
+    new = [edit.text for edit in as_it_is(trace, site)]
     if new:
         return (
             f"write `{new[0]}` in place of {made}: it has its graph" if new[0].strip() else f"take {made} out"

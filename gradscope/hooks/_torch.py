@@ -40,6 +40,7 @@ try:
     saved_hooks = _C._autograd._top_saved_tensors_default_hooks
     thread_number = threading.get_ident
     kernel_modes = _C._len_torch_dispatch_stack
+    memory_of: Any = _C._data_address  # type: ignore[attr-defined]  # where its storage begins: makes no object
     _without_kernel_modes = python_dispatch._disable_current_modes
     script_module: Any = torch.jit._script.RecursiveScriptModule
     clip_grad: Any = clip_grad_module

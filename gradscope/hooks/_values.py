@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from gradscope.hooks._torch import is_functional, profiling, transforms
+from gradscope.hooks._torch import is_functional, memory_of, profiling, transforms
 
 _KNOWN_TYPES: dict[type, bool] = {
     Tensor: True, torch.nn.Parameter: True, int: False, float: False, bool: False, str: False,
@@ -119,11 +119,12 @@ def has_values(t: Any) -> bool:
 
 def _has_memory(t: Any) -> bool:
     """False where the program has given the memory back for now, as sharding does with
-    `untyped_storage().resize_(0)`: a kernel that reads it would end the process."""
+    `untyped_storage().resize_(0)`: a kernel that reads it would end the process. Nor may the storage be
+    asked itself: a gradient that has one in Python is no longer added to in place."""
     if t.layout is not torch.strided:
         return True
     try:
-        return bool(t.untyped_storage().nbytes() or t.numel() == 0)
+        return bool(memory_of(t) or t.numel() == 0)
     except (RuntimeError, NotImplementedError):  # has no storage: a batch of `is_grads_batched`
         return True
 

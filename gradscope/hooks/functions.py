@@ -11,7 +11,7 @@ import sys
 import threading
 from collections.abc import Callable
 from time import perf_counter
-from typing import Any
+from typing import Any, NoReturn
 
 import torch
 from torch import Tensor
@@ -57,7 +57,8 @@ class FunctionMode(TorchFunctionMode):
     ) -> Any:
         recorder = self.recorder
         if recorder.paused or (recorder.moved and thread_number() != recorder.thread):
-            return implemented(func(*args, **kwargs) if kwargs else func(*args))
+            result = func(*args, **kwargs) if kwargs else func(*args)
+            return refused() if result is NotImplemented else result
         handler: Any = self.special.get(func)
         if handler is None:
             try:
@@ -69,7 +70,8 @@ class FunctionMode(TorchFunctionMode):
                 recorder.fault("naming a call", error)
                 handler = False
         if handler is False:
-            return implemented(func(*args, **kwargs) if kwargs else func(*args))
+            result = func(*args, **kwargs) if kwargs else func(*args)
+            return refused() if result is NotImplemented else result
         if type(handler) is not str:
             return handler(func, types, args, kwargs or {}, sys._getframe(1))
         first = sequence_number()
@@ -81,7 +83,8 @@ class FunctionMode(TorchFunctionMode):
         except Exception as error:
             note_error(recorder, "op", handler, error, args, kwargs, sys._getframe(1))
             raise
-        implemented(result)
+        if result is NotImplemented:
+            refused()
         began = perf_counter()
         recorder.paused += 1  # what a signal handler does meanwhile is not noted in the middle of this
         try:
@@ -101,12 +104,10 @@ class FunctionMode(TorchFunctionMode):
         return result
 
 
-def implemented(result: Any) -> Any:
+def refused() -> NoReturn:
     """Torch takes a mode that gives NotImplemented for one that could not say, and calls the function
     once more; a TypeError ends the call as it would end without a mode."""
-    if result is NotImplemented:
-        raise TypeError("not implemented for these operands")
-    return result
+    raise TypeError("not implemented for these operands")
 
 
 class Functions(Hook):

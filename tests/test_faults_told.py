@@ -39,6 +39,7 @@ def trace() -> Trace:
     with pytest.raises(RuntimeError), gradscope.watch() as scope:
         train()
         w = torch.ones(3, requires_grad=True)
+        w.detach()
         w.numpy()
     found = scope.trace
     found.folder = scope  # type: ignore[attr-defined]  # lives as long

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import math
 import os
+import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from torch import Tensor
 from torch.nn import Parameter
 
 from gradscope.hooks._hand_sums import HandSums
-from gradscope.hooks._torch import aside, grad_of, version_of
+from gradscope.hooks._torch import aside, grad_fn_of, grad_of, is_leaf, version_of
 from gradscope.hooks._values import measurable, sizes
 from gradscope.store import pack
 
@@ -112,7 +114,7 @@ class Ledger:
             if record.id <= KEPT or record.ref() is not None:
                 kept.append(record)
             elif record.registered or record.optimizers:
-                self.recorder.writer.add("parameter", record.id, pack(_row(record, False)))
+                self.recorder.writer.add("parameter", record.id, pack(_row(record, False, True)))
         self.all = kept
         for key in [k for k, r in self.records.items() if r.ref() is None]:
             self.by_root.pop(self.records.pop(key).root, None)
@@ -120,10 +122,10 @@ class Ledger:
 
     # -- backward ----------------------------------------------------------------
 
-    def before_pass(self, site: int) -> list[tuple[LeafRecord, Any, tuple[int, int] | None]]:
+    def before_pass(self, roots: Iterable[Any]) -> list[tuple[LeafRecord, Any, tuple[int, int] | None]]:
         """Notes each gradient as it stands; finds those that were used already."""
         found: list[tuple[LeafRecord, Any, tuple[int, int] | None]] = []
-        for record in self.records.values():
+        for record in self._readable(list(self.records.values()), roots):
             t = record.ref()
             if t is None:
                 continue
@@ -141,6 +143,37 @@ class Ledger:
                 self._keep(record, grad)
             found.append((record, t, (id(grad), version_of(grad))))
         return found
+
+    def _alone(self) -> bool:
+        """Whether no pass of another thread can be writing a gradient: torch reads and writes `.grad`
+        without a lock, so that to read one then can end the process."""
+        return not self.recorder.unseen or threading.active_count() == 1
+
+    def _readable(self, records: list[LeafRecord], roots: Iterable[Any]) -> Iterator[LeafRecord]:
+        """Those whose gradients may be read: with other threads' passes under way, those that the
+        pass from `roots` fills."""
+        own: set[int] | None = None
+        for record in records:
+            if own is None and not self._alone():
+                own = self._behind(roots)
+            if own is None or record.id in own:
+                yield record
+
+    def _behind(self, roots: Iterable[Any]) -> set[int]:
+        """The leaves that a pass from `roots` fills."""
+        todo = [grad_fn_of(t) for t in roots if isinstance(t, Tensor)]
+        leaves = [t for t in roots if isinstance(t, Tensor) and is_leaf(t)]
+        seen: set[Any] = set()
+        while todo:
+            node = todo.pop()
+            if node is None or node in seen:
+                continue
+            seen.add(node)
+            variable = getattr(node, "variable", None)
+            if variable is not None:
+                leaves.append(variable)
+            todo.extend(target for target, _ in node.next_functions)
+        return {record.id for t in leaves if (record := self.records.get(id(t))) is not None}
 
     @staticmethod
     def _compare(record: LeafRecord, t: Any) -> None:
@@ -179,13 +212,15 @@ class Ledger:
                 record.stale_copy = grad.detach().clone()
 
     def after_pass(
-        self, before: list[tuple[LeafRecord, Any, tuple[int, int] | None]], site: int
+        self, before: list[tuple[LeafRecord, Any, tuple[int, int] | None]], roots: Iterable[Any], site: int
     ) -> tuple[list[int], list[int], list[LeafRecord]]:
         """Returns (parameters whose gradient changed, those whose used gradient was added
         to, records of other leaves that changed)."""
         accumulated, stale, others = [], [], []
         self.filled = []
-        for record, t, was in before:
+        known = {record.id: (t, was) for record, t, was in before}
+        for record in self._readable([record for record, _, _ in before], roots):
+            t, was = known[record.id]
             grad = grad_of(t)
             if grad is None:
                 continue
@@ -212,14 +247,15 @@ class Ledger:
     def resume(self, known: bool) -> None:
         """After steps that were not followed. known: each gradient is where it would be, had
         they been; otherwise its state is "unknown" until it is cleared or used."""
-        for record in self.records.values():
-            t = record.ref()
+        for record in list(self.records.values()):
+            alone = self._alone()
+            t = record.ref() if alone else None
             grad = grad_of(t) if t is not None else None
-            if known:
+            if known and alone:
                 if record.after is not None and grad is not None:
                     record.after = (id(grad), version_of(grad))
             else:
-                record.state = "none" if grad is None else "unknown"
+                record.state = "none" if grad is None and alone else "unknown"
                 record.after = None
             record.read_since = False
 
@@ -335,16 +371,16 @@ class Ledger:
 
     def rows(self, norms: bool = True) -> list[tuple[int, dict[str, Any]]]:
         """(id, data) for the trace's parameter table; norms: with those of the gradients."""
-        return [(record.id, _row(record, norms)) for record in self.all if _is_told(record)]
+        return [(record.id, _row(record, norms, self._alone())) for record in self.all if _is_told(record)]
 
 
 def _is_told(record: LeafRecord) -> bool:
     return bool(record.registered or record.optimizers or record.passes or record.id <= KEPT)
 
 
-def _row(record: LeafRecord, norms: bool) -> dict[str, Any]:
+def _row(record: LeafRecord, norms: bool, look: bool) -> dict[str, Any]:
     t = record.ref()
-    grad = grad_of(t) if t is not None else None
+    grad = grad_of(t) if t is not None and look else None
     norm = None
     if norms and grad is not None and measurable(grad) and not grad.is_sparse:
         try:
@@ -363,6 +399,6 @@ def _row(record: LeafRecord, norms: bool) -> dict[str, Any]:
         "optimizers": record.optimizers, "passes": record.passes, "steps": record.steps,
         "updates": record.updates, "changed": record.changed, "reads": record.reads,
         "read_at": sorted(record.read_at),
-        "grad": "none" if t is not None and grad is None else record.state, "grad_norm": norm,
+        "grad": "none" if t is not None and look and grad is None else record.state, "grad_norm": norm,
         "site": record.site or None,
     }  # fmt: skip

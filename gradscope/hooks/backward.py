@@ -131,7 +131,7 @@ class Backward(Hook):
             "roots": self._indices(t_outputs, site),
             "inputs": self._indices(inputs or (), site),
             "accumulate": bool(accumulate),
-            "before": recorder.ledger.before_pass(site) if accumulate else [],
+            "before": recorder.ledger.before_pass(t_outputs) if accumulate else [],
         }
 
     def _expected(self, t_outputs: Any, args: Any, kwargs: Any, frame: Any) -> int:
@@ -166,7 +166,7 @@ class Backward(Hook):
         self.times.setdefault(site, PassTimes()).add(seconds)
         recorder.passes += 1
         recorder.replay.leave()
-        accumulated, stale, others = recorder.ledger.after_pass(note["before"], site)
+        accumulated, stale, others = recorder.ledger.after_pass(note["before"], t_outputs, site)
         leaves = []
         for record in others:
             t = record.ref()

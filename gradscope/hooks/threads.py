@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import sys
 import threading
+from types import FrameType
 
 from gradscope.hooks import Hook
 
@@ -39,11 +40,21 @@ class Threads(Hook):
         """Whether the watched thread is over, or idles and has never gone backward. One that
         has begun to train gives way only to one that is further."""
         recorder = self.recorder
-        if recorder.thread not in sys._current_frames():
+        frame = sys._current_frames().get(recorder.thread)
+        if frame is None:
             return True
-        busy = recorder.paused or recorder.depth or recorder.modules.current >= 0
+        busy = recorder.paused or recorder.depth or recorder.modules.current >= 0 or self._in_ours(frame)
         further = is_pass or not recorder.moved
         return not busy and further and recorder.passes == self.passes_before
+
+    def _in_ours(self, innermost: FrameType) -> bool:
+        """Whether a thread runs code of ours just now, or what that has called."""
+        frame: FrameType | None = innermost
+        while frame is not None and (kind := self.recorder.sites.kind(frame.f_code)) != "user":
+            if kind == "own":
+                return True
+            frame = frame.f_back
+        return False
 
     def _take(self) -> None:
         recorder = self.recorder

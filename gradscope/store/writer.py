@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import threading
 from collections.abc import Iterable
 from contextlib import closing, suppress
 from pathlib import Path
@@ -74,6 +75,7 @@ class TraceWriter:
         self._rows = _nothing()
         self._committed = monotonic()
         self._failures = 0
+        self._writing = threading.Lock()
 
     def add(self, table: str, *row: Any) -> None:
         self._rows[table].append(row)
@@ -92,7 +94,15 @@ class TraceWriter:
 
     def commit(self) -> None:
         """Writes the gathered rows. After a failure they are kept for the next time, until that
-        has failed too often: then they are dropped, so that a full disk fills no memory."""
+        has failed too often: then they are dropped, so that a full disk fills no memory. They wait
+        too where another thread is writing, or this one was when a signal came."""
+        if self._writing.acquire(blocking=False):
+            try:
+                self._commit()
+            finally:
+                self._writing.release()
+
+    def _commit(self) -> None:
         self._committed = monotonic()
         gathered, self._rows = self._rows, _nothing()  # a signal handler may add more meanwhile
         try:
@@ -126,7 +136,7 @@ class TraceWriter:
     def close(self) -> None:
         with quiet():
             try:
-                self.commit()
+                self._commit()
                 self.db.execute(INDEX)
                 _fold_in(self.db)
             finally:

@@ -4,11 +4,15 @@ are counted and told."""
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
+from time import perf_counter, sleep
 from types import FrameType
 
 from gradscope.hooks import Hook
+
+MOST_SECONDS = 1.0  # to wait for threads that end
 
 
 class Threads(Hook):
@@ -17,7 +21,18 @@ class Threads(Hook):
     def install(self) -> None:
         self.lock = threading.Lock()
         self.passes_before = 0  # of the thread that is watched now
+        self.left: set[int] = set()  # the system's numbers of other threads that were watched
         self.recorder.elsewhere = self._elsewhere
+
+    def uninstall(self) -> None:
+        """Waits until the threads that were watched are gone where Python is through with them: the
+        system's thread gives our mode back last, and would do so into an interpreter that ends."""
+        super().uninstall()
+        alive = {t.native_id for t in threading.enumerate()}
+        until = perf_counter() + MOST_SECONDS
+        for number in self.left - alive:
+            while os.path.exists(f"/proc/self/task/{number}") and perf_counter() < until:
+                sleep(0.0002)
 
     def _elsewhere(self, is_pass: bool) -> bool:
         """In a thread that is not watched and is about to train: whether it is watched now."""
@@ -60,6 +75,7 @@ class Threads(Hook):
         recorder = self.recorder
         recorder.end_segment(False)
         recorder.thread, recorder.moved = threading.get_ident(), True
+        self.left.add(threading.get_native_id())
         recorder.paused = recorder.depth = 0
         self.passes_before = recorder.passes
         recorder.region, recorder.modules.current = -1, -1

@@ -58,9 +58,11 @@ class Threads(Hook):
         frame = sys._current_frames().get(recorder.thread)
         if frame is None:
             return True
-        busy = recorder.paused or recorder.depth or recorder.modules.current >= 0 or self._in_ours(frame)
-        further = is_pass or not recorder.moved
-        return not busy and further and recorder.passes == self.passes_before
+        if (recorder.moved and not is_pass) or recorder.passes != self.passes_before:
+            return False
+        return not (
+            recorder.paused or recorder.depth or recorder.modules.current >= 0 or self._in_ours(frame)
+        )
 
     def _in_ours(self, innermost: FrameType) -> bool:
         """Whether a thread runs code of ours just now, or what that has called."""

@@ -25,7 +25,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from programs import PROGRAMS, Program
-from run import HERE
+from run import surroundings
 
 MOST_SECONDS = 150
 SLOW = {"cifar", "imagenet", "dcgan", "mnist_hogwild"}
@@ -267,18 +267,13 @@ def findings(program: Program, clones: Path, text: str) -> tuple[int, list[tuple
                 (copy / os.path.relpath(data, clones / program.folder)).symlink_to(data.resolve())
         (copy / program.script).write_text(text)
         folder = clones / "gradscope-field"
-        paths = [HERE / "stubs", clones / "minGPT", HERE.parent.parent]
-        environment = os.environ | {
-            "MPLBACKEND": "Agg", "OMP_NUM_THREADS": "1", "FIELD_FOLDER": str(folder),
-            "PYTHONPATH": os.pathsep.join(map(str, paths)),
-            "PATH": f"{HERE / 'stubs'}{os.pathsep}{os.environ['PATH']}", **program.settings,
-        }  # fmt: skip
         watch = ["-m", "gradscope", "run", "--trace", f"{temporary}/t.gradscope", "--report", str(report)]
         given = shlex.split(program.arguments.format(folder=folder))
         try:
             code = subprocess.run(
-                [sys.executable, *watch, program.script, *given], cwd=copy, env=environment, check=False,
-                stdin=subprocess.DEVNULL, capture_output=True, timeout=MOST_SECONDS,
+                [sys.executable, *watch, program.script, *given], cwd=copy, check=False,
+                env=surroundings(program, clones, folder), stdin=subprocess.DEVNULL, capture_output=True,
+                timeout=MOST_SECONDS,
             ).returncode  # fmt: skip
         except subprocess.TimeoutExpired:
             return -1, []

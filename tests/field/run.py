@@ -78,15 +78,15 @@ def repaired(program: Program, clones: Path) -> str:
     return copy.name
 
 
-def start(program: Program, clones: Path, folder: Path, watch: list[str], out: Path) -> int:
-    """Runs it to its end; its output goes to `out`.out and `out`.err."""
+def surroundings(program: Program, clones: Path, folder: Path) -> dict[str, str]:
+    """The environment that it runs in: stubs and this tree's gradscope are found first."""
     stubs = HERE / "stubs"
     paths = [
         str(stubs),
         *(str(p) for p in (clones / "minGPT", HERE.parent.parent)),
         os.environ.get("PYTHONPATH", ""),
     ]
-    environment = os.environ | {
+    return os.environ | {
         "MPLBACKEND": "Agg",
         "OMP_NUM_THREADS": "1",
         "FIELD_FOLDER": str(folder),
@@ -94,6 +94,10 @@ def start(program: Program, clones: Path, folder: Path, watch: list[str], out: P
         "PATH": f"{stubs}{os.pathsep}{os.environ['PATH']}",
         **program.settings,
     }
+
+
+def start(program: Program, clones: Path, folder: Path, watch: list[str], out: Path) -> int:
+    """Runs it to its end; its output goes to `out`.out and `out`.err."""
     command = [
         sys.executable,
         *watch,
@@ -102,7 +106,7 @@ def start(program: Program, clones: Path, folder: Path, watch: list[str], out: P
     ]
     with open(f"{out}.out", "wb") as output, open(f"{out}.err", "wb") as errors:
         return subprocess.run(
-            command, cwd=clones / program.folder, env=environment, stdin=subprocess.DEVNULL,
+            command, cwd=clones / program.folder, env=surroundings(program, clones, folder), stdin=subprocess.DEVNULL,
             stdout=output, stderr=errors, timeout=900, check=False,
         ).returncode  # fmt: skip
 

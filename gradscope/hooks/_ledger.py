@@ -17,6 +17,7 @@ from torch import Tensor
 from torch.nn import Parameter
 
 from gradscope.hooks._hand_sums import HandSums
+from gradscope.hooks._leaf_rows import KEPT, is_told, row
 from gradscope.hooks._torch import aside, grad_fn_of, grad_of, is_leaf, version_of
 from gradscope.hooks._values import measurable, sizes
 from gradscope.store import pack
@@ -29,7 +30,6 @@ MAX_PROOFS = 8  # stale gradients copied for measuring, per run
 MAX_PROOF_ELEMENTS = 4_000_000
 MAX_DROPS = 8  # cleared gradients measured, per run
 FEW_LEAVES = 256
-KEPT = 200  # leaves of the beginning are told also where nothing was done with them
 
 
 class LeafRecord:
@@ -114,7 +114,7 @@ class Ledger:
             if record.id <= KEPT or record.ref() is not None:
                 kept.append(record)
             elif record.registered or record.optimizers:
-                self.recorder.writer.add("parameter", record.id, pack(_row(record, False, True)))
+                self.recorder.writer.add("parameter", record.id, pack(row(record, False, True)))
         self.all = kept
         for key in [k for k, r in self.records.items() if r.ref() is None]:
             self.by_root.pop(self.records.pop(key).root, None)
@@ -371,34 +371,4 @@ class Ledger:
 
     def rows(self, norms: bool = True) -> list[tuple[int, dict[str, Any]]]:
         """(id, data) for the trace's parameter table; norms: with those of the gradients."""
-        return [(record.id, _row(record, norms, self._alone())) for record in self.all if _is_told(record)]
-
-
-def _is_told(record: LeafRecord) -> bool:
-    return bool(record.registered or record.optimizers or record.passes or record.id <= KEPT)
-
-
-def _row(record: LeafRecord, norms: bool, look: bool) -> dict[str, Any]:
-    t = record.ref()
-    grad = grad_of(t) if t is not None and look else None
-    norm = None
-    if norms and grad is not None and measurable(grad) and not grad.is_sparse:
-        try:
-            norm = float(grad.detach().norm())
-        except RuntimeError:
-            norm = None
-    if t is not None and not t.is_inference():
-        record.changed = record.changed or t._version != record.first_version
-        record.was_grad = bool(t.requires_grad)
-        record.shape = (sizes(t), *record.shape[1:])
-    shape, dtype, device = record.shape
-    return {
-        "name": record.name, "shape": shape, "dtype": dtype, "device": device,
-        "requires_grad": record.was_grad, "module": record.module, "registered": record.registered,
-        "declared": record.declared,
-        "optimizers": record.optimizers, "passes": record.passes, "steps": record.steps,
-        "updates": record.updates, "changed": record.changed, "reads": record.reads,
-        "read_at": sorted(record.read_at),
-        "grad": "none" if t is not None and look and grad is None else record.state, "grad_norm": norm,
-        "site": record.site or None,
-    }  # fmt: skip
+        return [(record.id, row(record, norms, self._alone())) for record in self.all if is_told(record)]

@@ -21,7 +21,6 @@ from gradscope.rules import Rule, all_rules
 
 # Examples whose fix needs an understanding of the program, of rules that can patch others.
 BY_HAND = {
-    "GS104-bad",
     "GS105-bad_element",
     "GS106-bad_unbind",
     "GS106-bad_view_without_gradients",

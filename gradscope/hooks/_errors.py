@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from gradscope.hooks._recorder import Recorder
 
 MAX_WALK = 20_000
+MAX_SPOILT = 20
 
 
 def note_error(
@@ -63,27 +65,51 @@ def examine(recorder: Recorder, roots: list[Any], text: str) -> dict[str, Any]:
         graph, op, site = place
         found.update({"saved_by": op, "saved_graph": graph, "saved_site": site})
     if inplace:
-        found["writes"] = recorder.history.writes_since(
+        writes = recorder.history.writes_since(
             number, from_version and (int(from_version[2]), int(from_version[1]))
         )
+        found["writes"] = [{"site": w.site, "op": w.name, "version": w.version} for w in writes]
+        found["spoilt"] = _spoilt(recorder, roots, {root for w in writes for root in w.roots})
     if freed:
         found["freed_by"] = recorder.history.freed_by(number)
     return found
+
+
+def _spoilt(recorder: Recorder, roots: list[Any], written: set[int]) -> list[dict[str, Any]]:
+    """Every call on the way back that saved what was `written` to since: its site, the op in its
+    segment, and the names under which its node saved it. One mend has to reach them all."""
+    found: dict[int, dict[str, Any]] = {}
+    for node in _nodes(roots):
+        names = [name for name, said in _complaints(node) if "inplace" in said]
+        place = recorder.history.locate(sequence_of(node)) if names else None
+        if place is None or not written & recorder.history.memory_of(place):
+            continue
+        one = found.setdefault(place[2], {"site": place[2], "op": place[1], "as": []})
+        one["as"] += [n for name in names if (n := name.removeprefix("_saved_")) not in one["as"]]
+        if len(found) == MAX_SPOILT:
+            break
+    return list(found.values())
+
+
+def _nodes(roots: list[Any]) -> Iterator[Any]:
+    """The nodes behind these tensors, those nearest first."""
+    todo = deque(node for t in roots if (node := grad_fn_of(t)) is not None)
+    seen: set[Any] = set()
+    while todo and len(seen) < MAX_WALK:
+        node = todo.popleft()
+        if node not in seen:
+            seen.add(node)
+            yield node
+            todo.extend(target for target, _ in node.next_functions if target is not None)
 
 
 def _damaged(roots: list[Any], expected: str | None, inplace: bool, before: int | None) -> Any:
     """The first node, from the roots on, whose saved values were written to or, with `before`, freed.
     The failing pass has itself freed what it went through: only nodes with a number below `before`,
     those of an earlier pass, count then, if there are any."""
-    seen: set[Any] = set()
-    todo = [node for t in roots if (node := grad_fn_of(t)) is not None]
     freed = None
-    while todo and len(seen) < MAX_WALK:
-        node = todo.pop(0)
-        if node in seen:
-            continue
-        seen.add(node)
-        said = list(_complaints(node))
+    for node in _nodes(roots):
+        said = [text for _, text in _complaints(node)]
         if inplace and any(
             "inplace" in t and (expected is None or f"version {expected};" in t) for t in said
         ):
@@ -92,14 +118,13 @@ def _damaged(roots: list[Any], expected: str | None, inplace: bool, before: int 
             freed = freed or node
             if before is None or sequence_of(node) < before:
                 return node
-        todo.extend(target for target, _ in node.next_functions if target is not None)
     return freed
 
 
-def _complaints(node: Any) -> Iterator[str]:
-    """What torch says when the node's saved values are read."""
+def _complaints(node: Any) -> Iterator[tuple[str, str]]:
+    """What torch says when the node's saved values are read, with the name of each."""
     for name in _saved_names(node):
         try:
             saved_by(node, name)
         except RuntimeError as fault:
-            yield str(fault)
+            yield name, str(fault)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Set
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from gradscope.hooks._segments import Segment
 from gradscope.tracebacks import text_of, traceback_of
@@ -68,22 +68,27 @@ class History:
                     return segment.serial, index, row.site
         return None
 
-    def writes_since(self, number: int, versions: tuple[int, int] | None) -> list[dict[str, Any]]:
+    def memory_of(self, place: tuple[int, int, int] | None) -> set[int]:
+        """The memory that the call at a place (see `locate`) read, made or wrote to."""
+        segments = (self.recorder.segment, *self.recent) if place is not None else ()
+        segment = next((s for s in segments if place is not None and s.serial == place[0]), None)
+        if place is None or segment is None:
+            return set()
+        row = segment.ops[place[1]]
+        return {segment.roots[v] for v in row.ins + row.outs + row.written}
+
+    def writes_since(self, number: int, versions: tuple[int, int] | None) -> list[Write]:
         """In-place writes after the node with this number to what its call read or made,
         newest last; `versions` is (expected, found) from torch's message."""
-        place = self.locate(number)
-        roots: set[int] = set()
-        if place is not None:
-            segment = next(s for s in (self.recorder.segment, *self.recent) if s.serial == place[0])
-            row = segment.ops[place[1]]
-            roots = {segment.roots[v] for v in row.ins + row.outs + row.written}
+        roots = self.memory_of(self.locate(number))
         found = []
-        for at, site, name, written, version in self.writes:
-            if at < number or (roots and not written & roots):
+        for write in self.writes:
+            if write.number < number or (roots and not write.roots & roots):
                 continue
+            version = write.version
             if versions is not None and version is not None and not versions[0] < version <= versions[1]:
                 continue
-            found.append({"site": site, "op": name, "version": version})
+            found.append(write)
         return found[-10:]
 
     def freed_by(self, number: int) -> int | None:

@@ -3,20 +3,18 @@
 Why: the forward saved this tensor to compute gradients with it. The in-place write
 replaced its values, autograd saw the version move and refuses to go on.
 
-Fix: make a new tensor instead of writing in place (`x = x + 1`, not `x += 1`), or write
-to a `clone()`.
+Fix: make a new tensor instead of writing in place (`x = x + 1`, not `x += 1`), or give the call that
+saved it a copy: `x[i] = f(x[i].clone())`. A copy of what is written (`x.clone()[i] = …`) loses the write.
 """
 
-import ast
 from collections.abc import Iterator
 from typing import Any
 
-from gradscope.model import Edit, Event, Finding, Site
-from gradscope.names import names_of
+from gradscope.model import Event, Finding
 from gradscope.rules import rule
-from gradscope.rules._common import code, located, source, user
-from gradscope.rules._edits import Source
+from gradscope.rules._common import code, source, user
 from gradscope.rules._failures import versions
+from gradscope.rules._in_place import mended
 from gradscope.store import Trace
 
 _TEXT = "modified by an inplace operation"
@@ -85,6 +83,7 @@ def _explained(trace: Trace, event: Event) -> Finding:
     by = f", saved by {code(trace, saved)}," if source(trace, saved) else ""
     sites = [trace.site(w.get("site")) for w in writes[1:4]]
     more = tuple((site.user, "and written here") for site in sites if site is not None)
+    fix, edits = mended(trace, event, write)
     return Finding(
         message=f"a tensor that backward needs{by} was changed by {text}",
         cause=cause,
@@ -93,9 +92,9 @@ def _explained(trace: Trace, event: Event) -> Finding:
         effect_label="torch stops: the saved values are gone",
         related=(((saved, "saved here for backward"),) if saved is not None else ()) + more,
         seen=(versions(str(event.data.get("text", ""))),),
-        fix=_fix(trace, cause),
+        fix=fix,
         count=event.count,
-        edits=_anew(trace, cause),
+        edits=edits,
     )
 
 
@@ -103,28 +102,3 @@ def _versions(write: dict[str, Any]) -> str:
     if write.get("from") is None or write.get("to") is None:
         return ""
     return f" (version {write['from']} → {write['to']})"
-
-
-def _fix(trace: Trace, site: Site | None) -> str:
-    text = source(trace, site)
-    for sign in ("+=", "-=", "*=", "/="):
-        left, found, right = text.partition(sign)
-        if found and "\n" not in text:
-            name = left.strip()
-            return f"make a new tensor: `{name} = {name} {sign[0]} {right.strip()}`"
-    receiver = names_of(trace).receiver(site) if site is not None else None
-    if not receiver:
-        return ""
-    return f"write to a copy: `{receiver}.clone()` in place of `{receiver}` in {located(trace, site)}"
-
-
-def _anew(trace: Trace, site: Site | None) -> tuple[Edit, ...]:
-    """`h = h + x` in place of `h += x`."""
-    here = Source(trace, site.path) if site is not None else None
-    node = here.file.at(site) if here is not None and site is not None else None
-    if here is None or not isinstance(node, ast.AugAssign) or not isinstance(node.target, ast.Name):
-        return ()
-    text, name = here.file.text(node.value), node.target.id
-    sign = here.file.text(node)[len(name) :].lstrip().partition("=")[0]
-    plain = isinstance(node.value, (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.Constant))
-    return here.replace(node, f"{name} = {name} {sign} {text if plain else f'({text})'}")

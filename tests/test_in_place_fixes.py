@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import runpy
 import textwrap
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +14,12 @@ import pytest
 import torch
 
 import gradscope
-from gradscope.check import examine
+from gradscope.check import Report, examine
 from gradscope.render.diff import render
 from tests.test_patch import apply
 
 _HEAD = "import torch\nimport torch.nn.functional as F\nfrom torch import nn\n\ntorch.manual_seed(0)\n"
+_END = "loss.backward()\n"
 
 # name: (what both share, with a write in place, without one)
 PROGRAMS: dict[str, tuple[str, str, str]] = {
@@ -409,6 +411,196 @@ PROGRAMS: dict[str, tuple[str, str, str]] = {
 }
 
 
+# The same for writes that torch does not see: the program runs, with a wrong gradient.
+UNSEEN: dict[str, tuple[str, str, str]] = {
+    "through_data": (
+        """
+        w = torch.rand(3, requires_grad=True)
+        """,
+        """
+        x = w * 2
+        y = x * x
+        x.data[0] = 7
+        loss = y.sum() + x.sin().sum()
+        """,
+        """
+        x = w * 2
+        loss = (x * x).sum() + (x + (torch.tensor([7.0, 0, 0]) - x * torch.tensor([1.0, 0, 0])).detach()).sin().sum()
+        """,
+    ),
+    "result_through_data": (
+        """
+        w = torch.rand(3, requires_grad=True)
+        """,
+        """
+        x = w.exp()
+        x.data.clamp_(max=1.5)
+        loss = x.sum()
+        """,
+        """
+        loss = w.exp().sum()
+        """,
+    ),
+    "array_after_the_output": (
+        """
+        w = torch.rand(3, requires_grad=True)
+        """,
+        """
+        x = torch.sigmoid(w)
+        shown = x.detach().numpy()
+        shown *= 255
+        loss = x.sum()
+        """,
+        """
+        loss = torch.sigmoid(w).sum()
+        """,
+    ),
+    "buffer_filled_again": (
+        """
+        import numpy
+        w = torch.rand(3, requires_grad=True)
+        """,
+        """
+        array = numpy.ones(3, dtype="float32")
+        batch = torch.from_numpy(array)
+        loss = 0
+        for i in range(3):
+            array[:] = i + 1
+            loss = loss + (w * batch).sum()
+        """,
+        """
+        loss = 6 * w.sum()
+        """,
+    ),
+}
+# Fixes that leave a choice: applied by hand, as the words that the fix has to hold say.
+BY_HAND: dict[str, tuple[str, str, str, str, str]] = {
+    "row_of_a_leaf": (
+        """
+        x = torch.rand(4, 3, requires_grad=True)
+        """,
+        """
+        for i in range(4):
+            x[i] = x[i].sin()
+        loss = x.pow(2).sum()
+        """,
+        """
+        copy = x.clone()
+        for i in range(4):
+            copy[i] = copy[i].clone().sin()
+        loss = copy.pow(2).sum()
+        """,
+        """
+        loss = x.sin().pow(2).sum()
+        """,
+        "`copy = x.clone()` before the loop, `copy[i] = copy[i].clone().sin()`, and go on with `copy`",
+    ),
+    "row_of_a_leaf_from_the_row_before": (
+        """
+        x = torch.rand(4, requires_grad=True)
+        """,
+        """
+        for i in range(1, 4):
+            x[i] = x[i] * x[i - 1]
+        loss = x.sum()
+        """,
+        """
+        copy = x.clone()
+        for i in range(1, 4):
+            copy[i] = copy[i].clone() * copy[i - 1].clone()
+        loss = copy.sum()
+        """,
+        """
+        loss = x.cumprod(0).sum()
+        """,
+        "`copy[i] = copy[i].clone() * copy[i - 1].clone()`",
+    ),
+    "product_of_a_leaf": (
+        """
+        x = torch.rand(4, requires_grad=True)
+        """,
+        """
+        x.mul_(x.sin())
+        loss = x.sum()
+        """,
+        """
+        copy = x.clone()
+        copy.mul_(copy.clone().sin())
+        loss = copy.sum()
+        """,
+        """
+        loss = (x * x.sin()).sum()
+        """,
+        "`copy.mul_(copy.clone().sin())`",
+    ),
+    "rows_gone_through": (
+        """
+        w = torch.rand(4, 3, requires_grad=True)
+        """,
+        """
+        x = w * 2
+        for row in x:
+            row.mul_(3)
+        loss = x.pow(2).sum()
+        """,
+        """
+        x = w * 2
+        for i in range(len(x)):
+            row = x[i]
+            row.mul_(3)
+        loss = x.pow(2).sum()
+        """,
+        """
+        loss = (w * 6).pow(2).sum()
+        """,
+        "go through `x` by index (`for i in range(len(x)): row = x[i]`) in place of `for row in x`",
+    ),
+    "chunks": (
+        """
+        w = torch.rand(4, 4, requires_grad=True)
+        """,
+        """
+        x = w * 2
+        a, b = x.chunk(2, 1)
+        a[:, 0] = b[:, 1] * 2
+        loss = (a * b).sum() + x.sum()
+        """,
+        """
+        x = w * 2
+        a, b = x[:, :2], x[:, 2:]
+        a[:, 0] = b[:, 1].clone() * 2
+        loss = (a * b.clone()).sum() + x.sum()
+        """,
+        """
+        x = w * 2
+        a, b = x[:, :2], x[:, 2:]
+        a = torch.stack([b[:, 1] * 2, a[:, 1]], 1)
+        loss = (a * b).sum() + a.sum() + b.sum()
+        """,
+        "take `a` as an index or slice of `x` (`x[0]`, `x[:, :2]`) in place of `x.chunk(2, 1)`",
+    ),
+    "part_that_is_only_for_itself": (
+        """
+        w = torch.rand(3, 2, requires_grad=True)
+        """,
+        """
+        first, second, third = (w * 2).unbind()
+        first += 1
+        loss = (first * second * third).sum()
+        """,
+        """
+        first, second, third = (w * 2).unbind()
+        first = first + 1
+        loss = (first * second * third).sum()
+        """,
+        """
+        loss = ((w[0] * 2 + 1) * w[1] * w[2] * 4).sum()
+        """,
+        "make a new tensor (`first = first + 1`)",
+    ),
+}
+
+
 def gradients(text: str, path: Path) -> list[Any]:
     path.write_text(text)
     found = runpy.run_path(str(path))
@@ -417,23 +609,39 @@ def gradients(text: str, path: Path) -> list[Any]:
     return [p.grad for p in (*leaves, *(p for m in modules for p in m.parameters()))]
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
+def watched(text: str, path: Path, *, stops: bool) -> Report:
+    path.write_text(text)
+    with pytest.raises(RuntimeError) if stops else nullcontext(), gradscope.watch() as scope:
+        runpy.run_path(str(path))
+    return examine(scope.trace)
+
+
+def same(got: list[Any], wanted: list[Any]) -> None:
+    assert len(got) == len(wanted) > 0
+    for one, other in zip(got, wanted, strict=True):
+        torch.testing.assert_close(one, other)
+
+
+@pytest.mark.parametrize("name", [*PROGRAMS, *UNSEEN])
 def test_fix_gives_the_gradients_of_the_program_without_a_write(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    shared, bad, right = (textwrap.dedent(part) for part in PROGRAMS[name])
-    end = "loss.backward()\n"
+    shared, bad, right = (textwrap.dedent(part) for part in (PROGRAMS | UNSEEN)[name])
     script = tmp_path / f"{name}_{os.getpid()}.py"
-    script.write_text(_HEAD + shared + bad + end)
-    with pytest.raises(RuntimeError, match="inplace"), gradscope.watch() as scope:
-        runpy.run_path(str(script))
-    report = examine(scope.trace)
-    assert [f.code for f in report.findings if f.severity == "error"] == ["GS104"]
+    report = watched(_HEAD + shared + bad + _END, script, stops=name in PROGRAMS)
+    codes = {f.code for f in report.findings if f.severity == "error"}
+    assert codes <= ({"GS104"} if name in PROGRAMS else {"GS101", "GS103"}) and len(codes) == 1
     assert report.findings[0].edits, report.findings[0].fix
     apply(render(report), tmp_path)
     mended = gradients(script.read_text(), tmp_path / f"mended_{name}_{os.getpid()}.py")
-    expected = gradients(_HEAD + shared + right + end, tmp_path / f"right_{name}_{os.getpid()}.py")
-    assert len(mended) == len(expected) > 0
-    for got, wanted in zip(mended, expected, strict=True):
-        torch.testing.assert_close(got, wanted)
+    same(mended, gradients(_HEAD + shared + right + _END, tmp_path / f"right_{name}_{os.getpid()}.py"))
+
+
+@pytest.mark.parametrize("name", BY_HAND)
+def test_fix_that_is_applied_by_hand(name: str, tmp_path: Path) -> None:
+    shared, bad, mended, right = (textwrap.dedent(part) for part in BY_HAND[name][:4])
+    report = watched(_HEAD + shared + bad + _END, tmp_path / f"{name}_{os.getpid()}.py", stops=True)
+    assert [f for f in report.findings if BY_HAND[name][4] in f.fix], [f.fix for f in report.findings]
+    wanted = gradients(_HEAD + shared + right + _END, tmp_path / f"right_{name}_{os.getpid()}.py")
+    same(gradients(_HEAD + shared + mended + _END, tmp_path / f"mended_{name}_{os.getpid()}.py"), wanted)

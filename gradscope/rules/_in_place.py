@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from gradscope.model import Edit, Event, Graph, Op, Site, Value
@@ -123,6 +123,71 @@ def _is_read_later(here: Source, call: ast.Call, name: str) -> bool:
         isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load) and n.lineno > call.lineno
         for n in own_nodes(here.scope(site))
     )
+
+
+def new_statement(trace: Trace, site: Site) -> str:
+    """The write at `site` as one that gives its variable a new tensor; "" where it is none to a variable."""
+    here = Source(trace, site.path)
+    node, statement = here.file.at(site), here.file.statement(site)
+    if isinstance(node, ast.AugAssign):
+        return _added(here, node)[1]
+    if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
+        return _method(here, statement.value)[1]
+    return ""
+
+
+def on_a_copy(trace: Trace, site: Site, target: str, copy: str) -> str:
+    """The statement at `site` with a copy in place of `target`: `y[i] = f(y[i].clone())` for
+    `x[i] = f(x[i])`. What it reads of that is copied once more, since it is written later."""
+    file = trace.source_file(site.path)
+    statement = file.statement(site)
+    if not isinstance(statement, (ast.Assign, ast.AugAssign, ast.Expr)) or not target:
+        return ""
+    call = statement.value if isinstance(statement, ast.Expr) else None
+    if isinstance(call, ast.Call) and (
+        not isinstance(call.func, ast.Attribute) or file.is_imported(call.func)
+    ):
+        return ""
+    tree = ast.parse(ast.unparse(statement)).body[0]
+    text = ast.unparse(_OnACopy(target, copy).visit(tree))
+    return text if "\n" not in text else ""
+
+
+class _OnACopy(ast.NodeTransformer):
+    def __init__(self, target: str, copy: str):
+        self.target, self.copy = target, copy
+
+    def visit(self, node: ast.AST) -> Any:
+        if isinstance(node, (ast.Assign, ast.AugAssign)):
+            for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
+                self._rename(target)
+            node.value = self.visit(node.value)
+            return node
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+            call = node.value
+            self._rename(call.func)
+            call.args = [self.visit(one) for one in call.args]
+            call.keywords = [self.visit(one) for one in call.keywords]
+            return node
+        part = node
+        while isinstance(part, ast.Subscript):
+            part = part.value
+        if isinstance(part, (ast.Name, ast.Attribute)) and ast.unparse(part) == self.target:
+            return ast.parse(f"{self._renamed(ast.unparse(node))}.clone()", mode="eval").body
+        return self.generic_visit(node)
+
+    def _renamed(self, text: str) -> str:
+        return f"{self.copy}{text.removeprefix(self.target)}"
+
+    def _rename(self, node: ast.AST) -> None:
+        """Puts the copy's name at the root of what is written."""
+        while isinstance(node, (ast.Subscript, ast.Attribute)):
+            if ast.unparse(node.value) == self.target:
+                node.value = ast.Name(self.copy, ast.Load())
+                return
+            node = node.value
+        if isinstance(node, ast.Name) and node.id == self.target:
+            node.id = self.copy
 
 
 def _anew(trace: Trace, site: Site, op: Op | None) -> tuple[str, Edits] | None:
@@ -255,23 +320,31 @@ def _is_leaf(value: Value) -> bool:
 # -- a copy for the call that saved -----------------------------------------------
 
 
-def _copied_where_saved(trace: Trace, event: Event, write: Site, op: Op | None) -> tuple[str, Edits] | None:
-    names = _written_names(trace, write, op)
+def _copied_where_saved(trace: Trace, event: Event, write: Site, op: Op | None) -> tuple[str, Edits]:
+    fix, edits = copied_where_saved(
+        trace, event.graph, event.data.get("spoilt") or [], _written_names(trace, write, op)
+    )
+    return (f"{fix}{_or_stack(trace, write)}", edits) if fix else _by_hand(trace, write)
+
+
+def copied_where_saved(
+    trace: Trace, graph: int, spoilt: list[dict[str, Any]], names: set[str]
+) -> tuple[str, Edits]:
+    """The copies that the calls of `spoilt` (as in an `error` event of `graph`) need of what they saved,
+    which the program calls `names`; nothing where one of them cannot be told."""
     copies: dict[Edits, Copy] = {}
-    spoilt = event.data.get("spoilt") or []
     for one in spoilt:
         site = trace.site(one["site"])
-        found = list(_copies(trace, event, site, one, names)) if site is not None else []
+        found = list(_copies(trace, graph, site, one, names)) if site is not None else []
         if not found:
-            return _by_hand(trace, write)
+            return "", ()
         copies.update({copy.edits: copy for copy in found})
     if not copies:
-        return _by_hand(trace, write)
+        return "", ()
     texts = list(dict.fromkeys(_written(trace, copy) for copy in copies.values()))
     more = f" (and {len(texts) - MAX_SHOWN} more)" if len(texts) > MAX_SHOWN else ""
-    fix = f"let backward keep a copy of its own: write {' and '.join(texts[:MAX_SHOWN])}{more}"
     edits: dict[Edit, None] = dict.fromkeys(edit for copy in copies.values() for edit in copy.edits)
-    return f"{fix}{_or_stack(trace, write)}", tuple(edits)
+    return f"let backward keep a copy of its own: write {' and '.join(texts[:MAX_SHOWN])}{more}", tuple(edits)
 
 
 def _written(trace: Trace, copy: Copy) -> str:
@@ -282,7 +355,7 @@ def _written(trace: Trace, copy: Copy) -> str:
 
 
 def _by_hand(trace: Trace, write: Site) -> tuple[str, Edits]:
-    target = _target(trace, write.user)
+    target = written_name(trace, write.user)
     what = f"`{target}`" if target else "what is written"
     return (
         f"give the call that saves {what} a copy of it (`.clone()`), before"
@@ -301,7 +374,7 @@ def _or_stack(trace: Trace, write: Site) -> str:
     return "; or collect the rows in a list, and `torch.stack` them after the loop" if rows else ""
 
 
-def _target(trace: Trace, site: Site) -> str:
+def written_name(trace: Trace, site: Site) -> str:
     """The name of what a statement writes to: "x" of `x[i] = …`, `x.mul_(…)`, `torch.add(…, out=x)`."""
     file = trace.source_file(site.path)
     node = file.at(site)
@@ -309,11 +382,11 @@ def _target(trace: Trace, site: Site) -> str:
         out = next((k.value for k in node.keywords if k.arg == "out"), None)
         given = node.args[0] if node.args and file.is_imported(node.func) else None
         held = node.func.value if isinstance(node.func, ast.Attribute) and given is None else None
-        return _root(out or given or held)
-    return _root(node.target if isinstance(node, ast.AugAssign) else node)
+        return root_name(out or given or held)
+    return root_name(node.target if isinstance(node, ast.AugAssign) else node)
 
 
-def _root(node: ast.AST | None) -> str:
+def root_name(node: ast.AST | None) -> str:
     """The variable or attribute at the root of `h[t - 1]`, `h.detach()`, `self.h[0]`."""
     while True:
         if isinstance(node, ast.Subscript):
@@ -329,17 +402,21 @@ def _root(node: ast.AST | None) -> str:
 
 def _written_names(trace: Trace, write: Site, op: Op | None) -> set[str]:
     """What the program calls the memory that was written."""
-    names = {_target(trace, write.user)}
-    if op is not None:
-        graph, known = trace.graph(op.graph), names_of(trace)
-        roots = {memory_root(graph, v) for v in (*op.writes, *op.written)}
-        for value in graph.values:
-            if memory_root(graph, value.index) in roots and (name := known.name(graph, value.index)):
-                names.add(name)
-    return names - {""}
+    written = (*op.writes, *op.written) if op is not None else ()
+    return {written_name(trace, write.user), *names_of_memory(trace, op.graph if op else -1, written)} - {""}
 
 
-def _copies(trace: Trace, event: Event, site: Site, one: dict[str, Any], names: set[str]) -> Iterator[Copy]:
+def names_of_memory(trace: Trace, number: int, values: Iterable[int]) -> set[str]:
+    """What the program calls these values of a graph, and all that share memory with them."""
+    if number < 0:
+        return set()
+    graph, known = trace.graph(number), names_of(trace)
+    roots = {memory_root(graph, v) for v in values}
+    shared = (v.index for v in graph.values if memory_root(graph, v.index) in roots)
+    return {name for index in shared if (name := known.name(graph, index))}
+
+
+def _copies(trace: Trace, graph: int, site: Site, one: dict[str, Any], names: set[str]) -> Iterator[Copy]:
     here = Source(trace, site.user.path)
     node = here.file.at(site.user)
     direct = site.kind == "user"
@@ -347,7 +424,7 @@ def _copies(trace: Trace, event: Event, site: Site, one: dict[str, Any], names: 
     inputs = [name for name in one["as"] if name not in results]
     if not isinstance(node, ast.expr):
         return
-    if results and _gives_it(trace, event, here, node, site, one, direct, names):
+    if results and _gives_it(trace, graph, here, node, site, one, direct, names):
         yield _copy(here, node, site.user)
     elif results:
         return
@@ -363,7 +440,7 @@ def _copy(here: Source, node: ast.expr, call: Site) -> Copy:
 
 
 def _gives_it(
-    trace: Trace, event: Event, here: Source, node: ast.expr, site: Site, one: dict[str, Any], direct: bool,
+    trace: Trace, graph: int, here: Source, node: ast.expr, site: Site, one: dict[str, Any], direct: bool,
     names: set[str],
 ) -> bool:  # fmt: skip
     """Whether the value of the expression is the tensor that its call saved as its own result."""
@@ -371,7 +448,7 @@ def _gives_it(
     if isinstance(above, ast.Expr):
         return False
     if direct:
-        ops = trace.graph(event.graph).ops if event.graph >= 0 else ()
+        ops = trace.graph(graph).ops if graph >= 0 else ()
         op = ops[one["op"]] if one["op"] < len(ops) else None
         return op is None or op.site.id != site.id or (len(op.outputs) == 1 and not op.writes)
     target = above.targets[0] if isinstance(above, ast.Assign) and len(above.targets) == 1 else None
@@ -382,7 +459,7 @@ def _saved_operands(
     here: Source, node: ast.expr, inputs: list[str], direct: bool, names: set[str]
 ) -> list[ast.expr]:
     operands = _operands(here, node)
-    known = [operand for operand in operands if _root(operand) in names and not _makes_new(operand)]
+    known = [operand for operand in operands if root_name(operand) in names and not _makes_new(operand)]
     if direct:
         for name in inputs:
             place_of = _POSITIONS.get(name)

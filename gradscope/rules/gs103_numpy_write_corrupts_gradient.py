@@ -4,11 +4,14 @@ Why: `.numpy()`, `torch.from_numpy`, DLPack and `.untyped_storage()` share memor
 tensor. A write on their side never reaches autograd's version counter, so backward uses
 the new values where the saved ones belong.
 
-Fix: copy at the border: `x.detach().cpu().numpy().copy()`, `torch.tensor(array)`.
+Fix: copy at the border: `x.detach().cpu().numpy().copy()`, `torch.tensor(array)`. Where the tensor is
+meant to change with the array (a buffer that is filled again), give the call that saves it a copy:
+`layer(batch.clone())`.
 
 Silent on: arrays that are only read, and memory that backward does not read again.
 """
 
+import ast
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -17,8 +20,16 @@ from gradscope.names import place
 from gradscope.rules import rule
 from gradscope.rules._array_writes import array_writes
 from gradscope.rules._common import source
-from gradscope.rules._rewrites import copied
-from gradscope.rules.gs101_data_write_corrupts_gradient import OTHER_LIBRARIES, corruption, corruptions
+from gradscope.rules._edits import LOOPS, Source
+from gradscope.rules._in_place import root_name
+from gradscope.rules._keepers import own_nodes
+from gradscope.rules._rewrites import beside, copied
+from gradscope.rules.gs101_data_write_corrupts_gradient import (
+    OTHER_LIBRARIES,
+    copied_for_backward,
+    corruption,
+    corruptions,
+)
 from gradscope.store import Trace
 
 HANDED_OUT = "hands out the memory itself: writes on the other side are hidden from autograd's version check"
@@ -232,8 +243,34 @@ def numpy_write_corrupts_gradient(trace: Trace) -> Iterator[Finding]:
             # A write on the other side is no call of torch: the site is where the memory was handed out.
             site = trace.site(events[0].data.get("write"))
             found = corruption(trace, events, site, through, HANDED_OUT, "")
+            told = _at_the_write(trace, found)
             fix, edits = _fix(trace, found.cause), copied(trace, found.cause)
-            yield replace(_at_the_write(trace, found), fix=fix, edits=edits)
+            if _changes_with_it(trace, found.cause, told.cause):
+                kept, copies = copied_for_backward(trace, events, "")
+                fix, edits = kept or "give the call that saves this memory a copy of it (`.clone()`)", copies
+            yield replace(told, fix=fix, edits=edits)
+
+
+def _changes_with_it(trace: Trace, handed_out: Site | None, write: Site | None) -> bool:
+    """Whether the tensor is meant to hold what is written: the memory is shared once and written again
+    and again, from a loop or a method, or the tensor is read behind the write."""
+    if handed_out is None or write is None or handed_out.location() == write.location():
+        return False
+    file = trace.source_file(handed_out.path)
+    if not beside(trace, handed_out, write):
+        target = file.variable(handed_out) or ""
+        return target.startswith("self.")
+    loops = [[n for n in file.around(site) if isinstance(n, LOOPS)] for site in (handed_out, write)]
+    if any(loop not in loops[0] for loop in loops[1]):
+        return True
+    call = file.at(handed_out)
+    method = call.func if isinstance(call, ast.Call) else None
+    of_torch = method is not None and file.is_imported(method)
+    name = file.variable(handed_out) if of_torch else root_name(method)
+    return any(
+        isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load) and n.lineno > write.line
+        for n in own_nodes(Source(trace, write.path).scope(write))
+    )
 
 
 def _fix(trace: Trace, handed_out: Site | None) -> str:

@@ -10,14 +10,15 @@ gradient, write to a copy (`y = x.clone()`) or make a new tensor (`x = x + 1`).
 Silent on: writes inside `torch.no_grad()`, to detached tensors and to computed ones.
 """
 
-import ast
 from collections.abc import Iterator
 
-from gradscope.model import Finding
+from gradscope.model import Finding, Site
 from gradscope.names import names_of
 from gradscope.rules import rule
 from gradscope.rules._common import MAX_CODE, code, parameter_subjects, source
+from gradscope.rules._edits import LOOPS
 from gradscope.rules._failures import Failure, Operand, failures
+from gradscope.rules._in_place import on_a_copy, written_name
 from gradscope.rules._rewrites import under_no_grad
 from gradscope.store import Trace
 
@@ -94,7 +95,7 @@ def _explained(trace: Trace, failure: Failure) -> Finding:
     view = "a view of a leaf" in failure.text
     leaf = next((o for o in failure.operands if o.name), None) or Operand("", None, "")
     written = _statement(trace, failure)
-    target = _target(source(trace, failure.site)) or leaf.name
+    target = written_name(trace, failure.site) or leaf.name
     part = "part of " if view else ""
     made = leaf.made if leaf.made is not None and leaf.made.location() != failure.site.location() else None
     return Finding(
@@ -107,7 +108,7 @@ def _explained(trace: Trace, failure: Failure) -> Finding:
         seen=(f"{f'`{target}`' if target else leaf.shown}: {leaf.facts}, a leaf",)
         if leaf.facts
         else (failure.said,),
-        fix=_fix(source(trace, failure.site), target),
+        fix=_fix(trace, failure.site, target),
         count=failure.event.count,
         edits=under_no_grad(trace, failure.site)
         if ".grad" in source(trace, failure.site) or "." in target  # an update, or a layer's initialisation
@@ -126,29 +127,16 @@ def _statement(trace: Trace, failure: Failure) -> str:
     return code(trace, failure.site, "an in-place operation")
 
 
-def _target(text: str) -> str:
-    """What the statement at the failing place writes to."""
-    try:
-        parsed = ast.parse(text).body[0]
-    except (SyntaxError, ValueError, IndexError):
-        return ""
-    node: ast.expr | None = None
-    if isinstance(parsed, ast.AugAssign):
-        node = parsed.target
-    elif isinstance(parsed, ast.Expr):
-        node = parsed.value
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            node = node.func.value
-    while isinstance(node, ast.Subscript):
-        node = node.value
-    return ast.unparse(node) if isinstance(node, (ast.Name, ast.Attribute)) else ""
-
-
-def _fix(text: str, target: str) -> str:
+def _fix(trace: Trace, site: Site, target: str) -> str:
     name = target or "the leaf"
-    if ".grad" in text:
+    if ".grad" in source(trace, site):
         return f"put the update of `{name}` inside `with torch.no_grad():`"
+    own = "copy" if target != "copy" else "new"
+    then = on_a_copy(trace, site, target, own)
+    loops = any(isinstance(node, LOOPS) for node in trace.source_file(site.path).around(site))
     return (
         f"for an update or initialisation write to `{name}` inside `with torch.no_grad():`; where a gradient"
-        f" should flow, write to a copy (`{name.rpartition('.')[2]} = {name}.clone()`)"
+        f" should flow, write to a copy: `{own} = {name}.clone()`{' before the loop' if loops else ''}"
+        + (f", `{then}`" if then else "")
+        + f", and go on with `{own}`"
     )

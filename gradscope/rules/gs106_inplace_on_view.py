@@ -5,19 +5,22 @@ a write to one would change the others; where one call gave several views (`unbi
 `chunk`), or the view was made without gradients or by a custom Function, autograd cannot say
 what the write does to the graph of the base.
 
-Fix: write to a copy (`.clone()`), or make a new tensor instead of writing in place
-(`part = part + 1`).
+Fix: clone what was expanded; take parts that are written to by an index or slice (`x[0]`), which is a
+single view; or make a new tensor instead of writing in place (`part = part + 1`).
 
 Silent on: writes through slices and other single views of computed tensors.
 """
 
+import ast
 from collections.abc import Iterator
 
-from gradscope.model import Finding, Site
-from gradscope.names import names_of
+from gradscope.model import Finding, Op
+from gradscope.names import place
 from gradscope.rules import rule
-from gradscope.rules._common import code, source
+from gradscope.rules._common import code, located
+from gradscope.rules._edits import Edits, Source
 from gradscope.rules._failures import Failure, failures
+from gradscope.rules._in_place import new_statement, root_name, written_name
 from gradscope.rules._rewrites import line_before
 from gradscope.store import Trace
 
@@ -88,11 +91,13 @@ def inplace_on_view(trace: Trace) -> Iterator[Finding]:
 
 
 def _explained(trace: Trace, failure: Failure) -> Finding:
-    made = _view_made(trace, failure)
+    view = _view(trace, failure)
+    made = view.site.user if view is not None else None
     what, label = _kind(failure.text)
-    name = names_of(trace).receiver(failure.site) or _written(source(trace, failure.site))
+    name = written_name(trace, failure.site)
     shown = f"`{name}`" if name else "a view"
     written = code(trace, failure.site, "an in-place operation")
+    fix, edits = _fix(trace, failure, view, name)
     return Finding(
         message=f"{written} writes in place to {shown}, {what}",
         cause=made or failure.site,
@@ -100,11 +105,9 @@ def _explained(trace: Trace, failure: Failure) -> Finding:
         effect=failure.site,
         effect_label="torch stops: it cannot be written in place",
         seen=(failure.said,),
-        fix=_fix(failure.text, name),
+        fix=fix,
         count=failure.event.count,
-        edits=line_before(trace, failure.site, f"{name} = {name}.clone()")
-        if name.isidentifier() and _SHARED in failure.text
-        else (),
+        edits=edits,
     )
 
 
@@ -121,34 +124,57 @@ def _kind(text: str) -> tuple[str, str]:
     return "one of several views of one tensor", "several views are made here"
 
 
-def _view_made(trace: Trace, failure: Failure) -> Site | None:
-    """Where the written tensor was made: it is the first that the call was given."""
-    written = failure.operands[0] if failure.operands else None
+def _view(trace: Trace, failure: Failure) -> Op | None:
+    """The call that made the view: the written tensor is the first that the failing call was given."""
+    written = failure.operands[0].value if failure.operands else None
     if written is None:
         return None
-    if written.value is None:
-        return written.made
-    graph = trace.graph(written.value[0])
-    value = graph.values[written.value[1]]
-    if value.op is None:
-        return written.made
-    return graph.ops[value.op].site.user
+    graph = trace.graph(written[0])
+    maker = graph.values[written[1]].op
+    return graph.ops[maker] if maker is not None else None
 
 
-def _written(text: str) -> str:
-    for sign in ("+=", "-=", "*=", "/="):
-        left, found, _ = text.partition(sign)
-        if found:
-            return left.strip()
-    return ""
-
-
-def _fix(text: str, name: str) -> str:
-    shown = name or "x"
+def _fix(trace: Trace, failure: Failure, view: Op | None, name: str) -> tuple[str, Edits]:
+    text, shown = failure.text, name or "x"
+    before = line_before(trace, failure.site, f"{name} = {name}.clone()") if name.isidentifier() else ()
     if _SHARED in text:
-        return f"give each element memory of its own before the write: `{shown} = {shown}.clone()`"
+        node = trace.source_file(view.site.path).at(view.site) if view is not None else None
+        if view is not None and len(view.outputs) == 1 and isinstance(node, ast.Call):
+            here = Source(trace, view.site.path)
+            return (
+                f"give each element memory of its own: `{here.file.text(node)}.clone()` ({place(view.site)})",
+                here.append(node, ".clone()"),
+            )
+        return f"give each element memory of its own before the write: `{shown} = {shown}.clone()`", before
     if _NO_GRAD in text or _INFERENCE in text:
-        return f"make `{shown}` and write to it in the same mode: both inside the `no_grad` block, or both outside"
+        return (
+            f"make `{shown}` and write to it in the same mode: both inside the `no_grad` block, or both outside",
+            (),
+        )
     if "custom Function" in text:
-        return f"write to a copy (`{shown} = {shown}.clone()`), or use the operation that is not in place"
-    return f"make a new tensor instead: write to `{shown}.clone()`, or use the operation that is not in place"
+        return (
+            f"write to a copy (`{shown} = {shown}.clone()`), or use the operation that is not in place",
+            before,
+        )
+    return _one_by_one(trace, failure, view, shown), ()
+
+
+def _one_by_one(trace: Trace, failure: Failure, view: Op | None, name: str) -> str:
+    """Slices are views that may be written to, whatever else is a view of the same memory."""
+    if view is None:
+        return f"take `{name}` as an index or slice (`x[0]`, `x[:, :2]`): a single view may be written to"
+    here, site = Source(trace, view.site.user.path), view.site.user
+    node, statement = here.file.at(site), here.file.statement(site)
+    loop = statement.iter if isinstance(statement, ast.For) else None
+    whole = root_name(loop if node is None else node) or "x"
+    made = f"`for {name} in {ast.unparse(loop)}`" if loop is not None else located(trace, site)
+    plain = loop is not None and (
+        root_name(loop) == ast.unparse(loop) or ast.unparse(loop).endswith(".unbind()")
+    )
+    new = new_statement(trace, failure.site)
+    aside = f"; or make a new tensor (`{new}`) where `{whole}` is not to change" if new else ""
+    if plain:
+        how = f"go through `{whole}` by index (`for i in range(len({whole})): {name} = {whole}[i]`)"
+    else:
+        how = f"take `{name}` as an index or slice of `{whole}` (`{whole}[0]`, `{whole}[:, :2]`)"
+    return f"{how} in place of {made}: a single view may be written to{aside}"

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
 
 LIBRARY = """\
 import torch
@@ -57,3 +60,40 @@ def test_an_unused_part_of_a_librarys_model_is_a_note(tmp_path: Path) -> None:
 def test_in_the_users_own_model_it_is_a_warning(tmp_path: Path) -> None:
     (tmp_path / "zoo.py").write_text(LIBRARY)
     assert found(tmp_path) == [("GS302", "warning")]
+
+
+TRAINER = """\
+import torch
+
+def fit(net, criterion, opt, epochs):
+    for _ in range(epochs):
+        net.train()
+        for _ in range(4):
+            opt.zero_grad()
+            criterion(net(torch.randn(4, 8)), torch.randint(0, 2, (4,))).backward()
+            opt.step()
+        {off}
+            net.eval()
+            criterion(net(torch.randn(4, 8)), torch.randint(0, 2, (4,)))
+"""
+FITTED = """\
+import torch
+import trainer
+net = torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.ReLU(), torch.nn.Linear(8, 2))
+trainer.fit(net, torch.nn.CrossEntropyLoss(), torch.optim.SGD(net.parameters(), 0.1), 3)
+"""
+
+
+@pytest.mark.parametrize("off", ["with torch.no_grad():", "with torch.set_grad_enabled(False):"])
+def test_a_line_that_calls_a_trainer_is_not_what_the_trainer_writes(off: str, tmp_path: Path) -> None:
+    """The user's line is a statement; the library's is a block, which ends."""
+    installed = tmp_path / "site-packages"
+    installed.mkdir()
+    (installed / "trainer.py").write_text(TRAINER.format(off=off))
+    (tmp_path / "train.py").write_text(FITTED)
+    report = tmp_path / "report.json"
+    subprocess.run(
+        [sys.executable, "-m", "gradscope", "run", "--report", str(report), "train.py"],
+        cwd=tmp_path, check=True, capture_output=True, env={**os.environ, "PYTHONPATH": str(installed)},
+    )  # fmt: skip
+    assert [f for f in json.loads(report.read_text())["findings"] if f["severity"] != "note"] == []

@@ -103,6 +103,49 @@ def good_phase_that_sets_it_anew() -> None:
     torch.set_grad_enabled(True)
 
 
+def good_loss_module_that_stays_in_training_mode() -> None:
+    import torch
+    from torch import nn
+
+    model, criterion = nn.Linear(3, 1), nn.MSELoss()
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+
+    def run(training: bool) -> None:
+        torch.set_grad_enabled(training)
+        model.train(training)
+        loss = criterion(model(torch.randn(8, 3)), torch.randn(8, 1))
+        if training:
+            opt.zero_grad()
+            loss.backward()
+            opt.step()
+
+    for _ in range(3):
+        run(True)
+        run(False)
+    torch.set_grad_enabled(True)
+
+
+def good_mode_that_an_exit_stack_leaves() -> None:
+    from contextlib import ExitStack
+
+    import torch
+    from torch import nn
+
+    model, criterion = nn.Linear(3, 1), nn.MSELoss()
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        for phase in ("train", "val"):
+            model.train(phase == "train")
+            with ExitStack() as stack:
+                if phase == "val":
+                    stack.enter_context(torch.no_grad())
+                opt.zero_grad()
+                loss = criterion(model(torch.randn(8, 3)), torch.randn(8, 1))
+                if phase == "train":
+                    loss.backward()
+                    opt.step()
+
+
 def good_switched_back() -> None:
     import torch
     from torch import nn
@@ -180,27 +223,35 @@ def _silently(trace: Trace) -> Iterator[Finding]:
     """`model.train()` and a training forward while gradients are still off, where nothing fails since
     the program leaves out a backward that it can't do."""
     trained: set[tuple[str, int]] = set()  # lines that built a graph in training mode
-    off: dict[int, bool] = {}  # regions that calls were in → whether `train()` was called since
+    off: dict[int, set[int]] = {}  # regions that calls were in → models on which `train()` was called since
     found: dict[tuple[str, int], tuple[Event, Region]] = {}
     for _, events in timeline(trace):
         for event in events:
             if event.kind == "mode" and event.data["training"]:
-                off = dict.fromkeys(off, True)
+                for models in off.values():
+                    models.add(_model(trace, event))
             if event.kind != "call":
                 continue
             place = event.site.user.location()
             if event.data["grad"]:
                 trained |= {place} if event.data["training"] and event.data["builds_graph"] else set()
                 found.pop(place, None)
+                off.clear()  # what was switched off is on again
                 continue
             region = _region_of_call(trace, event)
-            if region is None or not _statement(trace, region.site.user):
+            if region is None or not _statement(trace, region):
                 continue
-            if event.data["training"] and place in trained and off.get(region.id):
+            if event.data["training"] and place in trained and _model(trace, event) in off.get(region.id, ()):
                 found.setdefault(place, (event, region))
-            off.setdefault(region.id, False)
+            off.setdefault(region.id, set())
     for event, region in {region.id: (event, region) for event, region in reversed(found.values())}.values():
         yield _training_without(trace, event, region)
+
+
+def _model(trace: Trace, event: Event) -> int:
+    """The outermost module of the one that was called, or put into a mode."""
+    number: int = event.data["module"]
+    return trace.modules[number].root if number in trace.modules else number
 
 
 def _region_of_call(trace: Trace, event: Event) -> Region | None:
@@ -245,7 +296,9 @@ def _made(graph: Graph, value: Value) -> Site:
 def _leaked(trace: Trace, region: Region, made: Site) -> bool:
     """Whether the value was computed outside of the block (or function) that the mode was opened for."""
     opened = region.site.user
-    if _statement(trace, opened):
+    if region.site.kind != "user" or _of_a_context_manager(region.site):
+        return False  # its line in the user's code is a call of what opens and closes it
+    if _statement(trace, region):
         return True
     if _decorator(trace, opened):
         return False
@@ -259,11 +312,21 @@ def _leaked(trace: Trace, region: Region, made: Site) -> bool:
     return not inside
 
 
-def _statement(trace: Trace, opened: Site) -> bool:
-    """`torch.set_grad_enabled(False)` or `mode.__enter__()` on a line of its own."""
-    file = trace.source_file(opened.path)
-    node = file.at(opened)
+def _statement(trace: Trace, region: Region) -> bool:
+    """`torch.set_grad_enabled(False)` or `mode.__enter__()` on a line of the user's own. Of a mode that
+    a library opens, the user's line is the call of the library: it says nothing of how that ends."""
+    if region.site.kind != "user":
+        return False
+    file = trace.source_file(region.site.path)
+    node = file.at(region.site)
     return isinstance(node, ast.Call) and isinstance(file.parent.get(id(node)), (ast.Expr, ast.Assign))
+
+
+def _of_a_context_manager(site: Site) -> bool:
+    """Whether the mode was opened by a function that a `with` statement has entered, and will leave."""
+    return any(
+        place.path.endswith("contextlib.py") and place.function.endswith("__enter__") for place in site.stack
+    )
 
 
 def _decorator(trace: Trace, opened: Site) -> bool:
@@ -275,7 +338,7 @@ def _decorator(trace: Trace, opened: Site) -> bool:
 
 def _finding(trace: Trace, event: Event, region: Region, made: Site) -> Finding:
     opened, effect = region.site.user, event.site.user
-    by_hand = _statement(trace, opened)
+    by_hand = _statement(trace, region)
     shown = code(trace, opened) if by_hand else f"`{region.kind}` of line {opened.line}"
     function = opened.function.rpartition(".")[2]
     where = f" in `{function}`" if not function.startswith("<") else ""

@@ -448,3 +448,189 @@ def output_with_its_state() -> None:
     net, head = nn.GRU(3, 4), nn.Linear(4, 1)
     out: Any = net(torch.ones(5, 2, 3))
     head(out)  # effect: tuple-for-tensor
+
+
+# -- shapes, values and types that torch refuses --------------------------------------------
+
+
+def put_together() -> None:
+    torch.cat([torch.ones(2, 3), torch.ones(2, 4)], 0)  # effect: sizes-put-together
+
+
+def stacked() -> None:
+    torch.stack([torch.ones(2), torch.ones(3)])  # effect: samples-of-different-size
+
+
+def viewed() -> None:
+    torch.ones(3, 4).view(5, -1)  # effect: elements-for-a-shape
+
+
+def spread() -> None:
+    torch.ones(3, 4).expand(3, 5)  # effect: expanded-to-another-size
+
+
+def image_without_channels() -> None:
+    nn.Conv2d(3, 4, 3)(torch.ones(1, 1, 3, 8, 8))  # effect: dimensions-of-an-input
+
+
+def image_in_batch_norm() -> None:
+    nn.BatchNorm2d(4)(torch.ones(3, 4))  # effect: dimensions-of-an-input
+
+
+def pooled_away() -> None:
+    nn.MaxPool2d(4)(torch.ones(1, 1, 2, 2))  # effect: image-smaller-than-kernel
+
+
+def batch_norm_of_others() -> None:
+    nn.BatchNorm1d(4)(torch.ones(3, 5))  # effect: features-of-a-norm
+
+
+def layer_norm_of_others() -> None:
+    nn.LayerNorm(4)(torch.ones(3, 5))  # effect: shape-of-a-norm
+
+
+def sequence_of_others() -> None:
+    nn.LSTM(3, 2)(torch.ones(1, 1, 4))  # effect: width-of-a-recurrent-input
+
+
+def targets_in_a_row() -> None:
+    scores, targets = torch.rand(4, 1), torch.rand(4)
+    nn.BCEWithLogitsLoss()(scores, targets)  # effect: size-of-a-target
+
+
+def picked_too_far() -> None:
+    torch.ones(2, 3).gather(1, torch.tensor([[0], [3]]))  # effect: index-out-of-bounds
+
+
+def summed_over_nothing() -> None:
+    torch.ones(3).sum(2)  # effect: dimension-out-of-range
+
+
+def masked_by_another() -> None:
+    torch.ones(3, 4)[torch.ones(4, 3).bool()]  # effect: mask-of-another-shape
+
+
+def chances_of_nan() -> None:
+    torch.multinomial(torch.tensor([float("nan"), 2.0]), 1)  # effect: chances-not-finite
+
+
+def spread_of_a_normal() -> None:
+    torch.distributions.Normal(torch.zeros(1), torch.tensor([-1.0]))  # effect: parameter-of-a-distribution
+
+
+def covariance_without_rank() -> None:
+    torch.linalg.cholesky(-torch.eye(3))  # effect: matrix-not-positive-definite
+
+
+def truth_of_three() -> None:
+    if torch.ones(3) > 0:  # effect: truth-of-several
+        pass
+
+
+def mean_of_labels() -> None:
+    labels = torch.tensor([1, 2])  # cause: mean-of-integers
+    labels.mean()  # effect: mean-of-integers
+
+
+def count_grows_by_halves() -> None:
+    count = torch.tensor([1, 2])
+    count += 0.5  # type: ignore[assignment]  # effect: write-of-other-dtype
+
+
+def tensors_in_tensor() -> None:
+    torch.tensor([torch.ones(2), torch.ones(2)])  # effect: numbers-of-several
+
+
+def losses_in_a_list() -> None:
+    losses = [torch.ones((), requires_grad=True) * 2]
+    losses.backward()  # type: ignore[attr-defined]  # effect: backward-of-collection
+
+
+# -- transforms that write in place -----------------------------------------------------------
+
+
+def row_written_under_vmap() -> None:
+    def squares(x: torch.Tensor) -> torch.Tensor:
+        out = torch.zeros(3)
+        out[0] = x.sum()  # effect: vmap-writes-to-shared
+        return out
+
+    torch.vmap(squares)(torch.ones(4, 3))  # cause: vmap-writes-to-shared
+
+
+def sum_written_under_vmap() -> None:
+    def total(x: torch.Tensor) -> torch.Tensor:
+        out = torch.zeros(3)
+        out.add_(x)  # effect: vmap-adds-to-shared
+        return out.sum()
+
+    torch.vmap(total)(torch.ones(4, 3))  # cause: vmap-adds-to-shared
+
+
+def history_written_under_grad() -> None:
+    history = torch.zeros(5)
+
+    def loss(x: torch.Tensor) -> torch.Tensor:
+        history[0] = x.sum()  # effect: transform-writes-captured
+        return history.sum()
+
+    torch.func.grad(loss)(torch.ones(3))  # cause: transform-writes-captured
+
+
+def statistics_under_grad() -> None:
+    net = nn.Sequential(nn.Linear(3, 3), nn.BatchNorm1d(3))
+
+    def loss(parameters: dict[str, torch.Tensor], x: torch.Tensor) -> torch.Tensor:
+        return torch.func.functional_call(net, parameters, (x,)).sum()  # effect: transform-updates-statistics
+
+    torch.func.grad(loss)(  # cause: transform-updates-statistics
+        dict(net.named_parameters()), torch.randn(4, 3)
+    )
+
+
+# -- data, files, modules -----------------------------------------------------------------------
+
+
+def worker_reads_no_key() -> None:
+    class Samples(torch.utils.data.Dataset[Any]):
+        def __len__(self) -> int:
+            return 2
+
+        def __getitem__(self, number: int) -> Any:
+            return {"image": 1}["label"]
+
+    for _ in torch.utils.data.DataLoader(Samples(), num_workers=1):  # effect: worker-failed
+        pass
+
+
+def worker_gives_a_graph() -> None:
+    class Samples(torch.utils.data.Dataset[Any]):
+        def __len__(self) -> int:
+            return 2
+
+        def __getitem__(self, number: int) -> Any:
+            return torch.ones(2, requires_grad=True) * 2
+
+    for _ in torch.utils.data.DataLoader(Samples(), num_workers=1):  # effect: worker-cannot-stack-graphs
+        pass
+
+
+def samples_of_none() -> None:
+    for _ in torch.utils.data.DataLoader([None, None]):  # type: ignore[arg-type]  # effect: samples-that-make-no-batch
+        pass
+
+
+def state_of_a_module() -> None:
+    nn.Linear(3, 1).load_state_dict(nn.Linear(3, 1))  # type: ignore[arg-type]  # effect: state-is-no-dictionary
+
+
+def module_for_an_optimizer() -> None:
+    torch.optim.SGD(nn.Linear(3, 1), lr=0.1)  # type: ignore[arg-type]  # effect: optimizer-of-a-module
+
+
+def layers_called_as_one() -> None:
+    nn.ModuleList([nn.Linear(3, 1)])(torch.ones(1, 3))  # effect: module-without-forward
+
+
+def empty_weights_moved() -> None:
+    nn.Linear(3, 1, device="meta").to("cpu")  # effect: copy-out-of-meta

@@ -133,6 +133,76 @@ def test_error_of_the_programs_own_is_not_explained() -> None:
     assert not explained(program)
 
 
+def test_error_without_an_explanation_is_told_with_what_is_known_of_its_line() -> None:
+    def program() -> None:
+        rows = torch.ones(2, 3, requires_grad=True) * 2
+        rows.permute(0, 1, 2)
+
+    (finding,) = explained(program)
+    first = inspect.getsourcelines(program)[1]
+    assert finding.name == "error-of-torch" and "rows.permute(0, 1, 2)" in finding.message
+    assert [(place.role, place.line - first) for place in finding.locations] == [
+        ("effect", 2),
+        ("related", 1),
+    ]
+    assert finding.seen == ("`rows`: float32, shape 2×3, requires a gradient, no leaf (`MulBackward0`)",)
+
+
+@pytest.mark.parametrize(
+    ("line", "kind"),
+    [
+        ("{}['label']", "KeyError"),
+        ("open('/there/is/no/such/file')", "FileNotFoundError"),
+        ("raise RuntimeError('no configuration')", "RuntimeError"),
+        ("assert torch.ones(2).sum() == 3", "AssertionError"),
+    ],
+)
+def test_error_that_is_not_torchs_is_told_as_where_the_program_ended(
+    line: str, kind: str, tmp_path: Path
+) -> None:
+    script = tmp_path / "train.py"
+    script.write_text(f"import torch\nx = torch.ones(2)\n{line}\n")
+    watched = _run(["-m", "gradscope", "run", str(script)], tmp_path)
+    below = " ".join(watched.stderr.partition("found: ")[2].split())
+    assert below.startswith(
+        f"nothing to report of its gradients; the program ended with {kind} at train.py:3 "
+    )
+
+
+PARALLEL = """\
+import os
+import torch
+import torch.distributed as dist
+from torch import nn
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body, self.head, self.spare = nn.Linear(4, 4), nn.Linear(4, 1), nn.Linear(4, 1)
+    def forward(self, x):
+        features = self.body(x).detach()
+        return self.head(features)
+os.environ["GLOO_SOCKET_IFNAME"] = "lo"
+dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+model = nn.parallel.DistributedDataParallel(Net())
+opt = torch.optim.SGD(model.parameters(), lr=0.1)
+for _ in range(2):
+    opt.zero_grad()
+    loss = model(torch.randn(8, 4)).pow(2).mean()
+    loss.backward()
+    opt.step()
+"""
+
+
+def test_parameters_that_ddp_waits_for_are_named_with_the_line_that_lost_them(tmp_path: Path) -> None:
+    script = tmp_path / "train.py"
+    script.write_text(PARALLEL)
+    watched = _run(["-m", "gradscope", "run", str(script)], tmp_path)
+    below = watched.stderr.partition("error: parameters of")[2]
+    assert "had no part in the loss of the pass before" in below
+    assert all(f"module.{name}" in below for name in ("body.weight", "body.bias", "spare.weight"))
+    assert "their gradient is lost here" in below and "train.py:10" in below
+
+
 def test_traceback_is_the_programs_own_and_the_explanation_stands_below(tmp_path: Path) -> None:
     script = tmp_path / "train.py"
     script.write_text(

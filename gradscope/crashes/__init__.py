@@ -18,8 +18,11 @@ from typing import Any
 
 from gradscope.model import Event, Finding, Op, Site
 from gradscope.names import names_of
-from gradscope.rules._common import MAX_CODE
+from gradscope.rules._common import MAX_CODE, code
 from gradscope.store import Trace
+
+MAX_FACTS = 4  # tensors of the failing line that are told of
+MAX_SAID = 200  # characters of the exception's text in a message
 
 Tensor = dict[str, Any]  # a tensor of the failing expression, see `crash` in docs/events.md
 
@@ -118,7 +121,8 @@ class Explanation:
     `{it}` is the tensor that it is about and `{0}`, `{1}`, … are the groups of the match.
     `fits` tells which tensors it can be about; `of_receiver`: only what a method or an attribute
     was taken of; `any_of`: the first that fits; `about` finds its text. `cause` finds the other
-    place that is shown, `when` says whether the error is what its text sounds like."""
+    place that is shown, `when` says whether the error is what its text sounds like, `seen` what was
+    measured where that is more than the tensors of the failing line."""
 
     name: str
     pattern: re.Pattern[str]
@@ -132,6 +136,7 @@ class Explanation:
     cause: Callable[[Crash], Place | None] | None
     about: Callable[[Crash], str] | None
     when: Callable[[Crash], bool]
+    seen: Callable[[Crash], Iterable[str]]
 
     def finding(self, crash: Crash) -> Finding:
         words = {"it": crash.it}
@@ -150,7 +155,7 @@ class Explanation:
             cause_label=place[1] if place is not None else "",
             effect=crash.site,
             effect_label=f"{crash.event.data.get('type', 'the error')} is raised here",
-            seen=tuple(facts(t) for t in shown),
+            seen=tuple(self.seen(crash)) or tuple(facts(t) for t in shown),
             why=self.why.format(*groups, **words),
             fix=self.fix.format(*groups, **words),
             subjects=frozenset({("crash", crash.event.segment)}),
@@ -178,21 +183,35 @@ def explain(
     cause: Callable[[Crash], Place | None] | None = None,
     about: Callable[[Crash], str] | None = None,
     when: Callable[[Crash], bool] = lambda crash: True,
+    seen: Callable[[Crash], Iterable[str]] = lambda crash: (),
 ) -> None:
     """Adds an explanation (see `Explanation`); called by the files of this package."""
     _explanations.append(
         Explanation(
-            name, re.compile(pattern), message, why, fix, made, fits, of_receiver, any_of, cause, about, when
+            name,
+            re.compile(pattern),
+            message,
+            why,
+            fix,
+            made,
+            fits,
+            of_receiver,
+            any_of,
+            cause,
+            about,
+            when,
+            seen,
         )
     )
 
 
 @cache
 def all_explanations() -> list[Explanation]:
-    """Every explanation, in the order in which they are tried."""
+    """Every explanation, in the order in which they are tried: first those of a text from its
+    beginning, which may quote another error."""
     for info in pkgutil.iter_modules(__path__):
         importlib.import_module(f"{__name__}.{info.name}")
-    return _explanations
+    return sorted(_explanations, key=lambda one: not one.pattern.pattern.startswith("^"))
 
 
 def explain_crash(trace: Trace, found: Iterable[Finding]) -> Iterator[Finding]:
@@ -213,6 +232,46 @@ def explain_crash(trace: Trace, found: Iterable[Finding]) -> Iterator[Finding]:
         if crash is not None and explanation.when(crash):
             yield explanation.finding(crash)
             return
+    if _of_torch(trace, event):
+        yield _unexplained(trace, event)
+
+
+def _of_torch(trace: Trace, event: Event) -> bool:
+    """Whether torch raised it, or the call on the user's line did that torch could have raised."""
+    if event.site.kind == "torch":
+        return True
+    place = event.site.user
+    for error in trace.of("error") if event.data.get("told") else ():
+        if (
+            error.data.get("text") == event.data.get("text")
+            and error.site.user.location() == place.location()
+        ):
+            return True
+    statement = trace.source_file(place.path).statement(place)
+    return event.data.get("type") == "RuntimeError" and not isinstance(statement, (ast.Raise, ast.Assert))
+
+
+def _unexplained(trace: Trace, event: Event) -> Finding:
+    """What is known of a failing line of which no explanation tells: its tensors, and where they were made."""
+    place = event.site.user
+    text, kind = str(event.data.get("text", "")), event.data.get("type", "an error")
+    said = next(filter(None, (line.strip() for line in text.splitlines())), "")
+    tensors: list[Tensor] = event.data.get("tensors") or []
+    made = {
+        site.user.location(): (site.user, f"{quoted(t['name'])} comes from here")
+        for t in reversed(tensors[:MAX_FACTS])
+        if (site := trace.site(t.get("site"))) is not None and site.user.location() != place.location()
+    }
+    return Finding(
+        message=f"{code(trace, place, 'this line')} ended the program with {kind}"
+        + (f": {said if len(said) <= MAX_SAID else said[: MAX_SAID - 1] + '…'}" if said else ""),
+        name="error-of-torch",
+        effect=place,
+        effect_label=f"{kind} is raised here",
+        related=tuple(reversed(made.values())),
+        seen=tuple(facts(t) for t in tensors[:MAX_FACTS]),
+        subjects=frozenset({("crash", event.segment)}),
+    )
 
 
 # -- words -----------------------------------------------------------------------
@@ -236,6 +295,11 @@ def facts(t: Tensor) -> str:
     else:
         parts.append("requires no gradient")
     return f"`{t['name']}`: {', '.join(parts)}"
+
+
+def in_function(crash: Crash, file: str) -> bool:
+    """Whether the failing call went through a file of torch's, such as "_functorch/vmap.py"."""
+    return any(frame.path.replace("\\", "/").endswith(file) for frame in crash.event.site.stack)
 
 
 def nowhere(crash: Crash) -> Place | None:

@@ -182,6 +182,14 @@ explain(
     fix="keep the tensor for `backward()`, and take `.item()` of it only for showing",
 )
 explain(
+    "backward-of-collection",
+    r"'(list|tuple|dict)' object has no attribute 'backward'",
+    "`backward()` was called on a {0}: it starts from one tensor",
+    why="a function that returns several values gives a tuple; losses that were collected stand in a list or dict",
+    fix="take the loss out first (`loss, parts = …`), or add them up: `sum(losses).backward()`",
+    cause=nowhere,
+)
+explain(
     "backward-of-none",
     "'NoneType' object has no attribute 'backward'",
     "`backward()` was called on None: what was to give the loss returned nothing",

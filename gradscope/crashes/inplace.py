@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gradscope.crashes import explain
+from gradscope.crashes import explain, in_function
 
 explain(
     "write-of-other-shape",
@@ -12,6 +12,7 @@ explain(
     fix="write `x = x + y` instead of `x += y` (a new tensor of the larger shape), or bring the other operand to"
     " shape [{0}]",
     of_receiver=True,
+    when=lambda crash: not in_function(crash, "_functorch/vmap.py"),
 )
 explain(
     "write-overlaps-input",

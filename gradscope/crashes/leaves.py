@@ -28,7 +28,8 @@ explain(
     "`requires_grad` of {it} was switched off, but it is computed from what requires a gradient",
     why="whether a computed tensor carries a gradient follows from what it was computed from; the switch is"
     " for leaves",
-    fix="take `.detach()` of {it}, compute it inside `with torch.no_grad():`, or freeze the parameters it comes from",
+    fix="take `.detach()` of {it}, compute it inside `with torch.no_grad():`, or freeze the parameters it comes"
+    " from",
     made="computed here",
     fits=computed,
     of_receiver=True,

@@ -43,7 +43,8 @@ explain(
 )
 explain(
     "optimizer-state-of-other-model",
-    "loaded state dict (?:contains a parameter group that doesn't match|has a different number of parameter groups)",
+    "loaded state dict (?:contains a parameter group that doesn't match|has a different number of parameter"
+    " groups)",
     "the optimizer's state comes from an optimizer with other parameters or groups",
     why="state is matched by position: groups and parameters have to be as many and in the same order",
     fix="build model and optimizer as they were saved, then load; after a change of the model start the"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gradscope.crashes import Crash, Place, explain
+from gradscope.crashes import Crash, Place, explain, in_function
 
 
 def _here(crash: Crash) -> Place | None:
@@ -86,10 +86,68 @@ explain(
 )
 explain(
     "transform-writes-captured",
-    r"attempted to call in-place operation \(aten::(\w+?)_?\.?\w*\) that would mutate a captured Tensor",
+    r"attempted to call in-place operation \(aten::(\w+?)_?(?:\.\w+)?\) that would mutate a captured Tensor",
     "a function under a transform writes in place to a tensor from outside (`{0}_`)",
     why="the write could not be undone or differentiated",
-    fix="pass the tensor as an argument and return its new value",
+    fix="pass the tensor as an argument and return its new value, or write to a copy made inside the function",
+    cause=_here,
+    when=lambda crash: not in_function(crash, "nn/modules/batchnorm.py"),
+)
+explain(
+    "transform-updates-statistics",
+    r"attempted to call in-place operation \(aten::(\w+?)_?(?:\.\w+)?\) that would mutate a captured Tensor",
+    "batch norm in training mode was called under a transform: it writes its running statistics",
+    why="the running statistics are buffers from outside of the transformed function",
+    fix="call `model.eval()`, make it with `track_running_stats=False`"
+    " (`torch.func.replace_all_batch_norm_modules_`), or pass the buffers as an argument of the function",
+    cause=_here,
+)
+explain(
+    "vmap-writes-to-shared",
+    r"vmap: inplace arithmetic\(self, \*extra_args\) is not possible because there exists a Tensor `(\w+)`",
+    "{it} is one tensor for all samples, and what is written to it in place is one for each",
+    why="under `vmap` a tensor made inside the function (`torch.zeros(…)`) or taken from outside has no batch"
+    " of its"
+    " own: there is no room in it for the samples' values",
+    fix="make the result of the samples' own values: `torch.stack([…])` or `torch.where` in place of writes to"
+    " elements, `y = y + x` in place of `y += x`, `x.new_zeros(…)` or `torch.zeros_like(x)` for the tensor that is"
+    " written",
+    of_receiver=True,
+    cause=_here,
+)
+explain(
+    "vmap-adds-to-shared",
+    r"output with shape \[(.*?)\] doesn't match the broadcast shape \[(.*?)\]",
+    "{it} is one tensor of shape [{0}] for all samples, and what is written to it in place is one for each",
+    why="under `vmap` a tensor made inside the function or taken from outside has no batch of its own",
+    fix="make a new tensor (`y = y + x` in place of `y += x`, `y.add_(x)`), or begin with one of the samples"
+    " (`torch.zeros_like(x)`, `x.new_zeros(…)`)",
+    of_receiver=True,
+    cause=_here,
+    when=lambda crash: in_function(crash, "_functorch/vmap.py"),
+)
+explain(
+    "vmap-batch-of-nothing",
+    r"Got in_dim=(-?\d+) for some input, but that input is a Tensor of dimensionality (\d+)",
+    "`vmap` was told to go through dimension {0} of a tensor with {1} dimensions",
+    why="each argument is mapped over its dimension 0, unless `in_dims` says otherwise",
+    fix="pass `in_dims` with None for arguments that all samples share, as in `in_dims=(0, None)`",
+)
+explain(
+    "vmap-arguments-miscounted",
+    r"in_dims is not compatible with the structure of `inputs`",
+    "`in_dims` has not one entry for each argument of the function under `vmap`",
+    why="it has to be built as the arguments are: one number or None for each, dicts and tuples as they are passed",
+    fix="give one entry for each argument; one number or None may stand for a whole dict or tuple",
+)
+explain(
+    "transform-leaves-torch",
+    "Cannot access data pointer of Tensor that doesn't have storage",
+    "the numbers of {it} were asked for inside a function under a transform",
+    why="under `torch.func` a tensor stands for many, or for a value with its derivative: it has no memory that"
+    " numpy"
+    " or C code could read",
+    fix="compute with torch inside the function, and convert its result",
     cause=_here,
 )
 explain(

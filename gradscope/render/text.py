@@ -12,6 +12,7 @@ from rich.text import Text
 from gradscope.check import Report
 from gradscope.escape import one_line
 from gradscope.model import SEVERITIES, Finding, Location
+from gradscope.names import place as place_of
 from gradscope.render.frames import GUTTER_STYLE, Frame, Mark, balanced
 from gradscope.render.terminal import inline, print_rows, to_plain
 
@@ -164,13 +165,24 @@ def unseen(report: Report) -> list[str]:
 
 def _counts(report: Report) -> Text:
     if not report.findings:
-        return Text("nothing to report", "green")
+        return _ended(report) or Text("nothing to report", "green")
     texts = [
         Text(_plural(report.count(severity), severity), STYLES[severity])
         for severity in SEVERITIES
         if report.count(severity)
     ]
     return Text(", ").join(texts)
+
+
+def _ended(report: Report) -> Text | None:
+    """For a program that an error of its own has ended: that it has, and where."""
+    crashes = report.trace.of("crash")
+    if not crashes:
+        return None
+    event = crashes[-1]
+    where = f"{one_line(place_of(event.site.user))}"
+    kind = one_line(str(event.data.get("type", "an exception")))
+    return Text(f"nothing to report of its gradients; the program ended with {kind} at {where}")
 
 
 def _run(report: Report) -> str:

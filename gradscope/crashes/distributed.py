@@ -1,0 +1,87 @@
+"""Errors of training in several processes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from gradscope.crashes import Crash, Place, explain, nowhere
+from gradscope.model import Parameter
+from gradscope.rules._common import listed, parameter_name
+from gradscope.rules._cuts import Cut, cuts
+
+_WAITED = "Expected to have finished reduction in the prior iteration before starting a new one"
+
+
+def _without_gradient(crash: Crash) -> list[Parameter]:
+    """The parameters that the reducer waited for, in the order in which the model has them."""
+    found = re.search(r"did not receive grad for rank \d+: ([\d ]+)", crash.text)
+    given = [p for p in crash.trace.parameters if p.registered and p.requires_grad and p.module is not None]
+    if found is None:
+        return [p for p in given if not p.passes]
+    waiting = len(found[1].split())
+    never = [p for p in given if not p.passes]
+    return never if len(never) == waiting else []
+
+
+def _cut(crash: Crash) -> Cut | None:
+    missing = {p.id for p in _without_gradient(crash)}
+    return next((cut for cut in cuts(crash.trace) if missing & {p.id for p in cut.parameters}), None)
+
+
+def _lost(crash: Crash) -> Place | None:
+    cut = _cut(crash)
+    return (cut.site, "their gradient is lost here") if cut is not None else None
+
+
+def _seen(crash: Crash) -> Iterator[str]:
+    missing = _without_gradient(crash)
+    if missing:
+        names = [f"`{parameter_name(crash.trace, p.id)}`" for p in missing]
+        yield f"no pass gave {listed(names)} a gradient"
+    if (cut := _cut(crash)) is not None:
+        lost = [f"`{parameter_name(crash.trace, p.id)}`" for p in cut.parameters]
+        yield f"of these, what {listed(lost)} computed is cut off"
+
+
+explain(
+    "parameters-without-a-part-in-the-loss",
+    _WAITED,
+    "parameters of the `DistributedDataParallel` model had no part in the loss of the pass before",
+    why="it averages gradients over the processes as they come, and waits for one of each parameter",
+    fix="use them in the loss, freeze them (`requires_grad_(False)`) before wrapping the model, or take them"
+    " out of the"
+    " model; `find_unused_parameters=True` lets it look for them in each pass",
+    cause=_lost,
+    seen=_seen,
+)
+explain(
+    "process-group-missing",
+    "Default process group has not been initialized",
+    "torch.distributed was used before `init_process_group`",
+    why="processes have to find each other before they can talk",
+    fix="call `torch.distributed.init_process_group(…)` first, in a program started by `torchrun`; leave the"
+    " wrapper"
+    " or the collective out in a run of one process",
+    cause=nowhere,
+)
+explain(
+    "parallel-without-gradients",
+    "DistributedDataParallel is not needed when a module doesn't have any parameters that require a gradient",
+    "`DistributedDataParallel` was given a model without a parameter that requires a gradient",
+    why="all that it does is average gradients",
+    fix="wrap only models that are trained; unfreeze before wrapping",
+    cause=nowhere,
+)
+explain(
+    "parallel-ready-twice",
+    r"Expected to mark a variable ready only once",
+    "`DistributedDataParallel` got a parameter's gradient twice in one pass",
+    why="a parameter that several checkpoints use, or a model called in several checkpointed parts, reports its"
+    " gradient"
+    " more than once",
+    fix="pass `use_reentrant=False` to `checkpoint`, or `static_graph=True` to `DistributedDataParallel` where"
+    " each pass"
+    " is the same",
+    cause=nowhere,
+)

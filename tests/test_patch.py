@@ -73,6 +73,7 @@ BY_HAND = {
     "GS304-bad_loss_by_numpy",
     "GS304-bad_loss_by_way_of_numpy",
     "GS304-bad_loss_of_a_float",
+    "GS304-bad_made_without_gradients",
     "GS306-bad_made_before_the_loop",
     "GS306-bad_twice",
     "GS308-bad_detach",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import linecache
 import random
 import re
 import textwrap
@@ -133,6 +134,17 @@ def test_a_fix_names_what_is_the_users(rule: Rule, bad: Example) -> None:
             words = set(re.findall(r"\w+", " ".join(re.findall(r"`([^`]*)`", finding.fix))))
             assert words & own or re.search(r"\.py:\d+", finding.fix), finding.fix
             assert finding.seen
+
+
+@pytest.mark.parametrize(("rule", "bad"), examples("bad"))
+def test_a_fix_puts_nothing_in_place_of_itself(rule: Rule, bad: Example) -> None:
+    for finding in findings(bad):
+        for new, old in re.findall(r"`([^`]+)` in place of `([^`]+)`", finding.fix):
+            assert new != old, finding.fix
+        for edit in finding.edits:
+            if edit.line == edit.end_line:
+                line = linecache.getline(edit.path, edit.line)
+                assert line[edit.column - 1 : edit.end_column - 1] != edit.text or not edit.text
 
 
 def _own_names(function: Example) -> set[str]:

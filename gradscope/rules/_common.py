@@ -53,10 +53,10 @@ def code(trace: Trace, site: Site | None, otherwise: str = "") -> str:
     text = source(trace, site)
     if not text:
         return otherwise
-    return _quoted(text)
+    return quoted(text)
 
 
-def _quoted(text: str) -> str:
+def quoted(text: str) -> str:
     return f"`{text if len(text) <= MAX_CODE else text[: MAX_CODE - 1] + '…'}`"
 
 
@@ -69,7 +69,7 @@ def located(trace: Trace, site: Site | None, otherwise: str = "") -> str:
     if line.startswith(("with ", "async with ", "@")):  # the site of a block is all of it
         text = f"`{line.removesuffix(':')}`"
     elif text and re.match(rf"{re.escape(text.strip('`'))} [-+*/@]?=[^=]", line):
-        text = _quoted(line)  # that of `p.requires_grad = False` is its target
+        text = quoted(line)  # that of `p.requires_grad = False` is its target
     return f"{text or otherwise} ({place(site)})".strip()
 
 

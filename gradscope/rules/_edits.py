@@ -17,6 +17,7 @@ Edits = tuple[Edit, ...]
 LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 TRAINING = ("backward", "step")
+_COLLECTIONS = (ast.Tuple, ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.GeneratorExp)
 
 
 class Source:
@@ -245,7 +246,7 @@ def number_of(trace: Trace, site: Site, *, handed: bool = False) -> Edits:
             kept, target = node.args[0], ast.unparse(node.func.value)
         elif handed and not node.keywords:
             return here.replace(node.args[0], f"{here.file.text(node.args[0])}.detach()")
-    if kept is None or not target or isinstance(kept, (ast.Tuple, ast.List)):
+    if kept is None or not target or isinstance(kept, _COLLECTIONS):
         return ()
     text = here.file.text(kept)
     shown = text if isinstance(kept, (ast.Name, ast.Attribute, ast.Call, ast.Subscript)) else f"({text})"

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from gradscope.model import Edit, Site
 from gradscope.rules._common import located
-from gradscope.rules._edits import number_of
+from gradscope.rules._edits import Source, number_of
 from gradscope.rules._keepers import Keepers, given_to, keepers, kept_by_append, method, own_nodes
 from gradscope.source import SourceFile, Span
 from gradscope.store import Trace
@@ -26,9 +26,11 @@ def stored_at(trace: Trace, made: Site) -> Site | None:
         call = statement.value if isinstance(statement, ast.Expr) else None
         passing = isinstance(call, ast.Call) and method(call) == "backward"  # the loss was first seen there
         if not callee and not passing and isinstance(statement, (ast.Expr, ast.AugAssign)):
-            return _keeps(trace, frame, statement.value if isinstance(statement, ast.Expr) else statement)
+            kept = _keeps(trace, frame, statement.value if isinstance(statement, ast.Expr) else statement)
+            if kept is not None or isinstance(statement, ast.Expr):
+                return kept  # `total += loss` makes a value that another line may keep
         own = assigned(statement)
-        for span in _appends(trace.source_file(frame.path), name, callee, own, keepers(trace)):
+        for span in _appends(trace.source_file(frame.path), frame, name, callee, own, keepers(trace)):
             found[frame.path, span[0]] = Site(-1, frame.path, *span, frame.function, "user")
         if found:
             return next(iter(found.values())) if len(found) == 1 else None
@@ -44,14 +46,20 @@ def _keeps(trace: Trace, frame: Site, node: ast.expr | ast.AugAssign) -> Site | 
 
 
 def _appends(
-    file: SourceFile, function: str, callee: str, own: frozenset[str], keeping: Keepers
+    file: SourceFile, frame: Site, function: str, callee: str, own: frozenset[str], keeping: Keepers
 ) -> tuple[Span, ...]:
     """Spans of every `….append(loss)` in `function`, for a `loss` that is one of `own`, or that it
     backwards or gets from `callee`, and of those to a list whose elements it backwards; else of the
     calls that give it to one of `keeping`."""
     tree = file.tree or ast.Module([], [])
     scopes: list[ast.AST] = [tree] if function == "<module>" else []
-    scopes += [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef) and n.name == function]
+    scopes += [
+        n
+        for n in ast.walk(tree)
+        if isinstance(n, ast.FunctionDef)
+        and n.name == function
+        and n.lineno <= frame.line <= (n.end_lineno or 0)
+    ]
     losses = own or frozenset(name for scope in scopes for name in _losses(scope, callee))
     entries = frozenset(text for scope in scopes for text in _backwarded_entries(scope))
     lists = frozenset(name for scope in scopes for name in _backwarded_lists(scope))
@@ -91,9 +99,10 @@ def _backwarded_entries(scope: ast.AST) -> Iterator[str]:
 
 def assigned(statement: ast.AST | None) -> frozenset[str]:
     """The names that a statement gives a value: `loss`, or `loss, parts`."""
+    targets = [statement.target] if isinstance(statement, ast.AugAssign) else []
     return frozenset(
         name.id
-        for target in (statement.targets if isinstance(statement, ast.Assign) else ())
+        for target in (statement.targets if isinstance(statement, ast.Assign) else targets)
         for name in (target.elts if isinstance(target, (ast.Tuple, ast.List)) else [target])
         if isinstance(name, ast.Name)
     )
@@ -108,10 +117,39 @@ def _calls(node: ast.AST, callee: str) -> bool:
 def is_backwarded(trace: Trace, cause: Site) -> bool:
     """Whether the program's backward takes the loss from the very list that keeps it."""
     file = trace.source_file(cause.path)
-    held = getattr(getattr(getattr(file.at(cause), "func", None), "value", None), "id", None)
-    tree = file.tree or ast.Module([], [])
-    scopes = [tree, *(node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef))]
-    return any(held == name for scope in scopes for name in _backwarded_lists(scope))
+    held = _list_of(file.at(cause))
+    return any(held == name for scope in _scopes_of(trace, cause, held) for name in _backwarded_lists(scope))
+
+
+def _list_of(node: ast.AST | None) -> str:
+    """`losses` of `losses.append(loss)` and of `losses += [loss]`."""
+    if isinstance(node, ast.AugAssign):
+        return getattr(node.target, "id", "")
+    name: str = getattr(getattr(getattr(node, "func", None), "value", None), "id", "")
+    return name
+
+
+def _scopes_of(trace: Trace, cause: Site, name: str) -> list[ast.AST]:
+    """The function around `cause`, where it makes `name` itself; otherwise all of the file."""
+    here = Source(trace, cause.path)
+    scope = here.scope(cause)
+    if any(
+        isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Store) for n in own_nodes(scope)
+    ):
+        return [scope]
+    tree = here.file.tree or ast.Module([], [])
+    return [tree, *(node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef))]
+
+
+def _is_read_again(trace: Trace, cause: Site) -> bool:
+    """Whether the loop that fills a list takes something out of it, which may need its graph."""
+    file = trace.source_file(cause.path)
+    held = _list_of(file.at(cause))
+    loop = Source(trace, cause.path).outermost_loop(cause)
+    return bool(held) and any(
+        isinstance(node, ast.Subscript) and getattr(node.value, "id", "") == held
+        for node in (ast.walk(loop) if loop is not None else ())
+    )
 
 
 def _backwarded_lists(scope: ast.AST) -> Iterator[str]:
@@ -119,19 +157,30 @@ def _backwarded_lists(scope: ast.AST) -> Iterator[str]:
     for node in own_nodes(scope):
         if isinstance(node, ast.Call) and method(node) == "backward":
             held = getattr(node.func, "value", None)
-            if isinstance(held, ast.Subscript) and isinstance(held.value, ast.Name):
-                yield held.value.id
+            entry = isinstance(held, ast.Subscript)
+            while isinstance(held, ast.Subscript):
+                held = held.value
+            if entry and isinstance(held, ast.Name):
+                yield held.id
 
 
 def without_graph(
-    trace: Trace, cause: Site, *, handed: bool = False, whole: bool = False
+    trace: Trace, cause: Site, *, handed: bool = False, whole: bool = False, stored: bool = True
 ) -> tuple[str, tuple[Edit, ...]]:
     """The fix, and its edits, where there are any: the number in place of a loss; of `whole` tensors
-    the values."""
+    the values. The line that makes a value which another one has `stored` is no place for it: a pass
+    may need the graph of what it makes."""
     place = located(trace, cause, "this line")
+    if not stored:
+        return f"keep only its number, with `.item()` or `.detach()`, where what {place} makes is kept", ()
     if is_backwarded(trace, cause):
         return (
             f"give the loss a name and call its `backward()`; keep only its number, with `.item()`, in {place}",
+            (),
+        )
+    if _is_read_again(trace, cause):
+        return (
+            f"keep `.detach()` of it in {place}, and compute the loss from the value itself, not from the list",
             (),
         )
     edits = tuple(number_of(trace, cause, handed=handed))

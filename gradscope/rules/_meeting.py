@@ -33,7 +33,7 @@ def meeting(trace: Trace, known: Paths) -> Iterator[Finding]:
             assert value.site is not None
             stored = stored_at(trace, value.site)
             cause = stored or value.site.user
-            fix, edits = without_graph(trace, cause, handed=stored is not None)
+            fix, edits = without_graph(trace, cause, handed=stored is not None, stored=stored is not None)
             nodes = sum(len(known.reach([v.origin]).nodes) for v, _ in found if v.origin is not None)
             held = f"{len(found)} losses hold {plural(nodes, 'node')} of their graphs"
             yield Finding(

@@ -13,6 +13,7 @@ from gradscope.rules._numbers import EXITS, MAKERS, entered
 from gradscope.rules._paths import Key, Paths
 from gradscope.store import Trace
 
+_CUTS = ("item", "detach", "data")  # of them, those that leave the graph behind
 _COPIES = ("item", "detach", "clone", "requires_grad_")  # methods that give the same numbers
 
 
@@ -88,8 +89,10 @@ def _made_to_require(known: Paths, leaf: Key, op: Op) -> tuple[Site, list[Op]] |
     return (set_by.user, before) if set_by is not None and before else None
 
 
-def as_it_is(trace: Trace, site: Site) -> tuple[Edit, ...]:
-    """`loss` in place of `torch.tensor(loss.item(), requires_grad=True)` or `loss.detach().requires_grad_()`."""
+def as_it_is(trace: Trace, site: Site, cut: Site | None = None) -> tuple[str, tuple[Edit, ...]]:
+    """`loss` in place of `torch.tensor(loss.item(), requires_grad=True)` or `loss.detach().requires_grad_()`:
+    the text that goes, and the edits. `cut` is where the graph was lost, which may be within what stays:
+    `out.sum()` in place of `out.detach().sum().requires_grad_()`. Nothing where what stays has no graph."""
     here = Source(trace, site.path)
     node = here.file.at(site)
     while isinstance(node, ast.Call) and isinstance(above := here.file.parent.get(id(node)), ast.Attribute):
@@ -97,21 +100,37 @@ def as_it_is(trace: Trace, site: Site) -> tuple[Edit, ...]:
         if above.attr not in _COPIES or not isinstance(call, ast.Call):
             break
         node = call
-    value: ast.AST | None = node
+    if not isinstance(node, ast.expr):
+        return "", ()
+    value, mended = _behind(here, node)
+    lost = here.file.at(cut) if cut is not None and cut.path == site.path else None
+    if value is None or (isinstance(value, ast.Call) and here.file.is_imported(value.func)):
+        return "", ()  # makes a new tensor itself
+    text = here.file.text(value)
+    if lost is not None and any(part is lost for part in ast.walk(value)):
+        source = lost.func if isinstance(lost, ast.Call) else lost
+        if not isinstance(source, ast.Attribute) or source.attr not in _CUTS:
+            return "", ()
+        assert isinstance(lost, ast.expr)
+        text, mended = text.replace(here.file.text(lost), here.file.text(source.value), 1), True
+    old = here.file.text(node)
+    statement = here.file.parent.get(id(node))
+    if not mended or text == old:
+        return "", ()
+    if isinstance(statement, ast.Assign) and [ast.unparse(t) for t in statement.targets] == [text]:
+        return old, here.remove(statement)
+    return old, here.replace(node, text)
+
+
+def _behind(here: Source, node: ast.expr) -> tuple[ast.expr | None, bool]:
+    """The value that a new leaf was made of, and whether what was taken off had cut its graph."""
+    value, mended = node, False
     if isinstance(value, ast.Call) and value.args and here.file.is_imported(value.func):
-        value = value.args[0]
+        value, mended = value.args[0], True
         if not (isinstance(value, ast.Call) and getattr(value.func, "attr", "") == "item"):
-            return ()
+            return None, False
     while isinstance(value, ast.Call) and getattr(value.func, "attr", "") in _COPIES:
         assert isinstance(value.func, ast.Attribute)
+        mended |= value.func.attr in _CUTS
         value = value.func.value
-    if not isinstance(node, ast.expr) or not isinstance(value, ast.expr) or value is node:
-        return ()
-    if isinstance(value, ast.Call) and here.file.is_imported(value.func):  # makes a new tensor itself
-        return ()
-    statement = here.file.parent.get(id(node))
-    if isinstance(statement, ast.Assign) and [ast.unparse(t) for t in statement.targets] == [
-        ast.unparse(value)
-    ]:
-        return here.remove(statement)
-    return here.replace(node, here.file.text(value))
+    return value, mended

@@ -14,14 +14,17 @@ import ast
 from collections.abc import Iterator
 from dataclasses import replace
 
-from gradscope.model import Event, Finding, Parameter, Site
+from gradscope.model import Edit, Event, Finding, Parameter, Site
+from gradscope.names import place
 from gradscope.rules import rule
-from gradscope.rules._common import code, located, parameter_names, parameter_subjects
+from gradscope.rules._common import code, located, parameter_names, parameter_subjects, quoted
 from gradscope.rules._cuts import Cut, cuts
 from gradscope.rules._paths import Key, Paths, passes, paths
 from gradscope.rules._put_back import as_it_is, numbers_put_back
 from gradscope.rules._terms import Wrapped, wrapped_losses, wrapped_terms
 from gradscope.store import Trace
+
+_LEFT = ("no_grad", "inference_mode", "detach", "data")  # what leaves the graph behind, on a line of its own
 
 
 def bad_tensor_of_loss() -> None:
@@ -34,6 +37,48 @@ def bad_tensor_of_loss() -> None:
         opt.zero_grad()
         loss = model(torch.randn(8, 4)).pow(2).mean()
         loss = loss.detach().clone().requires_grad_()  # cause: GS304
+        loss.backward()  # effect: GS304
+        opt.step()
+
+
+def bad_detached_before_its_mean() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        loss = model(torch.randn(8, 4)).detach().pow(2).mean().requires_grad_()  # cause: GS304
+        loss.backward()  # effect: GS304
+        opt.step()
+
+
+def bad_required_on_the_next_line() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        loss = (model(torch.randn(8, 4)).detach() ** 2).mean()  # cause: GS304
+        loss.requires_grad_()
+        loss.backward()  # effect: GS304
+        opt.step()
+
+
+def bad_made_without_gradients() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        with torch.no_grad():
+            out = model(torch.randn(8, 4))
+        loss = out.pow(2).mean().requires_grad_()  # cause: GS304
         loss.backward()  # effect: GS304
         opt.step()
 
@@ -286,7 +331,7 @@ def graph_rewrapped(trace: Trace) -> Iterator[Finding]:
         site = _wrapper(known, cut)
         if site is not None and cut.loss is not None:
             told.add(site.user.location())
-            yield _finding(trace, known, site.user, cut.parameters, cut.loss)
+            yield _finding(trace, known, site.user, cut.parameters, cut.loss, cut)
     if not told:
         for made, parameters, loss in numbers_put_back(known):
             told.add(made.location())
@@ -330,8 +375,16 @@ def _leaf_behind(known: Paths, output: Key) -> Site | None:
     return None
 
 
-def _finding(trace: Trace, known: Paths, site: Site, parameters: list[Parameter], loss: Event) -> Finding:
+def _finding(
+    trace: Trace,
+    known: Paths,
+    site: Site,
+    parameters: list[Parameter],
+    loss: Event,
+    cut: Cut | None = None,
+) -> Finding:
     ids = [p.id for p in parameters]
+    fix, edits = _fix(trace, site, cut)
     names = parameter_names(trace, ids)
     made = code(trace, site, "this")
     return Finding(
@@ -343,9 +396,9 @@ def _finding(trace: Trace, known: Paths, site: Site, parameters: list[Parameter]
         effect_label="reaches the new leaf and nothing behind it",
         seen=(f"`.grad` of {names} is None after {passes(known.passes)}",),
         why=f"{made} copies the numbers, not the graph they came from",
-        fix=_fix(trace, site),
+        fix=fix,
         count=loss.count,
-        edits=as_it_is(trace, site),
+        edits=edits,
         subjects=parameter_subjects(ids),
     )
 
@@ -365,6 +418,7 @@ def _loss(trace: Trace, loss: Wrapped) -> Finding:
 
 def _term(trace: Trace, term: Wrapped) -> Finding:
     names = parameter_names(trace, sorted(term.parameters))
+    fix, edits = _fix(trace, term.made)
     return Finding(
         message="a term of the loss was rewrapped into a new tensor: it trains nothing",
         cause=term.made,
@@ -373,23 +427,30 @@ def _term(trace: Trace, term: Wrapped) -> Finding:
         effect_label="only the other terms of the loss arrive",
         seen=("no gradient of the term reaches any parameter in this pass",),
         why=f"its numbers were computed from {names}, which only the other terms of the loss train",
-        fix=_fix(trace, term.made),
+        fix=fix,
         count=term.loss.count,
-        edits=as_it_is(trace, term.made),
+        edits=edits,
         severity="warning",
         subjects=frozenset({("term", *term.made.location())}),
     )
 
 
-def _fix(trace: Trace, site: Site) -> str:
+def _fix(trace: Trace, site: Site, cut: Cut | None = None) -> tuple[str, tuple[Edit, ...]]:
     made = located(trace, site, "this")
-    new = [edit.text for edit in as_it_is(trace, site)]
-    if new:
-        return (
-            f"write `{new[0]}` in place of {made}: it has its graph" if new[0].strip() else f"take {made} out"
-        )
+    old, edits = as_it_is(trace, site, cut.op.site.user if cut is not None else None)
+    new = edits[0].text.strip() if edits else ""
+    if edits:
+        fix = f"write {quoted(new)} in place of {quoted(old)} ({place(site)}): it has its graph"
+        return (fix if new else f"take {made} out"), edits
     node = trace.source_file(site.path).at(site)
     given = node.args[0] if isinstance(node, ast.Call) and node.args else None
     if isinstance(given, ast.Name):
-        return f"fill `{given.id}` without `item()`, and write `torch.stack({given.id})` in place of {made}"
-    return f"use the value itself in place of {made}; `+`, `sum` and `torch.stack` keep its graph"
+        return (
+            f"fill `{given.id}` without `item()`, and write `torch.stack({given.id})` in place of {made}",
+            (),
+        )
+    if cut is not None and cut.op.site.user.location() != site.location() and cut.op.cut in _LEFT:
+        lost = located(trace, cut.op.site.user, "the call")
+        where = "with gradients on" if cut.op.cut in ("no_grad", "inference_mode") else "with its graph"
+        return f"compute {lost} {where}, and leave `requires_grad` out: the loss has its graph then", ()
+    return f"use the value itself in place of {made}; `+`, `sum` and `torch.stack` keep its graph", ()

@@ -40,6 +40,23 @@ def bad_running_sum() -> None:
         total = total + loss  # cause: GS602
 
 
+def bad_sum_that_is_backwarded_and_kept() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    history = []
+    for _ in range(12):
+        opt.zero_grad()
+        total = torch.zeros(())
+        for _ in range(3):
+            total += model(torch.randn(8, 4)).pow(2).mean()
+        total.backward()
+        opt.step()
+        history.append(total)  # cause: GS602
+
+
 def bad_moving_average() -> None:
     import torch
     from torch import nn
@@ -382,7 +399,13 @@ def _finding(trace: Trace, event: Event) -> Finding:
     made = user(trace.site(data.get("site"))) or event.site.user
     stored = stored_at(trace, made) if data.get("how") in ("list", "values") else None
     cause = stored or made
-    fix, edits = without_graph(trace, cause, handed=stored is not None, whole=data.get("how") == "values")
+    fix, edits = without_graph(
+        trace,
+        cause,
+        handed=stored is not None,
+        whole=data.get("how") == "values",
+        stored=stored is not None or data.get("how") not in ("list", "values"),
+    )
     length, nodes, held = data.get("length", 0), data.get("nodes", 0), data.get("bytes", 0)
     seen = f"after {plural(length, 'step')} it holds {plural(nodes, 'node')} of their graphs"
     if held:

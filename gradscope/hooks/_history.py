@@ -83,7 +83,7 @@ class History:
         roots = self.memory_of(self.locate(number))
         found = []
         for write in self.writes:
-            if write.number < number or (roots and not write.roots & roots):
+            if write.number <= number or (roots and not write.roots & roots):
                 continue
             version = write.version
             if versions is not None and version is not None and not versions[0] < version <= versions[1]:

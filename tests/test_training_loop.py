@@ -110,6 +110,17 @@ def test_a_bug_is_told_after_two_steps() -> None:
     assert not findings(loop("right"))
 
 
+def test_a_weight_that_is_initialised_long_after_it_was_made_has_not_changed() -> None:
+    with gradscope.watch() as scope:
+        layer = nn.Linear(3, 3)
+        assert scope._session is not None
+        scope._session.checkpoint(norms=False)  # as comes by itself, once a second
+        nn.init.normal_(layer.weight)
+        for _ in range(2):
+            layer(torch.randn(2, 3)).sum().backward()
+    assert [p.changed for p in scope.trace.parameters] == [False, False]
+
+
 def test_a_scaled_gradient_is_told_with_the_scale_as_it_was() -> None:
     def program() -> None:
         model = nn.Linear(3, 1)

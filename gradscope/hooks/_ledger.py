@@ -185,8 +185,14 @@ class Ledger:
         if record.based:
             record.changed = version != record.first_version
         else:
-            record.based, record.first_version = True, version
-            record.shape = described(t)  # a model is moved and converted before it trains
+            Ledger._begin(record, t, version)
+
+    @staticmethod
+    def _begin(record: LeafRecord, t: Any, version: int) -> None:
+        """What was written to it until now has initialised it."""
+        record.based, record.first_version = True, version
+        record.changed, record.updates = False, 0
+        record.shape = described(t)  # a model is moved and converted before it trains
 
     def _is_zero(self, record: LeafRecord, grad: Any) -> bool:
         """Whether it was zeroed by hand: measured, since there are many ways to do it."""
@@ -227,6 +233,8 @@ class Ledger:
             now = (id(grad), version_of(grad))
             if now == was:
                 continue
+            if not record.passes and (version := version_of(t)) >= 0:
+                self._begin(record, t, version)
             record.passes += 1
             self.filled.append(record)
             record.read_since = False
@@ -325,14 +333,16 @@ class Ledger:
                 record.after = (id(grad_of(t)), version_of(grad_of(t)))
 
     def written(self, record: LeafRecord, how: str, site: int) -> None:
-        """The user's own code wrote to a leaf. how: "data", "no_grad" or "assigned"."""
+        """The user's own code wrote to a leaf. how: "data", "no_grad" or "assigned". Before its own first
+        pass that initialises it, or keeps it as a copy of what is trained: which, is known at the end."""
         recorder = self.recorder
         if not recorder.passes or (
             not record.passes and recorder.sites.places[site][0].endswith(INITIALISERS)
         ):
             return  # initialisation
         record.updates += 1
-        recorder.emit("update", site, {"parameter": record.id, "how": how, "used": record.read_since})
+        data = {"parameter": record.id, "how": how, "used": record.read_since, "filled": record.passes > 0}
+        recorder.emit("update", site, data)
         if not record.read_since or record.state not in ("fresh", "stale"):
             return
         stale = self.stale_use([record])

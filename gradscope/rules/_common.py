@@ -164,19 +164,17 @@ def memory_root(graph: Graph, value: int) -> int:
     return value
 
 
-def written_while_training(trace: Trace) -> set[int]:
-    """Parameters that an op outside the optimizers wrote to after the first backward: by hand,
-    as a moving average, by loading a state. Their initialisation does not count."""
-    found: set[int] = {event.data["parameter"] for event in trace.of("update")}
-    trained = False
-    for segment in dict.fromkeys((s.graph, s.events) for s in trace.segments):
-        start = 0
-        if not trained:
-            starts = [e.position + 1 for e in _events_of(trace, segment) if e.kind == "backward"]
-            trained, start = bool(starts), min(starts, default=0)
-        if trained and segment[0] is not None:
-            found |= _written(trace.graph(segment[0]), start)
-    return found
+@once
+def written_while_training(trace: Trace) -> frozenset[int]:
+    """Parameters that the program itself wrote to after their own first pass: by hand, as a moving
+    average, by loading a state. What was written before it has initialised them. Of those that no
+    pass ever fills: after the run's first."""
+    unfilled = {p.id for p in trace.parameters if not p.passes}
+    return frozenset(
+        event.data["parameter"]
+        for event in trace.of("update")
+        if event.data["filled"] or event.data["parameter"] in unfilled
+    )
 
 
 def only_bounded(trace: Trace) -> set[int]:
@@ -191,21 +189,6 @@ def only_bounded(trace: Trace) -> set[int]:
                 if parameter is not None:
                     (bounded if op.name in BOUNDS else others).add(parameter)
     return bounded - others
-
-
-def _events_of(trace: Trace, segment: tuple[int | None, int | None]) -> list[Event]:
-    first = next(s.index for s in trace.segments if (s.graph, s.events) == segment)
-    return [event for event in trace.events if event.segment == first]
-
-
-def _written(graph: Graph, start: int) -> set[int]:
-    roots = {
-        memory_root(graph, value)
-        for op in graph.ops[start:]
-        if not op.site.path.endswith("nn/init.py")  # of a layer that was added late
-        for value in op.writes
-    }
-    return {p for root in roots if (p := graph.values[root].parameter) is not None}
 
 
 def parameter_subjects(ids: Iterable[int]) -> frozenset[Any]:

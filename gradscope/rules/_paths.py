@@ -13,7 +13,7 @@ from functools import cached_property
 
 from gradscope.memo import once
 from gradscope.model import Event, Graph, Op, Parameter, Site
-from gradscope.rules._common import plural
+from gradscope.rules._common import plural, written_while_training
 from gradscope.rules._idle_steps import mistaken, tried_out
 from gradscope.store import Trace
 
@@ -70,7 +70,6 @@ class Paths:
         }
         self.first_pass = min((e.segment for e in trace.of("backward")), default=None)
         self.graph_ids = sorted({s.graph for s in trace.segments if s.graph is not None})
-        self._segments = [(s.index, s.graph) for s in trace.segments if s.graph is not None]
 
     def graph(self, id: int) -> Graph:
         found = self._graphs.get(id)
@@ -321,19 +320,9 @@ class Paths:
         return events[0].site if events else None
 
     @cached_property
-    def written_later(self) -> set[int]:
+    def written_later(self) -> frozenset[int]:
         """Parameters that the program's own code writes after training began (averages, targets)."""
-        found: set[int] = set()
-        if self.first_pass is None:
-            return found
-        found |= {e.data["parameter"] for e in self.updates if e.segment >= self.first_pass}
-        for number in {graph for index, graph in self._segments if index >= self.first_pass}:
-            for op in self.graph(number).ops:
-                for value in op.writes:
-                    parameter = self.parameter_of((number, self.memory(number, value)))
-                    if parameter is not None:
-                        found.add(parameter.id)
-        return found
+        return written_while_training(self.trace)
 
     def expected(self) -> list[Parameter]:
         """Parameters that should train and never got a gradient: those of an optimizer that

@@ -70,6 +70,42 @@ def bad_tensor() -> None:
         opt.step()
 
 
+def bad_initialised_after_another_model_has_trained() -> None:
+    import torch
+    from torch import nn
+
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.parts = {"one": nn.Linear(3, 3), "two": nn.Linear(3, 3)}  # cause: GS214
+            for layer in self.parts.values():
+                nn.init.orthogonal_(layer.weight)
+                with torch.no_grad():
+                    layer.weight.mul_(0.5)
+                layer.bias.data = torch.zeros(3)
+            self.head = nn.Linear(3, 1)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            for layer in self.parts.values():
+                x = torch.relu(layer(x))
+            y: torch.Tensor = self.head(x)
+            return y
+
+    torch.manual_seed(0)
+    first = nn.Linear(3, 1)
+    opt = torch.optim.SGD(first.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        first(torch.randn(8, 3)).pow(2).mean().backward()
+        opt.step()
+    model = Net()
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        model(torch.randn(8, 3)).pow(2).mean().backward()  # effect: GS214
+        opt.step()
+
+
 def bad_made_in_forward() -> None:
     import torch
     from torch import nn
@@ -136,6 +172,32 @@ def good_handed_over() -> None:
         opt.zero_grad()
         model(torch.randn(8, 3)).pow(2).mean().backward()
         opt.step()
+
+
+def good_updated_by_hand() -> None:
+    import torch
+    from torch import nn
+
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.scale = torch.empty(3, requires_grad=True)
+            nn.init.normal_(self.scale)
+            self.fc = nn.Linear(3, 1)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            y: torch.Tensor = self.fc(x * self.scale)
+            return y
+
+    model = Net()
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        model(torch.randn(8, 3)).pow(2).mean().backward()
+        opt.step()
+        with torch.no_grad():
+            model.scale -= 0.1 * model.scale.grad  # type: ignore[operator]
+        model.scale.grad = None
 
 
 def good_hidden_teacher() -> None:

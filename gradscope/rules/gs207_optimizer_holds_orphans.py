@@ -15,7 +15,7 @@ from collections.abc import Iterator
 
 from gradscope.model import Finding, Optimizer, Parameter, Site
 from gradscope.rules import rule
-from gradscope.rules._common import parameter_names, parameter_subjects, plural, timeline
+from gradscope.rules._common import parameter_names, parameter_subjects, plural, root_of, timeline
 from gradscope.rules._patches import made_later
 from gradscope.rules._training import (
     backward_text,
@@ -257,8 +257,18 @@ def optimizer_holds_orphans(trace: Trace) -> Iterator[Finding]:
         for parameters, stepped, left in left_out(trace):
             orphans = _replaced(trace, held, parameters, left)
             goes_on = _steps_since(trace, number, {p.id for p in left}) >= min(2, optimizer.steps)
-            if orphans and goes_on and any(number in p.optimizers for p in stepped):
+            if (
+                orphans
+                and goes_on
+                and (any(number in p.optimizers for p in stepped) or _took_place(orphans, held, left))
+            ):
                 yield _finding(trace, number, optimizer, orphans, left)
+
+
+def _took_place(orphans: list[Parameter], held: list[Parameter], left: list[Parameter]) -> bool:
+    """Whether all that an optimizer holds is gone, and what the model misses is just as large: a layer
+    that has an optimizer of its own was replaced."""
+    return len(orphans) == len(held) and sorted(p.shape for p in held) == sorted(p.shape for p in left)
 
 
 def _trained_elsewhere(trace: Trace, held: list[Parameter]) -> list[Parameter]:
@@ -288,32 +298,36 @@ def _by_root(trace: Trace) -> list[list[Parameter]]:
 
 
 def _swapped(trace: Trace, number: int, held: list[Parameter]) -> list[Parameter]:
-    """The parameters of a model that took the place of the trained one in the middle of the run:
-    of the same shapes, in no hands, and no step finds a gradient since its passes began."""
+    """The parameters of a model that took the place of the trained one in the middle of the run: in no
+    hands, and no step finds a new gradient since its passes began. One of other shapes is only
+    meant to do so where the trained one is called no more."""
     shapes = sorted(p.shape for p in held if p.requires_grad)
     for parameters in _by_root(trace):
-        in_hands = any(p.optimizers or p.steps or p.changed or p.reads for p in parameters)
-        if sorted(p.shape for p in parameters) != shapes or in_hands:
+        if any(p.optimizers or p.steps or p.changed or p.reads for p in parameters):
             continue
-        if _empty_steps_since(trace, number, {p.id for p in parameters}) >= 2:
+        ids = {p.id for p in parameters}
+        alike = sorted(p.shape for p in parameters) == shapes
+        roots = set() if alike else {root_of(trace, p) for p in held}
+        if _empty_steps_since(trace, number, ids, roots) >= 2:
             return parameters
     return []
 
 
-def _empty_steps_since(trace: Trace, number: int, ids: set[int]) -> int:
-    """Steps of one optimizer without any gradient after the first pass over `ids`; 0 where one of
-    them had some, or where the program itself wrote to these meanwhile."""
+def _empty_steps_since(trace: Trace, number: int, ids: set[int], roots: set[int | None]) -> int:
+    """Steps of one optimizer without a new gradient since the first pass over `ids`; 0 where one of them
+    had some, where the program itself wrote to these meanwhile, or called a model of `roots`."""
     begun, empty = False, 0
     for repeat, events in timeline(trace):
         for event in events:
             if event.kind == "backward":
                 begun = begun or bool(ids & set(event.data.get("accumulated") or ()))
             elif begun and event.kind == "step" and event.data["optimizer"] == number:
-                states = event.data.get("states") or {}
-                if set(states) - {"none", "zero"}:
+                if not set(event.data.get("states") or ()) <= {"none", "zero", "used"}:
                     return 0
                 empty += repeat
             elif begun and event.kind == "update" and event.data["parameter"] in ids:
+                return 0
+            elif begun and event.kind == "call" and event.data["module"] in roots:
                 return 0
     return empty
 

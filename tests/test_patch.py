@@ -43,6 +43,8 @@ BY_HAND = {
     "GS206-bad_adapters_put_in_later",
     "GS206-bad_head_forgotten",
     "GS206-bad_loss_that_learns",
+    "GS207-bad_copied_layer_with_an_optimizer_of_its_own",
+    "GS207-bad_larger_model_takes_over",
     "GS207-bad_master_copy_never_written_back",
     "GS207-bad_replaced_while_training",
     "GS207-bad_resumed_into_a_new_model",

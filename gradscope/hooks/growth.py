@@ -4,7 +4,7 @@ state that goes on into the next step, or losses kept in a list."""
 from __future__ import annotations
 
 import weakref
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,10 +13,11 @@ import torch
 
 from gradscope.hooks import Hook
 from gradscope.hooks._segments import Row
-from gradscope.hooks._torch import DisableTorchFunction, grad_fn_of, saved_by
+from gradscope.hooks._torch import DisableTorchFunction, grad_fn_of, saved_by, sequence_number, sequence_of
 from gradscope.hooks._values import Live
 
 MAX_WALK = 20_000
+SHORT_WALK = 5_000  # of a pass that was looked at before
 MIN_LENGTH = 3  # segments in a row before it counts as growth
 LONG_RUN = 5  # segments in a row that a state goes on without a detach
 WEIGHED = (2, MIN_LENGTH, 6, 10, 100, 1000)  # lengths at which what it holds is measured
@@ -25,6 +26,7 @@ MAX_CHAINS = 256
 MAX_RESULTS = 3  # of a call, as the output and the two states of an LSTM
 MIN_KEPT = 4  # losses alive at once
 MIN_LATE = 24  # of them, where those of earlier steps are gone
+MAX_ASKED = 3  # passes of one line that are walked for what is kept
 MAX_NOTED = 12  # passes whose parts of the loss are noted
 MAX_PARTS = 200  # ops behind a loss
 LOOKS = {6, 12, 24, 48, 100, 200, 400, 1000}  # passes at which they are counted
@@ -44,8 +46,9 @@ class Chain:
     length: int = 1
     longest: int = 1
     last: tuple[Any, ...] = ()  # weak references to the newest results: of (output, state) one may be gone
+    number: int = -1  # of the newest node: `total = total / n` leaves the sum itself to the graph alone
     backwarded: bool = False
-    asked: int = 0  # passes in which it was looked for
+    asked: Counter[int] = field(default_factory=Counter)  # passes in which it was looked for, by line
     sizes: list[tuple[int, int, int]] = field(default_factory=list)  # (length, nodes, bytes)
 
     def alive(self) -> list[Any]:
@@ -64,6 +67,8 @@ class Growth(Hook):
     def install(self) -> None:
         self.chains: dict[int, Chain] = {}
         self.roots: deque[tuple[Any, int, int]] = deque(maxlen=64)  # (weak reference, site, `_now`)
+        self.needed: set[int] = set()  # sites of roots that a later pass went through again
+        self.asked: Counter[int] = Counter()  # passes of a line in which such roots were looked for
         self.parts: list[tuple[Any, int, int]] = []  # (weak reference to a number, site, `_now`)
         self.noted = 0
         self.passes = 0
@@ -85,6 +90,7 @@ class Growth(Hook):
             chain = self.chains[row.site] = Chain(row.site)
         serial = self.recorder.segment.serial
         chain.last = tuple(weakref.ref(out) for out in outs[:MAX_RESULTS])
+        chain.number = sequence_number() - 1
         if chain.serial == serial:
             return  # an unrolled loop goes on from what came in
         self._go_on(chain, serial)
@@ -121,18 +127,24 @@ class Growth(Hook):
         if accumulate and tensors:
             if self.passes in LOOKS:
                 self._find_kept()
+            self._find_needed(tensors, site)
             entry = self.recorder.live.find(tensors[0])
             where = entry.site if entry is not None else site
             self.roots.append((weakref.ref(tensors[0]), where, self._now()))
             if entry is not None and self.noted < MAX_NOTED:
                 self._note_parts(entry)
         for chain in self.chains.values():
-            last = chain.alive() if chain.length >= 2 and not chain.known else []
-            if not last:
+            if chain.length < 2 or chain.known:
                 continue
-            chain.asked += 1
-            look = chain.asked <= 20 or chain.asked % 100 == 0
-            if any(t is one for t in tensors for one in last) or (look and _reaches(tensors, chain, last)):
+            last = chain.alive()
+            if not (last or chain.sum):
+                continue
+            chain.asked[site] += 1
+            look = chain.asked[site] <= 20 or chain.asked[site] % 100 == 0
+            most = MAX_WALK if chain.asked[site] == 1 else SHORT_WALK
+            if any(t is one for t in tensors for one in last) or (
+                look and _reaches(tensors, chain, last, most)
+            ):
                 chain.backwarded = True
                 chain.reached += accumulate
                 chain.state = max(chain.state, (chain.run, chain.reached))
@@ -163,7 +175,7 @@ class Growth(Hook):
                     },
                 )  # fmt: skip
             self._find_kept()
-            if self.kept is not None:
+            if self.kept is not None and self.kept[3] not in self.needed:
                 length, nodes, size, site = self.kept
                 data = {
                     "site": site,
@@ -207,6 +219,16 @@ class Growth(Hook):
                 found = found[kept.index(True) :]
             if len({number for _, number in found}) > 1:
                 yield site, [t for t, _ in found if t is not None and grad_fn_of(t) is not None], len(found)
+
+    def _find_needed(self, tensors: list[Any], site: int) -> None:
+        """Losses that had a pass of their own, with `retain_graph=True`, are kept for one through all."""
+        self.asked[site] += 1
+        if self.asked[site] > MAX_ASKED:
+            return
+        alive = {grad_fn_of(t): where for ref, where, _ in self.roots if (t := ref()) is not None}
+        if len(alive) >= MIN_KEPT:
+            behind = _walk(tensors, MAX_WALK if self.asked[site] == 1 else SHORT_WALK)
+            self.needed.update(alive[node] for node in behind if node in alive)
 
     def _find_kept(self) -> None:
         """Losses of one line that were backwarded, every one of them still alive."""
@@ -303,21 +325,27 @@ def held(tensors: list[Any]) -> tuple[int, int]:
     return len(seen), sum(memory.values())
 
 
-def _reaches(tensors: list[Any], chain: Chain, alive: list[Any]) -> bool:
+def _reaches(tensors: list[Any], chain: Chain, alive: list[Any], most: int) -> bool:
     """Whether a pass from these tensors goes through the newest result of the chain."""
     goals = {grad_fn_of(t) for t in alive}
     if not chain.sum and len(alive) < len(chain.last):
         goals |= _below(goals)  # of an output that is gone, which shares what the state is made of
+    number = chain.number if chain.sum and not alive else -1
+    return any(
+        node in goals or (number >= 0 and sequence_of(node) == number) for node in _walk(tensors, most)
+    )
+
+
+def _walk(tensors: list[Any], most: int) -> Iterator[Any]:
+    """The nodes behind these tensors, nearest first, up to `most` of them."""
     seen: set[Any] = set()
-    todo = [grad_fn_of(t) for t in tensors]
-    while todo and len(seen) < 5_000:
-        node = todo.pop()
-        if node is not None and node in goals:
-            return True
+    todo = deque(grad_fn_of(t) for t in tensors)
+    while todo and len(seen) < most:
+        node = todo.popleft()
         if node not in seen:
+            yield node
             seen.add(node)
             todo.extend(target for target, _ in node.next_functions if target is not None)
-    return False
 
 
 def _below(nodes: set[Any], levels: int = 2) -> set[Any]:

@@ -113,6 +113,53 @@ def bad_resumed_into_a_new_model() -> None:
         opt.step()
 
 
+def bad_weights_loaded_into_a_new_model() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Sequential(nn.Linear(3, 3), nn.Tanh(), nn.Linear(3, 1))
+    opt = torch.optim.Adam(model.parameters())  # cause: GS207
+    saved = model.state_dict()
+    model = nn.Sequential(nn.Linear(3, 3), nn.Tanh(), nn.Linear(3, 1))
+    model.load_state_dict(saved)
+    for _ in range(4):
+        opt.zero_grad()
+        model(torch.randn(8, 3)).pow(2).mean().backward()  # effect: GS207
+        opt.step()
+
+
+def bad_larger_model_takes_over() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Sequential(nn.Linear(3, 3), nn.Tanh(), nn.Linear(3, 1))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)  # cause: GS207
+    for step in range(8):
+        if step == 4:
+            model = nn.Sequential(nn.Linear(3, 6), nn.Tanh(), nn.Linear(6, 1))
+        model.zero_grad()
+        model(torch.randn(8, 3)).pow(2).mean().backward()  # effect: GS207
+        opt.step()
+
+
+def bad_copied_layer_with_an_optimizer_of_its_own() -> None:
+    import copy
+
+    import torch
+    from torch import nn
+
+    model = nn.Sequential(nn.Linear(3, 3), nn.Tanh(), nn.Linear(3, 1))
+    body = torch.optim.SGD(model[0].parameters(), lr=0.1)
+    head = torch.optim.SGD(model[2].parameters(), lr=0.01)  # cause: GS207
+    model[2] = copy.deepcopy(model[2])
+    for _ in range(4):
+        body.zero_grad()
+        head.zero_grad()
+        model(torch.randn(8, 3)).pow(2).mean().backward()  # effect: GS207
+        body.step()
+        head.step()
+
+
 def bad_made_anew_too_early() -> None:
     import torch
     from torch import nn
@@ -146,6 +193,27 @@ def good_resumed_into_the_same_model() -> None:
             model.load_state_dict(saved)
         opt.zero_grad()
         model(torch.randn(8, 3)).pow(2).mean().backward()
+        opt.step()
+
+
+def good_copy_trained_by_its_own_optimizer() -> None:
+    import copy
+
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=1.0)
+    for _ in range(3):
+        learner = copy.deepcopy(model)
+        inner = torch.optim.SGD(learner.parameters(), lr=0.1)
+        for _ in range(3):
+            inner.zero_grad()
+            learner(torch.randn(8, 3)).pow(2).mean().backward()
+            inner.step()
+        opt.zero_grad()
+        for p, q in zip(model.parameters(), learner.parameters(), strict=True):
+            p.grad = (p - q).detach()
         opt.step()
 
 
@@ -240,7 +308,12 @@ def good_other_head_later() -> None:
         opt.step()
 
 
-@rule("GS207", name="optimizer-holds-orphans", severity="error", over=("GS204", "GS206", "GS302", "GS605"))
+@rule(
+    "GS207",
+    name="optimizer-holds-orphans",
+    severity="error",
+    over=("GS204", "GS206", "GS215", "GS302", "GS605"),
+)
 def optimizer_holds_orphans(trace: Trace) -> Iterator[Finding]:
     for number, optimizer in trace.optimizers.items():
         if not optimizer.steps:

@@ -280,6 +280,50 @@ def good_losses_of_tasks_until_the_outer_step() -> None:
         opt_shared.step()
 
 
+def good_outer_loss_of_learners() -> None:
+    import copy
+
+    import torch
+    from torch import nn
+
+    model, embed = nn.Linear(4, 1), nn.Linear(4, 4)
+    opt = torch.optim.SGD(embed.parameters(), lr=0.1)
+    for _ in range(3):
+        outer = torch.zeros(())
+        for _ in range(6):
+            learner = copy.deepcopy(model)
+            inner = torch.optim.SGD(learner.parameters(), lr=0.1)
+            for _ in range(4):
+                inner.zero_grad()
+                learner(embed(torch.randn(8, 4)).detach()).pow(2).mean().backward()
+                inner.step()
+            outer = outer + learner(embed(torch.randn(8, 4))).pow(2).mean()
+        outer = outer / 6 + embed.weight.pow(2).sum()
+        opt.zero_grad()
+        outer.backward()
+        opt.step()
+
+
+def good_losses_with_a_pass_of_their_own_and_one_together() -> None:
+    import torch
+    from torch import nn
+
+    body = nn.Linear(4, 4)
+    opt = torch.optim.SGD(body.parameters(), lr=0.1)
+    for _ in range(2):
+        losses = []
+        for _ in range(14):
+            scale = torch.ones(4, requires_grad=True)
+            inner = torch.optim.SGD([scale], lr=0.1)
+            loss = (body(torch.randn(8, 4)) * (1 * scale)).pow(2).mean()
+            loss.backward(retain_graph=True, inputs=[scale])
+            inner.step()
+            losses.append(loss)
+        opt.zero_grad()
+        torch.stack(losses).mean().backward(inputs=list(body.parameters()))
+        opt.step()
+
+
 def good_outputs_of_micro_batches() -> None:
     import torch
     from torch import nn

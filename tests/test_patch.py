@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import random
 import runpy
@@ -89,6 +90,7 @@ BY_HAND = {
     "GS401-bad_method_of_the_model",
     "GS402-bad_method_that_trains_too",
     "GS402-bad_without_eval",
+    "GS403-bad_phases_of_one_loop",
     "GS404-bad_layer_made_in_forward",
     "GS501-bad_layers_in_a_list",
     "GS602-bad_list_that_is_backwarded",
@@ -150,6 +152,23 @@ def run(script: Path, *, stops: bool = False) -> Report:
     return examine(scope.trace, Config(extend_select=off))
 
 
+def doubled(text: str) -> list[str]:
+    """Calls that stand twice in a row, or at the end and at the beginning of a loop."""
+    found = []
+    for node in ast.walk(ast.parse(text)):
+        body = getattr(node, "body", None)
+        if isinstance(body, list):
+            after = [
+                *body[1:],
+                *(body[:1] if isinstance(node, (ast.For, ast.While)) and len(body) > 1 else []),
+            ]
+            pairs = zip(body, after, strict=False)
+            found += [
+                ast.unparse(a) for a, b in pairs if isinstance(a, ast.Expr) and ast.dump(a) == ast.dump(b)
+            ]
+    return found
+
+
 def apply(patch: str, folder: Path) -> None:
     (folder / "fix.patch").write_text(patch)
     command = ["patch", "-p0", "-i", "fix.patch"]
@@ -175,12 +194,31 @@ def test_patch_mends_the_program(
         return
     for _ in range(2):  # a model put into eval mode may show that its evaluation builds graphs
         if patch := render(report):
+            before = doubled(script.read_text())
             apply(patch, tmp_path)
+            assert doubled(script.read_text()) == before, patch
             script = script.rename(script.with_stem(script.stem + "_"))
             report = run(script)
             (tmp_path / f"{script.stem[:-1]}.py").write_text(script.read_text())
         assert rule.code not in {f.code for f in report.findings}, script.read_text()
     assert not [f for f in report.findings if f.severity != "note"], script.read_text()
+
+
+@pytest.mark.parametrize("bad", all_rules()["GS403"].examples("bad"))
+def test_a_program_put_into_train_mode_goes_on_evaluating_in_eval_mode(
+    bad: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    script = tmp_path / f"train_{bad.__name__}.py"  # type: ignore[attr-defined]
+    script.write_text(as_script(bad))
+    if patch := render(run(script)):
+        apply(patch, tmp_path)
+        script = script.rename(script.with_stem(script.stem + "_"))
+        with gradscope.watch() as scope:
+            runpy.run_path(str(script))
+        for event in scope.trace.of("call"):
+            wrong = event.data["eval_layers"] if event.data["grad"] else event.data["train_layers"]
+            assert not wrong, script.read_text()
 
 
 @pytest.mark.parametrize("unit", ["\t", "  "], ids=["tabs", "two blanks"])

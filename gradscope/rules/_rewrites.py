@@ -56,6 +56,13 @@ def moved(trace: Trace, site: Site | None, target: Site | None, *, after: bool =
     return here.move(statement, to, after=after)
 
 
+def taken_away(trace: Trace, site: Site) -> Edits:
+    """Takes the call at `site` out, where it is a statement."""
+    here = Source(trace, site.path)
+    statement = here.file.statement(site)
+    return here.remove(statement) if isinstance(statement, ast.Expr) else ()
+
+
 def moved_behind(trace: Trace, site: Site | None, target: Site | None) -> Edits:
     """The call at `site`, which is a statement, behind that of `target`, and behind the loop or
     condition that `target` stands in and `site` does not."""

@@ -16,9 +16,9 @@ from collections.abc import Iterator
 
 from gradscope.model import Finding, Site
 from gradscope.rules import rule
-from gradscope.rules._common import code, parameter_names, parameter_subjects, plural
+from gradscope.rules._common import code, parameter_names, parameter_subjects, plural, timeline
 from gradscope.rules._dropped import Line, Passes, counts_passes, outside_the_loop
-from gradscope.rules._rewrites import moved
+from gradscope.rules._rewrites import moved, taken_away
 from gradscope.rules._training import where
 from gradscope.store import Trace
 
@@ -49,6 +49,21 @@ def bad_cleared_outside_the_branch() -> None:
         if (i + 1) % 2 == 0:
             opt.step()
         model.zero_grad()  # cause: GS215
+
+
+def bad_cleared_after_the_step_too() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for i in range(8):
+        loss = model(torch.randn(8, 3)).pow(2).mean() / 4
+        opt.zero_grad()  # cause: GS215
+        loss.backward()  # effect: GS215
+        if i % 4 == 3:
+            opt.step()
+            opt.zero_grad()
 
 
 def bad_cleared_by_hand() -> None:
@@ -337,6 +352,7 @@ def _finding(trace: Trace, site: Site, line: Line, step: Site) -> Finding:
     clearing, stepping = _cleared(trace, clear), code(trace, step, "the step")
     passes = line.dropped + line.used
     names = parameter_names(trace, sorted(line.parameters))
+    other = _cleared_elsewhere(trace, line, clear, step)
     seen = [f"{line.dropped} of {passes} backward passes were cleared unused"]
     if line.norm:
         seen.append(f"norm of a gradient that was cleared unused: {line.norm:.4g}")
@@ -348,11 +364,30 @@ def _finding(trace: Trace, site: Site, line: Line, step: Site) -> Finding:
         effect_label=f"{line.dropped} of {passes} passes here are for nothing",
         seen=tuple(seen),
         severity="" if counts_passes(trace, step) else "note",
-        fix=f"move {clearing} ({where(clear)}) right after {stepping} ({where(step)}), into the same branch",
+        fix=f"take {clearing} ({where(clear)}) out: {code(trace, other, 'another line')} ({where(other)}) clears"
+        f" after {stepping} ({where(step)})"
+        if other is not None
+        else f"move {clearing} ({where(clear)}) right after {stepping} ({where(step)}), into the same branch",
         count=line.dropped,
-        edits=moved(trace, clear, step, after=True),
+        edits=taken_away(trace, clear) if other is not None else moved(trace, clear, step, after=True),
         subjects=parameter_subjects(line.parameters),
     )
+
+
+def _cleared_elsewhere(trace: Trace, line: Line, clear: Site, step: Site) -> Site | None:
+    """Another line than `clear` that clears these gradients after each of these steps, before the next pass."""
+    found: Site | None = None
+    waiting = False
+    for event in (event for _, events in timeline(trace) for event in events):
+        user = event.site.user
+        if event.kind == "step" and user.location() == step.location():
+            waiting = True
+        elif event.kind == "zero_grad" and waiting and user.location() != clear.location():
+            if line.parameters <= set(event.data.get("parameters") or ()):
+                found, waiting = user, False
+        elif event.kind == "backward" and waiting:
+            return None
+    return found
 
 
 def _cleared(trace: Trace, clear: Site) -> str:

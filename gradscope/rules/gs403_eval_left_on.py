@@ -11,12 +11,13 @@ while the model is in training mode, unless they trained before and an evaluatio
 gradients that no step of the model uses.
 """
 
+import ast
 from collections.abc import Iterator
 
-from gradscope.model import Edit, Event, Finding
+from gradscope.model import Edit, Event, Finding, Site
 from gradscope.rules import rule
 from gradscope.rules._calls import Call, Calls, calls
-from gradscope.rules._common import located, plural, user
+from gradscope.rules._common import located, plural, timeline, user
 from gradscope.rules._edits import Source, receiver
 from gradscope.rules._paths import Key
 from gradscope.store import Trace
@@ -39,6 +40,68 @@ def bad_train_called_once() -> None:
         model.eval()  # cause: GS403
         with torch.no_grad():
             (model(torch.randn(8, 4)).argmax(dim=1) == 0).sum().item()
+
+
+def bad_function_that_trains_and_evaluates() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.Dropout(0.5), nn.Linear(8, 2))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    target = torch.zeros(8, dtype=torch.long)
+
+    def run(train: bool) -> None:
+        for _ in range(2):
+            loss = nn.functional.cross_entropy(model(torch.randn(8, 4)), target)  # effect: GS403
+            if train:
+                opt.zero_grad()
+                loss.backward()
+                opt.step()
+
+    for _ in range(3):
+        run(True)
+        model.eval()  # cause: GS403
+        with torch.no_grad():
+            run(False)
+
+
+def bad_evaluation_relies_on_the_mode() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.Dropout(0.5), nn.Linear(8, 2))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    target = torch.zeros(8, dtype=torch.long)
+    model.eval()  # cause: GS403
+    with torch.no_grad():
+        model(torch.randn(8, 4)).argmax(dim=1).sum().item()
+    for _ in range(3):
+        for _ in range(2):
+            opt.zero_grad()
+            loss = nn.functional.cross_entropy(model(torch.randn(8, 4)), target)  # effect: GS403
+            loss.backward()
+            opt.step()
+        with torch.no_grad():
+            model(torch.randn(8, 4)).argmax(dim=1).sum().item()
+
+
+def bad_phases_of_one_loop() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.Dropout(0.5), nn.Linear(8, 2))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    target = torch.zeros(8, dtype=torch.long)
+    for _ in range(3):
+        for phase in ("train", "test"):
+            if phase == "test":
+                model.eval()  # cause: GS403
+            with torch.set_grad_enabled(phase == "train"):
+                loss = nn.functional.cross_entropy(model(torch.randn(8, 4)), target)  # effect: GS403
+            if phase == "train":
+                opt.zero_grad()
+                loss.backward()
+                opt.step()
 
 
 def bad_part_left_in_eval() -> None:
@@ -294,23 +357,71 @@ def _finding(known: Calls, call: Call, mode: Event | None, times: int) -> Findin
         effect=call.entry if switched else None,
         effect_label="a training forward, still in evaluation mode",
         fix=f"call `{bare}.train()` before {located(known.trace, call.entry, 'this forward')}, at the start of every "
-        "epoch",
+        f"epoch{' of training, not of evaluation, which runs here too' if _evaluated_at(known, call) else ''}",
         seen=(f"{plural(times, 'step')} used gradients of a forward in evaluation mode",),
         count=times,
-        edits=_train_before(known.trace, call, mode),
+        edits=_train_before(known, call, mode),
         subjects=frozenset({("module", known.called(call.event)), ("call", call.entry.location())}),
     )
 
 
-def _train_before(trace: Trace, call: Call, mode: Event | None) -> tuple[Edit, ...]:
-    """A `model.train()` before the training loop that the evaluation stands outside of."""
-    name = receiver(trace, call.entry) if call.direct else ""
-    if not name:
-        return ()
-    here = Source(trace, call.entry.path)
-    block = (
-        here.block(call.entry, keep_out=mode.site.stack)
-        if mode is not None
-        else here.file.statement(call.entry)
-    )
-    return here.before(block, f"{name}.train()")
+def _train_before(known: Calls, call: Call, mode: Event | None) -> tuple[Edit, ...]:
+    """A `model.train()` before the statement or loop in which only training runs, and a `model.eval()`
+    behind it where an evaluation relies on the mode that it finds."""
+    trace, mine = known.trace, known.called(call.event)
+    evaluations = [
+        event
+        for event in trace.of("call")
+        if not event.data.get("grad") and known.called(event) == mine and not event.data.get("training")
+    ]
+    frames = [frame for event in evaluations for frame in event.site.stack]
+    keep_out = [*frames, *(mode.site.stack if mode is not None else ())]
+    for frame in reversed(list(call.entry.stack)):
+        here = Source(trace, frame.path)
+        block = here.block(frame, keep_out=keep_out) if keep_out else here.file.statement(frame)
+        if frame.kind != "user" or block is None:
+            continue
+        if not any(other.path == frame.path and _within(block, other) for other in frames):
+            name = _name_at(trace, call, mode, frame)
+            before = here.before(block, f"{name}.train()") if name else ()
+            if not before or not _relied_on(known, mine):
+                return before
+            after = here.after(block, f"{name}.eval()")
+            return (*before, *after) if after else ()
+    return ()
+
+
+def _evaluated_at(known: Calls, call: Call) -> bool:
+    """Whether the same line evaluates the model."""
+    place = call.entry.location()
+    return any(not e.data.get("grad") and e.site.user.location() == place for e in known.trace.of("call"))
+
+
+def _within(statement: ast.stmt, site: Site) -> bool:
+    return statement.lineno <= site.line <= (statement.end_lineno or statement.lineno)
+
+
+def _name_at(trace: Trace, call: Call, mode: Event | None, frame: Site) -> str:
+    """What the model is called on a line: as it is called there, or as its `eval()` is in the same function."""
+    if frame.location() == call.entry.location():
+        return receiver(trace, call.entry) if call.direct else ""
+    switched = mode.site.user if mode is not None else None
+    near = switched is not None and (switched.path, switched.function) == (frame.path, frame.function)
+    return receiver(trace, switched, "eval") if near else ""
+
+
+def _relied_on(known: Calls, called: int) -> bool:
+    """Whether an evaluation follows training without an `eval()` of its own between them."""
+    modules = known.trace.modules
+    trains = {id(call.event) for call in known.all if call.trains}
+    trained = False
+    for event in (event for _, events in timeline(known.trace) for event in events):
+        if event.kind == "call" and known.called(event) == called:
+            if trained and not event.data.get("grad"):
+                return True
+            trained = trained or id(event) in trains
+        elif event.kind == "mode" and not event.data["training"]:
+            other = modules.get(event.data["module"])
+            if other is not None and modules[called].root == other.root:
+                trained = False
+    return False

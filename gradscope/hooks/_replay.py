@@ -13,7 +13,7 @@ from time import perf_counter
 from types import CodeType, FrameType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from gradscope.hooks._torch import aside
+from gradscope.hooks._torch import DisableTorchFunction, aside, version_of
 
 if TYPE_CHECKING:
     from gradscope.hooks._ledger import LeafRecord
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 Frozen = tuple[str, int, int, Any]
 # What repeats: the events of each segment. A step closes every one of them.
 Cycle = tuple[tuple[Frozen, ...], ...]
+FEW_HELD = 32  # gradients asked for in a step, on average
 KINDS = frozenset({"backward", "step", "zero_grad", "clip", "schedule"})
 
 
@@ -35,6 +36,39 @@ class Place(NamedTuple):
     caller_last: int
 
 
+class Held:
+    """The gradients that a step of the cycle finds: those that its last one found, and written to since as
+    often as between the last two."""
+
+    __slots__ = ("between", "empty", "every", "filled", "versions")
+
+    def __init__(self, event: Frozen, records: dict[int, LeafRecord]):
+        states = dict(dict(event[3][1])["states"][1])
+        ids = {state: some[1] for state, some in states.items()}
+        self.empty = [records[id] for id in ids.pop("none", ()) if id in records]
+        self.filled = [records[id] for some in ids.values() for id in some if id in records]
+        self.every = 1 + (len(self.empty) + len(self.filled)) // FEW_HELD  # step in which they are asked for
+        self.versions: list[int] = []
+        self.between: list[int] = []
+
+    def as_before(self) -> bool:
+        """Whether they are there again: a parameter may have lost its gradient, or have got one."""
+        for record in self.empty:
+            t = record.ref()
+            if t is None or not t.is_leaf or t.grad is not None:
+                return False
+        now: list[int] = []
+        for record in self.filled:
+            t = record.ref()
+            if t is None or not t.is_leaf or (grad := t.grad) is None:
+                return False
+            now.append(version_of(grad))
+        between = [new - old for new, old in zip(now, self.versions, strict=False)]
+        alike = not self.between or between == self.between
+        self.versions, self.between = now, between
+        return alike
+
+
 @dataclass(slots=True)
 class Expected:
     """One event of the cycle."""
@@ -45,6 +79,7 @@ class Expected:
     event: Frozen
     filled: list[LeafRecord]  # the gradients that this pass fills
     closes: bool  # it is the last of its segment
+    held: Held | None  # of a step
     place: Place | None = None  # known once it was met here
 
 
@@ -71,7 +106,8 @@ class Replay:
                 ids = data["accumulated"][1] if kind == "backward" else ()
                 filled = [records[id] for id in ids if id in records]
                 closes = event is events[-1]
-                self.expected.append(Expected(kind, site, data.get("optimizer"), event, filled, closes))
+                held = Held(event, records) if kind == "step" else None
+                self.expected.append(Expected(kind, site, data.get("optimizer"), event, filled, closes, held))
         self.next = self.expected[0]
         self.active = True
 
@@ -98,6 +134,14 @@ class Replay:
             return 0
         expected.place = self._place(frame)
         return site
+
+    def holds(self) -> bool:
+        """Whether the step that comes next finds the gradients that it found in its last turn."""
+        held = self.next.held
+        if held is None or self.done % held.every:
+            return True
+        with DisableTorchFunction():
+            return held.as_before()
 
     def _place(self, frame: FrameType) -> Place | None:
         user: FrameType | None = frame

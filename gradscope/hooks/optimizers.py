@@ -42,7 +42,6 @@ class Optimizers(Hook):
         self.count = 0
         self.sizes: dict[int, int] = {}  # parameters of each
         self.roots: dict[int, frozenset[int]] = {}  # what memory each has last written to
-        self.probes: dict[int, LeafRecord] = {}  # a parameter whose gradient its last followed step used
         self.inside: list[Inside] = []
         self.recorder.optimizer_number = self._register
         self.recorder.leave_failed = self._leave_failed
@@ -147,10 +146,6 @@ class Optimizers(Hook):
                 stale = recorder.ledger.stale_use(records)
                 used = [r for r in records if r.state in ("fresh", "stale")]
                 versions = [(r, private.version_of(t)) for r in used if (t := r.ref()) is not None]
-                if used:
-                    self.probes[number] = used[0]
-                else:
-                    self.probes.pop(number, None)
                 if stale is not None:
                     recorder.emit(
                         "stale_used", site, {"optimizer": number, **stale["data"]}, **stale["measured"]
@@ -183,17 +178,10 @@ class Optimizers(Hook):
         if known is None or known() is not optimizer:
             return False
         site = self.recorder.replay.comes("step", frame.f_back, number)
-        if not site or self._lost(number):
+        if not site or not self.recorder.replay.holds():
             return False
         self.inside.append(Inside(id(frame), site, None, {}, [], False, False))
         return True
-
-    def _lost(self, number: Any) -> bool:
-        """Whether a gradient that the last steps used is missing now: another model may have taken
-        the place of the one that this optimizer steps."""
-        t = self.probes[number].ref() if number in self.probes else None
-        with private.DisableTorchFunction():
-            return t is not None and private.grad_of(t) is None
 
     def _closure(self, closure: Any) -> Any:
         recorder = self.recorder

@@ -7,14 +7,16 @@ import traceback
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatch
+from functools import reduce
 from pathlib import Path
 
 from gradscope.baseline import Baseline
 from gradscope.config import Config
 from gradscope.crashes import explain_crash
-from gradscope.model import SEVERITIES, Finding, GradscopeError, Location, Site
+from gradscope.model import SEVERITIES, Finding, GradscopeError, Location, Since, Site
 from gradscope.names import relative
 from gradscope.rules import Rule, all_rules
+from gradscope.since import since_places
 from gradscope.store import Trace
 from gradscope.suppress import Suppressions
 
@@ -153,6 +155,7 @@ def _run(rules: list[Rule], trace: Trace, cwd: str) -> tuple[list[Finding], list
     for rule in rules:
         try:
             for finding in rule.check(trace):
+                finding = replace(finding, since=finding.since or since_places(trace, finding))
                 found.append(_complete(finding, rule, cwd))
         except GradscopeError:  # the trace itself can't be read
             raise
@@ -236,8 +239,13 @@ def _fold_equal(found: list[Finding]) -> list[Finding]:
                 count=first.count + finding.count,
                 subjects=first.subjects | finding.subjects,
                 severity=min(first.severity, finding.severity, key=SEVERITIES.index),
+                since=_earlier(first.since, finding.since),
             )
     return list(folded.values())
+
+
+def _earlier(one: Since | None, other: Since | None) -> Since | None:
+    return min((since for since in (one, other) if since), key=lambda since: since.step, default=None)
 
 
 def _fold_consequences(found: list[Finding]) -> list[Finding]:
@@ -309,6 +317,7 @@ def _together(notes: list[Finding]) -> Finding:
         count=sum(note.count for note in notes),
         edits=tuple(dict.fromkeys(edit for note in notes for edit in note.edits)),
         subjects=first.subjects.union(*(note.subjects for note in others)),
+        since=reduce(_earlier, (note.since for note in notes)),
     )
 
 

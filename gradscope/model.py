@@ -335,6 +335,18 @@ class Edit:
 
 
 @dataclass(frozen=True, slots=True)
+class Since:
+    """The program's step, from 1, in which a finding was first seen. `asleep`: sampling slept in the
+    steps before, so that it may have been there already."""
+
+    step: int
+    asleep: bool = False
+
+    def __str__(self) -> str:
+        return f"since step {self.step:,}{' at the latest' if self.asleep else ''}"
+
+
+@dataclass(frozen=True, slots=True)
 class Finding:
     """What a rule reports. Rules give `message`, the sites and the proof; check.py
     fills in code, name and severity from the rule and turns sites into locations."""
@@ -355,3 +367,14 @@ class Finding:
     locations: tuple[Location, ...] = ()
     edits: tuple[Edit, ...] = ()  # the fix, where it can be made without understanding the program
     subjects: frozenset[Any] = frozenset()  # what it is about, for one cause, one finding
+    since: Since | None = None  # where a rule gives none, its places tell (since.py)
+
+    @property
+    def extent(self) -> str:
+        """How often, where that is more than once, and since when."""
+        return ", ".join([f"×{self.count}"] * (self.count > 1) + [self.late] * bool(self.late))
+
+    @property
+    def late(self) -> str:
+        """Since when, where that is not from the first step on."""
+        return str(self.since) if self.since is not None and self.since.step > 1 else ""

@@ -51,6 +51,7 @@ BY_HAND = {
     "GS207-bad_resumed_into_a_new_model",
     "GS208-bad_all_but_the_norm",
     "GS208-bad_everything",
+    "GS208-bad_frozen_from_some_step_on",
     "GS210-bad_never_stepped",
     "GS212-bad",
     "GS212-bad_lost_in_rounding",

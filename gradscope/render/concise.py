@@ -19,5 +19,5 @@ def render(report: Report) -> str:
 def _line(finding: Finding, program: str) -> str:
     place = finding.locations[0] if finding.locations else None
     where = f"{place.path}:{place.line}:{place.column}" if place else program
-    times = f" (×{finding.count})" if finding.count > 1 else ""
+    times = f" ({finding.extent})" if finding.extent else ""
     return one_line(f"{where}: {finding.severity} {finding.code or finding.name} {finding.message}") + times

@@ -35,7 +35,8 @@ def _text(finding: Finding) -> str:
         for place in finding.locations[1:]
     ]
     fix = [f"fix: {finding.fix}"] if finding.fix else []
-    return "\n".join([finding.message, *other, *finding.seen, *fix])
+    late = [finding.late] if finding.late else []
+    return "\n".join([finding.message, *late, *other, *finding.seen, *fix])
 
 
 def _data(text: str) -> str:

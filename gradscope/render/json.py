@@ -46,6 +46,7 @@ def _finding(finding: Finding) -> dict[str, Any]:
         "severity": finding.severity,
         "message": finding.message,
         "count": finding.count,
+        "since": finding.since.step if finding.since is not None else None,
         "locations": [_location(place) for place in finding.locations],
         "seen": list(finding.seen),
         "why": finding.why,

@@ -100,7 +100,8 @@ def _fix(report: Report, finding: Finding) -> dict[str, Any]:
 
 def _message(finding: Finding) -> str:
     fix = [f"Fix: {finding.fix}"] if finding.fix else []
-    return "\n".join([finding.message, *finding.seen, *fix])
+    late = [finding.late] if finding.late else []
+    return "\n".join([finding.message, *late, *finding.seen, *fix])
 
 
 def _label(place: Location) -> str:

@@ -71,7 +71,7 @@ def finding_rows(
 
 def _heading_rows(finding: Finding, width: int) -> Iterator[Text]:
     lead = _lead(finding)
-    times = f"  ×{finding.count}" if finding.count > 1 else ""
+    times = f"  {finding.extent}" if finding.extent else ""
     lines = balanced(one_line(finding.message), max(width - len(lead) - len(times), 30)) or [""]
     for number, line in enumerate(lines):
         row = Text.assemble(
@@ -128,7 +128,7 @@ def _brief_rows(findings: list[Finding]) -> Iterator[Text]:
         if finding.locations:
             row.append(f"{one_line(finding.locations[0].path)}:{finding.locations[0].line}: ")
         row.append(one_line(finding.message))
-        row.append(f"  ×{finding.count}" if finding.count > 1 else "", "bold magenta")
+        row.append(f"  {finding.extent}" if finding.extent else "", "bold magenta")
         yield row
     if len(findings) > _LINES:
         yield Text(f"… and {len(findings) - _LINES} more: gradscope check --output-format concise", "dim")

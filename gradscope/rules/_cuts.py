@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from itertools import islice
 
 from gradscope.memo import once
-from gradscope.model import Event, Graph, Op, Parameter, Site
+from gradscope.model import Event, Graph, Op, Parameter, Since, Site
 from gradscope.rules._common import holds, timeline
 from gradscope.rules._numbers import EXITS, MAKERS, entered, gathered, real, without_past
-from gradscope.rules._paths import Key, Paths, paths
+from gradscope.rules._paths import Key, Paths, late_paths, paths
 from gradscope.source import SourceFile
 from gradscope.store import Trace
 
@@ -30,11 +30,54 @@ class Cut:
     parameters: list[Parameter]
     loss: Event | None
     output: Key
+    known: Paths  # of the passes that it is lost for
+
+    @property
+    def count(self) -> int:
+        """How many passes, or steps since they stopped, went without."""
+        if self.known.stop is not None:
+            return self.known.stop.after
+        return self.loss.count if self.loss is not None else 1
+
+    @property
+    def since(self) -> Since | None:
+        return self.known.stop.since if self.known.stop is not None else None
+
+    def severity(self, trace: Trace) -> str:
+        """ "" where the parameters never got a gradient. One that stops in the middle of the run may be
+        meant: from a line that trained nothing of it before, or by a block without gradients around what
+        computed them before, it is another phase of the program."""
+        stop = self.known.stop
+        if stop is None:
+            return ""
+        ids = {p.id for p in self.parameters}
+        trained = {e.site.user.location() for e in trace.of("backward") if ids & set(e.data["accumulated"])}
+        again = self.loss is not None and self.loss.site.user.location() in trained
+        return "warning" if again and self.region is None else "note"
 
 
+@once
 def cuts(trace: Trace) -> list[Cut]:
-    """Every place where the gradient of an expected parameter is lost, in program order."""
-    known = paths(trace)
+    """Every place where the gradient of an expected parameter is lost, in program order; then those
+    where it is lost from some step on."""
+    found = _cuts(trace, paths(trace))
+    for late in late_paths(trace):
+        found += [cut for cut in _cuts(trace, late) if _new(trace, cut)]
+    return found
+
+
+def _new(trace: Trace, cut: Cut) -> bool:
+    """Whether passes that did give the parameters a gradient went without this cut: it is what changed."""
+    ids = {p.id for p in cut.parameters}
+    trained = {e.graph for e in trace.of("backward") if e.graph >= 0 and ids & set(e.data["accumulated"])}
+    return cut.loss is not None and not any(
+        op.cut is not None and op.site.id == cut.op.site.id and op.region == cut.op.region
+        for number in trained
+        for op in cut.known.graph(number).ops
+    )
+
+
+def _cuts(trace: Trace, known: Paths) -> list[Cut]:
     groups: dict[object, Cut] = {}
     blocking: dict[Key, tuple[Op, Key]] = {}
     waiting = _waiting(trace, known)
@@ -53,7 +96,9 @@ def cuts(trace: Trace) -> list[Cut]:
                 loss = known.loss_of(output)
                 if loss is not None and _about_data(known, loss):
                     continue
-                groups[group] = Cut(op, kind, _cut_site(trace, op, region), region, [parameter], loss, output)
+                groups[group] = Cut(
+                    op, kind, _cut_site(trace, op, region), region, [parameter], loss, output, known
+                )
             else:
                 cut.parameters.append(parameter)
             break
@@ -167,7 +212,7 @@ def _left_torch(trace: Trace, known: Paths, parameter: Parameter, groups: dict[o
                 groups[group].parameters.append(parameter)
             else:
                 loss = known.roots[number, root][0]
-                groups[group] = Cut(first, kind, first.site.user, None, [parameter], loss, back)
+                groups[group] = Cut(first, kind, first.site.user, None, [parameter], loss, back, known)
             return
 
 

@@ -15,6 +15,7 @@ from gradscope.memo import once
 from gradscope.model import Event, Graph, Op, Parameter, Site
 from gradscope.rules._common import plural, written_while_training
 from gradscope.rules._idle_steps import mistaken, tried_out
+from gradscope.rules._stops import Stop, frozen, stops
 from gradscope.store import Trace
 
 Key = tuple[int, int]  # (graph id, index of a value or a node)
@@ -46,14 +47,17 @@ class Reach:
 
 
 class Paths:
-    """The paths between parameters and losses of one trace (see `paths`)."""
+    """The paths between parameters and losses of one trace (see `paths`). `stop`: those of the passes
+    from there on, which should give its parameters what earlier ones gave them."""
 
-    def __init__(self, trace: Trace):
+    def __init__(self, trace: Trace, stop: Stop | None = None):
+        self.stop = stop
         self._graphs: dict[int, Graph] = {}
         self._load = trace.graph
         self.trace = trace
         self.parameters = {p.id: p for p in trace.parameters}
-        self.backwards = [e for e in trace.of("backward") if e.graph is not None and e.graph >= 0]
+        passes = trace.of("backward") if stop is None else _since(trace, stop.segment)
+        self.backwards = [e for e in passes if e.graph is not None and e.graph >= 0]
         self.updates = trace.of("update")  # by the program's own hand
         self._set = [e for e in trace.of("requires_grad") if e.graph >= 0]
         # What an optimizer trains and was computed first, then made a leaf by `requires_grad_()`.
@@ -63,13 +67,14 @@ class Paths:
             for e in self._set
             if e.data["to"] and e.data["leaf"] in held
         }
-        self.passes = sum(e.count for e in trace.of("backward"))
+        self.passes = sum(e.count for e in passes)
         self.stepping = {number for number, optimizer in trace.optimizers.items() if optimizer.steps}
         self.stepping |= {
             e.data["optimizer"] for e in trace.of("step") if e.data.get("optimizer") is not None
         }
         self.first_pass = min((e.segment for e in trace.of("backward")), default=None)
-        self.graph_ids = sorted({s.graph for s in trace.segments if s.graph is not None})
+        first = stop.segment if stop is not None else 0
+        self.graph_ids = sorted({s.graph for s in trace.segments if s.graph is not None and s.index >= first})
 
     def graph(self, id: int) -> Graph:
         found = self._graphs.get(id)
@@ -272,6 +277,11 @@ class Paths:
 
     # -- parameters ------------------------------------------------------------------
 
+    def seen(self, ids: list[int], otherwise: str) -> str:
+        """What was measured of parameters that get no gradient in these passes; `otherwise`: where they
+        never got one."""
+        return otherwise if self.stop is None else self.stop.seen(self.trace, ids)
+
     def stepped(self, parameter: Parameter) -> bool:
         return any(number in self.stepping for number in parameter.optimizers)
 
@@ -327,6 +337,9 @@ class Paths:
     def expected(self) -> list[Parameter]:
         """Parameters that should train and never got a gradient: those of an optimizer that
         steps, or without any optimizer those of a module of which others got one."""
+        if self.stop is not None:
+            still = frozen(self.trace, self.stop)
+            return [self.parameters[id] for id in self.stop.parameters if id not in still]
         silent = [
             p
             for p in self.parameters.values()
@@ -342,6 +355,19 @@ class Paths:
 def paths(trace: Trace) -> Paths:
     """The paths of `trace`, found once."""
     return Paths(trace)
+
+
+@once
+def late_paths(trace: Trace) -> list[Paths]:
+    """The paths from each place on where gradients stopped in the middle of the run."""
+    return [Paths(trace, stop) for stop in stops(trace)]
+
+
+def _since(trace: Trace, index: int) -> list[Event]:
+    """The passes of the segments from this one on."""
+    later = {(s.events, s.graph) for s in trace.segments if s.index >= index}
+    lists = {s.index: (s.events, s.graph) for s in trace.segments}
+    return [event for event in trace.of("backward") if lists[event.segment] in later]
 
 
 def passes(count: int) -> str:

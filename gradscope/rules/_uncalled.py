@@ -12,12 +12,19 @@ from gradscope.store import Trace
 def uncalled(trace: Trace, methods: Collection[str]) -> Iterator[tuple[str, str, ast.Attribute]]:
     """(file, function, expression) of each statement that only names one of these methods, in
     functions that ran."""
+    for path, function, node in nodes_that_ran(trace):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Attribute):
+            if node.value.attr in methods:
+                yield path, function, node.value
+
+
+def nodes_that_ran(trace: Trace) -> Iterator[tuple[str, str, ast.AST]]:
+    """(file, function, node) of all that stands in functions of the program that ran."""
     ran = {(site.path, site.function.split(".")[-1]) for site in trace.sites if site.kind == "user"}
     for path in trace.sources:
-        for function, node in _statements(trace.source_file(path).tree):
-            if isinstance(node.value, ast.Attribute) and node.value.attr in methods:
-                if (path, function) in ran:
-                    yield path, function, node.value
+        for function, node in _nodes(trace.source_file(path).tree):
+            if (path, function) in ran:
+                yield path, function, node
 
 
 def not_called(trace: Trace, method: str) -> Site | None:
@@ -38,12 +45,11 @@ def parentheses(site: Site) -> tuple[Edit, ...]:
     return (Edit(site.path, site.end_line, site.end_column, site.end_line, site.end_column, "()"),)
 
 
-def _statements(tree: ast.AST | None) -> Iterator[tuple[str, ast.Expr]]:
-    """(name of the function it stands in, expression statement) of a whole file."""
+def _nodes(tree: ast.AST | None) -> Iterator[tuple[str, ast.AST]]:
+    """(name of the function it stands in, node) of a whole file."""
     todo: list[tuple[str, ast.AST]] = [("<module>", tree)] if tree is not None else []
     while todo:
         function, node = todo.pop()
-        if isinstance(node, ast.Expr):
-            yield function, node
+        yield function, node
         inner = node.name if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) else function
         todo += [(inner, child) for child in ast.iter_child_nodes(node)]

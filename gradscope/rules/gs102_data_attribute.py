@@ -273,6 +273,8 @@ def _cutting(trace: Trace, line: list[_Place], cut: Cut) -> Finding:
     ids = [p.id for p in cut.parameters]
     names = parameter_names(trace, ids)
     never = "it never gets" if len(ids) == 1 else "they never get"
+    if cut.known.stop is not None:
+        never = "it no longer gets" if len(ids) == 1 else "they no longer get"
     shown = name or "x"
     return Finding(
         message=f"`.data` cuts {names} from the loss: {never} a gradient",
@@ -280,11 +282,13 @@ def _cutting(trace: Trace, line: list[_Place], cut: Cut) -> Finding:
         cause_label="the gradient stops here",
         effect=cut.loss.site.user if cut.loss is not None else None,
         effect_label=f"reaches none of the {plural(len(ids), 'parameter')} behind `.data`",
-        seen=(f"{names}: no gradient in any backward of this run",),
+        seen=(cut.known.seen(ids, f"{names}: no gradient in any backward of this run"),),
         fix=f"use `{shown}` itself to let the gradient through; write `{shown}.detach()` if the cut is meant",
         count=place.count,
         edits=tuple(edit for place in line for edit in _let_through(trace, place.site)),
         subjects=frozenset(place.subjects) | parameter_subjects(ids),
+        severity=cut.severity(trace),
+        since=cut.since,
     )
 
 

@@ -1,4 +1,4 @@
-"""An optimizer holds parameters that never require a gradient.
+"""An optimizer holds parameters that never require a gradient, or from some step on no longer.
 
 Why: a frozen parameter gets no gradient, so the optimizer skips it. Where a group with
 settings of its own is frozen as a whole, somebody meant it to train.
@@ -6,17 +6,21 @@ settings of its own is frozen as a whole, somebody meant it to train.
 Fix: unfreeze the group (`requires_grad_(True)`), or leave it out of the optimizer.
 
 A note; a warning only where the optimizer trains nothing at all, or a whole group with a learning
-rate of its own never trains, and nothing in the program's text unfreezes anything. Silent on:
-parameters that are unfrozen later in the run.
+rate of its own never trains, and nothing in the program's text unfreezes anything; a note as well for
+parameters that were trained and then frozen, while their optimizer steps on. Silent on: parameters
+that are unfrozen later in the run.
 """
 
+import ast
 from collections.abc import Iterator
 
-from gradscope.model import Finding, Optimizer, Parameter, Site
+from gradscope.model import Event, Finding, Optimizer, Parameter, Site
 from gradscope.rules import rule
 from gradscope.rules._common import located, parameter_names, parameter_subjects, plural
 from gradscope.rules._patches import only_trained
+from gradscope.rules._stops import Stop, frozen, stops
 from gradscope.rules._training import optimizer_name, parameters_of
+from gradscope.rules._uncalled import nodes_that_ran, site_of
 from gradscope.rules._unheld import left_out
 from gradscope.rules.gs302_unused_parameter import made_at
 from gradscope.source import lines_of
@@ -74,6 +78,20 @@ def bad_all_but_the_norm() -> None:
         opt.zero_grad()
         model(torch.randn(8, 3)).pow(2).mean().backward()
         opt.step()
+
+
+def bad_frozen_from_some_step_on() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 1))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for step in range(20):
+        if step == 12:
+            model[0].requires_grad_(False)  # cause: GS208
+        opt.zero_grad()
+        model(torch.randn(8, 3)).pow(2).mean().backward()
+        opt.step()  # effect: GS208
 
 
 def good_unfrozen_later() -> None:
@@ -146,6 +164,62 @@ def good_momentum_encoder() -> None:
 
 @rule("GS208", name="frozen-in-optimizer", severity="warning", over=("GS302",))
 def frozen_in_optimizer(trace: Trace) -> Iterator[Finding]:
+    yield from _always(trace)
+    for stop in stops(trace):
+        if still := frozen(trace, stop):
+            yield _from_then_on(trace, stop, still)
+
+
+def _from_then_on(trace: Trace, stop: Stop, still: dict[int, Event]) -> Finding:
+    """Frozen in the middle of the run: a note while the optimizer has others to train, since that is how
+    a phase that trains a part of a model is written."""
+    ids, holder = sorted(still), optimizer_name(trace, stop.optimizer)
+    names = parameter_names(trace, ids)
+    froze = _written_freeze(trace, still[ids[0]])
+    return Finding(
+        message=f"{names}: frozen from here on, while {holder} steps on with"
+        f" {'it' if len(ids) == 1 else 'them'}",
+        cause=froze or stop.site,
+        cause_label="frozen here" if froze else "steps on without a gradient",
+        effect=stop.site if froze else None,
+        effect_label="steps on without a gradient",
+        seen=(stop.seen(trace, ids),),
+        fix=f"leave {located(trace, froze, 'the line that freezes')} out, or make an optimizer of the other"
+        f" parameters for what comes after it, in place of {holder}",
+        count=stop.after,
+        severity="" if stop.whole and len(ids) == len(stop.parameters) else "note",
+        subjects=parameter_subjects(ids) | {("optimizer", stop.optimizer)},
+        since=stop.since,
+    )
+
+
+def _written_freeze(trace: Trace, event: Event) -> Site | None:
+    """The line that froze. Where nobody looked it is the only one of the program's that freezes and was
+    not seen to run."""
+    if event.kind == "requires_grad":
+        return event.site.user
+    ran = {e.site.user.location() for e in trace.of("requires_grad")}
+    found = [
+        site_of(path, function, node.targets[0] if isinstance(node, ast.Assign) else node)
+        for path, function, node in nodes_that_ran(trace)
+        if isinstance(node, (ast.Assign, ast.Call)) and _freezes(node) and (path, node.lineno) not in ran
+    ]
+    return found[0] if len(found) == 1 else None
+
+
+def _freezes(node: ast.Assign | ast.Call) -> bool:
+    """Whether this is `x.requires_grad = False` or `x.requires_grad_(False)`."""
+    if isinstance(node, ast.Assign):
+        changed, name, given = node.targets[0], "requires_grad", [node.value]
+    else:
+        changed, name = node.func, "requires_grad_"
+        given = [*node.args, *(word.value for word in node.keywords)]
+    off = any(isinstance(value, ast.Constant) and value.value is False for value in given)
+    return off and isinstance(changed, ast.Attribute) and changed.attr == name
+
+
+def _always(trace: Trace) -> Iterator[Finding]:
+    """Frozen in every step of the run."""
     told = {
         number
         for parameters, known, left in left_out(trace)

@@ -8,7 +8,9 @@ Fix: remove the cut. Where the parameters are frozen on purpose, say so with
 `requires_grad_(False)` and leave them out of the optimizer.
 
 Silent on: frozen parameters; parameters that no optimizer steps; parameters that get a
-gradient from another loss; targets that the program itself writes (averages, copies).
+gradient from another loss; targets that the program itself writes (averages, copies). A gradient
+that stops in the middle of the run is a warning; a note where that is another phase: at a backward
+of its own, or under a block without gradients.
 """
 
 import re
@@ -155,6 +157,21 @@ def bad_copy_of_the_parameters() -> None:
         opt.step()
 
 
+def bad_detach_from_some_step_on() -> None:
+    import torch
+    from torch import nn
+
+    trunk, head = nn.Linear(4, 8), nn.Linear(8, 1)
+    opt = torch.optim.SGD([*trunk.parameters(), *head.parameters()], lr=0.1)
+    for step in range(20):
+        opt.zero_grad()
+        hidden = trunk(torch.randn(16, 4))
+        if step >= 12:
+            hidden = hidden.detach()  # cause: GS301
+        head(hidden).pow(2).mean().backward()  # effect: GS301
+        opt.step()
+
+
 def good_frozen_trunk() -> None:
     import torch
     from torch import nn
@@ -234,23 +251,24 @@ def detached_parameter(trace: Trace) -> Iterator[Finding]:
             continue
         ids = [p.id for p in cut.parameters]
         names = parameter_names(trace, ids)
-        verb = "feeds" if len(ids) == 1 else "feed"
+        verb, more = "feeds" if len(ids) == 1 else "feed", " any more" if cut.known.stop else ""
         loss = code(trace, cut.loss.site.user, "the backward pass")
         words = _words(trace, cut)
         yield Finding(
-            message=f"{names} {verb} the loss, but {words} cuts the graph on the way: no gradient arrives",
+            message=f"{names} {verb} the loss, but {words} cuts the graph on the way: no gradient arrives{more}",
             cause=cut.site,
             cause_label="the graph is cut here",
             effect=cut.loss.site.user,
             effect_label="this pass cannot reach past the cut",
             related=_related(known, cut),
-            seen=(f"`.grad` of {names} is None after {passes(known.passes)}",),
+            seen=(cut.known.seen(ids, f"`.grad` of {names} is None after {passes(known.passes)}"),),
             why=f"the value goes on after {words}, the graph does not: {loss} stops there",
             fix=_fix(trace, cut, names),
-            count=cut.loss.count,
+            count=cut.count,
             edits=_without(trace, cut),
             severity=severity,
             subjects=parameter_subjects(ids),
+            since=cut.since,
         )
 
 
@@ -286,7 +304,7 @@ def _severity(trace: Trace, cut: Cut) -> str | None:
     if any(p.id in known.written_later for p in cut.parameters):
         return "note"
     if known.stepping:
-        return "error"
+        return cut.severity(trace) or "error"
     mine = {root_of(trace, p) for p in cut.parameters}
     trained = {root_of(trace, p) for p in known.parameters.values() if p.registered and known.has_gradient(p)}
     return "error" if mine & trained else "note"

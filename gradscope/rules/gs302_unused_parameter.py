@@ -10,7 +10,8 @@ Silent on: parameters that some pass of the run trains; averaged copies that the
 writes itself; one of several alternatives (experts) that the run may not have chosen yet.
 A note for parts of a library's model, which only some of its tasks need (the head of a backbone
 that is used for its features), for a parameter that is only read as a number (a setting), and for a
-layer or a parameter that is used under a condition only, where this run never met it.
+layer or a parameter that is used under a condition only, where this run never met it; and for a layer
+that losses depended on up to some step, while its optimizer steps on.
 """
 
 import ast
@@ -31,7 +32,8 @@ from gradscope.rules._common import (
     user,
 )
 from gradscope.rules._cuts import cuts, exits
-from gradscope.rules._paths import Paths, passes, paths
+from gradscope.rules._paths import Paths, late_paths, passes, paths
+from gradscope.rules._stops import Stop
 from gradscope.rules.gs206_parameter_not_in_optimizer import replaced
 from gradscope.store import Trace
 
@@ -87,6 +89,21 @@ def bad_result_dropped() -> None:
         prediction = x @ w
         _ = prediction + b
         prediction.pow(2).mean().backward()  # effect: GS302
+        opt.step()
+
+
+def bad_no_longer_called() -> None:
+    import torch
+    from torch import nn
+
+    body, extra, head = nn.Linear(4, 4), nn.Linear(4, 4), nn.Linear(4, 1)
+    opt = torch.optim.SGD([p for m in (body, extra, head) for p in m.parameters()], lr=0.1)
+    for step in range(20):
+        hidden = body(torch.randn(8, 4))
+        if step < 12:
+            hidden = extra(hidden)  # cause: GS302
+        opt.zero_grad()
+        head(hidden).pow(2).mean().backward()  # effect: GS302
         opt.step()
 
 
@@ -185,6 +202,64 @@ def good_option_off() -> None:
 
 @rule("GS302", name="unused-parameter", severity="warning")
 def unused_parameter(trace: Trace) -> Iterator[Finding]:
+    yield from _never(trace)
+    for known in late_paths(trace):
+        yield from _no_longer(trace, known)
+
+
+def _no_longer(trace: Trace, known: Paths) -> Iterator[Finding]:
+    """Parameters that losses depended on up to some step. A note: a program may well be done with a
+    branch of its own."""
+    stop = known.stop
+    if stop is None or not known.roots or not known.reached.complete:
+        return
+    lost = {p.id for cut in cuts(trace) if cut.known is known for p in cut.parameters}
+    gone = [p.id for p in known.expected() if p.id not in lost | known.reached.parameters]
+    past = [id for id in gone if id in known.feeding]  # behind a cut that was there all along
+    for ids in ([id for id in gone if id not in past], past):
+        if ids:
+            yield _gone(trace, known, stop, ids, past=ids is past)
+
+
+def _gone(trace: Trace, known: Paths, stop: Stop, ids: list[int], *, past: bool) -> Finding:
+    names, it = parameter_names(trace, ids), "it" if len(ids) == 1 else "them"
+    used = list(dict.fromkeys(site for id in ids if (site := _last_used(trace, stop, id)) is not None))
+    label = f"not used for a loss after step {stop.step - 1:,}"
+    return Finding(
+        message=f"no gradient arrives at {names} any more: what carried it is no longer part of a loss"
+        if past
+        else f"no loss depends on {names} any more, though the optimizer that holds {it} steps on",
+        cause=used[0] if used else stop.site,
+        cause_label="the gradient came back through here, as long as it did" if past else label,
+        effect=known.backwards[0].site.user,
+        effect_label=f"no longer reaches {it}",
+        related=tuple((site, label) for site in used[1:] if not past),
+        seen=(stop.seen(trace, ids),),
+        why="the optimizer skips a parameter without a gradient: it keeps the value that it had then",
+        fix=f"let the loss depend on {names} all along; if the program is done with {it}, go on with an optimizer"
+        " of the others",
+        count=stop.after,
+        severity="note",
+        subjects=parameter_subjects(ids),
+        since=stop.since,
+    )
+
+
+def _last_used(trace: Trace, stop: Stop, parameter: int) -> Site | None:
+    """The line that read a parameter last, before its gradients stopped."""
+    earlier = [s.graph for s in trace.segments if s.index < stop.segment and s.graph is not None]
+    for number in dict.fromkeys(reversed(earlier)):
+        graph = trace.graph(number)
+        for value in graph.values:
+            if value.parameter == parameter and (
+                readers := [op for op in graph.consumers.get(value.index, ()) if op.nodes]
+            ):
+                return readers[-1].site.user
+    return None
+
+
+def _never(trace: Trace) -> Iterator[Finding]:
+    """Parameters that no loss of the run depends on."""
     known = paths(trace)
     program = trace.program
     ended = program.get("exception") is None

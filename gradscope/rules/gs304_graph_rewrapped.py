@@ -328,10 +328,11 @@ def graph_rewrapped(trace: Trace) -> Iterator[Finding]:
     known = paths(trace)
     told: set[tuple[str, int]] = set()
     for cut in cuts(trace):
-        site = _wrapper(known, cut)
+        site = _wrapper(cut.known, cut)
         if site is not None and cut.loss is not None:
             told.add(site.user.location())
-            yield _finding(trace, known, site.user, cut.parameters, cut.loss, cut)
+            rewrapped = _finding(trace, cut.known, site.user, cut.parameters, cut.loss, cut)
+            yield replace(rewrapped, count=cut.count, severity=cut.severity(trace), since=cut.since)
     if not told:
         for made, parameters, loss in numbers_put_back(known):
             told.add(made.location())
@@ -394,7 +395,7 @@ def _finding(
         cause_label="a new leaf: same numbers, no history",
         effect=loss.site.user,
         effect_label="reaches the new leaf and nothing behind it",
-        seen=(f"`.grad` of {names} is None after {passes(known.passes)}",),
+        seen=(known.seen(ids, f"`.grad` of {names} is None after {passes(known.passes)}"),),
         why=f"{made} copies the numbers, not the graph they came from",
         fix=fix,
         count=loss.count,

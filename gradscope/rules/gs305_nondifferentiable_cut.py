@@ -254,6 +254,8 @@ def _lost(trace: Trace, known: Paths) -> Iterator[Finding]:
     for cut in cuts(trace):
         if cut.kind == "nondifferentiable" and cut.loss is not None:
             found = _finding(trace, cut.op, cut.parameters, cut.loss, "has no gradient", "is None")
+            seen = (cut.known.seen([p.id for p in cut.parameters], found.seen[0]),)
+            found = replace(found, seen=seen, count=cut.count, severity=cut.severity(trace), since=cut.since)
             asked = _asked(known, cut.loss)
             yield (
                 replace(found, effect=asked, effect_label="makes backward run, without a way back")

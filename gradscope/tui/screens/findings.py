@@ -67,7 +67,7 @@ class FindingsPage(Page):
     def _cells(self, row: int) -> list[Text]:
         finding = self._findings[row]
         style = STYLES[finding.severity]
-        times = f"  ×{finding.count}" if finding.count > 1 else ""
+        times = f"  {finding.extent}" if finding.extent else ""
         place = finding.locations[0] if finding.locations else None
         return [
             Text(_SIGNS[finding.severity], style),

@@ -1,0 +1,321 @@
+"""Gradients that stop in the middle of a run, and since when a finding holds."""
+
+from __future__ import annotations
+
+import copy
+import json
+import random
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch import nn
+
+import gradscope
+from gradscope.check import Report, examine
+from gradscope.model import Finding
+from gradscope.render import renderers
+
+Program = Callable[[int], object]
+
+
+class Net(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.body, self.mid, self.head = nn.Linear(8, 8), nn.Linear(8, 8), nn.Linear(8, 2)
+
+    def forward(self, x: torch.Tensor, how: str = "") -> torch.Tensor:
+        h = torch.tanh(self.body(x))
+        if how != "skip":
+            h = torch.tanh(self.mid(h))
+        if how == "detach":
+            h = h.detach()
+        if how == "data":
+            h = h.data
+        if how == "argmax":
+            h = nn.functional.one_hot(h.argmax(1), 8).float()
+        return self.head(h)  # type: ignore[no-any-return]
+
+
+def trained(
+    steps: int, how: Callable[[int], str], change: Callable[[int, Net], object] = lambda step, net: None,
+    *, to_none: bool = True, passes: int = 1,
+) -> None:  # fmt: skip
+    net = Net()
+    opt = torch.optim.AdamW(net.parameters(), 1e-2)
+    for step in range(steps):
+        change(step, net)
+        opt.zero_grad(set_to_none=to_none)
+        for _ in range(passes):
+            net(torch.randn(4, 8), how(step)).pow(2).mean().backward()
+        opt.step()
+
+
+def from_40_percent(how: str, **more: object) -> Program:
+    return lambda steps: trained(steps, lambda step: how if step >= 0.4 * steps else "", **more)  # type: ignore[arg-type]
+
+
+def flickering(steps: int) -> None:
+    trained(steps, lambda step: "detach" if step % 2 else "")
+
+
+def flickering_first(steps: int) -> None:
+    trained(steps, lambda step: "detach" if step % 2 or step >= 0.4 * steps else "")
+
+
+def in_long_turns(steps: int) -> None:
+    trained(steps, lambda step: "detach" if step % 10 >= 4 else "")
+
+
+def frozen(steps: int) -> None:
+    def freeze(step: int, net: Net) -> None:
+        if step == 0.4 * steps:
+            for p in net.body.parameters():
+                p.requires_grad = False
+
+    trained(steps, lambda step: "", freeze)
+
+
+def frozen_and_thawed_when_done(steps: int) -> None:
+    nets = []
+
+    def freeze(step: int, net: Net) -> None:
+        nets.append(net)
+        if step == 0.4 * steps:
+            net.body.requires_grad_(False)
+
+    trained(steps, lambda step: "", freeze)
+    nets[0].requires_grad_(True)
+
+
+def generator_cut_off(steps: int) -> None:
+    generator, critic = nn.Linear(2, 2), nn.Linear(2, 1)
+    opt_g, opt_c = torch.optim.Adam(generator.parameters()), torch.optim.Adam(critic.parameters())
+    for step in range(steps):
+        fake = generator(torch.randn(4, 2))
+        opt_c.zero_grad()
+        (critic(fake.detach()).mean() - critic(torch.randn(4, 2)).mean()).backward()
+        opt_c.step()
+        opt_g.zero_grad()
+        if step >= 0.4 * steps:
+            fake = fake.detach()
+        (-critic(fake).mean()).backward()
+        opt_g.step()
+
+
+STOPS = {
+    "detach": (from_40_percent("detach"), "warning", "GS301"),
+    "zeroed": (from_40_percent("detach", to_none=False), "warning", "GS301"),
+    "accumulated": (from_40_percent("detach", passes=3), "warning", "GS301"),
+    "data": (from_40_percent("data"), "warning", "GS102"),
+    "argmax": (from_40_percent("argmax"), "warning", "GS305"),
+    "skipped": (from_40_percent("skip"), "note", "GS302"),
+    "flickering_first": (flickering_first, "warning", "GS301"),
+    "frozen": (frozen, "note", "GS208"),
+    "frozen_and_thawed_when_done": (frozen_and_thawed_when_done, "note", "GS208"),
+}
+
+
+def report(program: Program, steps: int, sample: bool) -> Report:
+    torch.manual_seed(0)
+    random.seed(0)
+    with gradscope.watch(sample=sample) as scope:
+        program(steps)
+    found = examine(scope.trace)
+    assert not found.faults
+    return found
+
+
+def found(program: Program, steps: int, sample: bool) -> list[Finding]:
+    return [f for f in report(program, steps, sample).findings if f.code not in ("GS216", "GS803")]
+
+
+@pytest.mark.parametrize(("steps", "sample"), [(100, True), (100, False), (600, True)])
+@pytest.mark.parametrize("name", STOPS)
+def test_a_gradient_that_stops_is_told_with_its_step(name: str, steps: int, sample: bool) -> None:
+    program, severity, code = STOPS[name]
+    (finding,) = found(program, steps, sample)
+    assert (finding.severity, finding.code) == (severity, code)
+    assert finding.since is not None
+    assert finding.since.step == 0.4 * steps + (name != "flickering_first"), "the first that went without"
+
+
+def test_2000_short_steps_tell_as_well() -> None:
+    (finding,) = found(from_40_percent("detach"), 2000, True)
+    assert finding.late == "since step 801"
+    assert "the last 1,200, from step 801 on, found none" in finding.seen[0]
+
+
+def test_a_generator_that_is_cut_off_is_told_at_that_line() -> None:
+    (finding,) = found(generator_cut_off, 100, True)
+    assert finding.code == "GS301"
+    assert finding.cause is not None and "fake = fake.detach()" in _line(finding)
+
+
+def _line(finding: Finding) -> str:
+    with open(finding.locations[0].path) as file:
+        return file.read().splitlines()[finding.locations[0].line - 1]
+
+
+def head_alone_in_a_second_loop(steps: int) -> None:
+    net = Net()
+    opt = torch.optim.SGD(net.parameters(), 1e-2)
+    for _ in range(steps // 2):
+        opt.zero_grad()
+        net(torch.randn(4, 8)).pow(2).mean().backward()
+        opt.step()
+    for _ in range(steps // 2):
+        features = net.mid(net.body(torch.randn(4, 8))).detach()
+        opt.zero_grad()
+        net.head(features).pow(2).mean().backward()
+        opt.step()
+
+
+def head_alone_under_no_grad(steps: int) -> None:
+    net = Net()
+    opt = torch.optim.SGD(net.parameters(), 1e-2)
+    for step in range(steps):
+        with torch.set_grad_enabled(step < steps / 2):
+            features = net.mid(net.body(torch.randn(4, 8)))
+        opt.zero_grad()
+        net.head(features).pow(2).mean().backward()
+        opt.step()
+
+
+def another_optimizer(steps: int) -> None:
+    net = Net()
+    opt = torch.optim.SGD(net.parameters(), 1e-2)
+    for step in range(steps):
+        if step == steps // 2:
+            opt = torch.optim.SGD(net.head.parameters(), 1e-2)
+        opt.zero_grad()
+        net(torch.randn(4, 8), "detach" if step >= steps // 2 else "").pow(2).mean().backward()
+        opt.step()
+
+
+def layer_by_layer(steps: int) -> None:
+    layers = nn.ModuleList([nn.Linear(8, 8) for _ in range(3)])
+    heads = nn.ModuleList([nn.Linear(8, 2) for _ in range(3)])
+    opt = torch.optim.SGD([*layers.parameters(), *heads.parameters()], 1e-2)
+    for k in range(3):
+        for _ in range(steps // 3):
+            h = torch.randn(4, 8)
+            for layer in layers[:k]:
+                h = torch.tanh(layer(h))
+            opt.zero_grad()
+            heads[k](torch.tanh(layers[k](h.detach()))).pow(2).mean().backward()
+            opt.step()
+
+
+def unfreezing(steps: int) -> None:
+    def thaw(step: int, net: Net) -> None:
+        net.body.requires_grad_(step >= steps * 2 // 3)
+        net.mid.requires_grad_(step >= steps // 3)
+
+    trained(steps, lambda step: "", thaw)
+
+
+def alternating(steps: int) -> None:
+    generator, critic = nn.Linear(2, 2), nn.Linear(2, 1)
+    opt = torch.optim.Adam([*generator.parameters(), *critic.parameters()])
+    for step in range(steps):
+        opt.zero_grad()
+        if step // (steps // 4) % 2 == 0:
+            (critic(generator(torch.randn(4, 2)).detach()) - critic(torch.randn(4, 2))).mean().backward()
+        else:
+            critic.requires_grad_(False)
+            (-critic(generator(torch.randn(4, 2))).mean()).backward()
+            critic.requires_grad_(True)
+        opt.step()
+
+
+def stochastic_depth(steps: int) -> None:
+    layers, head = nn.ModuleList([nn.Linear(8, 8) for _ in range(6)]), nn.Linear(8, 2)
+    opt = torch.optim.SGD([*layers.parameters(), *head.parameters()], 1e-2)
+    for _ in range(steps):
+        h = torch.randn(4, 8)
+        for layer in layers:
+            if random.random() > 0.3:
+                h = h + torch.tanh(layer(h))
+        opt.zero_grad()
+        head(h).pow(2).mean().backward()
+        opt.step()
+
+
+def experts_of_which_some_are_left(steps: int) -> None:
+    experts, gate = nn.ModuleList([nn.Linear(8, 8) for _ in range(4)]), nn.Linear(8, 4)
+    opt = torch.optim.SGD([*experts.parameters(), *gate.parameters()], 1e-2)
+    for step in range(steps):
+        x = torch.randn(64, 8)
+        shares = gate(x).softmax(1)
+        if step > steps // 2:
+            shares = shares * torch.tensor([1.0, 0, 0, 0])
+        chosen = shares.argmax(1)
+        out = [shares[chosen == i, i, None] * experts[i](x[chosen == i]) for i in chosen.unique().tolist()]
+        opt.zero_grad()
+        torch.cat(out).pow(2).mean().backward()
+        opt.step()
+
+
+def auxiliary_head_for_a_while(steps: int) -> None:
+    net, extra = Net(), nn.Linear(8, 2)
+    opt = torch.optim.SGD([*net.parameters(), *extra.parameters()], 1e-2)
+    for step in range(steps):
+        x = torch.randn(4, 8)
+        loss = net(x).pow(2).mean()
+        if step < steps // 2:
+            loss = loss + 0.3 * extra(net.body(x)).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def delayed_actor(steps: int) -> None:
+    actor, critic = nn.Linear(4, 2), nn.Linear(6, 1)
+    target = copy.deepcopy(critic)
+    opt_a, opt_c = torch.optim.Adam(actor.parameters()), torch.optim.Adam(critic.parameters())
+    for step in range(steps):
+        s, a = torch.randn(8, 4), torch.randn(8, 2)
+        with torch.no_grad():
+            goal = 1 + 0.9 * target(torch.cat([s, actor(s)], 1))
+        opt_c.zero_grad()
+        (critic(torch.cat([s, a], 1)) - goal).pow(2).mean().backward()
+        opt_c.step()
+        if step % 3 == 0:
+            opt_a.zero_grad()
+            (-critic(torch.cat([s, actor(s)], 1)).mean()).backward()
+            opt_a.step()
+
+
+PHASES = [
+    head_alone_in_a_second_loop, head_alone_under_no_grad, another_optimizer, layer_by_layer, unfreezing,
+    alternating, stochastic_depth, experts_of_which_some_are_left, auxiliary_head_for_a_while, delayed_actor,
+    flickering, in_long_turns,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("steps", "sample"), [(120, True), (120, False), (600, True)])
+@pytest.mark.parametrize("program", PHASES)
+def test_phases_of_a_program_are_a_note_at_most(program: Program, steps: int, sample: bool) -> None:
+    assert [f.message for f in found(program, steps, sample) if f.severity != "note"] == []
+
+
+@pytest.mark.parametrize(
+    "program", [another_optimizer, layer_by_layer, unfreezing, alternating, stochastic_depth, flickering]
+)
+def test_a_change_of_what_is_trained_is_silent(program: Program) -> None:
+    assert found(program, 120, True) == []
+
+
+def test_every_output_says_since_when() -> None:
+    told = report(from_40_percent("detach"), 100, True)
+    texts = {format: renderer.render(told) for format, renderer in renderers().items()}
+    assert json.loads(texts.pop("json"))["findings"][0]["since"] == 41
+    del texts["diff"]  # the patch alone
+    assert [format for format, text in texts.items() if "since step 41" not in text] == []
+
+
+def test_what_was_so_from_the_first_step_on_says_nothing_of_it() -> None:
+    told = report(lambda steps: trained(steps, lambda step: "detach"), 20, True)
+    assert [(f.code, f.late) for f in told.findings if f.code != "GS803"] == [("GS301", "")]
+    assert all("since step" not in renderer.render(told) for renderer in renderers().values())

@@ -143,6 +143,39 @@ def test_parameters_are_sorted_filtered_and_explained(trace: Path) -> None:
     drive(trace, steps, size=(110, 36))
 
 
+CLEARED_LAST = """\
+import torch
+a = torch.ones(1, requires_grad=True)
+b = torch.ones(1, requires_grad=True)
+c = torch.ones(1, requires_grad=True)
+d = torch.ones(1, requires_grad=True)
+optimizer = torch.optim.SGD([a, b, c, d], lr=0.1)
+for step in range(4):
+    (3e-7 * a + 20 * b + 1 * c).sum().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+(5 * c).sum().backward()
+"""
+
+
+@pytest.mark.parametrize("column", ["norm", "over the run"])
+def test_parameters_are_in_the_order_of_the_norms_shown(column: str, tmp_path: Path) -> None:
+    async def steps(app: Inspector, pilot: Pilot[Any]) -> None:
+        await pilot.press("4")
+        await settled(pilot)
+        while f"{column}▲" not in screen(app):
+            await pilot.press("s")
+        rows = [line.split() for line in screen(app).splitlines() if " SGD " in line]
+        assert [row[0] for row in rows] == ["d", "a", "c", "b"]
+        norms = [float(row[-2]) for row in rows[1:]]
+        assert norms == [3e-07, 5.0, 20.0], "those that were cleared are still known"
+        await pilot.press("S")
+        rows = [line.split() for line in screen(app).splitlines() if " SGD " in line]
+        assert [row[0] for row in rows] == ["b", "c", "a", "d"]
+
+    drive(record(tmp_path, CLEARED_LAST), steps, size=(110, 36))
+
+
 def test_head_of_a_column_is_clicked_to_sort(trace: Path) -> None:
     async def steps(app: Inspector, pilot: Pilot[Any]) -> None:
         await pilot.press("4")

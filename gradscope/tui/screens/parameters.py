@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, ClassVar
 
@@ -110,8 +111,7 @@ class ParametersPage(Page):
     def _make(self, p: Parameter) -> list[Text]:
         trace = self.inspector.trace
         assert trace is not None
-        norms = [norm for _, norm in trace.numbers("grad_norm", p.id)]
-        norm = p.grad_norm if p.grad_norm is not None else (norms[-1] if norms else None)
+        norms, norm = [norm for _, norm in trace.numbers("grad_norm", p.id)], _last_norm(trace, p)
         style = "dim" if not p.requires_grad else ""
         return [
             Text(one_line(self._names[p.id]), style),
@@ -143,8 +143,8 @@ class ParametersPage(Page):
             lambda p: p.requires_grad,
             lambda p: self._optimizer(trace, p),
             lambda p: p.passes,
-            lambda p: -1.0 if p.grad_norm is None else p.grad_norm,
-            lambda p: max((n for _, n in trace.numbers("grad_norm", p.id)), default=-1.0),
+            lambda p: _order(_last_norm(trace, p)),
+            lambda p: max((_order(n) for _, n in trace.numbers("grad_norm", p.id)), default=_order(None)),
         ]
         return keys[column]
 
@@ -211,6 +211,19 @@ def got(p: Parameter) -> Text:
     if p.passes:
         return Text(f"×{p.passes:,}", "green")
     return Text("never", "bold red") if p.requires_grad else Text("–", "dim")
+
+
+def _last_norm(trace: Trace, p: Parameter) -> float | None:
+    """That of its gradient at the end of the run, else of the last one measured."""
+    norms = trace.numbers("grad_norm", p.id)
+    return p.grad_norm if p.grad_norm is not None else (norms[-1][1] if norms else None)
+
+
+def _order(norm: float | None) -> tuple[int, float]:
+    """Its place among others: those that nobody measured first, NaN (which is in no order) last."""
+    if norm is None:
+        return 0, 0.0
+    return (2, 0.0) if math.isnan(norm) else (1, norm)
 
 
 def _size(shape: tuple[int, ...]) -> int:

@@ -8,13 +8,16 @@ Fix: against vanishing: ReLU-like activations in place of sigmoid, normalisation
 an initialisation that keeps the variance. Against exploding: a smaller learning rate, and
 `clip_grad_norm_` between `backward()` and the step.
 
-Silent on: single parameters with a small gradient, layers that begin at zero on purpose, gradients
-that are clipped, losses that a `GradScaler` has scaled.
+Silent on: single parameters with a small gradient, layers that begin at zero on purpose and what lies
+behind them, gradients that are cleared unused (those of a critic in the pass of its actor), small ones
+that an optimizer such as Adam brings up to size, gradients that are clipped, losses that a `GradScaler`
+has scaled.
 """
 
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from statistics import median
 
 from gradscope.model import Event, Finding, Op, Site
@@ -28,9 +31,11 @@ from gradscope.rules._common import (
     parameter_name,
     parameter_names,
     parameter_subjects,
+    timeline,
     user,
 )
 from gradscope.rules._paths import Paths, paths
+from gradscope.rules._training import fresh
 from gradscope.rules.gs701_non_finite_origin import overflow
 from gradscope.store import Trace
 
@@ -160,6 +165,79 @@ def good_zero_initialised() -> None:
         opt.step()
 
 
+def good_zero_layer_at_the_end_of_a_branch() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    branch = nn.Sequential(*(m for _ in range(6) for m in (nn.Linear(16, 16), nn.SiLU())))
+    zero, trunk, head = nn.Linear(16, 16), nn.Linear(16, 16), nn.Linear(16, 1)
+    nn.init.zeros_(zero.weight)
+    nn.init.zeros_(zero.bias)
+    for m in (trunk, head):
+        m.requires_grad_(False)
+    opt = torch.optim.SGD([*branch.parameters(), *zero.parameters()], lr=1e-5)
+    for _ in range(20):
+        x = torch.randn(8, 16)
+        opt.zero_grad()
+        head(trunk(x) + zero(branch(x))).sub(1).pow(2).mean().backward()
+        opt.step()
+
+
+def good_actor_and_its_critic() -> None:
+    import torch
+    from torch import nn
+
+    def net(inputs: int, outputs: int) -> nn.Sequential:
+        first, second, last = nn.Linear(inputs, 64), nn.Linear(64, 64), nn.Linear(64, outputs)
+        nn.init.uniform_(last.weight, -3e-3, 3e-3)
+        nn.init.uniform_(last.bias, -3e-3, 3e-3)
+        return nn.Sequential(first, nn.ReLU(), second, nn.ReLU(), last)
+
+    torch.manual_seed(0)
+    actor, critic = net(8, 2), net(10, 1)
+    opt_a = torch.optim.SGD(actor.parameters(), lr=1e-4)
+    opt_c = torch.optim.Adam(critic.parameters(), lr=1e-3)
+    for _ in range(40):
+        state, action, value = torch.randn(64, 8), torch.randn(64, 2), torch.randn(64, 1)
+        opt_c.zero_grad()
+        nn.functional.mse_loss(critic(torch.cat([state, action], 1)), value).backward()
+        opt_c.step()
+        opt_a.zero_grad()
+        critic(torch.cat([state, actor(state)], 1)).mean().neg().backward()
+        opt_a.step()
+
+
+def good_small_gradients_for_adam() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(*(m for _ in range(6) for m in (nn.Linear(8, 8), nn.Sigmoid())), nn.Linear(8, 1))
+    opt = torch.optim.Adam(model.parameters(), eps=1e-12)
+    for _ in range(20):
+        opt.zero_grad()
+        model(torch.randn(8, 8)).sub(1).pow(2).mean().backward()
+        opt.step()
+
+
+def bad_vanishing_until_nothing_is_left() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(1)
+    layers = [layer for _ in range(12) for layer in (nn.Linear(16, 16), nn.Sigmoid())]
+    model = nn.Sequential(*layers, nn.Linear(16, 1))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    x = torch.randn(8, 16)
+    for _ in range(300):
+        opt.zero_grad()
+        out = model(x)  # cause: GS705
+        loss = (out - 1).pow(2).mean()
+        loss.backward()  # effect: GS705
+        opt.step()
+
+
 def good_bias_before_normalisation() -> None:
     import torch
     from torch import nn
@@ -205,65 +283,105 @@ def good_learning() -> None:
 
 @rule("GS705", name="vanishing-or-exploding", severity="warning", over=("GS212", "GS701"))
 def vanishing_or_exploding(trace: Trace) -> Iterator[Finding]:
-    known = paths(trace)
     if trace.of("scaler"):
         return
     vanished: set[int] = set()
-    for event in {event.site.user.location(): event for event in known.backwards}.values():
-        layers = [layer for layer in _layers(trace, known, event) if layer[1] not in vanished]
+    for one in _lines(trace):
+        layers = [layer for layer in _layers(one) if layer[1] not in vanished]
         # Where activations shrink as the gradients do, the weights' are small all along: biases tell.
-        series = (layers, _biases(trace, known, event, layers))
-        shrinking = next((s for s in series if _vanishes(trace, [id for _, id in s])), None)
+        series = (layers, _biases(one, layers))
+        shrinking = next((s for s in series if _vanishes(one, [id for _, id in s])), None)
         if shrinking is not None:
             vanished.update(id for _, id in layers)
-            yield _vanishing(trace, known, event, shrinking)
+            yield _vanishing(one, shrinking)
         elif not trace.of("clip") and all(map(overflow, trace.of("non_finite"))):
-            yield from _exploding(trace, event)
+            yield from _exploding(one)
 
 
-def _layers(trace: Trace, known: Paths, event: Event) -> list[tuple[Op, int]]:
-    """(op, parameter) of each weight that this pass reaches and the forward uses once, first layer first."""
-    graph = known.graph(event.graph)
+@dataclass
+class _Line:
+    """The passes of one line: `event` is the last of their kinds; `filled`, the parameters that they give
+    a gradient which is not thrown away."""
+
+    trace: Trace
+    known: Paths
+    event: Event
+    sites: set[int]
+    filled: set[int]
+
+    def norms(self, id: int) -> list[float]:
+        return [norm for _, norm in self.trace.numbers("grad_norm", id, self.sites)]
+
+    def sizes(self, id: int) -> list[float]:
+        """The gradient's mean size by element, in each pass that was measured."""
+        elements = math.sqrt(max(1, math.prod(self.trace.parameter(id).shape)))
+        return [norm / elements for norm in self.norms(id)]
+
+
+def _lines(trace: Trace) -> Iterator[_Line]:
+    known, thrown = paths(trace), _thrown_away(trace)
+    events = {event.site.user.location(): event for event in known.backwards}
+    for line, event in events.items():
+        sites = {e.site.id for e in trace.of("backward") if e.site.user.location() == line}
+        filled = set(event.data["accumulated"]) - thrown.get(line, set())
+        yield _Line(trace, known, event, sites, filled)
+
+
+def _thrown_away(trace: Trace) -> dict[tuple[str, int], set[int]]:
+    """Line of a backward → parameters whose gradients from there no step used before they were cleared:
+    those of a critic in the pass of its actor."""
+    used: dict[tuple[str, int], set[int]] = {}
+    cleared: dict[tuple[str, int], set[int]] = {}
+    waiting: dict[int, tuple[str, int]] = {}  # parameter → the last pass that filled it
+    for _, events in timeline(trace):
+        for event in events:
+            if event.kind == "backward":
+                waiting.update((id, event.site.user.location()) for id in event.data["accumulated"])
+            elif event.kind == "step":
+                for id in fresh(event) & waiting.keys():
+                    used.setdefault(waiting.pop(id), set()).add(id)
+            elif event.kind == "zero_grad":
+                for id in set(event.data.get("parameters") or ()) & waiting.keys():
+                    cleared.setdefault(waiting.pop(id), set()).add(id)
+    return {line: ids - used.get(line, set()) for line, ids in cleared.items()}
+
+
+def _layers(one: _Line) -> list[tuple[Op, int]]:
+    """(op, parameter) of each weight that this pass trains and the forward uses once, first layer first."""
+    graph = one.known.graph(one.event.graph)
     found: list[tuple[Op, int]] = []
     for value in graph.values:
         if value.parameter is None or value.index >= len(graph.values) or value.kind != "parameter":
             continue
         readers = [op for op in graph.consumers.get(value.index, ()) if op.nodes]
-        if len(readers) == 1 and len(value.shape) >= 2 and value.parameter in event.data["accumulated"]:
+        if len(readers) == 1 and len(value.shape) >= 2 and value.parameter in one.filled:
             found.append((readers[0], value.parameter))
     return sorted(found, key=lambda layer: layer[0].index)
 
 
-def _biases(trace: Trace, known: Paths, event: Event, layers: list[tuple[Op, int]]) -> list[tuple[Op, int]]:
+def _biases(one: _Line, layers: list[tuple[Op, int]]) -> list[tuple[Op, int]]:
     """The same layers with their biases, where each has one that counts: before a
     normalisation its gradient is zero but for rounding, and its weight's is not."""
     found = []
     for op, weight in layers:
-        ids = [v.parameter for v in known.graph(event.graph).inputs(op) if len(v.shape) == 1]
-        if len(ids) != 1 or ids[0] is None or ids[0] not in event.data["accumulated"]:
+        ids = [v.parameter for v in one.known.graph(one.event.graph).inputs(op) if len(v.shape) == 1]
+        if len(ids) != 1 or ids[0] is None or ids[0] not in one.filled:
             return []
-        if _typical(trace, weight) > IDLE * _typical(trace, ids[0]):
+        if median(one.sizes(weight) or [0.0]) > IDLE * median(one.sizes(ids[0]) or [0.0]):
             return []
         found.append((op, ids[0]))
     return found
 
 
-def _typical(trace: Trace, id: int) -> float:
-    return median([_size(trace, id, norm) for _, norm in trace.numbers("grad_norm", id)] or [0.0])
+def _taught(rows: Iterable[list[float]]) -> list[list[float]]:
+    """Layer by layer what was measured of them, without the passes in which nothing arrived at the last
+    layer either: there the loss has no more to teach."""
+    return [list(one) for one in zip(*(row for row in zip(*rows, strict=False) if any(row)), strict=True)]
 
 
-def _size(trace: Trace, id: int, norm: float) -> float:
-    """The gradient's mean size by element."""
-    return norm / math.sqrt(max(1, math.prod(trace.parameter(id).shape)))
-
-
-def _vanishes(trace: Trace, ids: list[int]) -> bool:
-    series = [[_size(trace, id, norm) for _, norm in trace.numbers("grad_norm", id)] for id in ids]
-    # Where nothing arrives at the last layer either, the loss has no more to teach.
-    series = [
-        list(sizes) for sizes in zip(*(row for row in zip(*series, strict=False) if any(row)), strict=True)
-    ]
-    if len(series) < DEEP or len(series[0]) < 2:
+def _vanishes(one: _Line, ids: list[int]) -> bool:
+    series = _taught(one.sizes(id) for id in ids)
+    if len(series) < DEEP or len(series[0]) < 2 or _scaled_up(one.trace, ids[0], median(series[0])):
         return False
     half = len(series[0]) // 2
     return all(_falls([median(part) for part in parts]) for parts in (
@@ -271,20 +389,38 @@ def _vanishes(trace: Trace, ids: list[int]) -> bool:
     ))  # fmt: skip
 
 
+def _scaled_up(trace: Trace, id: int, size: float) -> bool:
+    """Whether its optimizer divides the gradient by its own size, as Adam does, and that is more than the
+    `eps` which it adds: then a small gradient moves the parameter as far as a large one."""
+    groups = (group for number in trace.parameter(id).optimizers for group in trace.optimizers[number].groups)
+    return any(
+        isinstance(group.get("eps"), (int, float)) and size > group["eps"]
+        for group in groups
+        if id in group["parameters"]
+    )
+
+
 def _falls(sizes: list[float]) -> bool:
-    """Whether sizes (first layer first) shrink steadily from the last layer to the first."""
+    """Whether sizes (first layer first) shrink steadily from the last layer to the first. One place may
+    shrink them as far as it likes: behind a gate that begins at zero, or a last layer that begins with
+    small weights, the gradient grows as training goes on."""
     if not all(math.isfinite(size) and size > 0 for size in sizes):
         return False
     third = max(1, len(sizes) // 3)
     rising = sum(a < b for a, b in itertools.pairwise(sizes))
-    small = median(sizes[:third]) < TINY * median(sizes[-third:])
+    factors = [a / b for a, b in itertools.pairwise(sizes)]
+    gate = factors.index(min(factors))
+    even = [*sizes[: gate + 1], *(size * factors[gate] for size in sizes[gate + 1 :])]
+    small = median(even[:third]) < TINY * median(even[-third:])
     return small and rising >= STEADY * (len(sizes) - 1)
 
 
-def _vanishing(trace: Trace, known: Paths, event: Event, layers: list[tuple[Op, int]]) -> Finding:
+def _vanishing(one: _Line, layers: list[tuple[Op, int]]) -> Finding:
+    trace, event = one.trace, one.event
     ids = [id for _, id in layers]
     first, last = ids[0], ids[-1]
-    norms = {id: median(norm for _, norm in trace.numbers("grad_norm", id)) for id in ids}
+    series = _taught(one.norms(id) for id in ids)
+    norms = {id: median(some) for id, some in zip(ids, series, strict=True)}
     shown = [ids[round(i * (len(ids) - 1) / 4)] for i in range(5)]
     each = [f"`{parameter_name(trace, id)}` {norms[id]:.2g}" for id in shown]
     few = [id for id in ids if norms[id] < norms[last] * 1e-3]
@@ -295,10 +431,8 @@ def _vanishing(trace: Trace, known: Paths, event: Event, layers: list[tuple[Op, 
         f"{norms[first] / norms[last]:.1g} of that at `{parameter_name(trace, last)}`",
         effect=event.site.user,
         effect_label=f"goes back through {len(ids)} layers",
-        seen=(
-            f"gradient norms (median of {len(trace.numbers('grad_norm', first))} passes): {', '.join(each)}",
-        ),
-        fix=_against_vanishing(trace, known, event),
+        seen=(f"gradient norms (median of {len(series[0])} passes): {', '.join(each)}",),
+        fix=_against_vanishing(trace, one.known, event),
         count=event.count,
         subjects=parameter_subjects(few),
     )
@@ -321,13 +455,14 @@ def _against_vanishing(trace: Trace, known: Paths, event: Event) -> str:
     )
 
 
-def _exploding(trace: Trace, event: Event) -> Iterator[Finding]:
+def _exploding(one: _Line) -> Iterator[Finding]:
+    trace, event = one.trace, one.event
     known = {p.id for p in trace.parameters}  # a trace that is still growing may lack some
-    ids = [id for id in event.data["accumulated"] if id in known and trace.numbers("grad_norm", id)]
+    ids = [id for id in event.data["accumulated"] if id in known & one.filled and one.norms(id)]
     if not ids or not trace.parameter(ids[0]).steps:
         return
-    totals = [math.hypot(*norms) for norms in _by_pass(trace, ids)]
-    losses = [value for _, value in trace.numbers("loss", event.site.id)]
+    totals = [math.hypot(*norms) for norms in zip(*(one.norms(id) for id in ids), strict=False)]
+    losses = [value for _, value in trace.numbers("loss", None, one.sites)]
     grown = _grows(totals, losses)
     finite = [total for total in totals if math.isfinite(total)]
     if not finite or not (grown or median(finite[:PASSES]) > HUGE):
@@ -350,11 +485,6 @@ def _exploding(trace: Trace, event: Event) -> Iterator[Finding]:
         count=event.count,
         subjects=parameter_subjects(ids),
     )
-
-
-def _by_pass(trace: Trace, ids: list[int]) -> list[list[float]]:
-    series = [[norm for _, norm in trace.numbers("grad_norm", id)] for id in ids]
-    return [list(norms) for norms in zip(*series, strict=False)]
 
 
 def _grows(totals: list[float], losses: list[float]) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import cached_property, wraps
 from pathlib import Path
 from typing import Any, TypeVar
@@ -352,22 +352,28 @@ class Trace:
             found.append((step if stepped else number, site, None if value is None else float(value), by_id))
         return found
 
-    def numbers(self, name: str, about: int | None = None) -> list[tuple[int, float]]:
+    def numbers(
+        self, name: str, about: int | None = None, sites: Collection[int] | None = None
+    ) -> list[tuple[int, float]]:
         """(step, value) of each measured backward pass, in program order; several passes before one
         step have the same number, and in a run without steps passes count instead.
 
         name: "grad_norm" (about: a parameter's id) or "loss" (about: the site id of its backward,
-        None for all).
+        None for all). sites: only passes from these.
         """
         if name == "loss":
             return [
                 (step, loss)
                 for step, site, loss, _ in self._numbers
-                if loss is not None and about in (None, site)
+                if loss is not None and about in (None, site) and (sites is None or site in sites)
             ]
         if name != "grad_norm" or about is None:
             raise KeyError(f"no numbers {name!r} about {about!r}")
-        return [(step, norms[about]) for step, _, _, norms in self._numbers if about in norms]
+        return [
+            (step, norms[about])
+            for step, site, _, norms in self._numbers
+            if about in norms and (sites is None or site in sites)
+        ]
 
     def of(self, *kinds: str) -> list[Event]:
         """The events of these kinds, in program order."""

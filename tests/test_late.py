@@ -319,3 +319,18 @@ def test_what_was_so_from_the_first_step_on_says_nothing_of_it() -> None:
     told = report(lambda steps: trained(steps, lambda step: "detach"), 20, True)
     assert [(f.code, f.late) for f in told.findings if f.code != "GS803"] == [("GS301", "")]
     assert all("since step" not in renderer.render(told) for renderer in renderers().values())
+
+
+def test_steps_without_a_pass_are_told_since_the_first_of_them() -> None:
+    def program(steps: int) -> None:
+        net = Net()
+        opt = torch.optim.SGD(net.parameters(), 1e-2)
+        for step in range(steps):
+            opt.zero_grad()
+            loss = net(torch.randn(4, 8)).pow(2).mean()
+            if step < 20:
+                loss.backward()
+            opt.step()
+
+    (finding,) = found(program, 60, False)
+    assert (finding.code, finding.late) == ("GS204", "since step 21")

@@ -21,6 +21,7 @@ class Tally:
     fed: int = 0  # those that found a gradient
     at: Counter[Site] = field(default_factory=Counter)  # steps by line, and those without a gradient
     empty: Counter[Site] = field(default_factory=Counter)
+    first: int | None = None  # the segment of the first of these
     closure: bool = False
     moved: Counter[Site] = field(default_factory=Counter)  # of these, with parameters that did change
 
@@ -74,6 +75,8 @@ def _count(trace: Trace, event: Event, repeat: int, worked: int, tally: Tally) -
     elif any(trace.parameter(p).requires_grad for p in ids):
         tally.idle += repeat - worked
         tally.empty[site] += worked
+        if worked and (tally.first is None or event.segment < tally.first):
+            tally.first = event.segment
         if not states.get("zero") and all(trace.parameter(p).changed for p in ids):
             tally.moved[site] += worked
 

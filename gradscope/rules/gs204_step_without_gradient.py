@@ -24,6 +24,7 @@ from gradscope.rules._idle_steps import Tally, forwards, mistaken, tallied
 from gradscope.rules._rewrites import moved, receiver_replaced
 from gradscope.rules._training import fresh, method, nearest_backward, optimizer_name, variable, where
 from gradscope.rules._uncalled import not_called, parentheses
+from gradscope.since import since_segment
 from gradscope.store import Trace
 
 
@@ -322,6 +323,7 @@ def _finding(trace: Trace, number: int, tally: Tally, told: Counter[Site]) -> Fi
         count=empty,
         edits=moved(trace, step, late.site.user, after=True) if late is not None else (),
         subjects=parameter_subjects(ids) | {("optimizer", number)},
+        since=since_segment(trace, tally.first) if tally.first is not None else None,
     )
     if number in mistaken(trace):
         return _mistaken(trace, number, found)

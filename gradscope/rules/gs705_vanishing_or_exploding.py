@@ -213,8 +213,8 @@ def good_small_gradients_for_adam() -> None:
     from torch import nn
 
     torch.manual_seed(0)
-    model = nn.Sequential(*(m for _ in range(6) for m in (nn.Linear(8, 8), nn.Sigmoid())), nn.Linear(8, 1))
-    opt = torch.optim.Adam(model.parameters(), eps=1e-12)
+    model = nn.Sequential(*(m for _ in range(9) for m in (nn.Linear(8, 8), nn.Sigmoid())), nn.Linear(8, 1))
+    opt = torch.optim.Adam(model.parameters(), eps=1e-15)
     for _ in range(20):
         opt.zero_grad()
         model(torch.randn(8, 8)).sub(1).pow(2).mean().backward()

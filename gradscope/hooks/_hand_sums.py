@@ -94,7 +94,7 @@ class HandSums:
 
     def _cleared(self, record: LeafRecord, site: int) -> None:
         """`p.grad.zero_()`: the same as a `zero_grad()` that covers one parameter."""
-        dropped, read, norm = self.recorder.ledger.zeroed([record])
+        dropped, read, norm = self.recorder.ledger.zeroed([record], to_none=False)
         data = {"by": "hand", "parameters": [record.id], "dropped": dropped, "read": read}
         self.recorder.emit("zero_grad", site, data, norm=norm or None)
 

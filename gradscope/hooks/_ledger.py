@@ -351,9 +351,9 @@ class Ledger:
         self.used([record], site)
         record.steps -= 1
 
-    def zeroed(self, records: list[LeafRecord]) -> tuple[list[int], list[int], float | None]:
-        """Call before the gradients go. Returns the ids of those that were fresh, those of
-        them that had been read, and (the first times) the norm of the first one."""
+    def zeroed(self, records: list[LeafRecord], to_none: bool) -> tuple[list[int], list[int], float | None]:
+        """Call before the gradients go, to None or to zeros. Returns the ids of those that were fresh,
+        those of them that had been read, and (the first times) the norm of the first one."""
         dropped, read, first = [], [], None
         for record in records:
             if record.state == "fresh":
@@ -363,11 +363,19 @@ class Ledger:
                     first = grad_of(t) if first is None else first
                     if record.read_since:
                         read.append(record.id)
-            record.state = "zero"
+            record.state = "none" if to_none or not self._has_gradient(record) else "zero"
             if self.by_hand.followed:
                 self.by_hand.over(record)
             record.stale_copy = None
         return dropped, read, self._dropped_norm(first)
+
+    @staticmethod
+    def _has_gradient(record: LeafRecord) -> bool:
+        """Whether there is one now; what was never filled has none that could be zeros."""
+        if record.state not in ("none", "unknown"):
+            return True
+        t = record.ref()
+        return t is not None and grad_of(t) is not None
 
     def _dropped_norm(self, grad: Any) -> float | None:
         if grad is None or self.drops >= MAX_DROPS or grad.device.type != "cpu" or grad.is_sparse:

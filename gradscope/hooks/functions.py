@@ -324,7 +324,7 @@ class Functions(Hook):
             if record.state != "used" or not recorder.ledger.by_hand.replaced_by(record, old, grad, site):
                 record.state = "fresh"
         elif record is not None:
-            dropped, read, norm = recorder.ledger.zeroed([record])
+            dropped, read, norm = recorder.ledger.zeroed([record], to_none=True)
             data = {"by": "hand", "parameters": [record.id], "dropped": dropped, "read": read}
             recorder.emit("zero_grad", recorder.sites.current(frame), data, norm=norm)
 

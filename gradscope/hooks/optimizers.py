@@ -284,7 +284,10 @@ class Optimizers(Hook):
                         with private.aside():
                             site = recorder.sites.current(sys._getframe(1))
                             number = self._register(optimizer, site)
-                            self._emit_zero(self._records(optimizer), site, by="optimizer", optimizer=number)
+                            to_none = _to_none(*args, **kwargs)
+                            self._emit_zero(
+                                self._records(optimizer), to_none, site, by="optimizer", optimizer=number
+                            )
                 except Exception as error:
                     recorder.fault("recording zero_grad", error)
                 finally:
@@ -323,7 +326,8 @@ class Optimizers(Hook):
                                 module, frame, site
                             )
                             records = [recorder.ledger.of(p) for p in module.parameters()]
-                            self._emit_zero(records, site, by="module", module=record.id)
+                            to_none = _to_none(*args, **kwargs)
+                            self._emit_zero(records, to_none, site, by="module", module=record.id)
                 except Exception as error:
                     recorder.fault("recording zero_grad", error)
                 finally:
@@ -351,7 +355,12 @@ class Optimizers(Hook):
             except Exception as error:
                 recorder.fault("recording zero_grad", error)
 
-    def _emit_zero(self, records: list[Any], site: int, **by: Any) -> None:
-        dropped, read, norm = self.recorder.ledger.zeroed(records)
+    def _emit_zero(self, records: list[Any], to_none: bool, site: int, **by: Any) -> None:
+        dropped, read, norm = self.recorder.ledger.zeroed(records, to_none)
         data = {**by, "parameters": [r.id for r in records], "dropped": dropped, "read": read}
         self.recorder.emit("zero_grad", site, data, norm=norm)
+
+
+def _to_none(set_to_none: Any = True, *_: Any, **__: Any) -> bool:
+    """What torch's own `zero_grad` makes of its arguments."""
+    return bool(set_to_none)

@@ -1,0 +1,145 @@
+"""Where a program keeps its tensors, and at which end of a loop it clears gradients, changes no finding.
+
+What a function made is gone when the watch ends: nothing may depend on looking at it then.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import random
+import textwrap
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from test_rules import Example, examples
+
+import gradscope
+from gradscope.check import examine
+from gradscope.config import Config
+from gradscope.rules import Rule, all_rules
+
+EXAMPLES = sorted((Path(__file__).resolve().parent.parent / "examples").glob("*.py"))
+STOPPED = (
+    RuntimeError,
+    TypeError,
+    ValueError,
+    AttributeError,
+    AssertionError,
+)  # by torch, as some examples are
+
+# Where another place of `zero_grad()` is right, or another mistake.
+CLEARED_ELSEWHERE = {
+    "GS201-bad_cleared_before_the_other_pass": "cleared after both steps, nothing is left for the other",
+    "GS202-bad": "cleared after the step is right",
+    "GS202-bad_by_module": "cleared after the step is right",
+    "GS202-bad_in_a_later_phase": "cleared after the step is right",
+    "GS215-bad_cleared_between_two_losses": "cleared after the step is right",
+}
+
+
+@pytest.mark.parametrize(("rule", "bad"), examples("bad"))
+def test_what_lives_on_is_told_as_what_is_gone(rule: Rule, bad: Example, tmp_path: Path) -> None:
+    text = body(bad)
+    assert watched(text, tmp_path) == in_a_function(bad, tmp_path)
+
+
+@pytest.mark.parametrize(("rule", "bad"), examples("bad"))
+def test_cleared_at_the_other_end_of_the_loop(
+    rule: Rule, bad: Example, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    text = cleared_elsewhere(body(bad))
+    if text is None:
+        pytest.skip("no loop that clears gradients")
+    if request.node.callspec.id in CLEARED_ELSEWHERE:
+        pytest.skip(CLEARED_ELSEWHERE[request.node.callspec.id])
+    assert watched(in_function(text), tmp_path) == in_a_function(bad, tmp_path)
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_an_example_in_a_function(path: Path, tmp_path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert watched(in_function(text), tmp_path) == watched(text, tmp_path)
+
+
+Told = set[tuple[str, ...]]
+_known: dict[Example, Told] = {}
+
+
+def in_a_function(bad: Example, folder: Path) -> Told:
+    """What is told of the example as it stands, run once for all tests."""
+    if bad not in _known:
+        _known[bad] = watched(in_function(body(bad)), folder)
+    return _known[bad]
+
+
+def watched(text: str, folder: Path) -> Told:
+    """What all rules say, at warning or above, of a program whose module lives until the watch has ended:
+    code, severity and the text of the lines."""
+    path = folder / f"program{len(list(folder.iterdir()))}.py"  # a new one: Python keeps the text of files
+    path.write_text(text, encoding="utf-8")
+    torch.manual_seed(0)
+    random.seed(0)
+    names: dict[str, Any] = {"__name__": "__main__", "__file__": str(path)}
+    with gradscope.watch() as scope:
+        try:
+            exec(compile(text, str(path), "exec"), names)
+        except STOPPED:
+            pass
+    off = tuple(code for code, rule in all_rules().items() if not rule.default)
+    report = examine(scope.trace, Config(extend_select=off))
+    assert not report.faults
+    lines = text.splitlines()
+    return {
+        (
+            f.code,
+            f.severity,
+            *(f"{p.role}: {lines[p.line - 1].strip()}" for p in f.locations if p.role != "related"),
+        )
+        for f in report.findings
+        if f.severity != "note"
+    }
+
+
+def body(function: Example) -> str:
+    """The program that a function without arguments is."""
+    text = textwrap.dedent(inspect.getsource(function))
+    head = ast.parse(text).body[0]
+    assert isinstance(head, ast.FunctionDef) and not any(isinstance(n, ast.Return) for n in head.body)
+    return textwrap.dedent("\n".join(text.splitlines()[head.lineno :])) + "\n"
+
+
+def in_function(text: str) -> str:
+    text = text.replace("globals()", "locals()")
+    return f"def main():\n{textwrap.indent(text, '    ')}\n\nmain()\n"
+
+
+def cleared_elsewhere(text: str) -> str | None:
+    """With the `zero_grad()` of each loop as the last of its statements, or as the first if it was the
+    last; None where no loop has one."""
+    lines = text.splitlines()
+    loops = [n for n in ast.walk(ast.parse(text)) if isinstance(n, (ast.For, ast.While)) and _clearing(n)]
+    for loop in sorted(loops, key=lambda loop: loop.lineno, reverse=True):
+        mine, end = _clearing(loop), loop.end_lineno or loop.lineno
+        first = loop.body[0].lineno - 1
+        taken = [line for n in mine for line in lines[n.lineno - 1 : n.end_lineno]]
+        kept = list(lines[first:end])
+        for n in reversed(mine):
+            del kept[n.lineno - 1 - first : (n.end_lineno or n.lineno) - first]
+        was_last = loop.body[-len(mine) :] == mine
+        lines[first:end] = taken + kept if was_last else kept + taken
+    return "\n".join(lines) + "\n" if loops else None
+
+
+def _clearing(loop: ast.For | ast.While) -> list[ast.stmt]:
+    found = [
+        n
+        for n in loop.body
+        if isinstance(n, ast.Expr)
+        and isinstance(n.value, ast.Call)
+        and isinstance(n.value.func, ast.Attribute)
+        and n.value.func.attr == "zero_grad"
+    ]
+    return found if len(found) < len(loop.body) else []

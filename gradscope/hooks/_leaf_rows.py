@@ -29,7 +29,6 @@ def row(record: LeafRecord, norms: bool, look: bool) -> dict[str, Any]:
         except RuntimeError:
             norm = None
     if t is not None and not t.is_inference():
-        record.changed = record.changed or (record.based and t._version != record.first_version)
         record.was_grad = bool(t.requires_grad)
         record.shape = (sizes(t), *record.shape[1:])
     shape, dtype, device = record.shape

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from gradscope.hooks._recorder import Recorder
 
 INITIALISERS = os.path.join("torch", "nn", "init.py")
+MODULES = os.path.join("torch", "nn", "modules", "module.py")  # which loads states
 MAX_PROOFS = 8  # stale gradients copied for measuring, per run
 MAX_PROOF_ELEMENTS = 4_000_000
 MAX_DROPS = 8  # cleared gradients measured, per run
@@ -36,9 +37,9 @@ class LeafRecord:
     """One leaf that requires grad (or did)."""
 
     __slots__ = (
-        "after", "based", "changed", "declared", "first_version", "id", "module", "name", "optimizers", "passes",
-        "read_at", "read_since", "reads", "ref", "registered", "root", "shape", "site", "stale_copy", "stale_site",
-        "state", "steps", "updates", "used_site", "was_grad",
+        "after", "based", "born", "changed", "declared", "first_version", "id", "module", "name", "optimizers",
+        "passes", "read_at", "read_since", "reads", "ref", "registered", "root", "shape", "site", "stale_copy",
+        "stale_site", "state", "steps", "updates", "used_site", "waiting", "was_grad", "written_at",
     )  # fmt: skip
 
     def __init__(self, id: int, t: Any, site: int, root: int):
@@ -53,6 +54,9 @@ class LeafRecord:
         self.optimizers: list[int] = []
         self.state = "none" if grad_of(t) is None else "fresh"
         self.passes = self.steps = self.updates = self.reads = 0
+        self.born = 0  # passes of the run when it was first seen
+        self.waiting = 0  # writes that are updates if a pass follows
+        self.written_at = 0  # passes of the run at the last of them
         self.read_since = False
         self.read_at: set[int] = set()  # sites
         self.changed = False
@@ -90,6 +94,7 @@ class Ledger:
         record = self.records.get(id(t))
         if record is None or record.ref() is not t:
             record = LeafRecord(self.count, t, site, root)
+            record.born = self.recorder.passes
             self.count += 1
             self.records[id(t)] = record
             self.all.append(record)
@@ -114,7 +119,7 @@ class Ledger:
             if record.id <= KEPT or record.ref() is not None:
                 kept.append(record)
             elif record.registered or record.optimizers:
-                self.recorder.writer.add("parameter", record.id, pack(row(record, False, True)))
+                self.recorder.writer.add("parameter", record.id, pack(self._row(record, False, True)))
         self.all = kept
         for key in [k for k, r in self.records.items() if r.ref() is None]:
             self.by_root.pop(self.records.pop(key).root, None)
@@ -333,23 +338,30 @@ class Ledger:
                 record.after = (id(grad_of(t)), version_of(grad_of(t)))
 
     def written(self, record: LeafRecord, how: str, site: int) -> None:
-        """The user's own code wrote to a leaf. how: "data", "no_grad" or "assigned". Before its own first
-        pass that initialises it, or keeps it as a copy of what is trained: which, is known at the end."""
-        recorder = self.recorder
-        if not recorder.passes or (
-            not record.passes and recorder.sites.places[site][0].endswith(INITIALISERS)
-        ):
-            return  # initialisation
-        record.updates += 1
-        data = {"parameter": record.id, "how": how, "used": record.read_since, "filled": record.passes > 0}
-        recorder.emit("update", site, data)
-        if not record.read_since or record.state not in ("fresh", "stale"):
+        """The user's own code wrote to a leaf. how: "data", "no_grad" or "assigned". What is written before
+        its first pass is its initialisation; after its last one nothing is trained any more."""
+        recorder, path = self.recorder, self.recorder.sites.places[site][0]
+        if record.born == recorder.passes or (not record.passes and path.endswith(INITIALISERS)):
+            return
+        used = record.read_since and not path.endswith(MODULES)
+        self._count_writes(record)
+        if used:
+            record.updates += 1
+        else:
+            record.waiting, record.written_at = record.waiting + 1, recorder.passes
+        recorder.emit("update", site, {"parameter": record.id, "how": how, "used": used})
+        if not used or record.state not in ("fresh", "stale"):
             return
         stale = self.stale_use([record])
         if stale is not None:
             recorder.emit("stale_used", site, {"optimizer": None, **stale["data"]}, **stale["measured"])
         self.used([record], site)
         record.steps -= 1
+
+    def _count_writes(self, record: LeafRecord) -> None:
+        """Those that a pass has followed are updates."""
+        if record.written_at != self.recorder.passes:
+            record.updates, record.waiting = record.updates + record.waiting, 0
 
     def zeroed(self, records: list[LeafRecord], to_none: bool) -> tuple[list[int], list[int], float | None]:
         """Call before the gradients go, to None or to zeros. Returns the ids of those that were fresh,
@@ -389,4 +401,10 @@ class Ledger:
 
     def rows(self, norms: bool = True) -> list[tuple[int, dict[str, Any]]]:
         """(id, data) for the trace's parameter table; norms: with those of the gradients."""
-        return [(record.id, row(record, norms, self._alone())) for record in self.all if is_told(record)]
+        return [
+            (record.id, self._row(record, norms, self._alone())) for record in self.all if is_told(record)
+        ]
+
+    def _row(self, record: LeafRecord, norms: bool, look: bool) -> dict[str, Any]:
+        self._count_writes(record)
+        return row(record, norms, look)

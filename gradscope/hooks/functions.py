@@ -38,6 +38,7 @@ SKIPPED_NAMES = {
 }  # fmt: skip
 
 
+MOVES = torch.nn.Module._apply.__code__  # of `module.to()`, `cpu()`, `half()`: the same values elsewhere
 HANDLES_GRAD = ("zero_grad", "_apply", "__deepcopy__", "__repr__")  # of torch's own
 MAX_READERS = 8  # places noted that read a leaf's gradient
 VIEW_ATTRIBUTES = {"T", "mT", "H", "mH", "real", "imag"}
@@ -333,7 +334,8 @@ class Functions(Hook):
         recorder = self.recorder
         try:
             record = recorder.ledger.records.get(id(args[0]))
-            if record is not None and record.ref() is args[0]:
+            moved = frame.f_code is MOVES
+            if record is not None and record.ref() is args[0] and not moved:
                 with private.DisableTorchFunction():
                     recorder.ledger.written(record, "assigned", recorder.sites.current(frame))
             entry = recorder.live.find(args[0])

@@ -10,6 +10,7 @@ from gradscope.model import Event, Finding, Graph, Op, Site
 from gradscope.names import names_of
 from gradscope.rules._calls import Call, Calls
 from gradscope.rules._common import memory_root, parameter_subjects
+from gradscope.rules._own_writes import written_in_use
 from gradscope.rules._paths import Paths, passes
 from gradscope.rules._terms import SUMS, terms
 from gradscope.rules._unread import asked_at, module_name
@@ -187,7 +188,7 @@ def _says_residual(trace: Trace, made: Op) -> bool:
 
 def trained_copies(trace: Trace, known: Calls) -> Iterator[TrainedCopy]:
     """Networks that the program writes from another one while both are trained by the same pass."""
-    written = known.paths.written_later & known.trained
+    written = written_in_use(trace) & known.trained
     if not written:
         return
     covered: set[int] = set()
@@ -199,7 +200,7 @@ def trained_copies(trace: Trace, known: Calls) -> Iterator[TrainedCopy]:
         shape = [(name, size) for name, size, _ in form]
         for other, its in forms.items():
             originals = {id for _, _, id in its}
-            if [(name, size) for name, size, _ in its] != shape or originals & known.paths.written_later:
+            if [(name, size) for name, size, _ in its] != shape or originals & written_in_use(trace):
                 continue
             found = _trained_copy(known, number, other, mine, originals)
             if found is not None:

@@ -164,19 +164,6 @@ def memory_root(graph: Graph, value: int) -> int:
     return value
 
 
-@once
-def written_while_training(trace: Trace) -> frozenset[int]:
-    """Parameters that the program itself wrote to after their own first pass: by hand, as a moving
-    average, by loading a state. What was written before it has initialised them. Of those that no
-    pass ever fills: after the run's first."""
-    unfilled = {p.id for p in trace.parameters if not p.passes}
-    return frozenset(
-        event.data["parameter"]
-        for event in trace.of("update")
-        if event.data["filled"] or event.data["parameter"] in unfilled
-    )
-
-
 def only_bounded(trace: Trace) -> set[int]:
     """Parameters that nothing but a bound writes to (`p.clamp_(0, 1)`): that is no training."""
     bounded: set[int] = set()

@@ -13,7 +13,7 @@ from functools import cached_property
 
 from gradscope.memo import once
 from gradscope.model import Event, Graph, Op, Parameter, Site
-from gradscope.rules._common import plural, written_while_training
+from gradscope.rules._common import plural
 from gradscope.rules._idle_steps import mistaken, tried_out
 from gradscope.rules._stops import Stop, frozen, stops
 from gradscope.store import Trace
@@ -328,11 +328,6 @@ class Paths:
         """Where the program made this value require a gradient."""
         events = [e for e in self._set if (e.graph, e.data["value"]) == key and e.data.get("to")]
         return events[0].site if events else None
-
-    @cached_property
-    def written_later(self) -> frozenset[int]:
-        """Parameters that the program's own code writes after training began (averages, targets)."""
-        return written_while_training(self.trace)
 
     def expected(self) -> list[Parameter]:
         """Parameters that should train and never got a gradient: those of an optimizer that

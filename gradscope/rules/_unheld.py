@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterator, Set
 
 from gradscope.memo import once
 from gradscope.model import Parameter
-from gradscope.rules._common import only_bounded, written_while_training
+from gradscope.rules._common import only_bounded
 from gradscope.rules._feeds import fed, feeding
+from gradscope.rules._own_writes import kept_up
 from gradscope.rules._training import read_for_itself
 from gradscope.store import Trace
 
@@ -21,7 +22,7 @@ def left_out(trace: Trace) -> list[Left]:
 
 
 def _left_out_of(trace: Trace) -> Iterator[Left]:
-    written = written_while_training(trace)
+    written = kept_up(trace)
     written = written - only_bounded(trace) if written else written
     roots = _by_root(trace)
     for parameters in roots.values():
@@ -47,7 +48,7 @@ def left_behind(trace: Trace) -> list[Left]:
 
 
 def _left_behind(trace: Trace) -> Iterator[Left]:
-    yield from _new_models(trace, _by_root(trace), written_while_training(trace), feeding)
+    yield from _new_models(trace, _by_root(trace), kept_up(trace), feeding)
 
 
 def _by_root(trace: Trace) -> dict[int, list[Parameter]]:

@@ -30,10 +30,10 @@ from gradscope.rules._common import (
     plural,
     root_of,
     source,
-    written_while_training,
 )
 from gradscope.rules._cuts import Cut, cuts
 from gradscope.rules._edits import Source
+from gradscope.rules._own_writes import kept_up
 from gradscope.rules._paths import paths
 from gradscope.rules._terms import DeadTerm, dead_terms
 from gradscope.store import Trace
@@ -259,7 +259,7 @@ def _look(trace: Trace, event: Event, place: _Place) -> None:
 
 def _harmful(trace: Trace, cut: Cut) -> bool:
     """Parameters behind it should train, and none of them is a copy that follows others."""
-    if cut.loss is None or any(p.id in written_while_training(trace) for p in cut.parameters):
+    if cut.loss is None or any(p.id in kept_up(trace) for p in cut.parameters):
         return False
     if paths(trace).stepping:
         return True

@@ -26,8 +26,8 @@ from gradscope.rules._common import (
     parameter_names,
     parameter_subjects,
     plural,
-    written_while_training,
 )
+from gradscope.rules._own_writes import kept_up
 from gradscope.rules._patches import made_of_all
 from gradscope.rules._rewrites import also_given
 from gradscope.rules._skipped import skipped_by_name
@@ -286,7 +286,7 @@ def parameter_not_in_optimizer(trace: Trace) -> Iterator[Finding]:
 
 def _loose(trace: Trace) -> Iterator[Finding]:
     """An `nn.Parameter` of no module: the weights of a loss, say, beside the model that it trains with."""
-    written = written_while_training(trace)
+    written = kept_up(trace)
     left = {p.id: p for p in trace.parameters if _alone(p) and p.id not in written}
     found: dict[Site, tuple[dict[int, Parameter], list[Parameter]]] = {}
     for event in trace.of("backward") if left else ():

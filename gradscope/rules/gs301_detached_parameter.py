@@ -20,6 +20,7 @@ from gradscope.model import Edit, Finding, Site
 from gradscope.rules import rule
 from gradscope.rules._common import code, located, parameter_names, parameter_subjects, root_of, source
 from gradscope.rules._cuts import Cut, cut_words, cuts
+from gradscope.rules._own_writes import kept_up
 from gradscope.rules._paths import Paths, passes, paths
 from gradscope.rules._rewrites import receiver_in_place_of
 from gradscope.rules._training import variable, where
@@ -301,7 +302,7 @@ def _drawn(trace: Trace, cut: Cut) -> bool:
 def _severity(trace: Trace, cut: Cut) -> str | None:
     """None where the cut is no fault, "note" where it is likely meant."""
     known = paths(trace)
-    if any(p.id in known.written_later for p in cut.parameters):
+    if any(p.id in kept_up(trace) for p in cut.parameters):
         return "note"
     if known.stepping:
         return cut.severity(trace) or "error"

@@ -32,6 +32,7 @@ from gradscope.rules._common import (
     user,
 )
 from gradscope.rules._cuts import cuts, exits
+from gradscope.rules._own_writes import kept_up
 from gradscope.rules._paths import Paths, late_paths, passes, paths
 from gradscope.rules._stops import Stop
 from gradscope.rules.gs206_parameter_not_in_optimizer import replaced
@@ -307,7 +308,7 @@ def _holders(trace: Trace, ids: list[int]) -> frozenset[Any]:
 
 
 def _severity(trace: Trace, known: Paths, parameter: Parameter) -> str:
-    if parameter.id in known.written_later or _in_library(trace, parameter) or _not_yet(trace, parameter):
+    if parameter.id in kept_up(trace) or _in_library(trace, parameter) or _not_yet(trace, parameter):
         return "note"
     if any(True for graph in trace.graphs for _ in exits(graph, parameter.id)):
         return "note"

@@ -16,8 +16,9 @@ from collections.abc import Iterator
 from gradscope.model import Edit, Event, Finding, Site
 from gradscope.rules import rule
 from gradscope.rules._calls import Calls, calls
-from gradscope.rules._common import located, numbers, plural, source, timeline, written_while_training
+from gradscope.rules._common import located, numbers, plural, source, timeline
 from gradscope.rules._edits import Source
+from gradscope.rules._own_writes import kept_up
 from gradscope.rules._rewrites import beside, line_after
 from gradscope.store import Trace
 
@@ -151,7 +152,7 @@ def frozen_module_drifts(trace: Trace) -> Iterator[Finding]:
     known = calls(trace)
     if not known.paths.stepping:
         return
-    written = written_while_training(trace)
+    written = kept_up(trace)
     groups: dict[tuple[tuple[str, int], int], list[Event]] = {}
     for event in trace.of("drift"):
         own = [p for p in trace.parameters if p.module == event.data["module"]]

@@ -15,7 +15,8 @@ from collections.abc import Iterator
 from gradscope.model import Event, Finding, Module, Site
 from gradscope.rules import rule
 from gradscope.rules._calls import Call, Calls, calls
-from gradscope.rules._common import numbers, plural, written_while_training
+from gradscope.rules._common import numbers, plural
+from gradscope.rules._own_writes import kept_up
 from gradscope.rules._patches import buffers_copied
 from gradscope.rules._unread import module_name
 from gradscope.store import Trace
@@ -185,7 +186,7 @@ def good_copy_at_the_end() -> None:
 @rule("GS407", name="averaged-buffers-ignored", severity="error")
 def averaged_buffers_ignored(trace: Trace) -> Iterator[Finding]:
     known = calls(trace)
-    written = written_while_training(trace)
+    written = kept_up(trace)
     told: set[int] = set()
     for event in trace.of("running_stats"):
         if not _untouched(event):

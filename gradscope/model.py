@@ -111,7 +111,7 @@ class Parameter:
     optimizers: tuple[int, ...] = ()  # optimizers that hold it
     passes: int = 0  # backward passes that put a gradient into it
     steps: int = 0  # optimizer steps that used a gradient of it
-    updates: int = 0  # in-place writes by the user's own code that a pass followed, or of a gradient just read
+    updates: int = 0  # in-place writes by the program itself, with a pass after them
     changed: bool = False  # its version had moved when a pass or a step last looked
     reads: int = 0  # times the user's code read `.grad`
     read_at: tuple[tuple[str, int, int], ...] = ()  # (path, line, column) of some of these

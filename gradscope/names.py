@@ -61,14 +61,26 @@ def place(site: Site) -> str:
 
 
 def parameter_name(trace: Trace, parameter: Parameter) -> str:
-    """Its dotted name, with the model's variable in front where there are several models."""
+    """Its dotted name, below the variable that holds its model where that is needed to find it: there
+    are several models, or it is the `weight` of a bare `head = nn.Linear(…)`."""
+    return full_name(trace, parameter) if _several(trace) or "." not in parameter.name else parameter.name
+
+
+def full_name(trace: Trace, parameter: Parameter) -> str:
+    """Its dotted name below the variable that holds its model, where that is known."""
     modules = trace.modules
     owner = modules.get(parameter.module) if parameter.module is not None else None
-    roots = {modules[p.module].root for p in trace.parameters if p.module in modules}
     root = modules.get(owner.root) if owner is not None else None
-    if root is None or len(roots) < 2 or not root.name:
-        return parameter.name
-    return f"{root.name}.{parameter.name}"
+    return (
+        f"{root.name}.{parameter.name}"
+        if root is not None and root.name and parameter.name
+        else parameter.name
+    )
+
+
+@once
+def _several(trace: Trace) -> bool:
+    return sum(module.id == module.root for module in trace.modules.values()) > 1
 
 
 class Names:

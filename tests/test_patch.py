@@ -69,6 +69,7 @@ BY_HAND = {
     "GS301-bad_no_grad_around_trained_layers",
     "GS301-bad_numbers_in_a_list",
     "GS301-bad_sample_without_a_gradient",
+    "GS301-bad_with_an_optimizer_that_never_steps",
     "GS303-bad_accuracy_as_loss",
     "GS303-bad_all_frozen",
     "GS303-bad_no_grad",

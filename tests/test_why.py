@@ -9,6 +9,8 @@ from torch import nn
 import gradscope
 from gradscope.model import GradscopeError
 from gradscope.render.answer import render
+from gradscope.rules import all_rules
+from gradscope.rules._common import parameter_name
 from gradscope.why import why
 
 
@@ -143,3 +145,78 @@ def test_command(trace, capsys):
     assert "requires grad because" in capsys.readouterr().out
     assert main(["why", str(trace.path), "nothing_of_the_kind"]) == 2
     assert main(["why"]) == 2
+
+
+def generator_behind_a_second_cut() -> None:
+    generator = nn.Sequential(nn.Linear(2, 4), nn.Tanh(), nn.Linear(4, 2))
+    critic = nn.Sequential(nn.Linear(2, 4), nn.Tanh(), nn.Linear(4, 1))
+    opt_g = torch.optim.Adam(generator.parameters())
+    opt_c = torch.optim.Adam(critic.parameters())
+    for _ in range(3):
+        fake = generator(torch.randn(4, 2))
+        opt_c.zero_grad()
+        (critic(fake.detach()).mean() - critic(torch.randn(4, 2)).mean()).backward()
+        opt_c.step()
+        opt_g.zero_grad()
+        again = fake.detach()
+        loss = -critic(again).mean()
+        loss.backward()
+        opt_g.step()
+
+
+@pytest.mark.parametrize(
+    "program",
+    [generator_behind_a_second_cut, *(f for f in all_rules()["GS301"].examples("bad"))],
+    ids=lambda program: program.__name__,
+)
+def test_the_answer_is_that_of_the_finding(program):
+    with gradscope.watch() as scope:
+        program()
+    (finding,) = [f for f in scope.findings if f.code == "GS301"]
+    told = {place.line for place in finding.locations if place.role != "effect"}
+    ids = [id for kind, id in finding.subjects if kind == "parameter"]
+    assert ids
+    for id in ids:
+        answer = why(scope.trace, parameter_name(scope.trace, id))
+        assert "has no gradient" in answer.headline
+        if "cut off" in answer.headline:  # what left torch as a number has no more way in it
+            assert told & set(places(answer, main=True)), answer
+            assert finding.effect.line in places(answer), answer
+
+
+def test_every_name_of_a_parameter_is_understood():
+    with gradscope.watch() as scope:
+        generator_behind_a_second_cut()
+    answers = [
+        why(scope.trace, name)
+        for name in ("generator.0.weight", "generator[0].weight", "generator[0]", "generator")
+    ]
+    assert {answer.subject for answer in answers} == {"generator.0.weight"}
+    with pytest.raises(GradscopeError, match=r"generator.0.weight or critic.0.weight"):
+        why(scope.trace, "0.weight")
+
+
+def test_one_model_goes_by_its_own_and_its_short_names():
+    with gradscope.watch() as scope:
+        model = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 1))
+        opt = torch.optim.SGD(model.parameters(), lr=0.1)
+        for _ in range(2):
+            opt.zero_grad()
+            model[1](model[0](torch.randn(4, 2)).detach()).pow(2).mean().backward()
+            opt.step()
+    for name in ("0.weight", "model.0.weight", "model[0].weight", "model[0]"):
+        assert "has no gradient" in why(scope.trace, name).headline
+
+
+def test_models_that_share_a_variable_share_a_name():
+    with gradscope.watch() as scope:
+        for cut in (False, True):
+            model = Net() if cut else nn.Sequential(nn.Linear(4, 2))
+            opt = torch.optim.SGD(model.parameters(), lr=0.1)
+            for _ in range(2):
+                opt.zero_grad()
+                model(torch.randn(3, 4)).pow(2).mean().backward()
+                opt.step()
+        again = Net()
+        again(torch.randn(3, 4)).pow(2).mean().backward()
+    assert "cut off" in why(scope.trace, "model.layer1.weight").headline

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import textwrap
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -12,6 +13,7 @@ from rich.text import Text
 from gradscope.check import Report
 from gradscope.escape import one_line
 from gradscope.model import SEVERITIES, Finding, Location
+from gradscope.names import parameter_name
 from gradscope.names import place as place_of
 from gradscope.render.frames import GUTTER_STYLE, Frame, Mark, balanced
 from gradscope.render.terminal import inline, print_rows, to_plain
@@ -209,11 +211,18 @@ def _next(report: Report) -> list[str]:
     codes = [finding.code for finding in report.findings if finding.code]
     commands = [f"gradscope explain {codes[0]}"] if codes else []
     commands.append("gradscope graph")
-    parameters = [p for p in report.trace.parameters if p.name]
-    without = [p for p in parameters if p.requires_grad and p.grad == "none"]
-    name = one_line((without or parameters)[0].name) if parameters else "NAME"
-    commands.append(f"gradscope why {name}")
+    commands.append(f"gradscope why {_to_ask_for(report)}")
     return commands
+
+
+def _to_ask_for(report: Report) -> str:
+    """A parameter to ask `why` of, as a shell takes it: one that a finding is about, one without a gradient."""
+    subjects = [subject for finding in report.findings for subject in finding.subjects]
+    told = [s[1] for s in subjects if isinstance(s, tuple) and s[0] == "parameter"]
+    names = {p: parameter_name(report.trace, p) for p in report.trace.parameters}
+    shown = [p for p, name in names.items() if name and one_line(name) == name]
+    asked = min(shown, key=lambda p: (p.id not in told, bool(p.passes) or not p.requires_grad), default=None)
+    return shlex.quote(names[asked]) if asked is not None else "NAME"
 
 
 def _plural(count: int, noun: str, ending: str = "s") -> str:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from gradscope import names
 from gradscope.memo import once
 from gradscope.model import Event, Graph, Parameter, Segment, Site
 from gradscope.names import names_of, place
@@ -92,16 +93,8 @@ def parameter_names(trace: Trace, ids: Iterable[int], limit: int = 3) -> str:
 
 
 def parameter_name(trace: Trace, id: int) -> str:
-    """Its dotted name, below the variable that holds its model where that is needed to find it
-    ("head.weight" of a bare `head = nn.Linear(…)`); the user's variable for a tensor on its own."""
-    p = trace.parameter(id)
-    if not p.name:
-        return _variable(trace, id) or f"parameter {id}"
-    root = trace.modules.get(trace.modules[p.module].root) if p.module in trace.modules else None
-    several = sum(module.id == module.root for module in trace.modules.values()) > 1
-    if root is not None and root.name and (several or "." not in p.name):
-        return f"{root.name}.{p.name}"
-    return p.name
+    """Its name as `names.parameter_name` has it; the user's variable for a tensor on its own."""
+    return names.parameter_name(trace, trace.parameter(id)) or _variable(trace, id) or f"parameter {id}"
 
 
 def dotted(root: str, path: str) -> str:

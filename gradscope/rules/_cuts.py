@@ -60,10 +60,25 @@ class Cut:
 def cuts(trace: Trace) -> list[Cut]:
     """Every place where the gradient of an expected parameter is lost, in program order; then those
     where it is lost from some step on."""
-    found = _cuts(trace, paths(trace))
+    found = _cuts_of(trace, paths(trace), _expected(trace, paths(trace)))
     for late in late_paths(trace):
-        found += [cut for cut in _cuts(trace, late) if _new(trace, cut)]
+        found += [cut for cut in _cuts_of(trace, late, _expected(trace, late)) if _new(trace, cut)]
     return found
+
+
+def resting_cuts(trace: Trace) -> list[Cut]:
+    """The same for those whose own optimizer never steps, where another one does."""
+    return _cuts_of(trace, paths(trace), paths(trace).resting())
+
+
+def cut_of(trace: Trace, parameter: Parameter) -> Cut | None:
+    """Where the gradient of this one is lost."""
+    return next(iter(_cuts_of(trace, paths(trace), [parameter])), None)
+
+
+def _expected(trace: Trace, known: Paths) -> list[Parameter]:
+    waiting = _waiting(trace, known)
+    return [p for p in known.expected() if p.id not in waiting]
 
 
 def _new(trace: Trace, cut: Cut) -> bool:
@@ -77,13 +92,10 @@ def _new(trace: Trace, cut: Cut) -> bool:
     )
 
 
-def _cuts(trace: Trace, known: Paths) -> list[Cut]:
+def _cuts_of(trace: Trace, known: Paths, parameters: list[Parameter]) -> list[Cut]:
     groups: dict[object, Cut] = {}
     blocking: dict[Key, tuple[Op, Key]] = {}
-    waiting = _waiting(trace, known)
-    for parameter in known.expected():
-        if parameter.id in waiting:
-            continue
+    for parameter in parameters:
         for found in _own_first(trace, known, parameter):
             if found[1] not in blocking:
                 blocking[found[1]] = _blocking(known, found)

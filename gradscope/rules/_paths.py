@@ -329,17 +329,34 @@ class Paths:
         events = [e for e in self._set if (e.graph, e.data["value"]) == key and e.data.get("to")]
         return events[0].site if events else None
 
+    def uses(self, parameter: int) -> list[Op]:
+        """The ops that read it on the way to a loss."""
+        return [
+            op
+            for key in self.feeding.get(parameter, ())
+            for _, op in self.used.feeds.get(key, ())
+            if op is not None and key[1] not in op.writes
+        ]
+
+    def resting(self) -> list[Parameter]:
+        """Parameters without a gradient that only optimizers hold which never step, while another does."""
+        return [p for p in (self._silent() if self.stepping else ()) if p.optimizers and not self.stepped(p)]
+
+    def _silent(self) -> list[Parameter]:
+        """Those that require a gradient and never got one."""
+        return [
+            p
+            for p in self.parameters.values()
+            if p.requires_grad and p.id not in self.frozen and not self.has_gradient(p)
+        ]
+
     def expected(self) -> list[Parameter]:
         """Parameters that should train and never got a gradient: those of an optimizer that
         steps, or without any optimizer those of a module of which others got one."""
         if self.stop is not None:
             still = frozen(self.trace, self.stop)
             return [self.parameters[id] for id in self.stop.parameters if id not in still]
-        silent = [
-            p
-            for p in self.parameters.values()
-            if p.requires_grad and p.id not in self.frozen and not self.has_gradient(p)
-        ]
+        silent = self._silent()
         if self.stepping:
             aside = tried_out(self.trace) | mistaken(self.trace).keys()
             return [p for p in silent if self.stepped(p) and not aside.issuperset(p.optimizers)]

@@ -7,23 +7,33 @@ cannot reach them, so the optimizer silently leaves them as they are.
 Fix: remove the cut. Where the parameters are frozen on purpose, say so with
 `requires_grad_(False)` and leave them out of the optimizer.
 
-Silent on: frozen parameters; parameters that no optimizer steps; parameters that get a
-gradient from another loss; targets that the program itself writes (averages, copies). A gradient
-that stops in the middle of the run is a warning; a note where that is another phase: at a backward
-of its own, or under a block without gradients.
+Silent on: frozen parameters; parameters that no optimizer holds, where one steps; parameters that get a
+gradient from another loss; targets that the program itself writes (averages, copies).
+A warning where they have an optimizer that nothing in the program ever steps; a note where its step stands in
+a part of the program that this run did not come to. Where a gradient
+stops in the middle of the run: a warning; a note where that is another phase, at a backward of its own or under a
+block without gradients.
 """
 
 import re
 from collections.abc import Iterator
 
-from gradscope.model import Edit, Finding, Site
+from gradscope.model import Edit, Finding, Parameter, Site
 from gradscope.rules import rule
-from gradscope.rules._common import code, located, parameter_names, parameter_subjects, root_of, source
-from gradscope.rules._cuts import Cut, cut_words, cuts
+from gradscope.rules._common import (
+    code,
+    listed,
+    located,
+    parameter_names,
+    parameter_subjects,
+    root_of,
+    source,
+)
+from gradscope.rules._cuts import Cut, cut_words, cuts, resting_cuts
 from gradscope.rules._own_writes import kept_up
 from gradscope.rules._paths import Paths, passes, paths
 from gradscope.rules._rewrites import receiver_in_place_of
-from gradscope.rules._training import variable, where
+from gradscope.rules._training import called_in_source, method, optimizer_name, settled, variable, where
 from gradscope.store import Trace
 
 
@@ -173,6 +183,40 @@ def bad_detach_from_some_step_on() -> None:
         opt.step()
 
 
+def bad_with_an_optimizer_that_never_steps() -> None:
+    import torch
+    from torch import nn
+
+    trunk, head = nn.Linear(4, 8), nn.Linear(8, 1)
+    opt_trunk = torch.optim.SGD(trunk.parameters(), lr=0.1)
+    opt_head = torch.optim.SGD(head.parameters(), lr=0.1)
+    for _ in range(3):
+        opt_trunk.zero_grad()
+        opt_head.zero_grad()
+        features = trunk(torch.randn(16, 4)).detach()  # cause: GS301
+        head(features).pow(2).mean().backward()  # effect: GS301
+        opt_head.step()
+
+
+def good_optimizer_of_a_later_phase() -> None:
+    import torch
+    from torch import nn
+
+    trunk, head = nn.Linear(4, 8), nn.Linear(8, 1)
+    slow = torch.optim.SGD(trunk.parameters(), lr=0.001)
+    opt = torch.optim.SGD(head.parameters(), lr=0.1)
+    for epoch in range(3):
+        features = trunk(torch.randn(16, 4))
+        if epoch < 5:
+            features = features.detach()
+        opt.zero_grad()
+        head(features).pow(2).mean().backward()
+        opt.step()
+        if epoch >= 5:
+            slow.step()
+            slow.zero_grad()
+
+
 def good_frozen_trunk() -> None:
     import torch
     from torch import nn
@@ -244,7 +288,7 @@ def good_averaged_target() -> None:
 @rule("GS301", name="detached-parameter", severity="error", over=("GS204", "GS302", "GS402"))
 def detached_parameter(trace: Trace) -> Iterator[Finding]:
     known = paths(trace)
-    for cut in cuts(trace):
+    for cut in (*cuts(trace), *resting_cuts(trace)):
         if cut.kind in ("nondifferentiable", "rewrap", "leaf", "item") or cut.loss is None:
             continue  # GS305 and GS304 tell these
         severity = _severity(trace, cut)
@@ -262,11 +306,14 @@ def detached_parameter(trace: Trace) -> Iterator[Finding]:
             effect=cut.loss.site.user,
             effect_label="this pass cannot reach past the cut",
             related=_related(known, cut),
-            seen=(cut.known.seen(ids, f"`.grad` of {names} is None after {passes(known.passes)}"),),
+            seen=(
+                cut.known.seen(ids, f"`.grad` of {names} is None after {passes(known.passes)}"),
+                *_resting(trace, cut),
+            ),
             why=f"the value goes on after {words}, the graph does not: {loss} stops there",
-            fix=_fix(trace, cut, names),
+            fix=_fix(trace, cut, names) + _and_step(trace, cut),
             count=cut.count,
-            edits=_without(trace, cut),
+            edits=_without(trace, cut) if not _resting(trace, cut) else (),
             severity=severity,
             subjects=parameter_subjects(ids),
             since=cut.since,
@@ -304,11 +351,45 @@ def _severity(trace: Trace, cut: Cut) -> str | None:
     known = paths(trace)
     if any(p.id in kept_up(trace) for p in cut.parameters):
         return "note"
+    if any(_rests(known, p) for p in cut.parameters):
+        return "warning" if settled(trace) and not _may_step(trace, cut) else "note"
     if known.stepping:
         return cut.severity(trace) or "error"
     mine = {root_of(trace, p) for p in cut.parameters}
     trained = {root_of(trace, p) for p in known.parameters.values() if p.registered and known.has_gradient(p)}
     return "error" if mine & trained else "note"
+
+
+def _rests(known: Paths, p: Parameter) -> bool:
+    """Whether optimizers hold it that never step, while another one does."""
+    return bool(known.stepping and p.optimizers) and not known.stepped(p)
+
+
+def _may_step(trace: Trace, cut: Cut) -> bool:
+    """Whether the program's text steps an optimizer of these that this run did not step (in a later phase,
+    under a condition), or hands it on to who may."""
+    made = [trace.optimizers[number].site for number in _held(trace, cut) if number in trace.optimizers]
+    return any(called_in_source(trace, site, "step") is not False for site in made)
+
+
+def _resting(trace: Trace, cut: Cut) -> list[str]:
+    """What says of a cut that the optimizers of what is behind it never stepped."""
+    return [
+        f"{optimizer_name(trace, number)}, which holds them, made no step" for number in _held(trace, cut)
+    ]
+
+
+def _and_step(trace: Trace, cut: Cut) -> str:
+    """What is to be done beside taking such a cut away."""
+    calls = [method(trace, number, "step") for number in _held(trace, cut)]
+    return f"; if they should, call {listed(calls)} too" if calls else ""
+
+
+def _held(trace: Trace, cut: Cut) -> list[int]:
+    """The optimizers of a cut's parameters, where these rest."""
+    if not any(_rests(paths(trace), p) for p in cut.parameters):
+        return []
+    return sorted({number for p in cut.parameters for number in p.optimizers})
 
 
 _TAKEN_OUT = {"detach": ("detach", "detach_"), "number": ("item",)}  # kind of cut → the methods that make it
@@ -317,10 +398,10 @@ _TAKEN_OUT = {"detach": ("detach", "detach_"), "number": ("item",)}  # kind of c
 def _fix(trace: Trace, cut: Cut, names: str) -> str:
     frozen = f"; if {names} should not train: `requires_grad_(False)`, and not in the optimizer"
     text = source(trace, cut.site)
-    for method in _TAKEN_OUT.get(cut.kind, ()):
-        if f".{method}()" in text:
-            found = "" if method == "item" else frozen
-            return f"leave `.{method}()` out of {located(trace, cut.site, 'this line')}{found}"
+    for taken in _TAKEN_OUT.get(cut.kind, ()):
+        if f".{taken}()" in text:
+            found = "" if taken == "item" else frozen
+            return f"leave `.{taken}()` out of {located(trace, cut.site, 'this line')}{found}"
     if _drawn(trace, cut):
         return (
             f"call `rsample()` in {located(trace, cut.site, 'this line')} where the distribution has it, or put "
@@ -340,5 +421,5 @@ def _fix(trace: Trace, cut: Cut, names: str) -> str:
 
 
 def _without(trace: Trace, cut: Cut) -> tuple[Edit, ...]:
-    found = (receiver_in_place_of(trace, cut.site, method) for method in _TAKEN_OUT.get(cut.kind, ()))
+    found = (receiver_in_place_of(trace, cut.site, taken) for taken in _TAKEN_OUT.get(cut.kind, ()))
     return next((edits for edits in found if edits), ())

@@ -207,7 +207,7 @@ def _untouched(event: Event) -> bool:
     return (fresh and not last["batches"]) or (still and first["version"] != last["version"])
 
 
-def _averaged(trace: Trace, known: Calls, event: Event, written: frozenset[int]) -> Module | None:
+def _averaged(trace: Trace, known: Calls, event: Event, written: set[int]) -> Module | None:
     """The largest module around a layer whose parameters the program writes while it trains, and no
     gradient trains: a model, or a part of the one that holds both copies. A teacher whose
     weights were loaded before is none."""

@@ -13,7 +13,8 @@ from collections.abc import Iterable
 
 from gradscope.graph import Flow, flow_of
 from gradscope.model import GradscopeError, Parameter
-from gradscope.names import names_of, parameter_name, place
+from gradscope.names import full_name, names_of, parameter_name, place
+from gradscope.rules._common import parameter_name as name_in_report
 from gradscope.store import Trace
 from gradscope.why._answer import Answer, Step
 from gradscope.why._parameter import explain_parameter
@@ -21,6 +22,7 @@ from gradscope.why._value import explain_number, explain_value
 
 __all__ = ["Answer", "Step", "why"]
 
+_INDEX = re.compile(r"\[(\d+)\]")
 _PLACE = re.compile(r"^(.+):(\d+)$")
 
 
@@ -32,8 +34,8 @@ def why(trace: Trace, name: str) -> Answer:
     if match := _PLACE.match(name):
         return _at_place(flow, match[1], int(match[2]))
     parameters = _parameters(trace, name, exact=True)
-    if len(parameters) == 1:
-        return explain_parameter(flow, parameters[0])
+    if len(_full_names(trace, parameters)) == 1:
+        return _first_without(flow, parameters)
     if not parameters:
         value = _variable(flow, name)
         if value is not None:
@@ -43,30 +45,53 @@ def why(trace: Trace, name: str) -> Answer:
             )
         if (number := _number(flow, name)) is not None:
             return explain_number(flow, number, name)
+        parameters = _within(trace, name) or _on_their_own(trace, name)
+        if parameters:
+            return _first_without(flow, parameters)
         parameters = _parameters(trace, name, exact=False)
-    if len(parameters) == 1:
-        return explain_parameter(flow, parameters[0])
+    if len(_full_names(trace, parameters)) == 1:
+        return _first_without(flow, parameters)
     if parameters:
         raise GradscopeError(f"`{name}` is not one parameter: {_either(_full_names(trace, parameters))}")
     raise GradscopeError(_unknown(flow, name))
 
 
+def _first_without(flow: Flow, parameters: list[Parameter]) -> Answer:
+    """The answer for the first of these that got no gradient, or the first: all go by one name (each run of
+    a loop makes a `model`), or are a module's."""
+    silent = [p for p in parameters if not p.passes]
+    return explain_parameter(flow, (silent or parameters)[0])
+
+
 def _full_names(trace: Trace, parameters: list[Parameter]) -> list[str]:
-    return list(dict.fromkeys(parameter_name(trace, p) for p in parameters))
+    return list(dict.fromkeys(full_name(trace, p) for p in parameters))
 
 
 def _parameters(trace: Trace, name: str, exact: bool) -> list[Parameter]:
     """Parameters of that name, with or without the model's variable; else by its end."""
-    found = []
+    name, found = _dotted(name), []
     for parameter in trace.parameters:
-        if not parameter.name:
-            continue
-        owner = trace.modules.get(parameter.module) if parameter.module is not None else None
-        root = trace.modules.get(owner.root) if owner is not None else None
-        full = f"{root.name}.{parameter.name}" if root is not None and root.name else parameter.name
-        if name in (parameter.name, full) if exact else full.endswith(f".{name}"):
+        full = full_name(trace, parameter)
+        if full and (name in (parameter.name, full) if exact else full.endswith(f".{name}")):
             found.append(parameter)
     return found
+
+
+def _within(trace: Trace, name: str) -> list[Parameter]:
+    """The parameters of the module of that name, as a report names it: `model.body[1]`."""
+    prefix = f"{_dotted(name)}."
+    named = [p for p in trace.parameters if p.name]
+    return [p for p in named if full_name(trace, p).startswith(prefix) or p.name.startswith(prefix)]
+
+
+def _on_their_own(trace: Trace, name: str) -> list[Parameter]:
+    """Those of no module that a report calls so."""
+    return [p for p in trace.parameters if not p.name and name_in_report(trace, p.id) == name]
+
+
+def _dotted(name: str) -> str:
+    """`G[0].weight`, as the program would write it, in the form of `named_parameters()`."""
+    return _INDEX.sub(r".\1", name)
 
 
 def _variable(flow: Flow, name: str) -> int | None:

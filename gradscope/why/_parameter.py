@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from gradscope.graph import Cut, Flow, find_cuts
+from gradscope.graph import Flow
 from gradscope.model import Event, Parameter
 from gradscope.names import op_name, parameter_name, place
+from gradscope.rules._cuts import Cut, cut_of
+from gradscope.rules._cuts import cut_words as rule_words
+from gradscope.rules._paths import paths
 from gradscope.why._answer import Answer, cut_words, shortened, spoken
 
 _STATES = {
@@ -26,7 +29,7 @@ def explain_parameter(flow: Flow, parameter: Parameter, name: str = "") -> Answe
         answer.headline = f"`{name}` has no gradient: no captured operation read it"
         answer.step(parameter.site, "first seen here", main=True)
     else:
-        _missing(flow, name, value, answer)
+        _missing(flow, parameter, name, value, answer)
     return shortened(answer)
 
 
@@ -109,23 +112,23 @@ def _frozen(flow: Flow, parameter: Parameter, name: str, answer: Answer) -> None
     answer.fix = "if it should be trained, set `requires_grad_(True)` before the forward"
 
 
-def _missing(flow: Flow, name: str, value: int, answer: Answer) -> None:
-    use = flow.consumers[value][0]
+def _missing(flow: Flow, parameter: Parameter, name: str, value: int, answer: Answer) -> None:
+    read = next(iter(paths(flow.trace).uses(parameter.id)), flow.ops[flow.consumers[value][0]])
     if not flow.backwards:
         answer.headline = f"`{name}` has no gradient: no backward pass ran on what was computed from it"
-        answer.step(flow.ops[use].site, f"`{name}` is read here", main=True)
+        answer.step(read.site, f"`{name}` is read here", main=True)
         return
     if value in flow.reached_leaves:
         _reached_but_empty(flow, name, value, answer)
         return
-    cut = _cut_for(flow, value)
-    answer.step(flow.ops[use].site, f"`{name}` is read here")
-    if cut is not None and cut.used:
+    cut = cut_of(flow.trace, parameter)
+    answer.step(read.site, f"`{name}` is read here")
+    if cut is not None:
         answer.headline = (
-            f"`{name}` has no gradient: on its way to the loss it is cut off at {place(cut.site.user)}"
+            f"`{name}` has no gradient: on its way to the loss it is cut off at {place(cut.op.site.user)}"
         )
-        answer.step(cut.site, f"the graph ends here: {cut_words(flow, cut.op)}", main=True)
-        _loss(flow, answer)
+        answer.step(cut.op.site, f"the graph ends here: {_cut_words(flow, cut)}", main=True)
+        _loss(flow, answer, cut.loss)
     elif value in flow.feeds_root:
         answer.headline = (
             f"`{name}` has no gradient, though the loss was computed from it: why could not be told"
@@ -160,14 +163,19 @@ def _reached_but_empty(flow: Flow, name: str, value: int, answer: Answer) -> Non
         _walk_down(flow, way, value, answer)
 
 
-def _cut_for(flow: Flow, value: int) -> Cut | None:
-    cuts = [cut for cut in find_cuts(flow) if cut.stops(flow, value)]
-    return next((cut for cut in cuts if cut.used), cuts[0] if cuts else None)
+def _cut_words(flow: Flow, cut: Cut) -> str:
+    """Why no gradient passes the cut that the rules found."""
+    at = (cut.op.graph, cut.op.index)
+    index = next((i for i, op in enumerate(flow.ops) if (op.graph, op.index) == at), None)
+    if index is not None and cut.op.cut is not None:
+        return cut_words(flow, index)
+    return f"{rule_words(cut.op, cut.kind)} passes no gradient"
 
 
-def _loss(flow: Flow, answer: Answer) -> None:
-    if flow.backwards:
-        answer.step(flow.backwards[-1].site, "the backward pass starts here")
+def _loss(flow: Flow, answer: Answer, event: Event | None = None) -> None:
+    event = event or (flow.backwards[-1] if flow.backwards else None)
+    if event is not None:
+        answer.step(event.site, "the backward pass starts here")
 
 
 def _last_use(flow: Flow, value: int) -> int:

@@ -12,8 +12,10 @@ from torch import nn
 
 from gradscope.hooks._parts import named_parts, own, parts
 from gradscope.hooks._sites import kind_of
+from gradscope.hooks._torch import shard_of
 
 if TYPE_CHECKING:
+    from gradscope.hooks._ledger import LeafRecord
     from gradscope.hooks._recorder import Recorder
 
 _NORMS = (nn.modules.batchnorm._NormBase,)
@@ -61,6 +63,7 @@ class ModuleTable:
         self.inner: ModuleRecord | None = None  # of `current`
         # of the outermost call: what listens to the mode → training
         self.layers: dict[int, bool] | None = None
+        self.owned: dict[tuple[int, str], LeafRecord] = {}  # (module, name in it) → its parameter
         self._buffers: dict[int, tuple[Any, int]] = {}
 
     def find(self, m: nn.Module) -> ModuleRecord | None:
@@ -70,6 +73,17 @@ class ModuleTable:
     def buffer_owner(self, t: Any) -> int | None:
         known = self._buffers.get(id(t))
         return known[1] if known is not None and known[0]() is t else None
+
+    def whole_of(self, t: Any) -> LeafRecord | None:
+        """The sharded parameter in whose place the module being called has this one: FSDP puts the whole
+        one there for the forward, and the gradient into the sharded one, which the optimizer holds."""
+        module = self.inner.ref() if self.inner is not None else None
+        for name, p in own(module, "_parameters") if module is not None else ():
+            leaf = self.owned.get((self.inner.id, name)) if p is t and self.inner is not None else None
+            held = leaf.ref() if leaf is not None else None
+            if held is not None and held is not t and shard_of(held) is not None:
+                return leaf
+        return None
 
     def let_go(self, t: Any) -> int | None:
         """Forgets a buffer; returns its module, for `keep`."""
@@ -149,6 +163,7 @@ class ModuleTable:
             )
             for name, p in own(m, "_parameters"):
                 leaf = recorder.ledger.of(p)
+                self.owned[record.id, name] = leaf
                 if not leaf.registered:
                     leaf.registered = True
                     leaf.module = record.id
@@ -160,6 +175,8 @@ class ModuleTable:
         """Forgets modules that died, and their buffers: a program may make new ones every step."""
         for key in [key for key, record in self.records.items() if record.ref() is None]:
             del self.records[key]
+        known = {record.id for record in self.records.values()}
+        self.owned = {key: leaf for key, leaf in self.owned.items() if key[0] in known}
         for key in [key for key, (ref, _) in self._buffers.items() if ref() is None]:
             del self._buffers[key]
         self.limit = max(FEW_MODULES, 2 * len(self.records))

@@ -157,7 +157,7 @@ class Recorder:
             outside = segment.from_outside(number, name, entry.site)
         elif requires_grad or type(t) is torch.nn.Parameter:
             if entry.leaf is None:
-                entry.leaf = self.ledger.leaf(t, entry.site, entry.root)
+                entry.leaf = self.modules.whole_of(t) or self.ledger.leaf(t, entry.site, entry.root)
             parameter = entry.leaf.id
             kind = "parameter" if entry.leaf.registered or entry.leaf.optimizers else "input"
         else:

@@ -6,13 +6,15 @@ Tested with torch 2.13. If a release moves one, this file says which.
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import torch
 import torch.autograd.graph as autograd_graph
-from torch import _C
+from torch import _C, Tensor
+from torch.nn import Parameter
 from torch.nn.utils import clip_grad as clip_grad_module
 from torch.utils import _python_dispatch as python_dispatch
 from torch.utils.data import dataloader as dataloader_module
@@ -129,8 +131,17 @@ def grad_fn_of(t: Any) -> Any:
         return None
 
 
+def shard_of(t: Any) -> Any:
+    """What this process holds of a distributed tensor, as FSDP makes of parameters; None for others."""
+    kind = getattr(sys.modules.get("torch.distributed.tensor"), "DTensor", None)
+    return t._local_tensor if kind is not None and isinstance(t, kind) else None
+
+
 def version_of(t: Any) -> int:
-    """How often the tensor was written to; -1 for inference tensors, which do not count."""
+    """How often the tensor was written to, or this process's shard of it; -1 for inference tensors,
+    which do not count."""
+    if type(t) is not Tensor and type(t) is not Parameter and (local := shard_of(t)) is not None:
+        t = local
     try:
         return int(t._version)
     except RuntimeError:

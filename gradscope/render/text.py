@@ -221,7 +221,7 @@ def _to_ask_for(report: Report) -> str:
     told = [s[1] for s in subjects if isinstance(s, tuple) and s[0] == "parameter"]
     names = {p: parameter_name(report.trace, p) for p in report.trace.parameters}
     shown = [p for p, name in names.items() if name and one_line(name) == name]
-    asked = min(shown, key=lambda p: (p.id not in told, bool(p.passes) or not p.requires_grad), default=None)
+    asked = min(shown, key=lambda p: (p.id not in told, not p.registered, p.passes > 0), default=None)
     return shlex.quote(names[asked]) if asked is not None else "NAME"
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from gradscope.graph import Flow
 from gradscope.model import Event, Parameter
 from gradscope.names import op_name, parameter_name, place
-from gradscope.rules._cuts import Cut, cut_of
+from gradscope.rules._cuts import Cut, cut_of, cuts
 from gradscope.rules._cuts import cut_words as rule_words
 from gradscope.rules._paths import paths
+from gradscope.rules._stops import Stop, stops
 from gradscope.why._answer import Answer, cut_words, shortened, spoken
 
 _STATES = {
@@ -21,7 +22,10 @@ def explain_parameter(flow: Flow, parameter: Parameter, name: str = "") -> Answe
     name = name or parameter_name(flow.trace, parameter)
     answer = Answer(name, "", _measured(flow, parameter))
     value = _value_of(flow, parameter)
-    if parameter.passes:
+    stop = next((s for s in stops(flow.trace) if parameter.id in s.parameters), None)
+    if stop is not None:
+        _stopped(flow, parameter, name, stop, answer)
+    elif parameter.passes:
         _received(flow, parameter, name, value, answer)
     elif not parameter.requires_grad:
         _frozen(flow, parameter, name, answer)
@@ -112,6 +116,32 @@ def _frozen(flow: Flow, parameter: Parameter, name: str, answer: Answer) -> None
     answer.fix = "if it should be trained, set `requires_grad_(True)` before the forward"
 
 
+def _stopped(flow: Flow, parameter: Parameter, name: str, stop: Stop, answer: Answer) -> None:
+    """It had gradients, and has none from some step on."""
+    answer.seen.append(stop.seen(flow.trace, [parameter.id]))
+    late = (c for c in cuts(flow.trace) if c.known.stop is stop and parameter in c.parameters)
+    if (cut := next(late, None)) is not None:
+        _cut_off(flow, parameter, name, cut, answer, f" since step {stop.step}")
+        return
+    off = [e for e in flow.trace.of("requires_grad") if e.data.get("parameter") == parameter.id]
+    reason = (
+        "requires_grad was switched off" if off and not off[-1].data.get("to") else "no loss depends on it"
+    )
+    answer.headline = f"`{name}` has no gradient since step {stop.step}: {reason} from there on"
+    answer.step(off[-1].site if off else stop.site, "switched here" if off else "steps without it", main=True)
+
+
+def _cut_off(flow: Flow, parameter: Parameter, name: str, cut: Cut, answer: Answer, since: str = "") -> None:
+    read = next(iter(cut.known.uses(parameter.id)), None)
+    answer.headline = (
+        f"`{name}` has no gradient{since}: on its way to the loss it is cut off at {place(cut.op.site.user)}"
+    )
+    if read is not None:
+        answer.step(read.site, f"`{name}` is read here")
+    answer.step(cut.op.site, f"the graph ends here: {_cut_words(flow, cut)}", main=True)
+    _loss(flow, answer, cut.loss)
+
+
 def _missing(flow: Flow, parameter: Parameter, name: str, value: int, answer: Answer) -> None:
     read = next(iter(paths(flow.trace).uses(parameter.id)), flow.ops[flow.consumers[value][0]])
     if not flow.backwards:
@@ -121,15 +151,11 @@ def _missing(flow: Flow, parameter: Parameter, name: str, value: int, answer: An
     if value in flow.reached_leaves:
         _reached_but_empty(flow, name, value, answer)
         return
-    cut = cut_of(flow.trace, parameter)
+    if (cut := cut_of(flow.trace, parameter)) is not None:
+        _cut_off(flow, parameter, name, cut, answer)
+        return
     answer.step(read.site, f"`{name}` is read here")
-    if cut is not None:
-        answer.headline = (
-            f"`{name}` has no gradient: on its way to the loss it is cut off at {place(cut.op.site.user)}"
-        )
-        answer.step(cut.op.site, f"the graph ends here: {_cut_words(flow, cut)}", main=True)
-        _loss(flow, answer, cut.loss)
-    elif value in flow.feeds_root:
+    if value in flow.feeds_root:
         answer.headline = (
             f"`{name}` has no gradient, though the loss was computed from it: why could not be told"
         )

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import math
+from pathlib import Path
 
+import pytest
 import torch
 from torch import nn
 
 import gradscope
+from gradscope.check import examine
+from gradscope.render import write_report
+from gradscope.render.answer import render
+from gradscope.why import why
 
 
 def _train(steps: int, sample: bool = True) -> tuple[gradscope.Trace, list[float], list[float]]:
@@ -78,3 +85,32 @@ def test_a_norm_whose_squares_overflow_is_a_number_all_the_same() -> None:
         (w * 1e30).sum().backward()
     ((_, norm),) = scope.trace.numbers("grad_norm", scope.trace.parameters[0].id)
     assert math.isclose(norm, 2e30, rel_tol=1e-4)
+
+
+@pytest.mark.parametrize("number", [math.nan, math.inf, -math.inf])
+def test_numbers_that_are_not_finite_are_shown_wherever_others_are(number: float, tmp_path: Path) -> None:
+    """They come back from the trace as numbers: whatever formats, sorts or adds those can go on."""
+    model = nn.Linear(2, 1)
+    opt = torch.optim.SGD([{"params": [model.weight]}, {"params": [model.bias], "lr": math.inf}], lr=0.1)
+    with gradscope.watch() as scope:
+        for step in range(3):
+            opt.zero_grad()
+            loss = model(torch.full((4, 2), number if step == 2 else 1.0)).sum()
+            loss.backward()
+            if step < 2:
+                opt.step()
+    trace = scope.trace
+    assert trace.optimizers[0].groups[1]["lr"] == math.inf
+    norm = trace.parameter(_id(trace, "weight")).grad_norm
+    assert norm is not None and str(norm) == str(abs(number))
+    assert f"the last gradient measured has norm {abs(number)}" in render(trace, why(trace, "weight"))
+    for suffix in (".txt", ".md", ".json", ".sarif"):
+        write_report(examine(trace), tmp_path / f"report{suffix}")
+    json.loads((tmp_path / "report.json").read_text(), parse_constant=lambda text: 1 / 0)
+
+
+def test_norm_of_a_finite_gradient_is_finite_in_half() -> None:
+    w = torch.ones(4, dtype=torch.float16, requires_grad=True)
+    with gradscope.watch() as scope:
+        (w * 40_000.0).sum().backward()
+    assert scope.trace.parameters[0].grad_norm == 2 * 40_000

@@ -96,6 +96,27 @@ def test_clean_run_says_what_was_watched(tmp_path: Path) -> None:
     drive(trace, steps)
 
 
+NOT_FINITE = """\
+import torch
+net = torch.nn.Linear(2, 2)
+for x in (1.0, float("nan"), float("inf")):
+    net(torch.full((3, 2), x)).sum().backward()
+"""
+
+
+def test_numbers_that_are_not_finite_are_shown(tmp_path: Path) -> None:
+    trace = record(tmp_path, NOT_FINITE)
+
+    async def steps(app: Inspector, pilot: Pilot[Any]) -> None:
+        for key in ("2", "slash", *"weight", "enter", "4", *["s"] * 8, "5", "m", "down", "c", "6", *"weight", "enter"):
+            await pilot.press(key)
+            await settled(pilot)
+            assert key != "4" or ("nan" in screen(app) and "!" in screen(app))
+        assert "the last gradient measured has norm nan" in screen(app)
+
+    drive(trace, steps)
+
+
 # -- what it is given, and where it runs -------------------------------------------------
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from gradscope.hooks._torch import grad_of
-from gradscope.hooks._values import measurable, sizes
+from gradscope.hooks._values import measurable, norm_of, sizes
 
 if TYPE_CHECKING:
     from gradscope.hooks._ledger import LeafRecord
@@ -25,7 +25,7 @@ def row(record: LeafRecord, norms: bool, look: bool) -> dict[str, Any]:
     norm = None
     if norms and grad is not None and measurable(grad) and not grad.is_sparse:
         try:
-            norm = float(grad.detach().norm())
+            norm = norm_of(grad.detach())
         except RuntimeError:
             norm = None
     if t is not None and not t.is_inference():

@@ -19,7 +19,7 @@ from torch.nn import Parameter
 from gradscope.hooks._hand_sums import HandSums
 from gradscope.hooks._leaf_rows import KEPT, is_told, row
 from gradscope.hooks._torch import aside, grad_fn_of, grad_of, is_leaf, version_of
-from gradscope.hooks._values import measurable, sizes
+from gradscope.hooks._values import measurable, norm_of, sizes
 from gradscope.store import pack
 
 if TYPE_CHECKING:
@@ -317,8 +317,8 @@ class Ledger:
         if shown.stale_copy is not None and t is not None and grad_of(t) is not None:
             with aside():
                 grad = grad_of(t).detach()
-                measured["norm"] = float(grad.norm())
-                measured["norm_without"] = float((grad - shown.stale_copy).norm())
+                measured["norm"] = norm_of(grad)
+                measured["norm_without"] = norm_of(grad - shown.stale_copy)
         return {"data": data, "measured": measured}
 
     def used(self, records: list[LeafRecord], site: int) -> None:
@@ -396,7 +396,7 @@ class Ledger:
             return None
         self.drops += 1
         with aside():
-            norm = float(grad.detach().norm())
+            norm = norm_of(grad.detach())
         return norm if math.isfinite(norm) else None
 
     def rows(self, norms: bool = True) -> list[tuple[int, dict[str, Any]]]:

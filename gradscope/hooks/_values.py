@@ -6,6 +6,7 @@ Nothing here keeps a tensor alive.
 from __future__ import annotations
 
 import itertools
+import math
 import weakref
 from typing import Any, NamedTuple
 
@@ -133,6 +134,15 @@ def measurable(t: Any) -> bool:
     """Whether kernels of ours may run on it without being felt: a profile of the user's would
     show them."""
     return has_values(t) and not profiling()
+
+
+def norm_of(t: Tensor) -> float:
+    """The 2-norm, also where a half or a float cannot hold the squares; see `measurable`."""
+    norm = float(t.norm())
+    if math.isfinite(norm):
+        return norm
+    wide = torch.float64 if t.dtype.is_floating_point else torch.complex128
+    return float(torch.linalg.vector_norm(t, dtype=wide))
 
 
 def first_numbers(t: Any) -> list[float]:

@@ -39,8 +39,8 @@ CREATE TABLE event (list INTEGER, idx INTEGER, kind TEXT NOT NULL, site INTEGER,
 -- the run: consecutive identical segments are one row with repeat > 1
 CREATE TABLE segment (idx INTEGER PRIMARY KEY, graph INTEGER, events INTEGER, started REAL NOT NULL,
   duration REAL NOT NULL, is_step INTEGER NOT NULL, repeat INTEGER NOT NULL);
--- what was measured of a backward pass: step is the optimizer step it works towards, loss a JSON number or
--- string ("nan"), norms JSON {parameter: norm of its gradient after the pass}
+-- what was measured of a backward pass: step is the optimizer step it works towards, loss a JSON number
+-- or null, norms JSON {parameter: norm of its gradient after the pass}
 CREATE TABLE number (pass INTEGER PRIMARY KEY, step INTEGER NOT NULL, site INTEGER, loss TEXT, norms TEXT NOT NULL);
 """
 

@@ -17,30 +17,17 @@ from gradscope.store.schema import APPLICATION_ID, COLUMNS, INDEX, SCHEMA, SCHEM
 
 Rows = dict[str, list[tuple[Any, ...]]]
 
-_encode = json.JSONEncoder(separators=(",", ":"), allow_nan=False, check_circular=False).encode
+_encode = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
 
 
 def pack(data: Any) -> str:
-    """JSON as the trace holds it: compact, non-finite numbers as strings."""
-    try:
-        return _encode(data)
-    except ValueError:
-        return _encode(_finite(data))
+    """JSON as the trace holds it: compact; NaN and infinity as Python's `json` writes and reads them."""
+    return _encode(data)
 
 
 def pack_numbers(numbers: Iterable[int]) -> str:
     """`pack` for what most rows hold, a list of whole numbers."""
     return "[" + ",".join(map(str, numbers)) + "]"
-
-
-def _finite(data: Any) -> Any:
-    if isinstance(data, float) and (data != data or data in (float("inf"), float("-inf"))):
-        return str(data)
-    if isinstance(data, dict):
-        return {k: _finite(v) for k, v in data.items()}
-    if isinstance(data, (list, tuple)):
-        return [_finite(v) for v in data]
-    return data
 
 
 class TraceWriter:

@@ -21,7 +21,8 @@ def watch(*, sample: bool = True, prove: bool = False) -> Scope:
 
     sample: once the same graph has repeated, look only now and then (False: always).
     prove: for a corrupted gradient, also compute the right one, always.
-    Raises GradscopeError when a watch is already active.
+    Inside another watch, or under `gradscope run`, it is a part of that: the scope shows what was
+    recorded of its block, and the watch around it goes on.
     """
     from gradscope.scope import Scope
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from types import CodeType
 from typing import Any
 
+from gradscope import interrupts
 from gradscope.model import GradscopeError
 from gradscope.tracebacks import clean_exception, traceback_of
 
@@ -174,17 +175,26 @@ def run(program: Program) -> Outcome:
     if not sys.flags.safe_path or program.spec is not None:
         sys.path[0:1] = [program.folder]
     sys.modules["__main__"] = main
+    raised: BaseException | None = None
     try:
         exec(program.code(), vars(main))
-    except SystemExit as error:
-        return Outcome(_status(error))
     except BaseException as error:
-        clean_exception(error)
-        _flush()
-        return Outcome(_shown(error), error, isinstance(error, KeyboardInterrupt))
+        raised = error
+    interrupts.hold(isinstance(raised, KeyboardInterrupt))
+    try:
+        return _outcome(raised)
     finally:
         _flush()
-    return Outcome(0)
+
+
+def _outcome(raised: BaseException | None) -> Outcome:
+    if raised is None:
+        return Outcome(0)
+    if isinstance(raised, SystemExit):
+        return Outcome(_status(raised))
+    clean_exception(raised)
+    _flush()
+    return Outcome(_shown(raised), raised, isinstance(raised, KeyboardInterrupt))
 
 
 def _status(error: SystemExit) -> int:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import sqlite3
 import sys
 from functools import cached_property
 from pathlib import Path
@@ -10,7 +12,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal
 
 from gradscope.model import Finding, GradscopeError, NoPlaceError
-from gradscope.store import Trace
+from gradscope.store import Start, Trace
+from gradscope.tracebacks import text_of
 
 if TYPE_CHECKING:
     from gradscope.check import Report
@@ -26,21 +29,30 @@ class Scope:
         self._sample = sample
         self._prove = prove
         self._session: Session | None = None
+        self._outer: Session | None = None  # that watched already: this watch is a part of its
+        self._start: Start | None = None  # of the part
+        self._path: Path | None = None  # of the trace, once the block has ended
         self._folder: str | None = None
+        self._process = os.getpid()
         self._unwatched: str | None = None  # why there is no trace
+        self._aside: list[str] = []
 
     def __enter__(self) -> Scope:
         import tempfile
 
-        from gradscope.session import Session
+        from gradscope.session import Session, active
 
-        if self._session is not None or self._unwatched is not None:
+        if self._session or self._outer or self._unwatched:
             raise GradscopeError("this watch was used already: make a new one with gradscope.watch()")
         frame = sys._getframe(1)
+        self._program = [frame.f_code.co_filename]
         try:
             self._folder = tempfile.mkdtemp(prefix="gradscope-")
             path = Path(self._folder) / "watch.gradscope"
-            session = Session([frame.f_code.co_filename], path, sample=self._sample, prove=self._prove)
+            if (outer := active()) is not None:
+                self._outer, self._start = outer, outer.begin_part(self._sample, self._prove)
+                return self
+            session = Session(self._program, path, sample=self._sample, prove=self._prove)
         except (NoPlaceError, OSError) as error:  # a full disk stops no program
             self._unwatched = f"the block ran unwatched: {error}"
             return self
@@ -53,10 +65,30 @@ class Scope:
     ) -> Literal[False]:
         if self._session is not None:
             self._session.stop(None, error)
+            self._path = self._session.path
+        elif self._outer is not None:
+            self._leave(self._outer, error)
         return False
 
+    def _leave(self, outer: Session, error: BaseException | None) -> None:
+        """Takes what the watch around this one has recorded of the block; that one goes on."""
+        if os.getpid() != self._process:
+            self._unwatched = "the block ended in a forked child: it is the parent's that is watched"
+            return
+        assert self._folder is not None
+        path = Path(self._folder) / "watch.gradscope"
+        facts: dict[str, Any] = {"argv": self._program, "exit_code": None, "exception": None, "ended": True}
+        if error is not None:
+            facts["exception"] = {"type": type(error).__name__, "text": text_of(error)}
+        try:
+            if not outer.end_part(self._start, self._sample, path, facts):
+                self._aside = ["the block was not watched: another thread is, one at a time"]
+            self._path = path
+        except (OSError, sqlite3.Error) as fault:
+            self._unwatched = f"no trace of the block: {fault}"
+
     def __del__(self) -> None:
-        if self._folder is not None:
+        if self._folder is not None and os.getpid() == self._process:
             shutil.rmtree(self._folder, ignore_errors=True)
 
     @cached_property
@@ -64,9 +96,9 @@ class Scope:
         """The trace of the block, once it has ended."""
         if self._unwatched is not None:
             raise GradscopeError(self._unwatched)
-        if self._session is None or self._session.running:
+        if self._path is None:
             raise GradscopeError("the watched block has not ended yet")
-        return Trace(self._session.path)
+        return Trace(self._path)
 
     @cached_property
     def findings(self) -> list[Finding]:
@@ -84,6 +116,8 @@ class Scope:
         """Faults of gradscope's own during the block; the program was not affected."""
         if self._unwatched is not None:
             return [self._unwatched]
+        if self._outer is not None:
+            return [*self._aside, *self._outer.recorder.faults]
         return list(self._session.faults) if self._session is not None else []
 
     def graph(self, level: str = "line", **options: Any) -> View:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,7 +23,7 @@ from gradscope.hooks._signals import raised_by_handler
 from gradscope.hooks._torch import aside
 from gradscope.model import GradscopeError, NoPlaceError
 from gradscope.places import new_trace_path, point_last, standing
-from gradscope.store import TraceWriter, pack
+from gradscope.store import Start, TraceWriter, copy_part, pack
 from gradscope.tracebacks import text_of
 
 _active: list[Session] = []
@@ -56,6 +57,7 @@ class Session:
         self.recorder.on_exit = self.stop
         self.hooks: list[Hook] = []
         self.running = False
+        self.ended = False
         self.started = 0.0
         self._checkpoint_at = 0.0
         self.exit_code: int | None = None
@@ -101,6 +103,8 @@ class Session:
         if torch._C._get_tracing_state() is not None:
             raise GradscopeError("gradscope cannot start inside torch.jit.trace")
         _active.append(self)
+        if self._default_place:
+            point_last(self.path)
         self.started = perf_counter()
         self._frame = frame if outermost else frame.f_back
         with self._guarded("writing the trace"):
@@ -165,7 +169,7 @@ class Session:
             with self._guarded("leaving the caller"):
                 self.recorder.sites.release(self._frame)
             self._frame = None
-        self.exit_code = exit_code
+        self.exit_code, self.ended = exit_code, True
         if exception is not None:
             self.exception = {"type": type(exception).__name__, "text": text_of(exception)}
         with self._guarded("recording the end"), aside():
@@ -176,12 +180,55 @@ class Session:
             self.recorder.store.flush()
         with self._guarded("writing the trace"):
             self.writer.close()
-            if self._default_place:
-                point_last(self.path)
         self.faults += self.recorder.faults
         self.recorder.paused += 1_000_000  # what the program keeps of ours (a compiled function) is inert
         if self._interrupt is not None:
             raise self._interrupt
+
+    def cut_short(self, exit_code: int) -> None:
+        """What `stop` can do from another thread while the watched one hangs: writes what is known."""
+        self.recorder.paused += 1_000_000
+        self.exit_code, self.ended = exit_code, True
+        with self._guarded("writing the trace"), aside():
+            self.checkpoint(norms=False)
+            self.recorder.store.flush()
+        self.faults += self.recorder.faults
+
+    # -- a watch inside this one -----------------------------------------------------------
+
+    def begin_part(self, sample: bool, prove: bool) -> Start | None:
+        """Notes how far the run is. None where another thread is the watched one, and trains."""
+        recorder = self.recorder
+        with self._guarded("starting a watch within"), aside():
+            if recorder.thread == threading.get_ident():
+                recorder.wake()
+                recorder.end_segment(False)
+            elif recorder.passes:
+                return None
+            recorder.closely += not sample
+            recorder.prove = recorder.prove or prove
+            return Start(
+                recorder.store.divide(), recorder.passes, perf_counter() - self.started, recorder.own_time,
+                dict(recorder.ledger.rows(norms=False)),
+                {number: data.get("steps", 0) for number, data in recorder.optimizers.items()},
+            )  # fmt: skip
+        return None
+
+    def end_part(self, start: Start | None, sample: bool, target: Path, program: dict[str, Any]) -> bool:
+        """Copies what was recorded since `begin_part` to a trace at `target`. Returns whether anything
+        was: not where another thread was watched all the while."""
+        watched = start is not None
+        if self.running and start is not None:
+            self.recorder.closely -= not sample
+            with self._guarded("ending a watch within"), aside():
+                watched = self.recorder.thread == threading.get_ident()
+                if watched:
+                    self.recorder.end_segment(False)
+                    self.recorder.store.divide()
+                    self.checkpoint()
+                    self.writer.commit()
+        copy_part(self.path, target, start if watched else None, program)
+        return watched
 
     def _now_and_then(self, is_step: bool, same: bool, count: int) -> None:
         """What is known so far, for who reads along or finds the trace of a killed run. At most
@@ -222,6 +269,7 @@ class Session:
             "program",
             {
                 "argv": self.argv, "cwd": self.cwd, "exit_code": self.exit_code, "exception": self.exception,
+                "ended": self.ended,
                 "python": sys.version.split()[0], "torch": str(torch.__version__), "when": self.began,
             },
         )  # fmt: skip

@@ -108,7 +108,21 @@ def test_numbers_that_are_not_finite_are_shown(tmp_path: Path) -> None:
     trace = record(tmp_path, NOT_FINITE)
 
     async def steps(app: Inspector, pilot: Pilot[Any]) -> None:
-        for key in ("2", "slash", *"weight", "enter", "4", *["s"] * 8, "5", "m", "down", "c", "6", *"weight", "enter"):
+        for key in (
+            "2",
+            "slash",
+            *"weight",
+            "enter",
+            "4",
+            *["s"] * 8,
+            "5",
+            "m",
+            "down",
+            "c",
+            "6",
+            *"weight",
+            "enter",
+        ):
             await pilot.press(key)
             await settled(pilot)
             assert key != "4" or ("nan" in screen(app) and "!" in screen(app))

@@ -16,6 +16,7 @@ from typing import TextIO, cast
 
 import click
 
+from gradscope import interrupts
 from gradscope.escape import one_line
 from gradscope.model import GradscopeError
 
@@ -67,6 +68,9 @@ def main(args: Sequence[str] | None = None) -> int:
         return _fail(one_line(str(error)), error.exit_code)
     except click.exceptions.Exit as error:
         return error.exit_code
+    except KeyboardInterrupt:  # of ours: what interrupts a program that `run` runs ends there
+        interrupts.pass_on()
+        return 130
     except click.ClickException as error:
         hint = (
             f" (see `{error.ctx.command_path} --help`)"

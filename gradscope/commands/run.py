@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, TextIO
 
 import click
 
+from gradscope import interrupts
 from gradscope.check import Report, examine, fails, selected_rules
 from gradscope.commands._saying import say
 from gradscope.commands.check import split_codes
@@ -98,16 +99,25 @@ def command(
             if trace_path is not None:
                 raise
             return _unwatched(target, str(error))
+
+        def told() -> tuple[Report | None, bool]:
+            report = _tell(session, config, stream)
+            return report, report is not None and _write(report, reports, picture, stream)
+
+        def killed(number: int, hung: bool) -> None:
+            with _timers_stopped():
+                session.cut_short(-number) if hung else session.stop(-number)
+                told()
+
+        session.recorder.on_killed = killed
         session.start(sys._getframe(), outermost=True)
         outcome = run(target)
         if getpid() != process:  # a child that the program forked has come to the program's end
             return outcome.exit_code
         with _timers_stopped():
             session.stop(outcome.exit_code, outcome.error)
-            report = _tell(session, config, stream)
-            failed = report is not None and _write(report, reports, picture, stream)
-    _ended(outcome)
-    return _exit_code(outcome, report, config, failed)
+            report, failed = told()
+    return _ended(outcome, _exit_code(outcome, report, config, failed))
 
 
 @contextmanager
@@ -170,7 +180,7 @@ def _unwatched(target: Program, reason: str) -> int:
     stream = sys.stderr
     outcome = run(target)
     say(f"{reason}: the program ran unwatched", stream)
-    return _ended(outcome)
+    return _ended(outcome, outcome.exit_code)
 
 
 def _tell(session: Session, config: Config, stream: TextIO | None) -> Report | None:
@@ -223,12 +233,14 @@ def _write(report: Report, reports: tuple[Path, ...], picture: Path | None, stre
     return failed
 
 
-def _ended(outcome: Outcome) -> int:
-    """The program's exit code; does not come back where Ctrl-C has ended it."""
+def _ended(outcome: Outcome, exit_code: int) -> int:
+    """The exit code. Where Ctrl-C has ended the program Python is told so: when it has cleaned up it
+    ends by that signal, as a shell or a Makefile around it expects."""
     if outcome.interrupted:
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
-        os.kill(os.getpid(), signal.SIGINT)
-    return outcome.exit_code
+        interrupts.pass_on()
+    else:
+        interrupts.release()
+    return exit_code
 
 
 def _exit_code(outcome: Outcome, report: Report | None, config: Config, failed: bool) -> int:

@@ -37,6 +37,7 @@ class Recorder:
         self.writer = writer
         self.prove = prove
         self.sample = True
+        self.closely = 0  # watches inside this one that want every step looked at
         self.thread = threading.get_ident()
         self.moved = False  # the thread is not the one that began
         self.ended = False
@@ -94,6 +95,8 @@ class Recorder:
         self.before_end: list[Callable[[], None]] = []  # what is only known at the end
         self.out_of_sight: Callable[[], AbstractContextManager[None]] = nullcontext  # set by fast_paths
         self.on_exit: Callable[[int], None] | None = None  # before os._exit
+        # Before a signal ends the process: its number, and whether the main thread hangs in C.
+        self.on_killed: Callable[[int, bool], None] | None = None
 
     # -- faults ------------------------------------------------------------------
 
@@ -194,6 +197,11 @@ class Recorder:
         self.live.sweep()
         for follow in self.on_segment:
             follow(is_step, same, 1)
+
+    def drop_segment(self) -> None:
+        """Forgets the stretch that has begun: the note of it was interrupted and cannot be trusted."""
+        self.replay.leave()
+        self.segment = Segment(self.segment.serial + 1, perf_counter())
 
     def skipped(self, cycle: tuple[tuple[Frozen, ...], ...], count: int, seconds: float) -> None:
         """So many segments, each closed by a step, went by with the events of this cycle."""

@@ -194,6 +194,13 @@ class SegmentStore:
         if self.writer.due() or self.stored < 8:
             self.flush()
 
+    def divide(self) -> int:
+        """Keeps what came before apart from what comes. Gives the number of the next row."""
+        if self.last is not None:
+            self.writer.add("segment", *self.last)
+            self.last = None
+        return self.rows + 1
+
     def flush(self) -> None:
         if self.last is not None:
             self.writer.add("segment", *self.last)

@@ -29,12 +29,12 @@ def raised_by_handler(error: BaseException) -> bool:
         code = step.tb_frame.f_code
         if code in handlers:
             return True
-        sent = sent and _is_between(step.tb_frame)
+        sent = sent and is_between(step.tb_frame)
         step = step.tb_next
     return sent
 
 
-def _is_between(frame: FrameType) -> bool:
+def is_between(frame: FrameType) -> bool:
     """Whether it is code of ours, of torch or of Python: neither the program's nor a library's."""
     path = frame.f_code.co_filename
     if path == "<string>":  # what Python writes for a named tuple or a data class

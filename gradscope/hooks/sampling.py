@@ -58,7 +58,7 @@ class Sampling(Hook):
             return
         self.steps += 1
         self.known = self.known + 1 if same else 0
-        if self.known >= self.needed:
+        if self.known >= self.needed and not self.recorder.closely:
             self._sleep()
 
     def _sleep(self) -> None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import shlex
+import signal
 import textwrap
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import TextIO
+from typing import Any, TextIO
 
 from rich.text import Text
 
@@ -193,9 +194,26 @@ def _run(report: Report) -> str:
         f"{_plural(summary['steps'], 'step')}, {_plural(summary['passes'], 'backward pass', 'es')},"
         f" {_plural(summary['distinct_graphs'], 'distinct graph')} with {_plural(summary['nodes'], 'node')}"
     )
+    return "; ".join([text, *filter(None, [_end(program)])])
+
+
+def _end(program: dict[str, Any]) -> str:
+    """How the run ended, where there is something to say of that."""
+    code = program.get("exit_code")
     if program.get("exception"):
-        return f"{text}; ended by {one_line(str(program['exception'].get('type', 'an exception')))}"
-    return text + (f"; exit code {program['exit_code']}" if program.get("exit_code") else "")
+        return f"ended by {one_line(str(program['exception'].get('type', 'an exception')))}"
+    if not program.get("ended", True):
+        return "it has not ended yet, or was killed"
+    if isinstance(code, int) and code < 0:
+        return f"ended by {_signal(-code)}"
+    return f"exit code {code}" if code else ""
+
+
+def _signal(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
 
 
 def _cost(report: Report) -> str:

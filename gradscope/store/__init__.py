@@ -8,6 +8,7 @@ Nothing in it is pickled: opening a stranger's trace runs no code.
 from __future__ import annotations
 
 from gradscope.store.pages import GraphSize, LineWork, Pages
+from gradscope.store.part import Start, copy_part
 from gradscope.store.reader import Trace
 from gradscope.store.schema import SCHEMA_VERSION
 from gradscope.store.writer import TraceWriter, pack, pack_numbers, tidy
@@ -17,8 +18,10 @@ __all__ = [
     "GraphSize",
     "LineWork",
     "Pages",
+    "Start",
     "Trace",
     "TraceWriter",
+    "copy_part",
     "pack",
     "pack_numbers",
     "tidy",

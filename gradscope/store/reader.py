@@ -126,7 +126,8 @@ class Trace:
 
     @property
     def program(self) -> dict[str, Any]:
-        """argv, cwd, exit_code, exception (None or {"type", "text", "frames": [site ids]})."""
+        """argv, cwd, exit_code (minus the signal that ended it), exception (None or {"type", "text",
+        "frames": [site ids]}), ended (False while it runs, and where it was killed)."""
         program: dict[str, Any] = self.meta.get("program") or {
             "argv": [], "cwd": "", "exit_code": None, "exception": None,
         }  # fmt: skip

@@ -60,6 +60,7 @@ class TraceWriter:
         self._descriptors = descriptors(path)
         self._moves = 0
         self._rows = _nothing()
+        self._gathered = _nothing()  # of the commit that is under way
         self._committed = monotonic()
         self._failures = 0
         self._writing = threading.Lock()
@@ -91,7 +92,8 @@ class TraceWriter:
 
     def _commit(self) -> None:
         self._committed = monotonic()
-        gathered, self._rows = self._rows, _nothing()  # a signal handler may add more meanwhile
+        gathered = self._gathered = self._rows
+        self._rows = _nothing()  # a signal handler may add more meanwhile
         try:
             if self._failures < self.MAX_FAILURES:
                 self._find_ground()
@@ -109,7 +111,9 @@ class TraceWriter:
                 self.db.execute("ROLLBACK")
             if self._failures < self.MAX_FAILURES:
                 self._rows = {table: rows + self._rows[table] for table, rows in gathered.items()}
+            self._gathered = _nothing()
             raise
+        self._gathered = _nothing()
 
     def _insert(self, gathered: Rows) -> None:
         self.db.execute("BEGIN")
@@ -123,6 +127,9 @@ class TraceWriter:
     def close(self) -> None:
         with quiet():
             try:
+                if self.db.in_transaction:  # a signal came in the middle of a commit, and ends the run
+                    self.db.execute("ROLLBACK")
+                self._rows = {table: rows + self._rows[table] for table, rows in self._gathered.items()}
                 self._commit()
                 self.db.execute(INDEX)
                 _fold_in(self.db)

@@ -1,0 +1,54 @@
+"""Ctrl-C once the watched program is over: while its end is shown, the report made and Python ended.
+
+The first one has ended the program, as plain. What comes within a second of it is the same wish (two
+quick presses, a wrapper that hands the signal on). A later one ends the process, without a report and
+without a traceback of ours.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from contextlib import suppress
+from time import monotonic
+from types import FrameType
+
+_SAME = 1.0  # seconds
+_over = 0.0  # when the program was interrupted
+
+
+def hold(interrupted: bool) -> None:
+    """From now on, where the program has left Ctrl-C to Python."""
+    global _over
+    _over = monotonic() if interrupted else 0.0
+    with suppress(ValueError):  # not the main thread
+        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+            signal.signal(signal.SIGINT, _again)
+
+
+def release() -> None:
+    """As before."""
+    with suppress(ValueError):
+        if signal.getsignal(signal.SIGINT) is _again:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def _again(number: int, frame: FrameType | None) -> None:
+    if not _over or monotonic() - _over > _SAME:
+        signal.signal(number, signal.SIG_DFL)
+        os.kill(os.getpid(), number)
+
+
+def pass_on() -> None:
+    """Lets this process end by SIGINT once Python has finished, as it does after Ctrl-C in a program
+    of its own: `atexit`, threads that last and destructors come first."""
+    try:
+        import ctypes
+
+        shown, sys.excepthook = sys.excepthook, lambda *error: None
+        ctypes.pythonapi.PyRun_SimpleString(b"raise KeyboardInterrupt")
+        sys.excepthook = shown
+    except Exception:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        os.kill(os.getpid(), signal.SIGINT)

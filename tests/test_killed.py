@@ -1,0 +1,189 @@
+"""Programs that are ended from outside: as plain Python they die, and the run is told all the same."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import gradscope
+
+TRAIN = """
+import atexit, ctypes, os, signal, subprocess, sys, threading, time
+import torch
+
+model = torch.nn.Linear(4, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+
+def train(steps):
+    for _ in range(steps):  # no zero_grad
+        model(torch.ones(2, 4)).sum().backward()
+        optimizer.step()
+
+
+train(20)
+"""
+LAST = "\nprint('up', flush=True)\n"
+ENV = {
+    **os.environ,
+    "PYTHONPATH": os.pathsep.join(p for p in sys.path if p),
+    "OMP_NUM_THREADS": "1",
+    "COLUMNS": "200",
+}
+
+
+def start(folder: Path, source: str, *, plain: bool = False) -> subprocess.Popen[str]:
+    """The program as a process, once it has printed its first line."""
+    (folder / "train.py").write_text(source, encoding="utf-8")
+    command = [sys.executable, *([] if plain else ["-m", "gradscope", "run"]), "train.py"]
+    with (folder / "stderr").open("w") as err:
+        run = subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=err, text=True, env=ENV)
+    assert run.stdout is not None and run.stdout.readline() == "up\n"
+    return run
+
+
+def ended(folder: Path, source: str, *signals: int, plain: bool = False) -> tuple[int, str, str]:
+    """(status, stdout, stderr) of the program, which gets the signals when it is up, 20 ms apart."""
+    run = start(folder, source, plain=plain)
+    for number in signals:
+        run.send_signal(number)
+        time.sleep(0.02)
+    assert run.stdout is not None
+    out = run.stdout.read()
+    return run.wait(timeout=120), out, (folder / "stderr").read_text()
+
+
+def last(folder: Path) -> gradscope.Trace:
+    return gradscope.open(folder / ".gradscope" / "last")
+
+
+FOREVER = TRAIN + LAST + "while True:\n    train(1)\n"
+AT_REST = TRAIN + LAST + "try:\n    time.sleep(600)\nfinally:\n    print('cleaned up', flush=True)\n"
+IN_C = TRAIN + "mutex = ctypes.create_string_buffer(64)\nlock = ctypes.CDLL(None).pthread_mutex_lock\n"
+IN_C += LAST + "lock(mutex)\nlock(mutex)\n"
+
+
+@pytest.mark.parametrize(
+    ("program", "number"),
+    [(FOREVER, signal.SIGTERM), (AT_REST, signal.SIGHUP), (IN_C, signal.SIGTERM)],
+    ids=["training", "asleep", "hangs in C"],
+)
+def test_a_signal_that_ends_the_program_gets_a_report(
+    program: str, number: signal.Signals, tmp_path: Path
+) -> None:
+    status, out, err = ended(tmp_path, program, number, number)
+    assert (status, out) == (-number, "")
+    assert "GS201" in err and f"ended by {number.name}" in err
+    assert "fault" not in err and "Traceback" not in err
+    assert last(tmp_path).program["exit_code"] == -number
+    assert [finding.code for finding in last(tmp_path).findings] == ["GS201"]
+
+
+OWN = {
+    "its own handler": """
+def handler(number, frame):
+    print("own", number, flush=True)
+    raise SystemExit(9)
+print(signal.getsignal(signal.SIGTERM), signal.signal(signal.SIGTERM, handler))
+""",
+    "a handler for a while": """
+before = signal.signal(signal.SIGTERM, lambda *args: print("own", flush=True))
+os.kill(os.getpid(), signal.SIGTERM)
+signal.signal(signal.SIGTERM, before)
+print(before, signal.getsignal(signal.SIGTERM))
+""",
+    "it is ignored": "print(signal.signal(signal.SIGTERM, signal.SIG_IGN))\nsignal.signal(15, 0)\n",
+    "it is waited for": """
+signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+os.kill(os.getpid(), signal.SIGTERM)
+print(signal.sigwait({signal.SIGTERM}))
+signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
+""",
+    "a wakeup descriptor": """
+reading, writing = os.pipe()
+os.set_blocking(writing, False)
+print(signal.set_wakeup_fd(writing) == -1, signal.set_wakeup_fd(-1) == writing, signal.set_wakeup_fd(-1))
+""",
+    "children": """
+import multiprocessing
+def child():
+    print(signal.getsignal(signal.SIGTERM), flush=True)
+    os.kill(os.getpid(), signal.SIGTERM)
+    time.sleep(60)
+process = multiprocessing.get_context("fork").Process(target=child)
+process.start()
+process.join()
+asked = "import signal, os; print(signal.getsignal(15)); os.kill(os.getpid(), 15)"
+print(process.exitcode, subprocess.run([sys.executable, "-c", asked]).returncode)
+""",
+    "all descriptors are closed": "os.closerange(3, 2000)\nsignal.signal(signal.SIGUSR1, lambda *a: None)\n",
+}
+
+
+@pytest.mark.parametrize("name", OWN)
+def test_what_a_program_does_with_the_signal_is_its_own(name: str, tmp_path: Path) -> None:
+    source = TRAIN + LAST + OWN[name] + "sys.stdout.flush()\nos.kill(os.getpid(), 15)\ntime.sleep(60)\n"
+    plain = ended(tmp_path, source, plain=True)
+    status, out, err = ended(tmp_path, source)
+    assert (status, out) == plain[:2]
+    assert err.startswith(plain[2]) and "GS201" in err and "fault" not in err
+    assert len(list((tmp_path / ".gradscope").glob("*.gradscope"))) == 1
+
+
+CTRL_C = """
+class Kept:
+    def __del__(self):
+        print("deleted")
+
+kept = Kept()
+atexit.register(print, "at exit")
+threading.Thread(target=lambda: (time.sleep(0.5), print("a thread"))).start()
+print("up", flush=True)
+while True:
+    train(1)
+"""
+
+
+@pytest.mark.parametrize("times", [1, 2, 3])
+def test_ctrl_c_shows_the_programs_traceback_and_none_of_ours(times: int, tmp_path: Path) -> None:
+    plain = ended(tmp_path, TRAIN + CTRL_C, signal.SIGINT, plain=True)
+    status, out, err = ended(tmp_path, TRAIN + CTRL_C, *[signal.SIGINT] * times)
+    assert (status, out) == plain[:2]
+    assert err.count("Traceback") == 1 and "gradscope/" not in err.partition("error[")[0]
+    assert "GS201" in err and "ended by KeyboardInterrupt" in err and "fault" not in err
+
+
+def test_ctrl_c_long_after_the_end_ends_the_report(tmp_path: Path) -> None:
+    slow = "import time\nimport gradscope.commands.run as r\nr._tell = lambda *a: time.sleep(600)\n"
+    run = start(tmp_path, slow + LAST)
+    time.sleep(1)
+    run.send_signal(signal.SIGINT)
+    assert run.wait(timeout=60) == -signal.SIGINT
+    assert (tmp_path / "stderr").read_text() == ""
+
+
+def test_a_run_is_the_last_one_from_its_first_moment(tmp_path: Path) -> None:
+    assert ended(tmp_path, TRAIN + LAST)[0] == 0
+    first = last(tmp_path).path.resolve()
+    run = start(tmp_path, FOREVER.replace("# no zero_grad", "\n        optimizer.zero_grad()"))
+    try:
+        time.sleep(2)
+        assert last(tmp_path).path.resolve() != first
+        during = gradscope_check(tmp_path)
+        assert "it has not ended yet, or was killed" in during and "GS201" not in during
+    finally:
+        run.kill()
+        run.wait(timeout=60)
+    after = gradscope_check(tmp_path)
+    assert "GS201" not in after and "it has not ended yet, or was killed" in after
+
+
+def gradscope_check(folder: Path) -> str:
+    command = [sys.executable, "-m", "gradscope", "check"]
+    return subprocess.run(command, cwd=folder, text=True, capture_output=True, env=ENV, timeout=60).stdout

@@ -103,8 +103,7 @@ class Session:
         if torch._C._get_tracing_state() is not None:
             raise GradscopeError("gradscope cannot start inside torch.jit.trace")
         _active.append(self)
-        if self._default_place:
-            point_last(self.path)
+        point_last(self.path)
         self.started = perf_counter()
         self._frame = frame if outermost else frame.f_back
         with self._guarded("writing the trace"):

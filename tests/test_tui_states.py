@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import shutil
 import subprocess
@@ -245,12 +246,101 @@ def test_run_view_watches_a_program_and_keeps_its_exit_code(
     assert gradscope("check", cwd=tmp_path).returncode == 1
 
 
-def test_leaving_a_run_stops_the_program(tmp_path: Path, terminal: Callable[..., Terminal]) -> None:
-    (tmp_path / "train.py").write_text("import time, torch\nprint('up')\ntime.sleep(600)\n")
+ENDLESS = """\
+import signal, sys, time
+import torch
+
+w = torch.ones(3, requires_grad=True)
+optimizer = torch.optim.SGD([w], lr=0.1)
+for step in range(3000):
+    optimizer.zero_grad()
+    w.sum().backward()
+    optimizer.step()
+    print("step", step, flush=True)
+    time.sleep(0.02)
+    if step > END:
+        break
+print("whole", w.sum().item())
+"""
+
+
+@pytest.mark.parametrize("keys", [("q", "i"), ("C-c", "i")], ids=["q", "ctrl-c"])
+def test_leaving_a_run_may_interrupt_the_program(
+    keys: tuple[str, ...], tmp_path: Path, terminal: Callable[..., Terminal]
+) -> None:
+    (tmp_path / "train.py").write_text(ENDLESS.replace("END", "3000"))
     window = terminal("run --view train.py")
     window.press("7")
-    window.wait(lambda shown: "up" in shown)
-    window.press("q")
+    window.wait(lambda shown: "step 20" in shown)
+    window.press(keys[0])
     window.wait(lambda shown: "still runs" in shown)
-    window.press("y")
-    window.wait(lambda shown: "ended with" in shown)
+    window.press("s")
+    window.wait(lambda shown: "still runs" not in shown and "step" in shown)
+    for key in keys:
+        window.press(key)
+        time.sleep(0.3)
+    window.wait(lambda shown: "ended with 130" in shown)
+    assert "KeyboardInterrupt" in (tmp_path / ".gradscope").glob("*.out").__next__().read_text()
+    assert "ended by KeyboardInterrupt" in gradscope("check", cwd=tmp_path).stdout
+
+
+@pytest.mark.parametrize("keys", [("q", "r"), ("C-q", "r")], ids=["q", "ctrl-q"])
+def test_leaving_a_run_may_let_the_program_run_on(
+    keys: tuple[str, ...], tmp_path: Path, terminal: Callable[..., Terminal]
+) -> None:
+    (tmp_path / "train.py").write_text(ENDLESS.replace("END", "300"))
+    window = terminal("run --view train.py", size=(160, 24))
+    window.press("7")
+    window.wait(lambda shown: "step 20" in shown)
+    window.press(keys[0])
+    window.wait(lambda shown: "still runs" in shown)
+    window.press(keys[1])
+    shown = window.wait(lambda shown: "ended with 0" in shown)
+    assert "the program runs on, as process" in shown and "it has not ended yet" in " ".join(
+        gradscope("check", cwd=tmp_path).stdout.split()
+    )
+    window.close()  # its terminal goes, and with it all that runs in it
+    (output,) = (tmp_path / ".gradscope").glob("*.out")
+    end = time.monotonic() + 90
+    while "next:" not in output.read_text() and time.monotonic() < end:
+        time.sleep(0.2)
+    assert "step 301\nwhole" in output.read_text() and "found: nothing to report" in output.read_text()
+    assert "302 steps" in gradscope("check", cwd=tmp_path).stdout
+
+
+def test_a_fault_of_the_ui_leaves_the_program_alone(
+    tmp_path: Path, terminal: Callable[..., Terminal]
+) -> None:
+    (tmp_path / "train.py").write_text(ENDLESS.replace("END", "200") + "sys.exit(7)\n")
+    broken = "from gradscope.tui.screens.parameters import ParametersPage as P; P.fill = lambda self: 1 / 0"
+    (tmp_path / "sitecustomize.py").write_text(
+        f"import sys\nif 'TUI' in __import__('os').environ: {broken}\n"
+    )
+    window = terminal("run --view train.py", size=(120, 50), env=f"TUI=1 PYTHONPATH={tmp_path}:$PYTHONPATH")
+    window.press("7")
+    window.wait(lambda shown: "step 20" in shown)
+    window.press("4")
+    window.wait(lambda shown: "a fault of the terminal UI has ended it. The program runs on" in shown)
+    shown = window.wait(lambda shown: "ended with 7" in shown)
+    assert "whole" in shown and "found: nothing to report" in shown
+
+
+def test_pages_that_come_and_go_while_the_trace_grows(trace: Path) -> None:
+    """Each page is shown for the first time while the application tells all pages of news."""
+
+    async def steps(app: Inspector, pilot: Pilot[Any]) -> None:
+        async def news() -> None:
+            while True:
+                app.edition += 1
+                app._show()
+                await asyncio.sleep(0)
+
+        task = asyncio.create_task(news())
+        for key in "2345126":
+            await pilot.press(key)
+        assert not task.done(), task.exception()
+        task.cancel()
+        await settled(pilot)
+        assert "never got a gradient" in screen(app)
+
+    drive(trace, steps)

@@ -21,7 +21,7 @@ from gradscope.commands.check import split_codes
 from gradscope.config import FAIL_ON, Config, load_config
 from gradscope.imports import kept_apart
 from gradscope.model import GradscopeError, NoPlaceError
-from gradscope.places import new_trace_path, point_last, standing
+from gradscope.places import new_trace_path, standing
 from gradscope.render import renderer_for, write_report
 from gradscope.runner import Outcome, Program, run
 from gradscope.store import Trace
@@ -150,8 +150,6 @@ def _view(target: Program, trace_path: Path | None) -> int:
         Trace(path).close()  # only a trace is written over
         path.unlink()
     exit_code = view(path, [sys.executable, "-u", "-m", "gradscope", "run", *given])
-    if trace_path is None:
-        point_last(path)
     print(f"gradscope: the trace is in {os.path.relpath(path)}", file=sys.stderr)
     return exit_code
 

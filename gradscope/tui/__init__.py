@@ -5,11 +5,14 @@ Textual is imported when a UI starts: `gradscope --help` does without.
 
 from __future__ import annotations
 
+import os
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gradscope.model import GradscopeError
+from gradscope.places import FOLDER
 from gradscope.store import Trace
 
 if TYPE_CHECKING:
@@ -25,7 +28,29 @@ def view(path: Path, command: list[str] | None = None) -> int:
         raise GradscopeError("the terminal UI needs a terminal: `gradscope check` prints the same findings")
     if command is None:
         Trace(path).close()  # a bad file is told before the screen is taken
-    return inspector(path, command).show_all()
+    app = inspector(path, command)
+    code = app.show_all()
+    child = app.child
+    if child is None or not child.running or child.process_id is None:
+        return code
+    output = os.path.relpath(child.output)
+    if app.failed:
+        _tell(f"a fault of the terminal UI has ended it. The program runs on: the rest of {output} follows")
+        return child.go_on(_print)
+    check = " ".join(["gradscope check", *([] if path.parent.name == FOLDER else [os.path.relpath(path)])])
+    _tell(f"the program runs on, as process {child.process_id}. It prints to {output}, at its end the report")
+    _tell(f"meanwhile `{check}` says what is wrong so far, `kill -INT {child.process_id}` interrupts it")
+    return 0
+
+
+def _tell(text: str) -> None:
+    print(f"gradscope: {text}", file=sys.stderr)
+
+
+def _print(text: str) -> None:
+    with suppress(OSError):
+        sys.stdout.write(text)
+        sys.stdout.flush()
 
 
 def inspector(path: Path, command: list[str] | None = None) -> Inspector:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import subprocess
 import time
 from collections.abc import Iterable
@@ -21,7 +20,7 @@ from gradscope.store import Pages, Trace, tidy
 from gradscope.tui import editor, jobs
 from gradscope.tui.child import Child
 from gradscope.tui.screens._page import Page
-from gradscope.tui.screens.ask import AskText, Confirm
+from gradscope.tui.screens.ask import AskText, Leaving
 from gradscope.tui.screens.findings import FindingsPage
 from gradscope.tui.screens.graph import GraphPage
 from gradscope.tui.screens.help import Help
@@ -52,6 +51,8 @@ class Inspector(App[int]):
         Binding("g", "export", "Export", tooltip="Write a picture or a report to a file"),
         Binding("question_mark", "help", "Help", key_display="?", tooltip="Every key of this screen"),
         Binding("q", "leave", "Quit", tooltip="Leave"),
+        # Textual's own would leave at once, or tell of a key that does.
+        Binding("ctrl+c,ctrl+q", "leave", "Quit", show=False, priority=True, system=True),
     ]
 
     def __init__(self, path: Path, command: list[str] | None = None):
@@ -63,7 +64,9 @@ class Inspector(App[int]):
         self.fault = ""  # why there is no trace, or no findings, to show
         self.edition = 0  # counts what has been read of a growing trace
         self.output: list[str] = [""]
-        self.child = Child(command, self._printed) if command is not None else None
+        output = Path(f"{path}.out")
+        self.child = Child(command, output, self._printed) if command is not None else None
+        self.interrupted = False  # by the user: leave when it has ended
         self._version: int | None = None
         self._check_after = 0.0
 
@@ -74,9 +77,14 @@ class Inspector(App[int]):
         finally:
             if self.trace is not None:
                 self.trace.close()
-            if self.child is not None:
+            if self.child is not None and not self.child.running:
                 tidy(self.path)
         return code or self.return_code or 0
+
+    @property
+    def failed(self) -> bool:
+        """Whether an exception has ended the UI."""
+        return bool(self.return_code)
 
     # -- the trace -------------------------------------------------------------------
 
@@ -164,8 +172,9 @@ class Inspector(App[int]):
         self._show()
 
     def _show(self) -> None:
-        if isinstance(self.screen, Page):
-            self.screen.renew()
+        for screen in self.screen_stack[-1:]:  # none while the UI ends
+            if isinstance(screen, Page):
+                screen.renew()
 
     # -- the program -------------------------------------------------------------------
 
@@ -176,6 +185,9 @@ class Inspector(App[int]):
             self.fault = f"the program can't be started: {error.strerror}"
             return
         self._printed(f"\n[exit code {code}]\n")
+        if self.interrupted:
+            self.exit(code)
+            return
         self._open()
         self.notify(f"the program ended with exit code {code}", markup=False)
 
@@ -185,8 +197,9 @@ class Inspector(App[int]):
         lines = [self.output.pop() + first, *rest]
         self.output += [line.rstrip("\r").rpartition("\r")[2] for line in lines[:-1]] + [lines[-1]]
         del self.output[:-20_000]
-        if isinstance(self.screen, OutputPage):
-            self.screen.follow()
+        for screen in self.screen_stack[-1:]:
+            if isinstance(screen, OutputPage):
+                screen.follow()
 
     @property
     def state(self) -> str:
@@ -215,10 +228,10 @@ class Inspector(App[int]):
         await self.switch_mode(name)
 
     async def open_page(self, kind: type[Page], *what: Any) -> None:
-        """Shows a screen at one thing: `page.reveal(*what)`."""
+        """Shows a screen at one thing: `page.show_at(*what)`."""
         await self.switch_mode(kind.NAME)
         if isinstance(self.screen, Page):
-            self.screen.reveal(*what)
+            self.screen.show_at(*what)
 
     async def open_source(self, path: str, line: int) -> None:
         await self.open_page(SourcePage, path, line)
@@ -281,26 +294,23 @@ class Inspector(App[int]):
         self._show()
 
     def action_leave(self) -> None:
-        """Quits; asks first where the program still runs."""
-        if not self.running:
+        """Quits; asks first what becomes of a program that still runs."""
+        if not self.running or self.child is None:
             self.exit(self.child.exit_code if self.child is not None else 0)
-            return
-        self.push_screen(Confirm("the program still runs: stop it and leave?"), self._leave)
+        elif not isinstance(self.screen, Leaving):
+            self.push_screen(Leaving(self.interrupted), self._leave)
 
-    def _leave(self, sure: bool | None) -> None:
-        if sure:
-            self.run_worker(self._stopped(), group="leave")
-
-    async def _stopped(self) -> None:
+    def _leave(self, choice: str | None) -> None:
         assert self.child is not None
-        self.child.stop()
-        for _ in range(50):
-            if not self.child.running:
-                break
-            await asyncio.sleep(0.1)
-        else:
-            self.child.stop(now=True)
-        self.exit(self.child.exit_code if self.child.exit_code is not None else 130)
+        if choice == "run on":
+            self.exit(0)
+        elif choice == "interrupt":
+            self.interrupted = True
+            self.child.interrupt()
+            if self.running:
+                self.notify("interrupted: this closes when the program has ended", markup=False)
+            else:
+                self.exit(self.child.exit_code)
 
     # -- the palette ---------------------------------------------------------------------
 

@@ -42,6 +42,8 @@ class Page(Screen[None]):
         super().__init__()
         self._wanted = ""
         self._edition = -1
+        self._ready = False  # every widget of `body` is there
+        self._asked_for: tuple[Any, ...] = ()
 
     @property
     def inspector(self) -> Inspector:
@@ -63,16 +65,29 @@ class Page(Screen[None]):
         raise NotImplementedError
 
     def on_mount(self) -> None:
+        self._ready = True  # Textual mounts a screen after all that stands in it
         self.renew()
+        if self._asked_for:
+            self.show_at(*self._asked_for)
+
+    def on_unmount(self) -> None:
+        self._ready = False
 
     def on_screen_resume(self) -> None:
-        if self.is_mounted and self._edition != self.inspector.edition:
+        if self._edition != self.inspector.edition:
             self.renew()
 
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        return self._ready
+
     def renew(self) -> None:
-        """Shows the trace as it is now."""
-        if not self.query(PageBar):
-            return
+        """Shows the trace as it is now. Called at any time, also while the widgets come or go: does
+        nothing then."""
+        if self._ready:
+            self.refill()
+
+    def refill(self) -> None:
+        """`renew` with every widget there."""
         self._edition = self.inspector.edition
         self.query_one(PageBar).show(self.inspector.state)
         self.notice(self.inspector.fault)
@@ -83,8 +98,14 @@ class Page(Screen[None]):
         """Puts the trace into the widgets; there is one."""
         raise NotImplementedError
 
+    def show_at(self, *what: Any) -> None:
+        """Goes to one thing that another screen asked for, as soon as this one is there."""
+        self._asked_for = () if self._ready else what
+        if self._ready:
+            self.reveal(*what)
+
     def reveal(self, *what: Any) -> None:
-        """Goes to one thing; called after another screen asked for it."""
+        """Goes to one thing, with every widget there."""
 
     def on_page_bar_asked(self, event: PageBar.Asked) -> None:
         self.run_worker(self.inspector.action_page(event.page))

@@ -1,4 +1,4 @@
-"""Dialogs: yes or no, and a line of text."""
+"""Dialogs: yes or no, how to leave, and a line of text."""
 
 from __future__ import annotations
 
@@ -40,6 +40,31 @@ class Confirm(Dialog[bool]):
 
     def action_answer(self, sure: bool) -> None:
         self.dismiss(sure)
+
+
+class Leaving(Dialog[str | None]):
+    """What becomes of a program that still runs; escape stays."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("i", "answer('interrupt')", "Interrupt"),
+        Binding("r", "answer('run on')", "Run on"),
+        Binding("s,escape,n,q", "answer('')", "Stay"),
+    ]
+
+    def __init__(self, interrupted: bool):
+        super().__init__()
+        self._interrupted = interrupted
+
+    def compose(self) -> ComposeResult:
+        keys = ((" i ", "interrupt it, as Ctrl-C does"), (" r ", "let it run on and leave"), (" s ", "stay"))
+        with Vertical():
+            again = "was interrupted and has not ended yet" if self._interrupted else "still runs"
+            yield Label(f"the program {again}", markup=False)
+            for key, about in keys:
+                yield Label(Text.assemble((key, "reverse"), f" {about}"))
+
+    def action_answer(self, choice: str) -> None:
+        self.dismiss(choice)
 
 
 class AskText(Dialog[str | None]):

@@ -258,8 +258,6 @@ class GraphPage(Page):
         """Goes to (graph,) or (graph, op)."""
         graph, *op = what
         self._graph = graph
-        if not self.query("#detail"):
-            return
         self.fill()
         if op:
             self._go(("op", graph, op[0]))

@@ -20,8 +20,8 @@ class OutputPage(Page):
     def body(self) -> ComposeResult:
         yield Table(head=False, empty="nothing printed yet", id="output")
 
-    def renew(self) -> None:
-        super().renew()
+    def refill(self) -> None:
+        super().refill()
         self.follow()
 
     def fill(self) -> None:
@@ -29,7 +29,7 @@ class OutputPage(Page):
 
     def follow(self) -> None:
         """Shows new lines; stays at the end where the cursor was there."""
-        if not self.query(Table):
+        if not self._ready:
             return
         table = self.query_one(Table)
         lines = self._lines

@@ -143,8 +143,7 @@ class SourcePage(Page):
             self.inspector.tell(f"the source of {path} is not in the trace", wrong=True)
             return
         self._path = path
-        if self.query(Table):
-            self._show()
+        self._show()
 
     # -- keys --------------------------------------------------------------------------------
 

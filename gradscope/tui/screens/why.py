@@ -70,8 +70,6 @@ class WhyPage(Page):
     def reveal(self, *what: Any) -> None:
         """Asks about a name."""
         (self._asked,) = what
-        if not self.query(Rows):
-            return
         self.query_one(Input).value = self._asked
         self._start()
         self.query_one(Rows).focus()

@@ -16,6 +16,7 @@ from typing import Any
 
 import torch
 
+from gradscope.children import child_seconds, processes_made
 from gradscope.hooks import Hook, all_hooks
 from gradscope.hooks._crash import note_crash
 from gradscope.hooks._recorder import Recorder
@@ -105,6 +106,7 @@ class Session:
         _active.append(self)
         point_last(self.path)
         self.started = perf_counter()
+        self._others = processes_made(), child_seconds()
         self._frame = frame if outermost else frame.f_back
         with self._guarded("writing the trace"):
             self._write_program()
@@ -259,6 +261,8 @@ class Session:
                 "overhead": round(elapsed / plain, 3),
                 "unseen_threads": len(recorder.unseen), "unseen_passes": sum(recorder.unseen.values()),
                 "own_seconds": round(recorder.own_time, 4), "seconds": round(elapsed, 4),
+                "processes": processes_made() - self._others[0],
+                "child_seconds": round(child_seconds() - self._others[1], 2),
             },
         )  # fmt: skip
         self.writer.set_meta("faults", self.faults + recorder.faults)

@@ -212,9 +212,10 @@ def test_a_finding_without_a_place(form: str, tmp_path: Path, monkeypatch: pytes
 CONTRACT = {
     "type": "object",
     "additionalProperties": False,
-    "required": ["schema_version", "program", "summary", "findings"],
+    "required": ["schema_version", "program", "summary", "unwatched", "findings"],
     "properties": {
         "schema_version": {"const": 1},
+        "unwatched": {"type": "array", "items": {"type": "string"}},
         "program": {
             "type": "object",
             "required": ["argv", "exit_code", "exception"],

@@ -5,15 +5,18 @@ from __future__ import annotations
 from gradscope.check import Report
 from gradscope.escape import one_line
 from gradscope.model import Finding
+from gradscope.unwatched import unwatched
 
 FORMAT = "concise"
 SUFFIX = None
 
 
 def render(report: Report) -> str:
-    """The findings, a line each; nothing where there are none."""
+    """The findings, and what was not watched, a line each; nothing where there is neither."""
     program = str((report.trace.program.get("argv") or ["?"])[0])
-    return "".join(f"{_line(finding, program)}\n" for finding in report.findings)
+    lines = [_line(finding, program) for finding in report.findings]
+    lines += [one_line(f"{program}: note: {text}") for text in unwatched(report.trace)]
+    return "".join(f"{line}\n" for line in lines)
 
 
 def _line(finding: Finding, program: str) -> str:

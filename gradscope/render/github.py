@@ -5,6 +5,7 @@ from __future__ import annotations
 from gradscope.check import Report
 from gradscope.escape import plain
 from gradscope.model import Finding
+from gradscope.unwatched import unwatched
 
 FORMAT = "github"
 SUFFIX = None
@@ -13,8 +14,9 @@ _COMMANDS = {"error": "error", "warning": "warning", "note": "notice"}
 
 
 def render(report: Report) -> str:
-    """The findings, a workflow command each."""
-    return "".join(f"{_command(finding)}\n" for finding in report.findings)
+    """The findings, a workflow command each; then what was not watched."""
+    notes = [f"::notice title=gradscope::{_data(text)}" for text in unwatched(report.trace)]
+    return "".join(f"{line}\n" for line in [*map(_command, report.findings), *notes])
 
 
 def _command(finding: Finding) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 
 from gradscope.check import Report
 from gradscope.model import Finding, Location
+from gradscope.unwatched import unwatched
 
 FORMAT = "json"
 SUFFIX = ".json"
@@ -26,6 +27,7 @@ def render(report: Report) -> str:
             "exception": _exception(program.get("exception")),
         },
         "summary": {key: _number(value) for key, value in report.trace.summary.items()},
+        "unwatched": unwatched(report.trace),
         "findings": [_finding(finding) for finding in report.findings],
     }
     return json.dumps(data, indent=2, allow_nan=False) + "\n"

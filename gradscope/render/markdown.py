@@ -9,7 +9,8 @@ from gradscope.check import Report
 from gradscope.escape import markdown, one_line, plain
 from gradscope.model import SEVERITIES, Finding
 from gradscope.render.terminal import PIPE_WIDTH
-from gradscope.render.text import frame_rows, unseen
+from gradscope.render.text import frame_rows
+from gradscope.unwatched import NO_PASS, hints, unwatched
 
 FORMAT = "markdown"
 SUFFIX = ".md"
@@ -20,7 +21,8 @@ def render(report: Report) -> str:
     blocks = [*_head(report)]
     for finding in report.findings:
         blocks += _finding(report, finding)
-    blocks += [f"> note: {text}" for text in unseen(report)]
+    blocks += [f"> note: {text}" for text in unwatched(report.trace)]
+    blocks += [f"> next: {markdown(text)}" for text in hints(report.trace)]
     blocks += [f"> fault: {markdown(fault)}" for fault in report.faults]
     return "\n\n".join(blocks) + "\n"
 
@@ -30,7 +32,7 @@ def _head(report: Report) -> Iterator[str]:
     argv = " ".join(str(arg) for arg in program.get("argv", []))
     yield f"# gradscope: {_code(argv)}" if argv else "# gradscope"
     counts = ", ".join(f"{n} {s}{'' if n == 1 else 's'}" for s in SEVERITIES if (n := report.count(s)))
-    yield f"**{counts or 'Nothing to report'}**"
+    yield f"**{counts or ('Nothing to report' if summary['passes'] else NO_PASS.capitalize())}**"
     overhead = summary.get("overhead")
     cells = [summary["steps"], summary["passes"], summary["distinct_graphs"], summary["nodes"]]
     cost = f"{overhead:.2f} × plain" if isinstance(overhead, (int, float)) else "not measured"

@@ -13,6 +13,7 @@ from gradscope.check import Report
 from gradscope.model import Finding, Location
 from gradscope.names import relative
 from gradscope.rules import Rule, all_rules
+from gradscope.unwatched import unwatched
 
 FORMAT = "sarif"
 SUFFIX = ".sarif"
@@ -51,10 +52,11 @@ def _rule(rule: Rule) -> dict[str, Any]:
 
 
 def _invocation(report: Report) -> dict[str, Any]:
-    faults = [{"level": "error", "message": {"text": fault}} for fault in report.faults]
-    found: dict[str, Any] = {"executionSuccessful": not faults}
-    if faults:
-        found["toolExecutionNotifications"] = faults
+    notes = [{"level": "error", "message": {"text": fault}} for fault in report.faults]
+    notes += [{"level": "warning", "message": {"text": text}} for text in unwatched(report.trace)]
+    found: dict[str, Any] = {"executionSuccessful": not report.faults}
+    if notes:
+        found["toolExecutionNotifications"] = notes
     return found
 
 

@@ -18,6 +18,7 @@ from gradscope.names import parameter_name
 from gradscope.names import place as place_of
 from gradscope.render.frames import GUTTER_STYLE, Frame, Mark, balanced
 from gradscope.render.terminal import inline, print_rows, to_plain
+from gradscope.unwatched import NO_PASS, hints, unwatched
 
 FORMAT = "full"
 SUFFIX = ".txt"
@@ -147,7 +148,7 @@ def _summary_rows(report: Report, width: int) -> Iterator[Text]:
     unused = [
         f"`# gradscope: ignore` at {path}:{line} silences nothing" for path, line in report.unused_ignores
     ]
-    yield from field_rows("note", [*unseen(report), *unused[:5]], width)
+    yield from field_rows("note", [*unwatched(report.trace), *unused[:5]], width)
     yield Text.assemble(("found: ", f"bold {GUTTER_STYLE}"), _counts(report))
     if report.accepted:
         yield from field_rows("known", [f"{_plural(report.accepted, 'finding')} in the baseline"], width)
@@ -156,19 +157,11 @@ def _summary_rows(report: Report, width: int) -> Iterator[Text]:
     yield from field_rows("next", _next(report), width)
 
 
-def unseen(report: Report) -> list[str]:
-    """What ran where gradscope did not look."""
-    stored = report.trace.meta.get("summary", {})
-    if not stored.get("unseen_passes"):
-        return []
-    where = _plural(stored["unseen_threads"], "other thread")
-    passes = _plural(stored["unseen_passes"], "backward pass", "es")
-    return [f"{passes} in {where} not recorded: one thread at a time is watched"]
-
-
 def _counts(report: Report) -> Text:
     if not report.findings:
-        return _ended(report) or Text("nothing to report", "green")
+        judged = report.trace.summary["passes"]
+        silent = Text("nothing to report", "green") if judged else Text(NO_PASS, "yellow")
+        return _ended(report) or silent
     texts = [
         Text(_plural(report.count(severity), severity), STYLES[severity])
         for severity in SEVERITIES
@@ -228,6 +221,8 @@ def _cost(report: Report) -> str:
 def _next(report: Report) -> list[str]:
     codes = [finding.code for finding in report.findings if finding.code]
     commands = [f"gradscope explain {codes[0]}"] if codes else []
+    if not report.trace.summary["passes"]:
+        return [*commands, *hints(report.trace)]
     commands.append("gradscope graph")
     commands.append(f"gradscope why {_to_ask_for(report)}")
     return commands

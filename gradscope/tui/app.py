@@ -314,6 +314,11 @@ class Inspector(App[int]):
 
     # -- the palette ---------------------------------------------------------------------
 
+    def action_command_palette(self) -> None:
+        """Shows it over a page; over a dialog there might be one below, and it can stand there only once."""
+        if isinstance(self.screen, Page):
+            super().action_command_palette()
+
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
         """Every action that has a key, and Textual's own (the theme)."""
         seen = set()

@@ -21,6 +21,7 @@ from gradscope.tui.screens._page import Page, search_rows
 from gradscope.tui.screens.ask import Confirm
 from gradscope.tui.widgets.rows import Rows
 from gradscope.tui.widgets.table import Column, Table
+from gradscope.unwatched import NO_PASS, hints, unwatched
 
 _COLUMNS = (
     Column("", 7),
@@ -171,7 +172,8 @@ def _facts(report: Report, width: int, running: bool) -> Iterable[Text]:
         yield Text("nothing to report so far", "bold green")
         facts = [f"{summary['steps']:,} steps were watched"]
     else:
-        yield Text("nothing to report", "bold green")
+        judged = summary["passes"]
+        yield Text("nothing to report", "bold green") if judged else Text(f"found {NO_PASS}", "bold yellow")
         facts = [f"{summary['steps']:,} steps and {summary['passes']:,} backward passes were watched"]
     facts.append(f"{summary['distinct_graphs']:,} distinct graphs with {summary['nodes']:,} nodes")
     yield Text()
@@ -180,5 +182,6 @@ def _facts(report: Report, width: int, running: bool) -> Iterable[Text]:
     unused = [
         f"`# gradscope: ignore` at {path}:{line} silences nothing" for path, line in report.unused_ignores
     ]
-    yield from field_rows("note", unused, width)
+    yield from field_rows("note", [*([] if running else unwatched(report.trace)), *unused], width)
+    yield from field_rows("next", [] if running else hints(report.trace), width)
     yield Text("press 4 for the parameters, 2 for the graph, ? for the keys", GUTTER_STYLE)

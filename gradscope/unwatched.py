@@ -1,0 +1,114 @@
+"""What of a run was not watched, and how to watch it: silence about that would look like a good report."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import PurePath
+from typing import Any
+
+from gradscope.escape import one_line
+from gradscope.store import Trace
+
+NO_PASS = "nothing, but no backward pass was seen either"
+_LEAST = 0.05  # seconds of other processes that are worth a word
+_FLAGS = (
+    "-m",
+    "--module",
+    "--standalone",
+    "--no-python",
+    "--run-path",
+    "--use-env",
+)  # torchrun's without a value
+_WITHIN = (
+    "put `with gradscope.watch() as scope:` around the training in the function that those processes run,"
+    " and `print(scope.report())` after it"
+)
+
+
+def unwatched(trace: Trace) -> list[str]:
+    """What ran where gradscope did not look, a sentence each; first that it saw no training at all."""
+    summary = trace.meta.get("summary", {})
+    told = []
+    if not trace.summary["passes"]:
+        told.append(f"no backward pass was seen in this process{_elsewhere(summary)}")
+    if summary.get("unseen_passes"):
+        where = _plural(summary["unseen_threads"], "other thread")
+        passes = _plural(summary["unseen_passes"], "backward pass", "es")
+        told.append(f"{passes} in {where} not recorded: one thread at a time is watched")
+    return told
+
+
+def hints(trace: Trace) -> list[str]:
+    """How a run without a backward pass is watched where it trains: commands, and lines to write."""
+    summary = trace.meta.get("summary", {})
+    if trace.summary["passes"]:
+        return []
+    argv = [str(arg) for arg in trace.program.get("argv", [])]
+    if argv and argv[0].endswith(".ipynb"):
+        return ["in a cell of the notebook, put `with gradscope.watch() as scope:` around the training"]
+    again = _ranks(argv) or _one_process(argv)
+    if again:
+        return [one_line(shlex.join(again))]
+    if summary.get("processes"):
+        return [_WITHIN]
+    if summary.get("child_seconds", 0) >= _LEAST:
+        return ["start what trains with `python -m gradscope run` in place of `python`"]
+    return []
+
+
+def _elsewhere(summary: dict[str, Any]) -> str:
+    """What is known of other processes."""
+    seconds = summary.get("child_seconds", 0)
+    took = f", {seconds:.1f} s of computing," if seconds >= _LEAST else ""
+    if made := summary.get("processes"):
+        return f"; {_plural(made, 'process', 'es')} that it made{took} ran unwatched"
+    return f"; the programs that it started{took} ran unwatched" if took else ""
+
+
+def _ranks(argv: list[str]) -> list[str]:
+    """`torchrun …` so that each rank runs under gradscope."""
+    if not argv or not (argv[0].endswith("torch/distributed/run.py") or _name(argv[0]) == "torchrun"):
+        return []
+    options, at = [], 1
+    module = False
+    while at < len(argv) and argv[at].startswith("-"):
+        option = argv[at].replace("_", "-")
+        if option in ("-m", "--module"):
+            module = True
+        elif option in ("--no-python", "--run-path"):
+            return []
+        elif "=" in option or option in _FLAGS:
+            options.append(argv[at])
+        else:
+            options += argv[at : at + 2]
+            at += 1
+        at += 1
+    if at >= len(argv):
+        return []
+    start = ["torchrun"] if _name(argv[0]) == "torchrun" else ["python", "-m", "torch.distributed.run"]
+    return [*start, *options, "-m", "gradscope", "run", *(["-m"] if module else []), *argv[at:]]
+
+
+def _one_process(argv: list[str]) -> list[str]:
+    """`pytest -n 2 …` with the tests in the process that is watched."""
+    if not argv or not (argv[0].endswith("pytest/__main__.py") or _name(argv[0]) in ("pytest", "py.test")):
+        return []
+    rest, spread, at = [], False, 1
+    while at < len(argv):
+        name, equals, _ = argv[at].partition("=")
+        if name in ("-n", "--numprocesses"):
+            spread, at = True, at + (1 if equals else 2)
+        elif name.startswith("-n") and name[2:].isdigit():
+            spread, at = True, at + 1
+        else:
+            rest.append(argv[at])
+            at += 1
+    return ["gradscope", "run", "-m", "pytest", "-n", "0", *rest] if spread else []
+
+
+def _name(path: str) -> str:
+    return PurePath(path).stem
+
+
+def _plural(count: int, noun: str, ending: str = "s") -> str:
+    return f"{count:,} {noun}{'' if count == 1 else ending}"

@@ -139,8 +139,9 @@ class Trace:
         stored = self.meta.get("summary", {})
         return {
             "steps": self.rows("SELECT coalesce(sum(repeat), 0) FROM segment WHERE is_step")[0][0],
-            "passes": stored.get("passes", sum(e.count for e in self.of("backward"))),
-            "distinct_graphs": stored.get("distinct_graphs", len(self.graphs_with_nodes)),
+            # What was stored may be from before the first of them, in a run that goes on or was killed.
+            "passes": stored.get("passes") or sum(e.count for e in self.of("backward")),
+            "distinct_graphs": stored.get("distinct_graphs") or len(self.graphs_with_nodes),
             "nodes": self.rows("SELECT coalesce(sum(nodes), 0) FROM graph")[0][0],
             "overhead": stored.get("overhead"),
         }

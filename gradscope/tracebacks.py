@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterable
+from functools import cache
 from itertools import takewhile
 from pathlib import Path
 from types import CodeType, FrameType, TracebackType
@@ -11,12 +13,37 @@ from typing import Any
 
 _PACKAGE = str(Path(__file__).resolve().parent) + os.sep
 _EXAMPLES = os.path.join(_PACKAGE, "rules") + os.sep  # run under watch as programs
-_DETOUR = os.path.join("torch", "overrides.py")
-_OPERATORS = os.path.join("torch", "_ops.py")
-
-
 _RUN = os.path.join(_PACKAGE, "runner.py")
 _TRACEBACK: Any = BaseException.__traceback__
+
+
+@cache
+def real_path(path: str) -> str:
+    """Where a code's file lies, whatever name it was imported under; `<string>` and the like stay."""
+    try:
+        return path if path.startswith("<") else os.path.realpath(path)
+    except (OSError, ValueError):  # what was compiled under a name that no file can have
+        return path
+
+
+def is_own(path: str) -> bool:
+    """Whether a code's file is gradscope's, and not one of the programs among its rules."""
+    real = real_path(path)
+    return real.startswith(_PACKAGE) and not real.startswith(_EXAMPLES)
+
+
+@cache
+def is_of_torch(path: str, name: str) -> bool:
+    """Whether a code's file is the one of torch's package with this name."""
+    torch = sys.modules.get("torch")
+    if not path.endswith(name) or getattr(torch, "__file__", None) is None:
+        return False
+    return real_path(path) == real_path(os.path.join(os.path.dirname(str(torch.__file__)), name))  # type: ignore[union-attr]
+
+
+def is_detour(path: str) -> bool:
+    """Whether it is the file with the function through which torch asks a function mode."""
+    return is_of_torch(path, "overrides.py")
 
 
 def traceback_of(error: BaseException) -> TracebackType | None:
@@ -35,9 +62,8 @@ def text_of(error: BaseException) -> str:
         return "(its text cannot be had)"
 
 
-def _is_own(code: CodeType) -> bool:
-    path = code.co_filename
-    return path.startswith(_PACKAGE) and not path.startswith(_EXAMPLES)
+def _is_shown(code: CodeType) -> bool:
+    return not is_own(code.co_filename) and not is_detour(code.co_filename)
 
 
 def _hidden(codes: list[CodeType]) -> set[int]:
@@ -47,15 +73,15 @@ def _hidden(codes: list[CodeType]) -> set[int]:
     above: list[int] = []  # places that are shown
     for place, code in enumerate(codes):
         following = codes[place + 1] if place + 1 < len(codes) else None
-        if _is_own(code):
+        if is_own(code.co_filename):
             hidden.add(place)
             caller = codes[above[-1]] if above else None
-            if caller is not None and caller is following and caller.co_filename.endswith(_OPERATORS):
+            if caller is not None and caller is following and is_of_torch(caller.co_filename, "_ops.py"):
                 hidden.add(above.pop())  # it goes through a mode from C++, and stands there again
-        elif code.co_filename.endswith(_DETOUR) and following is not None and _is_own(following):
+        elif is_detour(code.co_filename) and following is not None and is_own(following.co_filename):
             hidden.add(place)
             # The function that took the detour comes again, called for real.
-            if above and "torch" in codes[above[-1]].co_filename:
+            if above and codes[above[-1]] is next((c for c in codes[place:] if _is_shown(c)), None):
                 hidden.add(above.pop())
         else:
             above.append(place)
@@ -83,7 +109,7 @@ def clean(traceback: TracebackType | None) -> TracebackType | None:
 def visible_frames(frames: Iterable[tuple[FrameType, int]]) -> list[tuple[FrameType, int]]:
     """The (frame, line) pairs of a stack, innermost first, without those that `clean` takes out and
     those below which `gradscope run` runs the program."""
-    stack = list(takewhile(lambda pair: pair[0].f_code.co_filename != _RUN, frames))
+    stack = list(takewhile(lambda pair: real_path(pair[0].f_code.co_filename) != _RUN, frames))
     hidden = _hidden([frame.f_code for frame, _ in reversed(stack)])
     return [pair for place, pair in enumerate(reversed(stack)) if place not in hidden][::-1]
 

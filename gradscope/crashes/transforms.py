@@ -10,7 +10,7 @@ def _here(crash: Crash) -> Place | None:
     for frame in crash.event.site.stack:
         if frame.kind == "user" and frame.location() != crash.site.location():
             inner = [s for s in crash.event.site.stack if s.parent is frame]
-            if any("functorch" in s.path or "_functorch" in s.path for s in inner):
+            if any(s.kind == "torch" and "functorch" in s.path for s in inner):
                 return frame, "transformed here"
     return None
 

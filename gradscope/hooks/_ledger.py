@@ -21,12 +21,13 @@ from gradscope.hooks._leaf_rows import KEPT, is_told, row
 from gradscope.hooks._torch import aside, grad_fn_of, grad_of, is_leaf, version_of
 from gradscope.hooks._values import measurable, norm_of, sizes
 from gradscope.store import pack
+from gradscope.tracebacks import is_of_torch
 
 if TYPE_CHECKING:
     from gradscope.hooks._recorder import Recorder
 
-INITIALISERS = os.path.join("torch", "nn", "init.py")
-MODULES = os.path.join("torch", "nn", "modules", "module.py")  # which loads states
+INITIALISERS = os.path.join("nn", "init.py")
+MODULES = os.path.join("nn", "modules", "module.py")  # which loads states
 MAX_PROOFS = 8  # stale gradients copied for measuring, per run
 MAX_PROOF_ELEMENTS = 4_000_000
 MAX_DROPS = 8  # cleared gradients measured, per run
@@ -341,9 +342,9 @@ class Ledger:
         """The user's own code wrote to a leaf. how: "data", "no_grad" or "assigned". What is written before
         its first pass is its initialisation; after its last one nothing is trained any more."""
         recorder, path = self.recorder, self.recorder.sites.places[site][0]
-        if record.born == recorder.passes or (not record.passes and path.endswith(INITIALISERS)):
+        if record.born == recorder.passes or (not record.passes and is_of_torch(path, INITIALISERS)):
             return
-        used = record.read_since and not path.endswith(MODULES)
+        used = record.read_since and not is_of_torch(path, MODULES)
         self._count_writes(record)
         if used:
             record.updates += 1

@@ -14,8 +14,9 @@ from typing import Any
 
 import torch
 
+from gradscope.tracebacks import is_detour
+
 _TORCH = os.path.dirname(torch.__file__) + os.sep
-_DETOUR = os.path.join("torch", "overrides.py")
 _PLACES = ((torch.Tensor, torch._C.TensorBase), (torch, torch._C._VariableFunctions))
 
 
@@ -39,7 +40,7 @@ class Patched:
         if cls is FunctionType and func.__code__.co_filename.startswith(_TORCH):
             return func
         caller = frame.f_back
-        if caller is not None and frame.f_code.co_filename.endswith(_DETOUR):
+        if caller is not None and is_detour(frame.f_code.co_filename):
             if caller.f_code.co_filename.startswith(_TORCH) and not _is_call_of(cls, caller.f_code):
                 return self._function_of(caller.f_code) or func
             return func  # a function of the program's that takes part in torch's protocol

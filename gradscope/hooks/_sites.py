@@ -11,14 +11,17 @@ import sys
 import sysconfig
 import tokenize
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from types import CodeType, FrameType, TracebackType
 from typing import Any
 
 import torch
 
+from gradscope.places import standing
 from gradscope.source import lines_of
 from gradscope.store import TraceWriter
+from gradscope.tracebacks import is_detour, is_own, real_path
 
 _PACKAGE = str(Path(__file__).resolve().parent.parent) + os.sep
 _TORCH = str(Path(torch.__file__).resolve().parent) + os.sep
@@ -33,23 +36,42 @@ _LIBRARY = tuple(
         if path and os.path.basename(path) not in ("bin", "data", "scripts") and "python" in path.lower()
     }
 )
-_INSTALLED = re.compile(r"[\\/](?:site|dist)-packages[\\/]")  # `pip install --target`, other environments
-_OWN_USER_FILES = (_PACKAGE + "rules" + os.sep,)  # the rules' examples are programs under watch
+_PACKAGES = re.compile(r"[\\/](?:site|dist)-packages(?=[\\/])")  # `pip install --target`, other environments
+_RECORDS = (".dist-info", ".egg-info")  # what pip leaves beside what it installs
 
 
 def kind_of(path: str, main: str | None = None) -> str:
     """ "own" (gradscope's frames, never shown), "torch", "library" or "user"."""
+    if is_own(path):
+        return "own"
+    path = real_path(path)
     if path.startswith(_TORCH):
         return "torch"
-    if path.startswith(_PACKAGE) and not path.startswith(_OWN_USER_FILES):
-        return "own"
     if main is not None and path == main:
         return "user"
     if path.startswith("<") and not path.startswith(("<ipython", "<string", "<stdin", "<doctest", "<cell")):
         return "library"
-    if path.startswith(_OWN_USER_FILES):
+    if path.startswith(_PACKAGE):  # the rules' examples are programs under watch
         return "user"
-    return "library" if path.startswith(_LIBRARY) or _INSTALLED.search(path) else "user"
+    return "library" if path.startswith(_LIBRARY) or _is_installed(path, main) else "user"
+
+
+def _is_installed(path: str, main: str | None) -> bool:
+    """Whether it lies in a folder of packages: a project's own folder may be called so too."""
+    folders = [path[: match.end()] for match in _PACKAGES.finditer(path)]
+    if not folders:
+        return False
+    program = {os.path.dirname(main or ""), str(standing())}
+    searched = {real_path(entry) for entry in sys.path if isinstance(entry, str)} - program
+    return any(folder in searched or _has_records(folder) for folder in folders)
+
+
+@cache
+def _has_records(folder: str) -> bool:
+    try:
+        return any(name.endswith(_RECORDS) for name in os.listdir(folder))
+    except OSError:  # an archive, say
+        return True
 
 
 class SiteNode:
@@ -133,7 +155,7 @@ class SiteTree:
     def _add(self, parent: SiteNode, code: CodeType, lasti: int) -> SiteNode:
         self._codes[id(code)] = code
         file, kind = self._file(code.co_filename)
-        if kind == "own" or code.co_filename.endswith(os.path.join("torch", "overrides.py")):
+        if kind == "own" or is_detour(code.co_filename):
             # Our frames (and the detour torch takes for us) are no part of the user's stack.
             parent.children[id(code), lasti] = parent
             return parent
@@ -168,8 +190,7 @@ class SiteTree:
     def _file(self, path: str) -> tuple[int, str]:
         known = self._files.get(path)
         if known is None:
-            absolute = path if path.startswith("<") else _real(path)
-            kind = kind_of(absolute, self.main)
+            kind = kind_of(path, self.main)
             known = self._files[path] = (len(self._files) + 1, kind)
             if kind != "own":
                 source = _text(path) or None if kind == "user" else None
@@ -180,13 +201,6 @@ class SiteTree:
     def here(self, depth: int = 1) -> int:
         """The site of the caller, `depth` frames out."""
         return self.current(sys._getframe(depth + 1))
-
-
-def _real(path: str) -> str:
-    try:
-        return os.path.realpath(path)
-    except (OSError, ValueError):  # what was compiled under a name that no file can have
-        return path
 
 
 def source_lines(path: str, module_globals: dict[str, Any] | None = None) -> list[str]:

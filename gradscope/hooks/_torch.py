@@ -20,6 +20,7 @@ from torch.utils import _python_dispatch as python_dispatch
 from torch.utils.data import dataloader as dataloader_module
 
 from gradscope.model import GradscopeError
+from gradscope.tracebacks import is_of_torch
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -95,7 +96,7 @@ def in_transform(frame: FrameType) -> bool:
     for _ in range(8):  # torch's detour through the function modes lies between
         if caller is None:
             return False
-        if caller.f_code.co_filename.endswith(_TRANSFORMS):
+        if is_of_torch(caller.f_code.co_filename, _TRANSFORMS):
             return True
         caller = caller.f_back
     return False

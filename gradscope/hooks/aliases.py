@@ -331,7 +331,7 @@ def _names(leaves: list[Any], frame: Any, recorder: Any) -> dict[int, str]:
     }
     wanted = {id(t): t for t in leaves if id(t) not in names}
     while frame is not None and wanted:
-        if "gradscope" not in frame.f_code.co_filename or "rules" in frame.f_code.co_filename:
+        if kind_of(frame.f_code.co_filename) != "own":
             for key, name in tensor_variables(frame, wanted).items():
                 names[key] = name
                 wanted.pop(key, None)

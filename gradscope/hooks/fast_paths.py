@@ -17,7 +17,7 @@ import torch
 
 from gradscope.hooks import Hook
 
-_LAYERS = os.path.join("torch", "nn", "modules") + os.sep
+_LAYERS = os.path.join(os.path.dirname(torch.__file__), "nn", "modules") + os.sep
 
 
 class FastPaths(Hook):
@@ -44,7 +44,7 @@ class _Unseen(AbstractContextManager[None]):
         setattr(torch.overrides, "has_torch_function", self.before)  # noqa: B010
 
     def _answer(self, arguments: Any) -> bool:
-        if _LAYERS not in sys._getframe(1).f_code.co_filename or not self.functions.pause():
+        if not sys._getframe(1).f_code.co_filename.startswith(_LAYERS) or not self.functions.pause():
             return bool(self.before(arguments))
         try:
             return bool(self.before(arguments))

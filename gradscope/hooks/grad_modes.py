@@ -7,6 +7,7 @@ while sampling sleeps, when its ops are not seen.
 
 from __future__ import annotations
 
+import os
 import sys
 from functools import wraps
 from types import CodeType, FrameType, FunctionType
@@ -15,6 +16,9 @@ from typing import Any
 from torch.autograd import grad_mode
 
 from gradscope.hooks import Hook
+from gradscope.tracebacks import is_of_torch
+
+_WRAPPERS = os.path.join("utils", "_contextlib.py")  # of decorated functions
 
 
 class GradModes(Hook):
@@ -41,7 +45,7 @@ class GradModes(Hook):
                 site = recorder.sites.below(site, decorated.__code__)
             self.stack.append(recorder.region)
             recorder.region = recorder.region_id(kind, site, recorder.region)
-            generator = decorated is None and frame.f_code.co_filename.endswith("_contextlib.py")
+            generator = decorated is None and is_of_torch(frame.f_code.co_filename, _WRAPPERS)
             if kind != "enable_grad" and (generator or recorder.sites.nodes[site].kind != "torch"):
                 for follow in recorder.on_region:
                     follow()

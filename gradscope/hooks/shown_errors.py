@@ -11,7 +11,7 @@ from typing import Any
 
 from gradscope.hooks import Hook
 from gradscope.hooks._sites import kind_of
-from gradscope.tracebacks import clean, clean_exception, visible_frames
+from gradscope.tracebacks import clean, clean_exception, is_detour, visible_frames
 
 
 class ShownErrors(Hook):
@@ -85,7 +85,7 @@ class ShownErrors(Hook):
         """torch warned from C++ while our frame was on top: warn from the caller's instead."""
         frame: Any = sys._getframe(1)
         while frame is not None and (
-            kind_of(frame.f_code.co_filename) == "own" or frame.f_code.co_filename.endswith("overrides.py")
+            kind_of(frame.f_code.co_filename) == "own" or is_detour(frame.f_code.co_filename)
         ):
             own = frame.f_globals.get("__warningregistry__")
             if own is not None:
@@ -107,7 +107,7 @@ def hidden_frames(frame: Any, visible: int) -> int:
         path = frame.f_code.co_filename
         if kind_of(path) == "own":
             hidden += 1
-        elif path.endswith("overrides.py") and frame.f_code.co_name == "handle_torch_function":
+        elif is_detour(path) and frame.f_code.co_name == "handle_torch_function":
             hidden += 2  # and the function that took the detour: it stands there twice
             frame = frame.f_back
         else:

@@ -9,7 +9,7 @@ from typing import Any
 
 from gradscope import names
 from gradscope.memo import once
-from gradscope.model import Event, Graph, Parameter, Segment, Site
+from gradscope.model import Event, Graph, Op, Parameter, Segment, Site
 from gradscope.names import names_of, place
 from gradscope.store import Trace
 
@@ -164,11 +164,16 @@ def only_bounded(trace: Trace) -> set[int]:
     for number in sorted({s.graph for s in trace.segments if s.graph is not None}):
         graph = trace.graph(number)
         for op in graph.ops:
-            for value in op.writes if not op.site.path.endswith("nn/init.py") else ():
+            for value in op.writes if not initialises(op) else ():
                 parameter = graph.values[memory_root(graph, value)].parameter
                 if parameter is not None:
                     (bounded if op.name in BOUNDS else others).add(parameter)
     return bounded - others
+
+
+def initialises(op: Op) -> bool:
+    """Whether torch's own initialisers make the call."""
+    return op.site.kind == "torch" and op.site.path.endswith("nn/init.py")
 
 
 def parameter_subjects(ids: Iterable[int]) -> frozenset[Any]:

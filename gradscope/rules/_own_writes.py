@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from gradscope.memo import once
 from gradscope.model import Graph, Op
-from gradscope.rules._common import stretches
+from gradscope.rules._common import initialises, stretches
 from gradscope.rules._paths import Paths, paths
 from gradscope.store import Trace
 
@@ -125,7 +125,7 @@ def _writes(trace: Trace) -> list[_Write]:
 
 def _written(known: Paths, graph: Graph) -> Iterator[tuple[int, Op]]:
     for op in graph.ops:
-        for value in op.writes if not op.site.path.endswith("nn/init.py") else ():
+        for value in op.writes if not initialises(op) else ():
             parameter = known.parameter_of((graph.id, known.memory(graph.id, value)))
             if parameter is not None:
                 yield parameter.id, op

@@ -71,7 +71,7 @@ def fresh(event: Event) -> set[int]:
 
 def by_scaler(event: Event) -> bool:
     """Whether a gradient scaler made this step."""
-    return any(frame.path.endswith("grad_scaler.py") for frame in event.site.stack)
+    return any(f.kind == "torch" and f.path.endswith("grad_scaler.py") for f in event.site.stack)
 
 
 # -- the program's text ----------------------------------------------------------------

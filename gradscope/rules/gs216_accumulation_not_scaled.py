@@ -234,7 +234,7 @@ def _maker(graph: Graph, value: int) -> Op | None:
 
 def _by_scaler(op: Op) -> bool:
     """Whether this is the factor of `GradScaler.scale`, which the step takes out again."""
-    return any(frame.path.endswith("grad_scaler.py") for frame in op.site.stack)
+    return any(frame.kind == "torch" and frame.path.endswith("grad_scaler.py") for frame in op.site.stack)
 
 
 def _divided(graph: Graph, value: int) -> bool:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import networkx as nx
 
+from gradscope.graph._counts import Counts
 from gradscope.graph._cuts import Cut
 from gradscope.graph._flow import Flow
 from gradscope.graph._owners import Boxes, Key, code_of, joined_name, part_title
@@ -31,6 +31,7 @@ class Builder:
 
     def __post_init__(self) -> None:
         self.names = names_of(self.flow.trace)
+        self.counts = Counts(self.flow)
         self.severed = {v for cut in self.cuts for v in cut.values}
         self.cut_at = {cut.op: cut for cut in self.cuts}
         self.members: dict[Key, list[int]] = {}
@@ -99,7 +100,7 @@ class Builder:
             self._id(key), kind, label, detail=detail, site=site, region=first.region,
             module=self._module(first.module), shape=last.shape if last else None, dtype=last.dtype if last else None,
             trainable=any(flow.values[v].requires_grad for v in outputs), cluster=self.boxes.cluster.get(key, ()),
-            writes=list(dict.fromkeys(writes)), findings=list(dict.fromkeys(codes)), count=self._count(ops),
+            writes=list(dict.fromkeys(writes)), findings=list(dict.fromkeys(codes)), count=self._count(key, ops),
             cut=worst.reason if worst else None, severs=severs,
             names=names | {place(first.site.user), op_name(first.name)},
         )  # fmt: skip
@@ -162,10 +163,13 @@ class Builder:
         module = self.flow.trace.modules.get(id) if id is not None else None
         return None if module is None else (module.path or module.name or module.cls)
 
-    def _count(self, ops: list[int]) -> int:
-        """How often a box ran: as often as the rarest of its calls (others may be inner loops)."""
-        ops = [i for i in ops if self.flow.inputs[i]] or ops
-        return min(Counter((self.flow.ops[i].site.id, self.flow.ops[i].name) for i in ops).values())
+    def _count(self, key: Key, ops: list[int]) -> int:
+        """How often a box ran in what is shown."""
+        if key[0] == "op":
+            return len(ops)
+        if key[0] == "module" and (module := self.flow.trace.modules.get(key[1])) is not None:  # type: ignore[call-overload]
+            return self.counts.of_modules(ops, len(self.counts.around(module.id)))
+        return self.counts.of_lines(ops)
 
     # -- leaves --------------------------------------------------------------------
 

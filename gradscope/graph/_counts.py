@@ -1,0 +1,161 @@
+"""How often the line or the module of a box ran, by the ops that it left."""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from collections.abc import Hashable, Iterable
+from functools import cached_property
+from typing import NamedTuple
+
+from gradscope.graph._flow import Flow
+from gradscope.model import Op, Site
+
+COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+
+
+class Way(NamedTuple):
+    """Part of a line that need not run once each time: a branch, or the body of a loop."""
+
+    node: int  # the expression or statement that decides it
+    branch: str  # which of two; "" where there is only one
+
+
+class Counts:
+    """Runs of lines and calls of modules in a flow."""
+
+    def __init__(self, flow: Flow):
+        self.flow = flow
+        self._depths: dict[int, int] = {}
+
+    def of_lines(self, ops: list[int]) -> int:
+        """How often the rarest of the lines ran that these ops stand at."""
+        by_line: dict[tuple[str, int], list[int]] = {}
+        for i in self._with_inputs(ops):
+            by_line.setdefault(self.flow.ops[i].site.user.location(), []).append(i)
+        return min(self._of_line(members) for members in by_line.values())
+
+    def of_modules(self, ops: list[int], depth: int) -> int:
+        """How often the modules were called that lie at this depth around these ops."""
+        calls: dict[int | None, Counter[Hashable]] = {}
+        for i in self._with_inputs(ops):
+            op = self.flow.ops[i]
+            chain = self._chain(op.module)
+            called = chain[-1 - depth] if depth < len(chain) else op.module
+            calls.setdefault(called, Counter())[op.module, self._below_forward(op.site), op.name] += 1
+        return sum(min(found.values()) for found in calls.values())
+
+    def around(self, module: int) -> list[int]:
+        """The modules that a module lies in."""
+        return self._chain(module)[1:]
+
+    def _with_inputs(self, ops: list[int]) -> list[int]:
+        return [i for i in ops if self.flow.inputs[i]] or ops
+
+    # -- lines -------------------------------------------------------------------
+
+    def _of_line(self, ops: list[int]) -> int:
+        runs: Counter[Site] = Counter()
+        latest: dict[Site, tuple[list[int], set[Hashable]]] = {}
+        for i in ops:
+            op = self.flow.ops[i]
+            place = op.site.user
+            called, seen = latest.get(place, ([], set()))
+            module, what = self._called(op), (op.site.id, op.name, op.module)
+            if place not in latest or called != module or what in seen:
+                runs[place] += 1
+                seen = set()
+            latest[place] = module, {*seen, what}
+        by_span: Counter[Site] = Counter()
+        for place, count in runs.items():  # however it was reached
+            by_span[_without_callers(place)] += count
+        return _rounds([(self._ways(place), count) for place, count in by_span.items()])
+
+    def _called(self, op: Op) -> list[int]:
+        """The module that the user's line called for this op (`self.net` for a layer of it), and the
+        one whose code the line is."""
+        depth = self._depths.get(op.site.id)
+        if depth is None:
+            inner = op.site.stack[len(op.site.user.stack) :]
+            depth = self._depths[op.site.id] = sum(_is_forward(frame) for frame in inner)
+        return self._chain(op.module)[max(depth - 1, 0) : depth + 1]
+
+    def _ways(self, site: Site) -> list[Way]:
+        """What decides whether and how often an expression runs when its line does, outermost first."""
+        file = self.flow.trace.source_file(site.path)
+        found: list[Way] = []
+        node = file.at(site)
+        while node is not None and not isinstance(
+            node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+        ):
+            above = file.parent.get(id(node))
+            if isinstance(above, ast.stmt) and isinstance(node, ast.stmt) and above.lineno != site.line:
+                break
+            if above is not None and (branch := _branch(above, node)) is not None:
+                found.append(Way(id(above), branch))
+            if isinstance(above, ast.comprehension) and node is above.iter:
+                holder = file.parent.get(id(above))
+                if isinstance(holder, COMPREHENSIONS) and holder.generators[0] is above:
+                    node, above = above, holder  # the first iterable is evaluated outside the loop
+            node = above
+        return found[::-1]
+
+    # -- modules -----------------------------------------------------------------
+
+    @cached_property
+    def _chains(self) -> dict[int, list[int]]:
+        """Module → itself and those around it."""
+        modules = self.flow.trace.modules
+        found: dict[int, list[int]] = {}
+        for id in modules:
+            chain = [id]
+            while (
+                (above := modules[chain[-1]].parent) is not None and above in modules and above not in chain
+            ):
+                chain.append(above)
+            found[id] = chain
+        return found
+
+    def _chain(self, module: int | None) -> list[int]:
+        return self._chains.get(module, []) if module is not None else []
+
+    @staticmethod
+    def _below_forward(site: Site) -> Hashable:
+        """The frames from the innermost `forward` on, wherever that was called from."""
+        frames = []
+        for frame in reversed(site.stack):
+            frames.append((frame.path, frame.line, frame.column, frame.function))
+            if _is_forward(frame):
+                break
+        return tuple(frames)
+
+
+def _is_forward(frame: Site) -> bool:
+    return frame.function.rpartition(".")[2] == "forward"
+
+
+def _without_callers(site: Site) -> Site:
+    return Site(0, site.path, site.line, site.column, site.end_line, site.end_column, "", site.kind)
+
+
+def _branch(above: ast.AST, node: ast.AST) -> str | None:
+    """Which way through `above` the part `node` stands in; None where it always runs once."""
+    if isinstance(above, ast.IfExp):
+        return None if node is above.test else "body" if node is above.body else "orelse"
+    if isinstance(above, (ast.If, ast.Try)) and isinstance(node, ast.stmt):
+        return "body" if node in above.body else "orelse"
+    if isinstance(above, ast.BoolOp):
+        return None if node is above.values[0] else ""
+    inner = isinstance(above, (ast.For, ast.AsyncFor, ast.While)) and isinstance(node, ast.stmt)
+    return "" if inner or isinstance(above, (*COMPREHENSIONS, ast.Lambda)) else None
+
+
+def _rounds(found: Iterable[tuple[list[Way], int]]) -> int:
+    """How often a line ran of which these parts ran so often."""
+    by_node: dict[int, dict[str, list[tuple[list[Way], int]]]] = {}
+    always = 0
+    for ways, count in found:
+        if ways:
+            by_node.setdefault(ways[0].node, {}).setdefault(ways[0].branch, []).append((ways[1:], count))
+        always = max(always, count) if not ways else always
+    return always or max(sum(map(_rounds, branches.values())) for branches in by_node.values())

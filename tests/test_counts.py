@@ -1,0 +1,207 @@
+"""×n in a picture is how often a line ran, or a module was called, in the pass that is shown.
+
+What is true is counted by Python itself (`sys.settrace`) and by a wrapper of `nn.Module.__call__`."""
+
+from __future__ import annotations
+
+import linecache
+import sys
+from collections import Counter
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+import gradscope
+from gradscope.graph import view
+
+HEAD = """
+import torch
+from torch import nn
+import torch.nn.functional as F
+x = torch.randn(4, 8)
+def layers(n): return [nn.Linear(8, 8) for _ in range(n)]
+def end(t): t.pow(2).sum().backward()
+class Block(nn.Module):
+    def __init__(self, skip=True):
+        super().__init__()
+        self.one, self.two, self.act = nn.Linear(8, 8), nn.Linear(8, 8), nn.ReLU()
+        self.side = nn.Sequential(nn.Linear(8, 8), nn.LayerNorm(8)) if skip else None
+    def forward(self, x):
+        out = self.act(self.one(x))  # ran
+        out = self.act(self.two(out))  # ran
+        if self.side is not None:
+            x = self.side(x)  # ran
+        out = out + x  # ran
+        return out
+"""
+PROGRAMS = {
+    "a loop over layers": """
+for layer in layers(5):
+    x = layer(x)  # ran
+end(x)
+""",
+    "a loop over two kinds of layers": """
+for layer in [*layers(3), nn.Tanh(), nn.Linear(8, 4), nn.ReLU(), nn.Linear(4, 8)]:
+    x = layer(x)  # ran
+end(x)
+""",
+    "one layer in a loop": """
+layer = nn.Linear(8, 8)
+for i in range(7):
+    x = torch.tanh(layer(x))  # ran
+end(x)
+""",
+    "a Sequential": """
+net = nn.Sequential(nn.Linear(8, 8), nn.ReLU(), nn.Linear(8, 8), nn.ReLU(), nn.Linear(8, 8))
+x = net(x)  # ran
+end(x)
+""",
+    "a Sequential in a loop": """
+net = nn.Sequential(nn.Linear(8, 8), nn.Tanh(), nn.Linear(8, 8))
+for _ in range(3):
+    x = net(x)  # ran
+end(x)
+""",
+    "Sequentials in a loop": """
+for net in [nn.Sequential(*layers(2)), nn.Sequential(*layers(2)), nn.Sequential(*layers(3))]:
+    x = net(x)  # ran
+end(x)
+""",
+    "residual blocks in stages": """
+net = nn.Sequential(nn.Sequential(Block(False), Block(False)), nn.Sequential(Block(), Block(False)), Block())
+end(net(x))
+""",
+    "a layer called at two lines": """
+layer = nn.Linear(8, 8)
+for _ in range(3):
+    x = layer(x)  # ran
+x = layer(x).relu()  # ran
+end(x)
+""",
+    "a helper called from two lines": """
+w = torch.randn(8, 8, requires_grad=True)
+def helper(t):
+    return torch.tanh(t @ w)  # ran
+for _ in range(3):
+    x = helper(x)
+end(helper(x) + helper(x * 2))
+""",
+    "branches": """
+one, two = layers(2)
+for i in range(5):
+    if i % 2:
+        x = one(x)  # ran
+    else:
+        x = two(x).relu()  # ran
+end(x)
+""",
+    "branches in an expression": """
+one, two = layers(2)
+for i in range(5):
+    x = one(x) if i % 3 else two(x).relu()  # ran
+end(x)
+""",
+    "a part that runs now and then": """
+one, two = layers(2)
+for i in range(5):
+    x = one(x) + (two(x) if i == 2 else 0)  # ran
+end(x)
+""",
+    "recursion": """
+one = nn.Linear(8, 8)
+def deep(t, n):
+    if n == 0:
+        return t
+    t = one(t).tanh()  # ran
+    return deep(t, n - 1)
+end(deep(x, 6))
+""",
+    "a tree of calls": """
+one = nn.Linear(16, 8)
+def tree(n):
+    if n == 0:
+        return x
+    left, right = tree(n - 1), tree(n - 1)
+    return one(torch.cat([left, right], 1))  # ran
+end(tree(3))
+""",
+    "a comprehension inside a call": """
+many = layers(5)
+x = torch.stack([layer(x) for layer in many]).sum(0)  # ran
+end(x)
+""",
+    "a loop in a loop": """
+cells = [nn.GRUCell(8, 8) for _ in range(2)]
+for t in range(4):
+    for cell in cells:
+        x = cell(x, x)  # ran
+    x = x * 0.5  # ran
+end(x)
+""",
+}
+
+
+def watched(name: str) -> tuple[Any, Counter[int]]:
+    """The program's trace, and how often each of its marked lines ran."""
+    text = HEAD + PROGRAMS[name]
+    path = f"/counts/{name}.py"
+    linecache.cache[path] = (len(text), None, text.splitlines(keepends=True), path)
+    runs: Counter[int] = Counter()
+    names: dict[str, Any] = {"__name__": "counts"}
+    marked = {n for n, line in enumerate(text.splitlines(), 1) if line.endswith("# ran")}
+    torch.manual_seed(0)
+
+    def lines(frame: Any, event: str, arg: object) -> Any:
+        if event == "line" and frame.f_lineno in marked:
+            runs[frame.f_lineno] += 1
+        return lines
+
+    def trace(frame: Any, event: str, arg: object) -> Any:
+        own = frame.f_code.co_filename == path and frame.f_code.co_name != "<listcomp>"
+        return lines if own else None
+
+    code = compile(text, path, "exec")
+    with gradscope.watch() as scope:
+        before = sys.gettrace()
+        sys.settrace(trace)
+        try:
+            exec(code, names)
+        finally:
+            sys.settrace(before)
+    return scope, runs
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_line_is_counted_as_often_as_it_ran(name: str) -> None:
+    scope, runs = watched(name)
+    assert runs
+    shown: Counter[int] = Counter()
+    for _, data in view(scope.trace, "line").graph.nodes(data=True):
+        if data["kind"] in ("line", "cut"):
+            shown[data["site"].user.line] = data["count"]
+    assert {line: shown[line] for line in runs} == dict(runs)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_module_is_counted_as_often_as_it_was_called(name: str) -> None:
+    """Boxes of one line or part of the same module are counted together."""
+    calls: Counter[str] = Counter()
+    real = nn.Module.__call__
+
+    def counting(module: nn.Module, *args: Any, **kwargs: Any) -> Any:
+        if not list(module.children()):
+            calls[type(module).__name__] += 1
+        return real(module, *args, **kwargs)
+
+    nn.Module.__call__ = counting  # type: ignore[method-assign]
+    try:
+        scope, _ = watched(name)
+    finally:
+        nn.Module.__call__ = real  # type: ignore[method-assign]
+    shown: Counter[str] = Counter()
+    for _, data in view(scope.trace, "module").graph.nodes(data=True):
+        if data["kind"] == "module":
+            shown[data["detail"]] += data["count"]
+    assert shown == calls

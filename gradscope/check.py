@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatch
 from functools import reduce
 from pathlib import Path
+from time import perf_counter
 
 from gradscope.baseline import Baseline
 from gradscope.config import Config
@@ -27,7 +28,7 @@ class Report:
 
     `faults` are gradscope's own failures, one line each; `unused_ignores` the
     `# gradscope: ignore` comments that silenced nothing, as (path, line); `accepted`
-    how many findings the baseline holds back.
+    how many findings the baseline holds back; `seconds` what finding it all took.
     """
 
     trace: Trace
@@ -35,6 +36,7 @@ class Report:
     faults: Sequence[str] = ()
     unused_ignores: Sequence[tuple[str, int]] = ()
     accepted: int = 0
+    seconds: float = 0.0
 
     def count(self, severity: str) -> int:
         return sum(finding.severity == severity for finding in self.findings)
@@ -60,6 +62,7 @@ def examine(trace: Trace, config: Config | None = None, *, each: bool = False) -
 
     Raises GradscopeError for an unknown code in `config` and for a damaged trace.
     """
+    began = perf_counter()
     config = config or Config()
     cwd = trace.program.get("cwd") or ""
     rules = selected_rules(config)
@@ -77,7 +80,7 @@ def examine(trace: Trace, config: Config | None = None, *, each: bool = False) -
         (relative(path, cwd), line) for path, line in suppressions.unused([rule.code for rule in rules])
     )
     kept.sort(key=_rank)
-    report = Report(trace, kept, tuple(faults), unused)
+    report = Report(trace, kept, tuple(faults), unused, seconds=perf_counter() - began)
     baseline = Baseline(config.baseline)
     fresh = [finding for finding in kept if not baseline.accepts(finding, report.lines_of(finding))]
     told = fresh if each else _fold_notes(fresh)

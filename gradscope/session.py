@@ -253,14 +253,14 @@ class Session:
             self.writer.add("optimizer", number, pack(data))
         self._write_program()
         elapsed = perf_counter() - self.started
-        plain = max(elapsed - recorder.own_time, 1e-9)
+        cost = recorder.cost()
         self.writer.set_meta(
             "summary",
             {
                 "passes": recorder.passes, "distinct_graphs": len(recorder.store.distinct),
-                "overhead": round(elapsed / plain, 3),
+                "overhead": round(elapsed / max(elapsed - cost, 1e-9), 3),
                 "unseen_threads": len(recorder.unseen), "unseen_passes": sum(recorder.unseen.values()),
-                "own_seconds": round(recorder.own_time, 4), "seconds": round(elapsed, 4),
+                "own_seconds": round(cost, 4), "seconds": round(elapsed, 4),
                 "processes": processes_made() - self._others[0],
                 "child_seconds": round(child_seconds() - self._others[1], 2),
             },

@@ -63,7 +63,9 @@ class Recorder:
         self.depth = 0  # of backward passes
         self.passes = 0
         self.steps = 0
-        self.own_time = 0.0
+        self.own_time = 0.0  # seconds in code of ours, the detours' left out
+        self.detours = 0  # calls that went through the function mode or our `nn.Module.__call__`
+        self.detour = 0.0  # seconds that each of them is taken to cost; set by functions
         self.faults: list[str] = []
         self.on_segment: list[Callable[[bool, bool, int], None]] = []  # (is_step, nothing new, how many)
         self.before_pass: list[Callable[..., None]] = []
@@ -97,6 +99,10 @@ class Recorder:
         self.on_exit: Callable[[int], None] | None = None  # before os._exit
         # Before a signal ends the process: its number, and whether the main thread hangs in C.
         self.on_killed: Callable[[int, bool], None] | None = None
+
+    def cost(self) -> float:
+        """Seconds that the run has taken longer for being watched, so far."""
+        return self.own_time + self.detours * self.detour
 
     # -- faults ------------------------------------------------------------------
 

@@ -6,13 +6,15 @@ from __future__ import annotations
 from bisect import bisect_right
 from dataclasses import dataclass, field
 from time import perf_counter
-from typing import Any
+from typing import Any, NamedTuple
 
+from gradscope.hooks._families import Families, Family
 from gradscope.hooks._learn import EARLIER, INPUT, INTERNAL, LEAF, OUTSIDE, Template
 from gradscope.hooks._values import Metas
 from gradscope.store import TraceWriter, pack, pack_numbers
 
 MAX_STORED_GRAPHS = 500  # a program whose every step is another graph fills no disk
+MAX_VARIANTS = 3  # stored of a family, where sampling may take one for another
 
 
 @dataclass(slots=True)
@@ -85,6 +87,14 @@ class Segment:
         return bisect_right(ops, number, key=lambda row: row.first) - 1
 
 
+class Variant(NamedTuple):
+    """A stored member of a family."""
+
+    size: int  # ops
+    graph: int | None
+    events: int | None
+
+
 class SegmentStore:
     """Turns segments into rows."""
 
@@ -92,6 +102,10 @@ class SegmentStore:
         self.writer = writer
         self.metas = metas
         self.templates = templates
+        self.families = Families(metas, templates)
+        self.known: set[int] = set()  # what the families of segments look like
+        self.variants: dict[tuple[Family, bool], list[Variant]] = {}
+        self.sample = True  # variants of a family that are stored already stand for others
         self.graphs: dict[tuple[int, int], int] = {}
         self.event_lists: dict[int, int] = {}
         self.distinct: set[int] = set()
@@ -102,47 +116,74 @@ class SegmentStore:
         self.began = perf_counter()
 
     def store(self, segment: Segment, is_step: bool) -> bool:
-        """Writes what is new of `segment`. Returns whether nothing was new."""
-        graph: int | None = None
-        new = False
+        """Writes what is new of `segment`. Returns whether nothing was new, but for how often a part
+        of it repeats."""
         carried = () if segment.ops else self._carried(segment)
+        key = None
         if segment.looked and (segment.ops or carried):
             key = (segment.hash, len(segment.ops)) if segment.ops else (hash(carried), 0)
-            graph = self.graphs.get(key)
-            if graph is None:
-                new = True
-                graph = len(self.graphs) + 1
-                self.graphs[key] = graph
-                if segment.nodes:
-                    self.distinct.add(self._structure(segment))
-                if graph <= MAX_STORED_GRAPHS:
-                    self._write_graph(graph, segment)
-            if graph > MAX_STORED_GRAPHS:
-                graph = None
-            else:
+        ekey = hash(tuple(segment.events)) if segment.events else None
+        same = True
+        graph: int | None = None
+        events: int | None = None
+        if (key is not None and key not in self.graphs) or (
+            ekey is not None and ekey not in self.event_lists
+        ):
+            family = self.families.of(segment)
+            same = family.looks in self.known
+            self.known.add(family.looks)
+            if self.sample and key is not None and segment.ops:
+                variants = self.variants.setdefault((family, is_step), [])
+                if len(variants) >= MAX_VARIANTS:
+                    near = min(variants, key=lambda one: abs(one.size - len(segment.ops)))
+                    self._row(
+                        near.graph, near.events, is_step, segment.started, perf_counter() - segment.started
+                    )
+                    return same
+                stored = self._graph(key, segment), self._events(ekey, segment)
+                variants.append(Variant(len(segment.ops), *stored))
+        if key is not None:
+            graph = self._graph(key, segment)
+            if graph is not None:
                 self.graph_of[segment.serial] = graph
             if len(self.graph_of) > 256:
                 del self.graph_of[next(iter(self.graph_of))]
-        ekey = hash(tuple(segment.events))
-        events = None
-        if segment.events:
-            events = self.event_lists.get(ekey)
-            if events is None:
-                new = True
-                events = len(self.event_lists) + 1
-                self.event_lists[ekey] = events
-                if events <= 4 * MAX_STORED_GRAPHS:
-                    self.writer.add_all(
-                        "event",
-                        (
-                            (events, i, kind, site or None, position, pack({**_thaw(data), **extra}))
-                            for i, ((kind, site, position, data), extra) in enumerate(
-                                zip(segment.events, segment.volatile, strict=True)
-                            )
-                        ),
-                    )
+        if ekey is not None:
+            events = self._events(ekey, segment)
         self._row(graph, events, is_step, segment.started, perf_counter() - segment.started)
-        return not new
+        return same
+
+    def _graph(self, key: tuple[int, int] | None, segment: Segment) -> int | None:
+        """The graph of a segment, written where it is new and there are not too many."""
+        if key is None:
+            return None
+        graph = self.graphs.get(key)
+        if graph is None:
+            graph = self.graphs[key] = len(self.graphs) + 1
+            if segment.nodes:
+                self.distinct.add(self._structure(segment))
+            if graph <= MAX_STORED_GRAPHS:
+                self._write_graph(graph, segment)
+        return graph if graph <= MAX_STORED_GRAPHS else None
+
+    def _events(self, key: int | None, segment: Segment) -> int | None:
+        """The list of events of a segment, written where it is new and there are not too many."""
+        if key is None:
+            return None
+        events = self.event_lists.get(key)
+        if events is None:
+            events = self.event_lists[key] = len(self.event_lists) + 1
+            if events <= 4 * MAX_STORED_GRAPHS:
+                self.writer.add_all(
+                    "event",
+                    (
+                        (events, i, kind, site or None, position, pack({**_thaw(data), **extra}))
+                        for i, ((kind, site, position, data), extra) in enumerate(
+                            zip(segment.events, segment.volatile, strict=True)
+                        )
+                    ),
+                )
+        return events
 
     def _carried(self, segment: Segment) -> tuple[tuple[int, tuple[int, int]], ...]:
         """The values that a segment without ops has from earlier graphs: what its passes start from."""

@@ -19,6 +19,7 @@ from torch.overrides import TorchFunctionMode
 
 from gradscope.hooks import Hook
 from gradscope.hooks import _torch as private
+from gradscope.hooks._cost import of_a_detour
 from gradscope.hooks._errors import note_error
 from gradscope.hooks._patched import Patched
 
@@ -60,6 +61,7 @@ class FunctionMode(TorchFunctionMode):
         if recorder.paused or (recorder.moved and thread_number() != recorder.thread):
             result = func(*args, **kwargs) if kwargs else func(*args)
             return refused() if result is NotImplemented else result
+        recorder.detours += 1
         handler: Any = self.special.get(func)
         if handler is None:
             try:
@@ -178,6 +180,7 @@ class Functions(Hook):
     def install(self) -> None:
         self.recorder.on_sleep.append(self.pause)
         self.recorder.on_wake.append(self.resume)
+        self.recorder.detour = of_a_detour()
         self.resume()
 
     def uninstall(self) -> None:
@@ -235,11 +238,13 @@ class Functions(Hook):
         first = sequence_number()
         result = func(*args)
         recorder = self.recorder
+        began = perf_counter()
         try:
             with private.DisableTorchFunction():
                 self._note_data_read(args, result, first, frame)
         except Exception as error:
             recorder.fault("recording data", error)
+        recorder.own_time += perf_counter() - began
         return result
 
     def _note_data_read(self, args: Any, result: Any, first: int, frame: Any) -> None:
@@ -260,10 +265,12 @@ class Functions(Hook):
     def _read_grad(self, func: Any, types: Any, args: Any, kwargs: Any, frame: Any) -> Any:
         result = func(*args)
         recorder = self.recorder
+        began = perf_counter()
         try:
             self._note_grad_read(args[0], result, frame)
         except Exception as error:
             recorder.fault("recording grad", error)
+        recorder.own_time += perf_counter() - began
         return result
 
     def _note_grad_read(self, t: Any, result: Any, frame: Any) -> None:
@@ -305,11 +312,13 @@ class Functions(Hook):
 
     def _set_grad(self, func: Any, types: Any, args: Any, kwargs: Any, frame: Any) -> Any:
         recorder = self.recorder
+        began = perf_counter()
         try:
             with private.aside():
                 self._note_grad_set(args[0], args[1], frame)
         except Exception as error:
             recorder.fault("recording grad", error)
+        recorder.own_time += perf_counter() - began
         return func(*args)
 
     def _note_grad_set(self, t: Any, grad: Any, frame: Any) -> None:

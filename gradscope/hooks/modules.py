@@ -75,6 +75,7 @@ class Modules(Hook):
                 return real(self, *args, **kwargs)
             if not looked:
                 recorder.wake()
+            recorder.detours += 1
             began = perf_counter()
             # Only the id: a frame that holds itself would keep the user's tensors alive.
             own = id(sys._getframe())

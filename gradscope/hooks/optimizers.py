@@ -278,6 +278,7 @@ class Optimizers(Hook):
 
         def zero_grad(optimizer: Any, /, *args: Any, **kwargs: Any) -> Any:
             if recorder.mine():
+                began = perf_counter()
                 recorder.paused += 1
                 try:
                     if not recorder.replay.active or not self._cleared_again(optimizer, sys._getframe(1)):
@@ -292,6 +293,7 @@ class Optimizers(Hook):
                     recorder.fault("recording zero_grad", error)
                 finally:
                     recorder.paused -= 1
+                    recorder.own_time += perf_counter() - began
             elif not recorder.here():
                 return real(optimizer, *args, **kwargs)
             return self._quietly(real, optimizer, *args, **kwargs)
@@ -314,6 +316,7 @@ class Optimizers(Hook):
             if not recorder.here():
                 return real(module, *args, **kwargs)
             if recorder.mine():
+                began = perf_counter()
                 recorder.paused += 1
                 try:
                     with private.aside():
@@ -332,6 +335,7 @@ class Optimizers(Hook):
                     recorder.fault("recording zero_grad", error)
                 finally:
                     recorder.paused -= 1
+                    recorder.own_time += perf_counter() - began
             return self._quietly(real, module, *args, **kwargs)
 
         return zero_grad

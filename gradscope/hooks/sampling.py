@@ -41,11 +41,12 @@ class Sampling(Hook):
         self.slept = 0
         self.needed = KNOWN_STEPS
         self.since = perf_counter()
-        self.spent = self.recorder.own_time
+        self.spent = self.recorder.cost()
         self.steps = 0
         self.seen: deque[Seen] = deque(maxlen=2 * LONGEST_CYCLE)
         self.ended = (0.0, 0.0)  # the last step: when, and what had been spent then
         self.recorder.before_end.append(self.recorder.replay.leave)
+        self.recorder.store.sample = self.recorder.sample
         if self.recorder.sample:
             self.recorder.on_segment.append(self._segment)
             self.recorder.wake = self._wake
@@ -63,7 +64,7 @@ class Sampling(Hook):
 
     def _sleep(self) -> None:
         now = perf_counter()
-        spent = 1.3 * (self.recorder.own_time - self.spent)  # and the detour through the mode
+        spent = self.recorder.cost() - self.spent
         share = spent / max(now - self.since - spent, 1e-9)
         if share > BUDGET:
             self.asleep = min(LONGEST, max(8, int(max(self.steps, LOOKS) * (share / BUDGET - 1))))
@@ -84,7 +85,7 @@ class Sampling(Hook):
             self._wake()
             return
         began, own = self.ended
-        self.ended = now, spent = perf_counter(), self.recorder.own_time
+        self.ended = now, spent = perf_counter(), self.recorder.cost()
         if not same:
             self.seen.clear()
         if count == 1:
@@ -119,6 +120,6 @@ class Sampling(Hook):
             recorder.end_segment(False)
         recorder.segment.looked = True
         self.known = self.steps = 0
-        self.since, self.spent = perf_counter(), recorder.own_time
+        self.since, self.spent = perf_counter(), recorder.cost()
         for follow in recorder.on_wake:
             follow()

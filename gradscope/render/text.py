@@ -210,6 +210,11 @@ def _signal(number: int) -> str:
 
 
 def _cost(report: Report) -> str:
+    """What the watch cost the run, and what the report took after it, where that is felt."""
+    return _of_the_run(report) + (f"; {report.seconds:.1f} s for this report" if report.seconds >= 1 else "")
+
+
+def _of_the_run(report: Report) -> str:
     measured = report.trace.meta.get("summary", {})
     own, whole = measured.get("own_seconds"), measured.get("seconds")
     if isinstance(own, float) and isinstance(whole, float) and whole < 2:  # too short for a ratio

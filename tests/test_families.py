@@ -1,0 +1,124 @@
+"""Programs whose steps differ in how often a part repeats: sampling sleeps through them, the trace stays
+small, and what goes wrong late is found as where all steps are equal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch import nn
+
+import gradscope
+from gradscope.check import Report
+from gradscope.render import text
+from gradscope.store import Trace
+
+Lengths = Callable[[int], int]
+STEPS = 40
+
+
+def varying(low: int, high: int) -> Lengths:
+    draw = torch.Generator().manual_seed(7)
+    return lambda step: int(torch.randint(low, high, (), generator=draw))
+
+
+class Unrolled:
+    """A cell over sentences; `late` is what each step does from step 28 on."""
+
+    def __init__(self) -> None:
+        torch.manual_seed(0)
+        self.cell, self.embed, self.head = nn.LSTMCell(4, 4), nn.Embedding(9, 4), nn.Linear(4, 9)
+        leaves = [*self.cell.parameters(), *self.embed.parameters(), *self.head.parameters()]
+        self.opt = torch.optim.SGD(leaves, 0.01)
+
+    def loss(self, length: int, cut: bool = False) -> torch.Tensor:
+        x = torch.randint(0, 9, (2, length + 1))
+        h = c = torch.zeros(2, 4)
+        total = torch.zeros(())
+        for t in range(length):
+            h, c = self.cell(self.embed(x[:, t]), (h, c))
+            if cut:
+                h = h.detach()
+            total = total + nn.functional.cross_entropy(self.head(h), x[:, t + 1])
+        return total / length
+
+    def run(self, lengths: Lengths, late: str = "", batches: Lengths = lambda step: 1) -> Trace:
+        with gradscope.watch() as scope:
+            for step in range(STEPS):
+                broken = late if step >= 28 else ""
+                if broken != "no zero_grad":
+                    self.opt.zero_grad()
+                for _ in range(batches(step)):
+                    loss = self.loss(lengths(step), broken == "cut")
+                    (loss * float("nan") if broken == "nan" else loss).backward()
+                if broken != "no step":
+                    self.opt.step()
+        return scope.trace
+
+
+def slept(trace: Trace) -> int:
+    """Steps that were not looked at."""
+    return sum(s.repeat for s in trace.segments if s.is_step and s.graph is None)
+
+
+def test_varying_lengths_are_slept_through_and_stored_once() -> None:
+    trace = Unrolled().run(varying(3, 14))
+    assert slept(trace) > STEPS // 2
+    assert 1 <= len(trace.graphs_with_nodes) <= 8
+    assert sum(e.count for e in trace.of("backward")) == trace.summary["passes"] == STEPS
+    assert trace.path.stat().st_size < 1_000_000
+
+
+def test_a_varying_number_of_micro_batches_wakes_nobody() -> None:
+    trace = Unrolled().run(lambda step: 5, batches=varying(1, 6))
+    asleep = [e for e in trace.of("backward") if e.data["unlooked"]]
+    passes = sum(e.count for e in asleep)
+    assert slept(trace) > STEPS // 2 and passes > 1.5 * slept(trace)
+
+
+@pytest.mark.parametrize("late", ["no zero_grad", "no step", "nan", "cut"])
+def test_what_begins_late_is_found_whatever_the_lengths(late: str) -> None:
+    fixed = Unrolled().run(lambda step: 8, late)
+    ragged = Unrolled().run(varying(3, 14), late)
+    codes = {f.code for f in fixed.findings if f.severity != "note"}
+    assert {f.code for f in ragged.findings if f.severity != "note"} == codes
+    assert bool(codes) == (late != "cut")  # what is cut inside a cell leaves each leaf its gradient
+
+
+def test_other_structures_are_no_variants_of_a_family() -> None:
+    """A branch that a step takes or not is another graph, however often it was repeated."""
+    torch.manual_seed(0)
+    one, two = nn.Linear(4, 4), nn.Linear(4, 4)
+    opt = torch.optim.SGD([*one.parameters(), *two.parameters()], 0.01)
+    lengths = varying(2, 9)
+    with gradscope.watch() as scope:
+        for step in range(12):
+            x = torch.randn(2, 4)
+            for _ in range(lengths(step)):
+                x = one(x).tanh()
+            if step % 4 == 3:
+                x = two(x)
+            opt.zero_grad()
+            x.pow(2).sum().backward()
+            opt.step()
+    graphs = [scope.trace.graph(s.graph) for s in scope.trace.segments if s.graph is not None]
+    used = [{v.parameter for v in g.values if v.parameter is not None} for g in graphs]
+    filled = {frozenset(e.data["accumulated"]) for e in scope.trace.of("backward")}
+    assert {len(ids) for ids in used if ids} >= {2, 4} and len(filled) == 2
+
+
+def test_what_the_report_took_is_told_where_it_is_felt() -> None:
+    trace = Unrolled().run(lambda step: 3)
+    assert "55.0 s for this report" in text.render(Report(trace, (), seconds=55.0))
+    assert "for this report" not in text.render(Report(trace, (), seconds=0.2))
+
+
+def test_the_cost_counts_the_way_through_the_mode() -> None:
+    """Calls that are not recorded cost something too."""
+    x = torch.zeros(3)
+    with gradscope.watch() as scope:
+        for _ in range(20_000):
+            x.dim()
+    told = scope.trace.meta["summary"]
+    assert told["own_seconds"] > 0.005

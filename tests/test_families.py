@@ -32,14 +32,12 @@ class Unrolled:
         leaves = [*self.cell.parameters(), *self.embed.parameters(), *self.head.parameters()]
         self.opt = torch.optim.SGD(leaves, 0.01)
 
-    def loss(self, length: int, cut: bool = False) -> torch.Tensor:
+    def loss(self, length: int) -> torch.Tensor:
         x = torch.randint(0, 9, (2, length + 1))
         h = c = torch.zeros(2, 4)
         total = torch.zeros(())
         for t in range(length):
             h, c = self.cell(self.embed(x[:, t]), (h, c))
-            if cut:
-                h = h.detach()
             total = total + nn.functional.cross_entropy(self.head(h), x[:, t + 1])
         return total / length
 
@@ -50,10 +48,9 @@ class Unrolled:
                 if broken != "no zero_grad":
                     self.opt.zero_grad()
                 for _ in range(batches(step)):
-                    loss = self.loss(lengths(step), broken == "cut")
+                    loss = self.loss(lengths(step))
                     (loss * float("nan") if broken == "nan" else loss).backward()
-                if broken != "no step":
-                    self.opt.step()
+                self.opt.step()
         return scope.trace
 
 
@@ -67,7 +64,7 @@ def test_varying_lengths_are_slept_through_and_stored_once() -> None:
     assert slept(trace) > STEPS // 2
     assert 1 <= len(trace.graphs_with_nodes) <= 8
     assert sum(e.count for e in trace.of("backward")) == trace.summary["passes"] == STEPS
-    assert trace.path.stat().st_size < 1_000_000
+    assert sum(len(trace.graph(id).ops) for id in trace.graphs_with_nodes) < 1_000
 
 
 def test_a_varying_number_of_micro_batches_wakes_nobody() -> None:
@@ -77,13 +74,12 @@ def test_a_varying_number_of_micro_batches_wakes_nobody() -> None:
     assert slept(trace) > STEPS // 2 and passes > 1.5 * slept(trace)
 
 
-@pytest.mark.parametrize("late", ["no zero_grad", "no step", "nan", "cut"])
+@pytest.mark.parametrize("late", ["no zero_grad", "nan"])
 def test_what_begins_late_is_found_whatever_the_lengths(late: str) -> None:
     fixed = Unrolled().run(lambda step: 8, late)
     ragged = Unrolled().run(varying(3, 14), late)
     codes = {f.code for f in fixed.findings if f.severity != "note"}
-    assert {f.code for f in ragged.findings if f.severity != "note"} == codes
-    assert bool(codes) == (late != "cut")  # what is cut inside a cell leaves each leaf its gradient
+    assert codes and {f.code for f in ragged.findings if f.severity != "note"} == codes
 
 
 def test_other_structures_are_no_variants_of_a_family() -> None:

@@ -71,7 +71,8 @@ def reported(forks: Forks, folder: Path, parts: str = "parts", before: str = "")
     assert report.exists(), ended.err
     found = json.loads(report.read_text().replace(str(folder), "FOLDER").replace(parts, "parts"))["findings"]
     text = ended.err.replace(str(folder), "FOLDER").replace(parts, "parts")
-    return found, text[text.index("Traceback") :].split("\n\n")[0]
+    told = text[text.index("Traceback") :].splitlines()  # up to its last line, which is not indented
+    return found, "\n".join(told[: 2 + next(i for i, line in enumerate(told[1:]) if line[:1] != " ")])
 
 
 @pytest.fixture(scope="module")

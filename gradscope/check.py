@@ -10,6 +10,7 @@ from fnmatch import fnmatch
 from functools import reduce
 from pathlib import Path
 from time import perf_counter
+from typing import Any
 
 from gradscope.baseline import Baseline
 from gradscope.config import Config
@@ -252,13 +253,13 @@ def _earlier(one: Since | None, other: Since | None) -> Since | None:
 
 
 def _fold_consequences(found: list[Finding]) -> list[Finding]:
-    """Without the findings whose cause another finding, of a rule over theirs, has told."""
+    """Without the findings whose cause others, of rules over theirs, have told."""
     rules = all_rules()
     roots: dict[str, list[Finding]] = {}  # code → the findings that may be its root
     for finding in found:
         for code in rules[finding.code].over:
             roots.setdefault(code, []).append(finding)
-    return [f for f in found if not any(_same_cause(f, root) for root in roots.get(f.code, ()))]
+    return [f for f in found if not _explained_by(f, roots.get(f.code, ()))]
 
 
 def _fold_named(found: list[Finding]) -> list[Finding]:
@@ -282,14 +283,18 @@ def _span(place: Location) -> tuple[str, int, int]:
     return place.path, place.line, place.column
 
 
-def _same_cause(finding: Finding, root: Finding) -> bool:
-    if root.severity == "note" and finding.severity != "note":
-        return False  # less cannot stand for more
-    return bool(finding.subjects & root.subjects) or bool(_lines(finding) & _lines(root))
-
-
-def _lines(finding: Finding) -> set[tuple[str, int]]:
-    return {(place.path, place.line) for place in finding.locations if place.role != "related"}
+def _explained_by(finding: Finding, roots: Iterable[Finding]) -> bool:
+    """Whether these roots account for all that the finding is about: the same value, call or error,
+    or each of its parameters. A line is no evidence: one `loss.backward()` serves every layer."""
+    told: set[Any] = set()
+    for root in roots:
+        if root.severity != "note" or finding.severity == "note":  # less cannot stand for more
+            told |= root.subjects if root.subjects & finding.subjects else set()
+    shared = finding.subjects & told
+    mine = {subject for subject in finding.subjects if subject[0] == "parameter"}
+    if all(subject[0] in ("parameter", "optimizer") for subject in shared) and mine:
+        return mine <= shared
+    return bool(shared)
 
 
 def _fold_notes(found: list[Finding]) -> list[Finding]:

@@ -51,6 +51,11 @@ class Failure:
         return self.text.split("\n")[0].split(". ")[0].rstrip(".")
 
 
+def failure_subject(event: Event) -> tuple[str, int, int]:
+    """Names one exception, for what several rules say about it."""
+    return "error", event.segment, event.position
+
+
 def versions(text: str) -> str:
     """For `seen`: what torch's text tells of the versions of a tensor that was saved and written to."""
     found = re.search(r"is at version (\d+); expected version (\d+)", text)

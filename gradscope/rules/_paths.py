@@ -230,9 +230,10 @@ class Paths:
                 if (key[0], value.node) not in reach.nodes:
                     reach.nodes.add((key[0], value.node))
                     todo.append((key[0], value.node))
-            elif value.origin is not None and value.origin not in seen:
-                seen.add(value.origin)
-                values.append(value.origin)
+            elif value.origin is not None:
+                if value.origin not in seen:
+                    seen.add(value.origin)
+                    values.append(value.origin)
             elif value.requires_grad:
                 reach.complete = False
 

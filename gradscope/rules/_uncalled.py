@@ -40,6 +40,11 @@ def site_of(path: str, function: str, node: ast.expr) -> Site:
     )  # fmt: skip
 
 
+def named_subject(site: Site) -> tuple[str, tuple[str, int]]:
+    """Names such a statement, for what several rules say about it."""
+    return "named", site.location()
+
+
 def parentheses(site: Site) -> tuple[Edit, ...]:
     """The edit that makes a call of a named method."""
     return (Edit(site.path, site.end_line, site.end_column, site.end_line, site.end_column, "()"),)

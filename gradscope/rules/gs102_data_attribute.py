@@ -252,6 +252,8 @@ def _trained(trace: Trace, event: Event) -> bool:
 
 def _look(trace: Trace, event: Event, place: _Place) -> None:
     graph, alias = trace.graph(event.graph), event.data.get("alias")
+    if event.data.get("parameter") is not None:
+        place.subjects |= parameter_subjects([event.data["parameter"]])
     if alias is not None:
         place.subjects.add(("memory", event.graph, memory_root(graph, alias)))
         place.written |= any(alias in op.writes for op in graph.consumers.get(alias, ()))

@@ -13,7 +13,7 @@ from typing import Any
 from gradscope.model import Event, Finding
 from gradscope.rules import rule
 from gradscope.rules._common import code, source, user
-from gradscope.rules._failures import versions
+from gradscope.rules._failures import failure_subject, versions
 from gradscope.rules._in_place import mended
 from gradscope.store import Trace
 
@@ -95,6 +95,7 @@ def _explained(trace: Trace, event: Event) -> Finding:
         fix=fix,
         count=event.count,
         edits=edits,
+        subjects=frozenset({failure_subject(event)}),
     )
 
 

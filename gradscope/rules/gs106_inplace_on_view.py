@@ -108,6 +108,7 @@ def _explained(trace: Trace, failure: Failure) -> Finding:
         fix=fix,
         count=failure.event.count,
         edits=edits,
+        subjects=frozenset({("written", failure.site.location())}),
     )
 
 

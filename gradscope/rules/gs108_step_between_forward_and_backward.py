@@ -19,7 +19,7 @@ from gradscope.names import names_of
 from gradscope.rules import rule
 from gradscope.rules._carried import carried_into
 from gradscope.rules._common import code, located, user
-from gradscope.rules._failures import versions
+from gradscope.rules._failures import failure_subject, versions
 from gradscope.rules._patches import detached_before
 from gradscope.rules._paths import paths
 from gradscope.store import Trace
@@ -195,6 +195,7 @@ def _explained(trace: Trace, event: Event, step: dict[str, Any]) -> Finding:
         fix=f"compute {code(trace, saved) or 'its loss'} again after {located(trace, cause, 'the step')}; or call"
         f" {located(trace, event.site.user, 'the backward')} before it, where that step may use its gradients too",
         count=event.count,
+        subjects=frozenset({failure_subject(event)}),
     )
 
 
@@ -240,4 +241,5 @@ def _carried_over(trace: Trace, event: Event, step: dict[str, Any]) -> Finding |
         ),
         edits=detached_before(trace, cause, name or ""),
         count=event.count,
+        subjects=frozenset({failure_subject(event)}),
     )

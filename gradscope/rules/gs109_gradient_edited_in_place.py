@@ -281,6 +281,7 @@ def _finding(trace: Trace, event: Event, hook: Site | None, node: ast.AST | None
         fix=_advice(trace, at, node, module, edited),
         count=event.count,
         edits=_returned(trace, at, node) if node is not None and not module else (),
+        subjects=frozenset({("written", at.location())}),
     )
 
 

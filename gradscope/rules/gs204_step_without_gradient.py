@@ -23,7 +23,7 @@ from gradscope.rules._common import code, located, parameter_names, parameter_su
 from gradscope.rules._idle_steps import Tally, forwards, mistaken, tallied
 from gradscope.rules._rewrites import moved, receiver_replaced
 from gradscope.rules._training import fresh, method, nearest_backward, optimizer_name, variable, where
-from gradscope.rules._uncalled import not_called, parentheses
+from gradscope.rules._uncalled import named_subject, not_called, parentheses
 from gradscope.since import since_segment
 from gradscope.store import Trace
 
@@ -337,6 +337,7 @@ def _finding(trace: Trace, number: int, tally: Tally, told: Counter[Site]) -> Fi
         effect_label=found.cause_label,
         fix=f"call it: `{names_of(trace).text(meant) or 'backward'}()`",
         edits=parentheses(meant),
+        subjects=found.subjects | {named_subject(meant)},
     )
 
 
@@ -344,12 +345,14 @@ def _mistaken(trace: Trace, number: int, found: Finding) -> Finding:
     """The step of one optimizer stands where that of another belongs."""
     own, made_for = mistaken(trace)[number]
     name, made = optimizer_name(trace, own), user(trace.optimizers[own].site)
+    meant = parameter_subjects(trace.optimizers[own].parameters)
     return replace(
         found,
         effect=made_for.site.user,
         effect_label=f"computes gradients for {name}, which never steps",
         fix=f"call {method(trace, own, 'step')} here ({where(found.cause)})",
         edits=receiver_replaced(trace, found.cause, "step", variable(trace, made), made),
+        subjects=found.subjects | meant | {("optimizer", own)},
     )
 
 

@@ -11,16 +11,14 @@ before an accumulation is full, a step that is there and waits for its turn.
 """
 
 import ast
-from collections import Counter
 from collections.abc import Iterator
 
 from gradscope.model import Edit, Event, Finding, Optimizer, Parameter, Site
 from gradscope.rules import rule
-from gradscope.rules._common import code, parameter_subjects, plural, source, timeline
+from gradscope.rules._common import code, parameter_subjects, plural, source
 from gradscope.rules._rewrites import beside, line_after
 from gradscope.rules._training import (
     called_in_source,
-    fresh,
     idle,
     method,
     norm,
@@ -295,31 +293,12 @@ def _forgotten(
     written = called_in_source(trace, optimizer.site, "step")
     ids = {p.id for p in trained}
     if written is False:
-        return bool(_own_passes(trace, ids)) or _for_nothing(trace, ids) or not any_step
+        return True
     drops = [e for e in trace.of("zero_grad") if ids & set(e.data.get("dropped") or ())]
     thrown = sum(e.count for e in drops) >= 2 and not any(e.data.get("read") for e in drops)
     if not any_step:
         return thrown
     return thrown and written is None and bool(_own_passes(trace, ids))
-
-
-def _for_nothing(trace: Trace, ids: set[int]) -> bool:
-    """Whether a line's passes over these fill others too, and no step uses those either before they
-    are cleared (a discriminator's, that its generator's pass fills)."""
-    waiting: list[tuple[Site, set[int]]] = []
-    served: set[Site] = set()
-    lines: Counter[Site] = Counter()
-    for repeat, events in timeline(trace):
-        for event in events:
-            if event.kind == "backward" and ids & set(event.data.get("accumulated") or ()):
-                lines[event.site.user] += repeat
-                waiting.append((event.site.user, set(event.data["accumulated"])))
-            elif event.kind == "step":
-                served |= {site for site, filled in waiting if filled & fresh(event)}
-            elif event.kind == "zero_grad":
-                gone = set(event.data.get("parameters") or ())
-                waiting = [(site, filled - gone) for site, filled in waiting if filled - gone]
-    return any(count >= 2 and site not in served for site, count in lines.items())
 
 
 def _own_passes(trace: Trace, ids: set[int]) -> list[Event]:

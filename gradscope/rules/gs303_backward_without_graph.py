@@ -17,6 +17,7 @@ from gradscope.names import place
 from gradscope.rules import rule
 from gradscope.rules._common import code, located, parameter_names, parameter_subjects, user
 from gradscope.rules._cuts import cut_kind, cut_words, nearest_cuts
+from gradscope.rules._failures import failure_subject
 from gradscope.rules._numbers import back_as
 from gradscope.rules._paths import Key, Paths, paths
 from gradscope.rules._rewrites import receiver_in_place_of
@@ -139,7 +140,7 @@ def _explain(trace: Trace, known: Paths, event: Event, root: Key) -> Finding:
         else "let what should train require a gradient (`requires_grad_(True)`), or leave "
         f"{located(trace, effect, '`backward()`')} out",
         count=event.count,
-        subjects=parameter_subjects(p.id for p in frozen),
+        subjects=parameter_subjects(p.id for p in frozen) | {failure_subject(event)},
     )
 
 
@@ -173,7 +174,7 @@ def _cut(trace: Trace, known: Paths, event: Event, name: str, root: Key, found: 
         fix=_fix(trace, kind, op, cause),
         count=event.count,
         edits=receiver_in_place_of(trace, cause, "detach") if kind == "detach" else (),
-        subjects=parameter_subjects(behind),
+        subjects=parameter_subjects(behind) | {failure_subject(event)},
     )
 
 
@@ -203,7 +204,7 @@ def _numbers(
         fix=f"keep the tensors from {located(trace, cut.site.user, 'here')} to the loss: `torch.stack` and "
         "`torch.cat` join them with their graph",
         count=event.count,
-        subjects=parameter_subjects(behind),
+        subjects=parameter_subjects(behind) | {failure_subject(event)},
     )
 
 

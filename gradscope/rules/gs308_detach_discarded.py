@@ -21,7 +21,8 @@ from gradscope.rules._common import parameter_names, parameter_subjects, plural
 from gradscope.rules._edits import Source
 from gradscope.rules._paths import paths
 from gradscope.rules._rewrites import assigned_back
-from gradscope.rules._uncalled import parentheses, site_of, uncalled
+from gradscope.rules._training import variable
+from gradscope.rules._uncalled import named_subject, parentheses, site_of, uncalled
 from gradscope.source import SourceFile
 from gradscope.store import Trace
 
@@ -280,8 +281,17 @@ def _uncalled(trace: Trace, path: str, function: str, node: ast.Attribute) -> Fi
         seen=(f"it stands in `{function}`, which ran" if function != "<module>" else "the file ran",),
         fix=f"call it: `{text}()`",
         edits=parentheses(site),
-        subjects=parameter_subjects(p.id for p in trace.parameters if p.optimizers) if held else frozenset(),
+        subjects=(parameter_subjects(_held(trace, ast.unparse(node.value))) if held else frozenset())
+        | {named_subject(site)},
     )
+
+
+def _held(trace: Trace, holder: str) -> Iterator[int]:
+    """What the optimizer of this name was given, or all optimizers where none goes by it."""
+    name = holder.rpartition(".")[2]
+    own = [o for o in trace.optimizers.values() if variable(trace, o.site).rpartition(".")[2] == name]
+    for optimizer in own or trace.optimizers.values():
+        yield from (n for n in optimizer.parameters if trace.parameter(n).passes)
 
 
 # -- attributes that do nothing ----------------------------------------------------------

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from gradscope.model import Event, Finding
 from gradscope.rules import rule
 from gradscope.rules._common import code, parameter_names, parameter_subjects, plural
+from gradscope.rules._failures import failure_subject
 from gradscope.rules._paths import Paths, paths
 from gradscope.rules._rewrites import with_argument
 from gradscope.store import Trace
@@ -133,7 +134,8 @@ def checkpoint_cuts_gradient(trace: Trace) -> Iterator[Finding]:
             fix=f"pass `use_reentrant=False` in {code(trace, place, 'the call of `checkpoint`')}",
             count=event.count,
             edits=with_argument(trace, place, "use_reentrant", "False"),
-            subjects=parameter_subjects(p.id for p in lost),
+            subjects=parameter_subjects(p.id for p in lost)
+            | ({failure_subject(failed)} if failed is not None else set()),
         )
 
 

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from gradscope.model import Event, Finding, Graph, Region, Site, Value
 from gradscope.rules import rule
 from gradscope.rules._common import code, located, timeline
-from gradscope.rules._failures import opening
+from gradscope.rules._failures import failure_subject, opening
 from gradscope.rules._patches import rest_without_grad
 from gradscope.store import Trace
 
@@ -278,6 +278,7 @@ def _training_without(trace: Trace, event: Event, region: Region) -> Finding:
         fix=f"put what {located(trace, opened)} is meant for into `with torch.no_grad():`",
         count=event.count,
         edits=rest_without_grad(trace, opened, in_place_of_it=True),
+        subjects=frozenset({("region", region.id)}),
     )
 
 
@@ -365,4 +366,5 @@ def _finding(trace: Trace, event: Event, region: Region, made: Site) -> Finding:
         else f"compute{where} inside the block and `yield` outside of it",
         count=event.count,
         edits=rest_without_grad(trace, opened, in_place_of_it=True) if by_hand else (),
+        subjects=frozenset({("region", region.id), failure_subject(event)}),
     )

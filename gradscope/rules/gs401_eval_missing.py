@@ -372,5 +372,6 @@ def _finding(trace: Trace, known: Calls, call: Call, severity: str) -> Finding:
         edits=eval_around(trace, call.entry, effect, trained_at(known, call))
         if call.direct and cause is call.entry and not trains_at(known, call)
         else (),
-        subjects=frozenset({("module", known.called(event)), ("call", call.entry.location())}),
+        subjects=frozenset({("module", known.called(event)), ("call", call.entry.location())})
+        | ({("region", region.id)} if region is not None else set()),
     )

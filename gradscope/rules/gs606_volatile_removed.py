@@ -19,6 +19,7 @@ from gradscope.rules._calls import calls
 from gradscope.rules._common import located, plural
 from gradscope.rules._edits import Edits
 from gradscope.rules._patches import rest_without_grad
+from gradscope.rules._paths import Key
 from gradscope.rules._rewrites import without_argument
 from gradscope.store import Trace
 
@@ -77,15 +78,16 @@ def volatile_removed(trace: Trace) -> Iterator[Finding]:
             lines.add(span[0])
             line, column, end_line, end_column = span
             cause = Site(-1, path, line, column, end_line, end_column, function, "user")
+            nodes, computed = _computed_from(trace, cause)
             yield Finding(
                 message="`volatile=True` has no effect: the graph of what is computed from it is kept",
                 cause=cause,
                 cause_label="ignored since torch 0.4",
-                seen=tuple(_seen(trace, cause)),
+                seen=(f"what is computed from it built {plural(nodes, 'node')} of a graph",) if nodes else (),
                 fix=f"take `volatile=True` out of {located(trace, cause)}, and put it with what is computed from it "
                 "under `with torch.no_grad():`",
                 edits=_edits(trace, cause),
-                subjects=_evaluations(trace, path, function),
+                subjects=_evaluations(trace, computed),
             )
 
 
@@ -95,12 +97,13 @@ def _edits(trace: Trace, cause: Site) -> Edits:
     return taken + under if taken and under else ()
 
 
-def _evaluations(trace: Trace, path: str, function: str) -> frozenset[object]:
-    """The module calls of this function, which GS402 would report for the same cause."""
+def _evaluations(trace: Trace, computed: set[Key]) -> frozenset[object]:
+    """The module calls that were given what is computed from it, which GS402 would report for the
+    same cause."""
     return frozenset(
         ("call", call.entry.location())
         for call in calls(trace).all
-        if call.entry.path == path and call.entry.function.rpartition(".")[2] == function
+        if any((call.event.graph, value) in computed for value in call.event.data.get("inputs", ()))
     )
 
 
@@ -168,8 +171,8 @@ def _asks(node: ast.Call, wanted: object) -> bool:
     )
 
 
-def _seen(trace: Trace, cause: Site) -> Iterator[str]:
-    """How much of a graph stands behind what is computed from it."""
+def _computed_from(trace: Trace, cause: Site) -> tuple[int, set[Key]]:
+    """(nodes of the graph, values) that the variable made here led to."""
     ops = {
         (op.graph, op.index): op
         for graph in trace.graphs
@@ -191,9 +194,7 @@ def _seen(trace: Trace, cause: Site) -> Iterator[str]:
             following = [*following, *((op.graph, output) for output in op.outputs)]
         todo += [other for other in following if other not in seen]
         seen.update(following)
-    nodes = sum(len(op.nodes) for op in ops.values())
-    if nodes:
-        yield f"what is computed from it built {plural(nodes, 'node')} of a graph"
+    return sum(len(op.nodes) for op in ops.values()), seen
 
 
 def _within(frame: Site, cause: Site) -> bool:

@@ -1,0 +1,121 @@
+"""Every pair of two rules' first wrong programs, made one program: each must still be told.
+
+    python tests/sweeps/pairs.py                 # all pairs
+    python tests/sweeps/pairs.py --rule GS301 --show
+
+Ends with 1 if a pair tells less than its two programs tell alone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import io
+import itertools
+import linecache
+import random
+import sys
+import warnings
+from collections.abc import Callable, Iterable
+from functools import cache
+from pathlib import Path
+
+import torch
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from weave import NAME, woven
+
+import gradscope
+from gradscope.check import examine
+from gradscope.config import Config
+from gradscope.model import Finding
+from gradscope.rules import all_rules
+
+FAILURES = (RuntimeError, TypeError, ValueError, AttributeError, AssertionError)
+# What these do is done to the process, or ends the program, or both.
+ALONE = {"GS313", "GS804", "GS806", "GS901", "GS805"}
+# Pairs of which one is not told, and the one.
+KNOWN = {
+    frozenset({"GS201", "GS203"}): {"GS201"},  # the same said of both models, in one finding
+}
+
+Program = Callable[[], object]
+
+
+def findings(program: Program) -> tuple[list[Finding], BaseException | None]:
+    """What all rules say of one run, and the exception that ended it."""
+    torch.manual_seed(0)
+    random.seed(0)
+    failure = None
+    with contextlib.redirect_stdout(io.StringIO()), gradscope.watch() as scope:
+        try:
+            program()
+        except FAILURES as error:
+            failure = error
+    torch.set_grad_enabled(True)
+    off = tuple(code for code, rule in all_rules().items() if not rule.default)
+    report = examine(scope.trace, Config(extend_select=off))
+    assert not report.faults, report.faults
+    return list(report.findings), failure
+
+
+def of_text(text: str, path: str = "/pairs/train.py") -> Program:
+    """The function `both` of a text, whose lines a traceback finds."""
+    names: dict[str, Program] = {}
+    linecache.cache[path] = (len(text), None, text.splitlines(keepends=True), path)
+    exec(compile(text, path, "exec"), names)
+    return names[NAME]
+
+
+def serious(found: Iterable[Finding]) -> set[str]:
+    return {finding.code for finding in found if finding.severity != "note"}
+
+
+@cache
+def programs() -> list[tuple[str, Program]]:
+    """Each rule's first wrong program that runs to its end and is told by that rule alone."""
+    found = []
+    for code, rule in all_rules().items():
+        for bad in rule.examples("bad") if code not in ALONE else ():
+            told, failure = findings(bad)
+            if failure is None and serious(told) == {code} and not bad.__name__.endswith("_on_cuda"):
+                found.append((code, bad))
+                break
+    return found
+
+
+def missed(first: tuple[str, Program], second: tuple[str, Program]) -> set[str]:
+    """The rules of the two that the woven program does not tell, nor by another rule that stands
+    over them: where one optimizer clears its gradients, GS203 says of the other what GS201 would."""
+    own = {first[0], second[0]}
+    told, failure = findings(of_text(woven(first[1], second[1])))
+    if failure is not None:
+        return {f"{type(failure).__name__}: {failure}"}
+    codes = serious(told)
+    beside = {code for other in codes - own for code in all_rules()[other].over}
+    return own - codes - beside - KNOWN.get(frozenset(own), set())
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--rule", help="only pairs with this one")
+    parser.add_argument("--show", action="store_true", help="the text of each program that misses one")
+    chosen = parser.parse_args()
+    warnings.simplefilter("ignore")
+    count = bad = 0
+    for first, second in itertools.combinations(programs(), 2):
+        if chosen.rule and chosen.rule not in (first[0], second[0]):
+            continue
+        count += 1
+        lost = missed(first, second)
+        if lost:
+            bad += 1
+            print(first[0], second[0], "misses", ", ".join(sorted(lost))[:160], flush=True)
+            if chosen.show:
+                print(woven(first[1], second[1]))
+    print(f"{count} pairs, {bad} of them miss one")
+    return bool(bad)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -115,6 +115,9 @@ class Parameter:
     changed: bool = False  # its version had moved when a pass or a step last looked
     reads: int = 0  # times the user's code read `.grad`
     read_at: tuple[tuple[str, int, int], ...] = ()  # (path, line, column) of some of these
+    taken: int = 0  # gradients whose values went on, into another tensor's memory or graph
+    taken_at: tuple[tuple[str, int, int], ...] = ()  # (path, line, column) of some places where they did
+    handed: int = 0  # gradients whose values left torch as numbers
     grad: str = "none"  # state at the end: none, fresh, used, stale, zero
     grad_norm: float | None = None  # of the last gradient measured
     site: Site | None = None  # where it was first seen

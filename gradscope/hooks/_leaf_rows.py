@@ -39,6 +39,7 @@ def row(record: LeafRecord, norms: bool, look: bool) -> dict[str, Any]:
         "optimizers": record.optimizers, "passes": record.passes, "steps": record.steps,
         "updates": record.updates, "changed": record.changed, "reads": record.reads,
         "read_at": sorted(record.read_at),
+        "taken": record.taken, "taken_at": sorted(record.taken_at), "handed": record.handed,
         "grad": "none" if t is not None and look and grad is None else record.state, "grad_norm": norm,
         "site": record.site or None,
     }  # fmt: skip

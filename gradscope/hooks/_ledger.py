@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from torch import Tensor
 from torch.nn import Parameter
 
+from gradscope.hooks._gradient_uses import GradientUses
 from gradscope.hooks._hand_sums import HandSums
 from gradscope.hooks._leaf_rows import KEPT, is_told, row
 from gradscope.hooks._torch import aside, grad_fn_of, grad_of, is_leaf, version_of
@@ -38,9 +39,10 @@ class LeafRecord:
     """One leaf that requires grad (or did)."""
 
     __slots__ = (
-        "after", "based", "born", "changed", "declared", "first_version", "id", "module", "name", "optimizers",
-        "passes", "read_at", "read_since", "reads", "ref", "registered", "root", "shape", "site", "stale_copy",
-        "stale_site", "state", "steps", "updates", "used_site", "waiting", "was_grad", "written_at",
+        "after", "based", "born", "changed", "declared", "first_version", "handed", "handed_since", "id", "module",
+        "name", "optimizers", "passes", "read_at", "read_since", "reads", "ref", "registered", "root", "shape", "site",
+        "stale_copy", "stale_site", "state", "steps", "taken", "taken_at", "taken_since", "updates", "used_site",
+        "waiting", "was_grad", "written_at",
     )  # fmt: skip
 
     def __init__(self, id: int, t: Any, site: int, root: int):
@@ -60,6 +62,9 @@ class LeafRecord:
         self.written_at = 0  # passes of the run at the last of them
         self.read_since = False
         self.read_at: set[int] = set()  # sites
+        self.taken = self.handed = 0  # gradients of which more came than a look (_gradient_uses)
+        self.taken_since = self.handed_since = False
+        self.taken_at: set[int] = set()  # sites
         self.changed = False
         self.based = False  # `first_version` is that of its first pass: initialisation is no change
         self.was_grad = bool(t.requires_grad)
@@ -90,6 +95,7 @@ class Ledger:
         self.filled: list[LeafRecord] = []  # by the last pass
         self.drops = 0
         self.by_hand = HandSums(recorder)
+        self.uses = GradientUses(recorder)
 
     def leaf(self, t: Any, site: int, root: int) -> LeafRecord:
         record = self.records.get(id(t))
@@ -243,7 +249,7 @@ class Ledger:
                 self._begin(record, t, version)
             record.passes += 1
             self.filled.append(record)
-            record.read_since = False
+            record.read_since = record.taken_since = record.handed_since = False
             if record.registered or record.optimizers:
                 accumulated.append(record.id)
             else:
@@ -271,7 +277,7 @@ class Ledger:
             else:
                 record.state = "none" if grad is None and alone else "unknown"
                 record.after = None
-            record.read_since = False
+            record.read_since = record.taken_since = record.handed_since = False
 
     # -- steps -------------------------------------------------------------------
 
@@ -332,7 +338,7 @@ class Ledger:
                     record.state = "used"
                     record.used_site = site
                 record.steps += 1
-                record.read_since = False
+                record.read_since = record.taken_since = record.handed_since = False
                 if self.by_hand.followed:
                     self.by_hand.over(record)
                 record.stale_copy = None
@@ -344,7 +350,7 @@ class Ledger:
         recorder, path = self.recorder, self.recorder.sites.places[site][0]
         if record.born == recorder.passes or (not record.passes and is_of_torch(path, INITIALISERS)):
             return
-        used = record.read_since and not is_of_torch(path, MODULES)
+        used = record.taken_since and not is_of_torch(path, MODULES)
         self._count_writes(record)
         if used:
             record.updates += 1

@@ -120,7 +120,13 @@ class Ops:
         template = self.templates[template_id]
         if made:
             segment.nodes = True
+        uses = self.ledger.uses
+        parts = uses.of(entries) if uses.held else None
+        if parts:
+            uses.consumed(name, parts, entries, template.writes, site)
         row = self._store(template_id, template, site, first, tensors, entries, outs, known, metas, hash(key))
+        if parts:
+            self.ledger.uses.made(parts, outs, site)
         if recorder.on_op is not None:
             recorder.on_op(row, tensors, outs)
         return row

@@ -126,6 +126,8 @@ class Backward(Hook):
         recorder.replay.leave()
         for follow in recorder.before_pass:
             follow(t_outputs, args, site, bool(accumulate), frame)
+        if args and args[0]:
+            recorder.ledger.uses.given(args[0], site)
         return {
             **_note(site, args),
             "roots": self._indices(t_outputs, site),

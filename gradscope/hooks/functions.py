@@ -41,7 +41,7 @@ SKIPPED_NAMES = {
 
 MOVES = torch.nn.Module._apply.__code__  # of `module.to()`, `cpu()`, `half()`: the same values elsewhere
 HANDLES_GRAD = ("zero_grad", "_apply", "__deepcopy__", "__repr__")  # of torch's own
-MAX_READERS = 8  # places noted that read a leaf's gradient
+MAX_READERS = 32  # places noted that read a leaf's gradient
 VIEW_ATTRIBUTES = {"T", "mT", "H", "mH", "real", "imag"}
 
 
@@ -147,6 +147,7 @@ class Functions(Hook):
         self.special[Tensor.register_hook] = self._register_hook
         self.special[base.data.__set__] = self._set_data
         self.special[base.grad.__set__] = self._set_grad
+        self.special[base._grad.__set__] = self._set_grad
 
     def classify(self, func: Any) -> Any:
         """The op's name, or False for calls that are not recorded; remembered."""
@@ -292,6 +293,7 @@ class Functions(Hook):
                     record.read_since = True
                     if len(record.read_at) < MAX_READERS:
                         record.read_at.add(site)
+                    recorder.ledger.uses.read(record, result, site)
                     if record.state in ("fresh", "used"):
                         recorder.ledger.by_hand.read(record, result)
                 if record.registered or record.optimizers:
@@ -331,6 +333,7 @@ class Functions(Hook):
             if old is grad:
                 return  # the second half of `p.grad += …`
             site = recorder.sites.current(frame)
+            recorder.ledger.uses.put(record, grad, site)
             if record.state != "used" or not recorder.ledger.by_hand.replaced_by(record, old, grad, site):
                 record.state = "fresh"
         elif record is not None:
@@ -346,6 +349,7 @@ class Functions(Hook):
             moved = frame.f_code is MOVES
             if record is not None and record.ref() is args[0] and not moved:
                 with private.DisableTorchFunction():
+                    recorder.ledger.uses.given(args[1:], recorder.sites.current(frame))
                     recorder.ledger.written(record, "assigned", recorder.sites.current(frame))
             entry = recorder.live.find(args[0])
             if entry is not None and entry.serial == recorder.segment.serial:
@@ -371,6 +375,7 @@ class Functions(Hook):
                 t = args[0]
                 site = recorder.sites.current(frame)
                 entry = recorder.value(t, site)
+                recorder.ledger.uses.given((t,), site)
                 if t.requires_grad and is_leaf(t) and entry.leaf is None:
                     entry.leaf = recorder.ledger.leaf(t, entry.site, entry.root)
                 if entry.leaf is not None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from gradscope.model import Event, Site
 from gradscope.rules._common import timeline
 from gradscope.rules._edits import LOOPS
+from gradscope.rules._looks import kept_gradients
 from gradscope.rules._training import fresh
 from gradscope.store import Trace
 
@@ -35,6 +36,7 @@ class Passes:
     """Follows each pass's gradients to the step that uses them or the call that clears them."""
 
     def __init__(self, trace: Trace):
+        self.trace = trace
         self.lines: dict[Site, Line] = {}
         self.waiting: list[tuple[Site, set[int], int]] = []  # passes whose gradients nobody has used yet
         self.scaler_stepped = False
@@ -82,13 +84,17 @@ class Passes:
                 self.lines[site].spared = True  # by hand, which is not seen while sampling sleeps
         self.waiting = [w for w in self.waiting if event.data["parameter"] not in w[1]]
 
+    def _kept(self, event: Event) -> bool:
+        """Whether what was read of the gradients that go may be what they were computed for."""
+        return not kept_gradients(self.trace).isdisjoint(event.data.get("read") or ())
+
     def _zero_grad(self, event: Event, repeat: int) -> None:
         dropped, cleared = set(event.data.get("dropped") or ()), set(event.data.get("parameters") or ())
         by_hand, place = event.data.get("by") == "hand", event.site.user
         told: set[int] = set()
         for site, ids, count in self.waiting:
             line = self.lines[site]
-            if event.data.get("read") or self.scaler_stepped:
+            if self._kept(event) or self.scaler_stepped:
                 line.spared = line.spared or bool(ids & cleared)
             elif ids & dropped and (ids <= cleared or (ids - cleared and by_hand)):
                 line.parameters |= ids & cleared

@@ -11,7 +11,7 @@ from gradscope.store import Trace
 
 
 def stale_uses(trace: Trace) -> list[Event]:
-    """Uses of stale sums. A write by hand counts only where the program reads gradients itself:
+    """Uses of stale sums. A write by hand counts only where the program takes gradients itself:
     clipping weights or copying them is no use of a gradient. And where the old part was measured
     as zero it was cleared in a way that nobody saw (`p.grad.data.zero_()`)."""
     events = trace.of("stale_used")
@@ -22,7 +22,7 @@ def stale_uses(trace: Trace) -> list[Event]:
         if not cleared.issuperset(event.data.get("parameters", ()))
         and (
             event.data.get("optimizer") is not None
-            or any(trace.parameter(p).reads for p in event.data.get("parameters", ()))
+            or any(trace.parameter(p).taken for p in event.data.get("parameters", ()))
         )
     ]
 

@@ -49,13 +49,25 @@ def parameters_of(trace: Trace, ids: list[int]) -> list[Parameter]:
 
 def idle(p: Parameter) -> bool:
     """Whether nothing in the run ever changed this parameter or used its gradient."""
-    return not (p.steps or p.updates or p.changed or p.reads)
+    return not (p.steps or p.updates or p.changed or used_for_itself(p))
+
+
+def used_for_itself(p: Parameter) -> bool:
+    """Whether its gradients came to something without a step: more than that they were printed. The
+    numbers of a leaf that is no `nn.Parameter` may be what is wanted (a saliency map)."""
+    return bool(p.taken or (p.handed and not p.declared))
 
 
 def read_for_itself(p: Parameter, others: list[Parameter]) -> bool:
-    """Whether some line reads the gradient of this one and of none of the others: a log of all
-    gradients reads theirs too."""
+    """Whether some line reads the gradient of this one and of none of the others: somebody wants to
+    see it. A log of all gradients reads theirs too."""
     return bool(set(p.read_at) - {place for other in others for place in other.read_at})
+
+
+def taken_for_itself(p: Parameter, others: list[Parameter]) -> bool:
+    """Whether some line takes the gradient of this one and of none of the others: what is done with
+    all gradients is done with theirs too."""
+    return bool(set(p.taken_at) - {place for other in others for place in other.taken_at})
 
 
 def settled(trace: Trace) -> bool:

@@ -9,7 +9,7 @@ from gradscope.model import Parameter
 from gradscope.rules._common import only_bounded
 from gradscope.rules._feeds import fed, feeding
 from gradscope.rules._own_writes import kept_up
-from gradscope.rules._training import read_for_itself
+from gradscope.rules._training import taken_for_itself
 from gradscope.store import Trace
 
 Left = tuple[list[Parameter], list[Parameter], list[Parameter]]
@@ -76,12 +76,12 @@ def _new_models(
 
 
 def _left_out(p: Parameter, stepped: list[Parameter]) -> bool:
-    """Gets gradients and is in no hands at all: no optimizer, no update, nobody reads its gradient."""
+    """Gets gradients and is in no hands at all: no optimizer, no update, nobody takes its gradient."""
     if p.optimizers or p.steps or not p.requires_grad or not p.is_leaf:
         return False
     if p.changed and not p.updates:
         return False  # moved by something that is no op of torch
     passes = max((other.passes for other in stepped), default=0)
-    reads = max((other.reads for other in stepped), default=0)  # a log of all gradients reads theirs too
-    logged = p.reads <= reads and not read_for_itself(p, stepped)
-    return p.passes >= min(2, max(1, passes)) and logged
+    taken = max((other.taken for other in stepped), default=0)  # with all gradients: theirs too
+    unused = p.taken <= taken and not taken_for_itself(p, stepped)
+    return p.passes >= min(2, max(1, passes)) and unused

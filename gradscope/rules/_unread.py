@@ -9,6 +9,7 @@ from math import prod
 from gradscope.model import Event, Parameter, Site
 from gradscope.rules._calls import Calls
 from gradscope.rules._common import plural, source, timeline
+from gradscope.rules._looks import kept_gradients
 from gradscope.rules._paths import Key, passes
 from gradscope.rules._training import read_for_itself, variable
 from gradscope.store import Trace
@@ -69,7 +70,7 @@ def finished(trace: Trace, known: Calls) -> Iterator[Unread]:
                 before.setdefault(number, set()).update(lines.pop(number, ()))
     over = {n for n in stepped & set(since) if since[n] >= MANY and since[n] > 2 * most.get(n, 0)}
     mine = {
-        p.id for p in trace.parameters if p.id in over and p.registered and not p.reads
+        p.id for p in trace.parameters if p.id in over and p.registered and not p.taken
     } - known.paths.asked
     late = {line for n in mine for line in lines[n]} - {line for n in mine for line in before[n]}
     events = [e for e in known.paths.backwards if e.site.user.location() in late]
@@ -103,7 +104,9 @@ def dropped(trace: Trace, known: Calls) -> Iterator[Unread]:
             for number in [n for ids in event.data.get("states", {}).values() for n in ids]:
                 for held in holder.pop(number, ()):
                     kept.setdefault(held.site.user.location(), set()).add(number)
-    trainable = {p.id for p in trace.parameters if p.registered and p.steps and p.optimizers and not p.reads}
+    trainable = {
+        p.id for p in trace.parameters if p.registered and p.steps and p.optimizers
+    } - kept_gradients(trace)
     for place, numbers in cleared.items():
         mine = (numbers & trainable) - kept.get(place, set())
         yield from _modules(trace, known, mine, first[place])
@@ -176,7 +179,7 @@ def beyond(known: Calls, event: Event, members: set[int]) -> bool:
 
 def _used(p: Parameter) -> bool:
     """By a step or by the program's own update; a leaf outside all modules is the program's affair."""
-    return bool(p.steps or p.optimizers or (p.updates and p.reads) or not p.registered)
+    return bool(p.steps or p.optimizers or (p.updates and (p.taken or p.handed)) or not p.registered)
 
 
 def feeds_trained(known: Calls, event: Event) -> bool:

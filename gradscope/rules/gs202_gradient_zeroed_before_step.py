@@ -342,7 +342,7 @@ class _Run:
         return through | {v for op in known.ops if not through.isdisjoint(op.outputs) for v in op.outputs}
 
 
-@rule("GS202", name="gradient-zeroed-before-step", severity="error", over=("GS204",))
+@rule("GS202", name="gradient-zeroed-before-step", severity="error", over=("GS204", "GS605"))
 def gradient_zeroed_before_step(trace: Trace) -> Iterator[Finding]:
     run = _Run(trace)
     for number, tally in run.tallies.items():

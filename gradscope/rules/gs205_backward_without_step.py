@@ -6,7 +6,8 @@ run never called it, so nothing was learned.
 Fix: call `optimizer.step()` after `backward()`, with the parentheses: `optimizer.step` alone
 does nothing.
 
-Silent on: gradients that the program reads (saliency, attribution, logging), a run that ends
+Silent on: gradients that the program reads (saliency, attribution, a list of their norms)
+for more than to print them, a run that ends
 before an accumulation is full, a step that is there and waits for its turn.
 """
 
@@ -16,6 +17,7 @@ from collections.abc import Iterator
 from gradscope.model import Edit, Event, Finding, Optimizer, Parameter, Site
 from gradscope.rules import rule
 from gradscope.rules._common import code, parameter_subjects, plural, source
+from gradscope.rules._looks import kept_gradients
 from gradscope.rules._rewrites import beside, line_after
 from gradscope.rules._training import (
     called_in_source,
@@ -282,6 +284,8 @@ def backward_without_step(trace: Trace) -> Iterator[Finding]:
         # what needs no gradient (the vectors of a spectral norm) may well be written by hand
         if optimizer.steps or not trained or not all(idle(p) for p in held if p.requires_grad or p.passes):
             continue
+        if any(p.id in kept_gradients(trace) for p in trained):
+            continue
         if max(p.passes for p in trained) >= 2 and _forgotten(trace, number, optimizer, trained, any_step):
             yield _finding(trace, number, optimizer, trained)
 
@@ -295,7 +299,7 @@ def _forgotten(
     if written is False:
         return True
     drops = [e for e in trace.of("zero_grad") if ids & set(e.data.get("dropped") or ())]
-    thrown = sum(e.count for e in drops) >= 2 and not any(e.data.get("read") for e in drops)
+    thrown = sum(e.count for e in drops) >= 2
     if not any_step:
         return thrown
     return thrown and written is None and bool(_own_passes(trace, ids))

@@ -352,7 +352,7 @@ def _trained_elsewhere(trace: Trace, held: list[Parameter]) -> list[Parameter]:
     found: list[Parameter] = []
     for parameters in _by_root(trace):
         same = sorted(p.shape for p in parameters) == shapes
-        if same and any(p.steps for p in held) and all(_only_read(p) for p in parameters):
+        if same and any(p.steps for p in held) and all(_handed_on(p) for p in parameters):
             return parameters  # its gradients are handed to a copy that is stepped and goes nowhere
         if all(idle(p) and not p.optimizers and p.passes >= 2 for p in parameters):
             if same:
@@ -376,7 +376,7 @@ def _swapped(trace: Trace, number: int, held: list[Parameter]) -> list[Parameter
     meant to do so where the trained one is called no more."""
     shapes = sorted(p.shape for p in held if p.requires_grad)
     for parameters in _by_root(trace):
-        if any(p.optimizers or p.steps or p.changed or p.reads for p in parameters):
+        if any(p.optimizers or p.steps or p.changed or p.taken for p in parameters):
             continue
         ids = {p.id for p in parameters}
         alike = sorted(p.shape for p in parameters) == shapes
@@ -417,10 +417,10 @@ def _steps_since(trace: Trace, number: int, ids: set[int]) -> int:
     return steps
 
 
-def _only_read(p: Parameter) -> bool:
-    """Whether all that came of many gradients is that the program read them."""
+def _handed_on(p: Parameter) -> bool:
+    """Whether all that came of many gradients is that others got them."""
     used = p.steps or p.updates or p.changed or p.optimizers
-    return p.reads > 0 and p.passes >= HANDED_ON and not used
+    return p.taken > 0 and p.passes >= HANDED_ON and not used
 
 
 def _replaced(
@@ -432,7 +432,7 @@ def _replaced(
     root = {p.module for p in parameters}
     found = []
     for p in held:
-        gone = not p.registered and not p.passes and not p.reads and p.requires_grad
+        gone = not p.registered and not p.passes and p.requires_grad
         if gone or (p.module in root and p.name in names and p.id not in {q.id for q in left}):
             found.append(p)
     return found
@@ -458,7 +458,7 @@ def _finding(
             f" {plural(len(orphans), 'parameter')} in {holder} got none from them",
         ),
         fix=f"copy what {holder} has changed back into {names} after each step, under `torch.no_grad()`"
-        if any(p.steps for p in orphans) and all(_only_read(p) for p in left)
+        if any(p.steps for p in orphans) and all(_handed_on(p) for p in left)
         else f"make {holder} ({where(optimizer.site)}) after the model is complete, before"
         f" {backward_text(trace, effect)}; or `add_param_group` the new parameters",
         count=passes,

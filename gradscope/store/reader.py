@@ -211,10 +211,11 @@ class Trace:
             fields = json.loads(data)
             fields["shape"] = tuple(fields["shape"])
             fields["optimizers"] = tuple(fields.get("optimizers", ()))
-            readers = [self.site(number) for number in fields.get("read_at", ())]
-            fields["read_at"] = tuple(
-                (s.user.path, s.user.line, s.user.column) for s in readers if s is not None
-            )
+            for places in ("read_at", "taken_at"):
+                sites = [self.site(number) for number in fields.get(places, ())]
+                fields[places] = tuple(
+                    (s.user.path, s.user.line, s.user.column) for s in sites if s is not None
+                )
             site = fields["site"] = self.site(fields.get("site"))
             if not fields["name"] and site is not None:
                 fields["name"] = self.source_file(site.user.path).variable(site.user) or ""

@@ -89,16 +89,32 @@ def test_notes_that_say_the_same_of_a_file_are_one(tmp_path: Path, monkeypatch: 
 
 
 def test_a_consequence_is_folded_into_its_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    about = frozenset({"w"})
+    about = frozenset({("optimizer", 0)})
     root = made_up("GS203", one(1, subjects=about), over=("GS201", "GS202"))
     same_subject = made_up(
-        "GS201", lambda t: one(5, subjects=about)(t) + one(6, subjects=frozenset({"v"}))(t)
+        "GS201", lambda t: one(5, subjects=about)(t) + one(6, subjects=frozenset({("optimizer", 1)}))(t)
     )
     same_line = made_up("GS202", one(1))
     use_rules(monkeypatch, same_subject, same_line, root)
     found = check(write_trace(tmp_path))
-    assert [(f.code, f.locations[0].line) for f in found] == [("GS203", 1), ("GS201", 6)]
+    assert [(f.code, f.locations[0].line) for f in found] == [("GS202", 1), ("GS203", 1), ("GS201", 6)]
     assert codes(write_trace(tmp_path), Config(ignore=("GS203",))) == ["GS202", "GS201", "GS201"]
+
+
+def test_a_consequence_concerns_no_parameter_that_its_roots_do_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second, both = ({("parameter", n) for n in ids} for ids in ((1,), (2,), (1, 2)))
+    roots = made_up(
+        "GS203",
+        lambda t: one(1, subjects=frozenset(first))(t) + one(2, subjects=frozenset(second))(t),
+        over=("GS201",),
+    )
+    consequence = made_up("GS201", one(5, subjects=frozenset(both)))
+    more = made_up("GS202", one(6, subjects=frozenset(both)))
+    half = made_up("GS204", one(3, subjects=frozenset(first)), over=("GS202",))
+    use_rules(monkeypatch, consequence, more, roots, half)
+    assert [f.code for f in check(write_trace(tmp_path))] == ["GS203", "GS203", "GS204", "GS202"]
 
 
 def test_rules_fold_without_circles() -> None:

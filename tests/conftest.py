@@ -4,10 +4,18 @@ from __future__ import annotations
 
 import signal
 
+import pytest
 from hypothesis import settings
+from needs import skip_where_lacking
 
 settings.register_profile("sweep")  # tests/test_programs.py: many random programs
 
 # A shell that starts pytest in the background ignores SIGINT, and children inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGHUP, signal.SIG_DFL)  # as under nohup
+
+
+@pytest.fixture(autouse=True)
+def _what_this_torch_lacks(request: pytest.FixtureRequest) -> None:
+    """A test that names what this torch lacks is skipped."""
+    skip_where_lacking(request.function)

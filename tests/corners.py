@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from needs import skip_where_lacking
 from programs import compare_graphs
 from witness import Check, graph_below
 
@@ -84,7 +85,7 @@ def checked(scope: Scope) -> Iterator[list[Check]]:
                     checks.append(Check(graph_below(root.grad_fn), entry.serial, entry.index, text))
 
     doors = backward_doors()
-    real = [door._engine_run_backward for door in doors]
+    stood = [getattr(owner, name) for owner, name, _, _ in doors]
 
     def door_of(engine: Any) -> Any:
         def _engine_run_backward(roots: Any, *args: Any, **kwargs: Any) -> Any:
@@ -93,13 +94,13 @@ def checked(scope: Scope) -> Iterator[list[Check]]:
 
         return _engine_run_backward
 
-    for door, engine in zip(doors, real, strict=True):
-        door._engine_run_backward = door_of(engine)
+    for owner, name, engine, put in doors:
+        setattr(owner, name, put(door_of(engine)))
     try:
         yield checks
     finally:
-        for door, engine in zip(doors, real, strict=True):
-            door._engine_run_backward = engine
+        for (owner, name, _, _), engine in zip(doors, stood, strict=True):
+            setattr(owner, name, engine)
 
 
 def alike(
@@ -114,6 +115,7 @@ def alike(
 
     around: a mode that is already on when the watch begins.
     """
+    skip_where_lacking(program)
     with around():
         plain = outcome(program)
     with around():

@@ -13,10 +13,8 @@ from torch import nn
 from torch.autograd import graph as autograd_graph
 from torch.nn.modules import module as global_hooks
 from torch.utils.checkpoint import (
-    CheckpointPolicy,
     checkpoint,
     checkpoint_sequential,
-    create_selective_checkpoint_contexts,
 )
 
 
@@ -276,10 +274,11 @@ def checkpoint_variants() -> Any:
 
     def policy(ctx: Any, op: Any, *args: Any, **kwargs: Any) -> Any:
         keep = op is torch.ops.aten.mm.default or op is torch.ops.aten.addmm.default
-        return CheckpointPolicy.MUST_SAVE if keep else CheckpointPolicy.PREFER_RECOMPUTE
+        policies = torch.utils.checkpoint.CheckpointPolicy
+        return policies.MUST_SAVE if keep else policies.PREFER_RECOMPUTE
 
     def contexts() -> Any:
-        return create_selective_checkpoint_contexts(policy)
+        return torch.utils.checkpoint.create_selective_checkpoint_contexts(policy)
 
     def failing(v: torch.Tensor, *, scale: float) -> torch.Tensor:
         seen.append(scale)

@@ -13,6 +13,7 @@ from functools import cache
 
 import pytest
 import torch
+from needs import lacking
 
 import gradscope
 from gradscope.check import examine
@@ -26,8 +27,10 @@ _MARK = re.compile(r"#.*?\b(cause|effect): (GS\d{3}(?:, ?GS\d{3})*)")
 
 
 def needs(function: Example) -> list[pytest.MarkDecorator]:
-    """What an example says by its name that it needs."""
-    return [CUDA] if function.__name__.endswith("_on_cuda") else []
+    """What an example says by its name that it needs, and what of torch it names."""
+    missing = lacking(function)
+    found = [pytest.mark.skip(reason=missing)] if missing else []
+    return [*found, CUDA] if function.__name__.endswith("_on_cuda") else found
 
 
 def examples(kind: str) -> list[object]:
@@ -117,7 +120,7 @@ def test_rule_file_says_what_why_and_how(rule: Rule) -> None:
 def test_findings_carry_what_the_report_shows() -> None:
     for rule in all_rules().values():
         for bad in rule.examples("bad"):
-            if needs(bad) and not torch.cuda.is_available():
+            if lacking(bad) or (needs(bad) and not torch.cuda.is_available()):
                 continue
             for finding in findings(bad):
                 assert finding.message[:1] == finding.message[:1].lower() and not finding.message.endswith(

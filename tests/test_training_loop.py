@@ -7,8 +7,8 @@ from collections.abc import Callable
 from time import perf_counter
 
 import torch
+from needs import skip_where_lacking
 from torch import nn
-from torch.amp.grad_scaler import GradScaler
 from torch.nn.utils import clip_grad_norm_, clip_grad_value_
 from torch.optim.lr_scheduler import LRScheduler, OneCycleLR, SequentialLR, StepLR
 
@@ -22,7 +22,7 @@ def train(steps: int = 4) -> list[torch.Tensor]:
     model = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 1))
     opt = torch.optim.Adam(model.parameters(), lr=0.1)
     schedule = SequentialLR(opt, [StepLR(opt, 1), OneCycleLR(opt, 0.1, total_steps=9)], milestones=[2])
-    scaler = GradScaler("cpu", init_scale=64.0)
+    scaler = torch.amp.GradScaler("cpu", init_scale=64.0)
     for _ in range(steps):
         opt.zero_grad()
         scaler.scale(model(torch.randn(8, 3)).pow(2).mean()).backward()
@@ -37,12 +37,14 @@ def train(steps: int = 4) -> list[torch.Tensor]:
 
 
 def findings(program: Callable[[], object]) -> dict[str, Finding]:
+    skip_where_lacking(program)
     with gradscope.watch() as scope:
         program()
     return {finding.code: finding for finding in scope.findings}
 
 
 def test_what_is_trained_is_the_same_under_watch_and_nothing_is_found() -> None:
+    skip_where_lacking(train)
     plain = train()
     with gradscope.watch() as scope:
         watched = train()
@@ -54,7 +56,8 @@ def test_what_is_trained_is_the_same_under_watch_and_nothing_is_found() -> None:
 
 
 def test_torch_is_as_before_after_the_watch() -> None:
-    watched: list[type] = [GradScaler, torch.optim.Optimizer]
+    skip_where_lacking(train)
+    watched: list[type] = [torch.amp.GradScaler, torch.optim.Optimizer]
     todo: list[type] = [LRScheduler]
     while todo:
         watched.append(todo[-1])
@@ -125,7 +128,7 @@ def test_a_scaled_gradient_is_told_with_the_scale_as_it_was() -> None:
     def program() -> None:
         model = nn.Linear(3, 1)
         opt = torch.optim.SGD(model.parameters(), lr=1e-6)
-        grad_scaler = GradScaler("cpu", init_scale=512.0)
+        grad_scaler = torch.amp.GradScaler("cpu", init_scale=512.0)
         for _ in range(2):
             opt.zero_grad()
             grad_scaler.scale(model(torch.randn(8, 3)).pow(2).mean()).backward()

@@ -162,7 +162,9 @@ def _session(target: Program, trace_path: Path | None, full: bool, prove: bool) 
             raise GradscopeError(
                 "torch is not installed here: `run` needs it (the other commands do not)"
             ) from None
-        raise
+        raise GradscopeError(f"torch cannot be used here: {error}") from None
+    except (ImportError, OSError) as error:
+        raise GradscopeError(f"torch cannot be used here: {error}") from None
     path = trace_path.absolute() if trace_path is not None else None
     return Session(
         target.argv,

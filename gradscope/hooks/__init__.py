@@ -14,14 +14,21 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
+from gradscope.hooks._version import check_version
+
 if TYPE_CHECKING:
     from gradscope.hooks._recorder import Recorder
 
 
+check_version()
+
+
 class Hook:
-    """One watched thing. `order` sorts installation: lower first."""
+    """One watched thing. `order` sorts installation: lower first. `needs` is a name of
+    `_torch.FEATURES` that this torch may lack: then there is nothing to watch."""
 
     order = 50
+    needs: str | None = None
 
     def __init__(self, recorder: Recorder):
         self.recorder = recorder
@@ -58,7 +65,10 @@ class Hook:
 
 
 def all_hooks() -> list[type[Hook]]:
-    """Every Hook class in this package, in order of installation."""
+    """Every Hook class in this package that this torch has something for, in order of installation."""
     for info in pkgutil.iter_modules(__path__):
         importlib.import_module(f"{__name__}.{info.name}")
-    return sorted(Hook.__subclasses__(), key=lambda hook: (hook.order, hook.__module__))
+    from gradscope.hooks._torch import has
+
+    found = [hook for hook in Hook.__subclasses__() if hook.needs is None or has(hook.needs)]
+    return sorted(found, key=lambda hook: (hook.order, hook.__module__))

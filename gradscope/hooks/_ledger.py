@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 import os
 import threading
-import weakref
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +18,7 @@ from torch.nn import Parameter
 from gradscope.hooks._gradient_uses import GradientUses
 from gradscope.hooks._hand_sums import HandSums
 from gradscope.hooks._leaf_rows import KEPT, is_told, row
-from gradscope.hooks._torch import aside, grad_fn_of, grad_of, is_leaf, version_of
+from gradscope.hooks._torch import TensorRef, aside, grad_fn_of, grad_of, is_leaf, version_of
 from gradscope.hooks._values import measurable, norm_of, sizes
 from gradscope.store import pack
 from gradscope.tracebacks import is_of_torch
@@ -47,7 +46,7 @@ class LeafRecord:
 
     def __init__(self, id: int, t: Any, site: int, root: int):
         self.id = id
-        self.ref: Callable[[], Any] = weakref.ref(t)
+        self.ref: Callable[[], Any] = TensorRef(t)
         self.site = site
         self.root = root
         self.name = ""
@@ -106,7 +105,7 @@ class Ledger:
             self.records[id(t)] = record
             self.all.append(record)
             self.by_root[root] = record
-            if len(self.records) > self.limit:
+            if len(self.all) > self.limit:  # not `records`: dead leaves may have had the same ids
                 self._sweep()
         return record
 
@@ -130,7 +129,7 @@ class Ledger:
         self.all = kept
         for key in [k for k, r in self.records.items() if r.ref() is None]:
             self.by_root.pop(self.records.pop(key).root, None)
-        self.limit = max(FEW_LEAVES, 2 * len(self.records))
+        self.limit = max(FEW_LEAVES, 2 * len(self.all))
 
     # -- backward ----------------------------------------------------------------
 

@@ -12,7 +12,7 @@ from torch import nn
 
 from gradscope.hooks._parts import named_parts, own, parts
 from gradscope.hooks._sites import kind_of
-from gradscope.hooks._torch import shard_of
+from gradscope.hooks._torch import TensorRef, shard_of
 
 if TYPE_CHECKING:
     from gradscope.hooks._ledger import LeafRecord
@@ -92,7 +92,7 @@ class ModuleTable:
 
     def keep(self, t: Any, module: int) -> None:
         """Knows a buffer of this module."""
-        self._buffers[id(t)] = (weakref.ref(t), module)
+        self._buffers[id(t)] = (TensorRef(t), module)
 
     def register_root(self, m: nn.Module, frame: FrameType | None, site: int) -> ModuleRecord:
         """Names `m`, or the larger module it is part of where the caller holds one."""

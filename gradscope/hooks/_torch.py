@@ -1,6 +1,7 @@
-"""Every private name of torch that gradscope uses, checked when it starts.
+"""Every private name of torch that gradscope uses, and every one that has moved.
 
-Tested with torch 2.13. If a release moves one, this file says which.
+What all of torch 2.2 to 2.15 have is checked when this is loaded: if a release moves one, it is
+named. What only some have stands in `FEATURES`, or below with the versions that its ways hold for.
 """
 
 from __future__ import annotations
@@ -8,7 +9,13 @@ from __future__ import annotations
 import os
 import sys
 import threading
+import weakref
+from bisect import bisect_right
+from collections.abc import Callable
 from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib import import_module
+from types import CodeType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -16,6 +23,7 @@ import torch.autograd.graph as autograd_graph
 from torch import _C, Tensor
 from torch.nn import Parameter
 from torch.nn.utils import clip_grad as clip_grad_module
+from torch.overrides import TorchFunctionMode
 from torch.utils import _python_dispatch as python_dispatch
 from torch.utils.data import dataloader as dataloader_module
 
@@ -33,26 +41,158 @@ try:
     pop_mode = _C._pop_torch_function_stack
     mode_at = _C._get_function_stack_at
     mode_count = _C._len_torch_function_stack
-    run_backward = autograd_graph._engine_run_backward
     set_grad_enabled = _C._set_grad_enabled
     DisableTorchFunction = _C.DisableTorchFunction
     transforms = _C._functorch.peek_interpreter_stack  # None outside torch.func
     profiling = _C._autograd._profiler_enabled  # kernels of ours would stand in the user's profile
-    is_legacy_batched = _C._functorch.is_legacy_batchedtensor  # gradcheck's and is_grads_batched's
     is_functional: Any = torch._is_functional_tensor  # its writes wait: reading it would carry them out
-    saved_hooks = _C._autograd._top_saved_tensors_default_hooks
     thread_number = threading.get_ident
     kernel_modes = _C._len_torch_dispatch_stack
-    memory_of: Any = _C._data_address  # type: ignore[attr-defined]  # where its storage begins: makes no object
     _without_kernel_modes = python_dispatch._disable_current_modes
     script_module: Any = torch.jit._script.RecursiveScriptModule
     clip_grad: Any = clip_grad_module
     worker_module: Any = torch.utils.data._utils.worker
     WorkerIterator: Any = dataloader_module._MultiProcessingDataLoaderIter
-    _ = worker_module._worker_loop
-    _ = clip_grad._clip_grads_with_norm_, clip_grad._group_tensors_by_device_and_dtype
-except AttributeError as missing:
+    _ = worker_module._worker_loop, clip_grad._group_tensors_by_device_and_dtype
+    _function_apply = vars(torch.autograd.Function)["apply"]
+except (AttributeError, KeyError) as missing:
     raise GradscopeError(f"this torch ({torch.__version__}) lacks what gradscope needs: {missing}") from None
+
+
+@dataclass(frozen=True)
+class Feature:
+    """A name that not every torch has: from which on it does, and what gradscope lacks without it
+    (nothing, where it is only one thing more to be watched)."""
+
+    name: str
+    since: str
+    without: str = ""
+
+    @property
+    def here(self) -> bool:
+        return _found(self.name) is not None
+
+
+def _found(name: str) -> Any:
+    """What a dotted name stands for; None where this torch has no such thing."""
+    thing: Any = torch
+    for part in name.split(".")[1:]:
+        inner = getattr(thing, part, None)
+        if inner is None and isinstance(thing, ModuleType):
+            try:
+                inner = import_module(f"{thing.__name__}.{part}")
+            except ImportError:
+                return None
+        thing = inner
+    return thing
+
+
+FEATURES = {
+    feature.name: feature
+    for feature in (
+        Feature(
+            "torch._C._autograd.SavedTensor.unpack_hook",
+            "2.9",
+            "what a node saved under saved-tensor hooks is known by the node's number: that of nodes older "
+            "than the watch is not looked at, nor hooks found that were put on a single saved value",
+        ),
+        Feature("torch.utils.swap_tensors", "2.3"),
+        Feature("torch.amp.GradScaler", "2.3"),
+        Feature("torch.utils.checkpoint.CheckpointPolicy", "2.4"),
+        Feature("torch.optim.Adafactor", "2.5"),
+        Feature("torch.optim.Muon", "2.9"),
+    )
+}
+
+
+def has(name: str) -> bool:
+    """Whether this torch has what a row of `FEATURES` names."""
+    return FEATURES[name].here
+
+
+def about() -> Iterator[str]:
+    """This torch, for `gradscope doctor`."""
+    kind = f"CUDA {torch.version.cuda}" if torch.version.cuda else "no CUDA"
+    yield f"{torch.__version__}, {kind}, in {os.path.dirname(torch.__file__)}"
+
+
+def small_step() -> None:
+    """A step of training, to see whether it can be watched."""
+    weight = torch.ones(2, requires_grad=True)
+    optimizer = torch.optim.SGD([weight], lr=0.1)
+    (weight * weight).sum().backward()
+    optimizer.step()
+
+
+VERSION = tuple(int(n) for n in str(torch.__version__).split(".")[:2])
+
+
+class _FixedRef(weakref.ref[Any]):
+    """A weak reference to a tensor that gives it back to Python when asked for it: up to 2.9 the object
+    may belong to C++ alone (what a node has saved), and would go with it while it is looked at."""
+
+    __slots__ = ()
+
+    def __call__(self) -> Any:
+        t = super().__call__()
+        if t is not None:
+            t._fix_weakref()
+        return t
+
+
+TensorRef: Any = _FixedRef if VERSION < (2, 10) else weakref.ref
+
+# What has moved, or has another way to be asked. ------------------------------------------
+
+GradScaler: Any = _found("torch.amp.GradScaler") or _found("torch.cuda.amp.GradScaler")  # amp's since 2.3
+
+
+def _legacy_batched(t: Any) -> bool:
+    return bool(_C._dispatch_keys(t).has(_C._dispatch_key_parse("Batched")))
+
+
+def _address(t: Any) -> int:
+    return int(t.data_ptr() - t.storage_offset() * t.element_size())
+
+
+def _hooks_on_saving(_: bool) -> Any:
+    """True where hooks on what nodes save are on. Torch before 2.7 does not say: it refuses to forbid
+    them then."""
+    switches: Any = _C._autograd
+    if switches._saved_tensors_hooks_get_disabled_error_message() is not None:
+        return None
+    try:
+        switches._saved_tensors_hooks_disable("asked")
+    except RuntimeError:
+        return True
+    finally:
+        switches._saved_tensors_hooks_enable()
+    return None
+
+
+# gradcheck's and is_grads_batched's
+is_legacy_batched: Callable[[Any], bool] = getattr(_C._functorch, "is_legacy_batchedtensor", _legacy_batched)
+# where its storage begins: makes no object
+memory_of: Callable[[Any], int] = getattr(_C, "_data_address", _address)
+# the innermost hooks on what nodes save (called with True), None where there are none
+saved_hooks: Callable[[bool], Any] = getattr(
+    _C._autograd, "_top_saved_tensors_default_hooks", _hooks_on_saving
+)
+# (class, arguments): a classmethod up to 2.14, one of C's own from then on
+apply_function: Any = getattr(_function_apply, "__func__", _function_apply)
+# below the public `clip_grad_norm_`, since 2.6
+CLIPS_BELOW = hasattr(clip_grad, "_clip_grads_with_norm_")
+
+_CONTEXTS = os.path.join("torch", "utils", "_contextlib.py")
+_GENERATOR = 0x20  # flag of a code object
+
+
+def is_decorator(code: CodeType) -> bool:
+    """Whether this is what a grad mode makes of a function that it decorates. It is called
+    `decorate_context`, and since 2.15 after the mode."""
+    inside = code.co_filename.endswith(_CONTEXTS) and "func" in code.co_freevars
+    return inside and not code.co_flags & _GENERATOR
+
 
 _TRANSFORMS = os.path.join("_functorch", "eager_transforms.py")
 
@@ -75,6 +215,31 @@ def aside() -> AbstractContextManager[Any]:
 def _aside() -> Iterator[None]:
     with DisableTorchFunction(), _without_kernel_modes():
         yield
+
+
+class _Counting(TorchFunctionMode):
+    def __init__(self) -> None:
+        super().__init__()
+        self.calls = 0
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        self.calls += 1
+        return func(*args, **(kwargs or {}))
+
+
+def shows_indexing() -> bool:
+    """Whether `x[…]` is shown to function modes (not in 2.2). Tried out of sight of the program's modes."""
+    programs = [pop_mode() for _ in range(mode_count())]
+    try:
+        with _without_kernel_modes():
+            t = torch.empty(1)
+            with _Counting() as counting:
+                t[0]
+    finally:
+        for mode in reversed(programs):
+            push_mode(mode)
+    seen: int = counting.calls
+    return seen > 0
 
 
 # In torch's compiler, called as (callback) around everything it runs; absent until it is loaded.
@@ -102,11 +267,29 @@ def in_transform(frame: FrameType) -> bool:
     return False
 
 
-def backward_doors() -> list[Any]:
-    """The modules in which the name of the one way into the engine is bound."""
-    return [
-        m for m in (autograd_graph, torch.autograd) if getattr(m, "_engine_run_backward", None) is not None
-    ]
+def backward_doors() -> list[tuple[Any, str, Any, Callable[[Any], Any]]]:
+    """The one way into the engine, wherever its name is bound: (owner, name, the function, how its
+    stand-in is put there)."""
+    name = "_engine_run_backward"
+    owners: list[Any] = [m for m in (autograd_graph, torch.autograd) if hasattr(m, name)]
+    doors: list[tuple[Any, str, Any, Callable[[Any], Any]]]
+    doors = [(owner, name, getattr(owner, name), _as_it_is) for owner in owners]
+    if not doors:  # before 2.3: a method of the engine
+        variable: Any = torch.autograd.Variable
+        engine = variable._execution_engine
+        doors = [(variable, "_execution_engine", engine.run_backward, _engine_with)]
+    return doors
+
+
+def _as_it_is(function: Any) -> Any:
+    return function
+
+
+def _engine_with(run_backward: Any) -> Any:
+    cls = type(torch.autograd.Variable._execution_engine)
+    engine: Any = type(cls.__name__, (cls,), {"__module__": cls.__module__})()
+    engine.run_backward = run_backward
+    return engine
 
 
 def sequence_of(node: Any) -> int:
@@ -149,16 +332,76 @@ def version_of(t: Any) -> int:
         return -1
 
 
+class UnderHooks:
+    """The numbers of the nodes that were made while saved-tensor hooks were on, for a torch that does
+    not tell them by what was saved. Those below `floor` are not known any more, and count as such."""
+
+    MOST = 4096
+
+    def __init__(self) -> None:
+        self.begin()
+
+    def begin(self) -> None:
+        """From here on, in this thread."""
+        self.floor = int(sequence_number())
+        self.firsts: list[int] = []
+        self.ends: list[int] = []
+        self.depth = 1 if saved_hooks(True) is not None else 0
+        self.first = self.floor
+
+    def enter(self) -> None:
+        if not self.depth:
+            self.first = int(sequence_number())
+        self.depth += 1
+
+    def leave(self) -> None:
+        self.depth -= 1
+        if self.depth == 0:
+            self.firsts.append(self.first)
+            self.ends.append(int(sequence_number()))
+        if len(self.ends) > self.MOST:
+            half = self.MOST // 2
+            self.floor = self.ends[half]
+            del self.firsts[: half + 1], self.ends[: half + 1]
+
+    def covers(self, node: Any) -> bool:
+        number = int(node._sequence_nr())
+        if number < self.floor or (self.depth > 0 and number >= self.first):
+            return True
+        place = bisect_right(self.firsts, number) - 1
+        return place >= 0 and number < self.ends[place]
+
+
+under_hooks = UnderHooks()
+_tells_hooks = has("torch._C._autograd.SavedTensor.unpack_hook")
+
+
 def saved_by(node: Any, name: str) -> Any:
     """What the node saved under this name ("_saved_self"); None where to look would run a hook of
     the user's (a checkpoint computes its stretch again). Raises RuntimeError as torch does where it
     was freed or written to."""
-    raw = getattr(node, f"_raw{name}", None)
-    for one in raw if isinstance(raw, (tuple, list)) else (raw,):
-        if one is not None and one.unpack_hook is not None:
-            return None
+    if _tells_hooks:
+        raw = getattr(node, f"_raw{name}", None)
+        for one in raw if isinstance(raw, (tuple, list)) else (raw,):
+            if one is not None and one.unpack_hook is not None:
+                return None
+    elif under_hooks.covers(node):
+        return None
     with aside():  # to look is a `detach` of the tensor
         return getattr(node, name)
+
+
+_FOREACH_NORM: Any = torch.ops.aten._foreach_norm.Scalar
+_NORM_HAS_DTYPE = any(argument.name == "dtype" for argument in _FOREACH_NORM._schema.arguments)  # since 2.4
+
+
+def float_norms(tensors: list[Any]) -> list[Any]:
+    """The 2-norms of tensors of one type, of at most 32 bits, as floats."""
+    if _NORM_HAS_DTYPE:
+        return list(torch._foreach_norm(tensors, 2, torch.float32))
+    if tensors[0].dtype == torch.float32:
+        return list(torch._foreach_norm(tensors, 2))
+    return [torch.linalg.vector_norm(t, dtype=torch.float32) for t in tensors]
 
 
 def grad_of(t: Any) -> Any:

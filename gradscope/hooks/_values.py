@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import itertools
 import math
-import weakref
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
-from gradscope.hooks._torch import is_functional, memory_of, profiling, transforms
+from gradscope.hooks._torch import TensorRef, is_functional, memory_of, profiling, transforms
 
 _KNOWN_TYPES: dict[type, bool] = {
     Tensor: True, torch.nn.Parameter: True, int: False, float: False, bool: False, str: False,
@@ -195,7 +194,7 @@ class Metas:
 _roots = itertools.count(1)
 
 
-class Live(weakref.ref[Any]):
+class Live(TensorRef):
     """One live tensor as the current segment knows it, and a weak reference to it: two objects
     for each tensor would make Python's collector run almost twice as often."""
 

@@ -57,8 +57,8 @@ class Backward(Hook):
         self.weighed: set[int] = set()  # sites whose kept graph was weighed
         self.times: dict[int, PassTimes] = {}  # by site
         self.recorder.before_end.append(self._tell_times)
-        for door in private.backward_doors():
-            self.patch(door, "_engine_run_backward", self._door(door._engine_run_backward))
+        for owner, name, engine, put in private.backward_doors():
+            self.patch(owner, name, put(self._door(engine)))
 
     def _door(self, engine: Any) -> Any:
         recorder = self.recorder

@@ -20,7 +20,7 @@ class CustomFunctions(Hook):
 
     def install(self) -> None:
         cls = torch.autograd.Function
-        self.patch(cls, "apply", classmethod(self._apply(vars(cls)["apply"].__func__)))
+        self.patch(cls, "apply", classmethod(self._apply(private.apply_function)))
 
     def _apply(self, real: Any) -> Any:
         recorder = self.recorder

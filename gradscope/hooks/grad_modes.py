@@ -16,6 +16,7 @@ from typing import Any
 from torch.autograd import grad_mode
 
 from gradscope.hooks import Hook
+from gradscope.hooks import _torch as private
 from gradscope.tracebacks import is_of_torch
 
 _WRAPPERS = os.path.join("utils", "_contextlib.py")  # of decorated functions
@@ -107,7 +108,7 @@ class GradModes(Hook):
 def _decorated(frame: FrameType) -> FunctionType | None:
     """The user's function whose decorator `frame` enters the mode, if that is what it does.
     Leaves the frame as it was (see `module_variables`)."""
-    if frame.f_code.co_name != "decorate_context":
+    if not private.is_decorator(frame.f_code):
         return None
     local = frame.f_locals
     function = local.get("func")

@@ -3,7 +3,6 @@ state that goes on into the next step, or losses kept in a list."""
 
 from __future__ import annotations
 
-import weakref
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -13,7 +12,14 @@ import torch
 
 from gradscope.hooks import Hook
 from gradscope.hooks._segments import Row
-from gradscope.hooks._torch import DisableTorchFunction, grad_fn_of, saved_by, sequence_number, sequence_of
+from gradscope.hooks._torch import (
+    DisableTorchFunction,
+    TensorRef,
+    grad_fn_of,
+    saved_by,
+    sequence_number,
+    sequence_of,
+)
 from gradscope.hooks._values import Live
 
 MAX_WALK = 20_000
@@ -89,7 +95,7 @@ class Growth(Hook):
                 return
             chain = self.chains[row.site] = Chain(row.site)
         serial = self.recorder.segment.serial
-        chain.last = tuple(weakref.ref(out) for out in outs[:MAX_RESULTS])
+        chain.last = tuple(TensorRef(out) for out in outs[:MAX_RESULTS])
         chain.number = sequence_number() - 1
         if chain.serial == serial:
             return  # an unrolled loop goes on from what came in
@@ -117,7 +123,7 @@ class Growth(Hook):
             return
         self.passes += 1
         if accumulate and isinstance(roots[0], torch.Tensor):
-            self.roots.append((weakref.ref(roots[0]), site, self._now()))
+            self.roots.append((TensorRef(roots[0]), site, self._now()))
             if self.passes in LOOKS:
                 self._find_kept()
 
@@ -130,7 +136,7 @@ class Growth(Hook):
             self._find_needed(tensors, site)
             entry = self.recorder.live.find(tensors[0])
             where = entry.site if entry is not None else site
-            self.roots.append((weakref.ref(tensors[0]), where, self._now()))
+            self.roots.append((TensorRef(tensors[0]), where, self._now()))
             if entry is not None and self.noted < MAX_NOTED:
                 self._note_parts(entry)
         for chain in self.chains.values():
@@ -258,7 +264,7 @@ class Growth(Hook):
             if entry.serial == segment.serial and entry.index in behind:
                 t = entry()
                 if t is not None and t.dim() == 0 and grad_fn_of(t) is not None:
-                    self.parts.append((weakref.ref(t), entry.site, self._now()))
+                    self.parts.append((TensorRef(t), entry.site, self._now()))
 
     def _find_kept_parts(self) -> None:
         """Numbers of one line that went into the losses of several steps, every one of them still alive."""

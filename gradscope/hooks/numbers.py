@@ -15,7 +15,7 @@ import torch
 
 from gradscope.hooks import Hook
 from gradscope.hooks._ledger import LeafRecord
-from gradscope.hooks._torch import grad_of, profiling
+from gradscope.hooks._torch import float_norms, grad_of, profiling
 from gradscope.hooks._values import measurable
 from gradscope.store import pack
 
@@ -145,7 +145,7 @@ def _norms(grads: list[torch.Tensor]) -> torch.Tensor:
     """The 2-norms, also where a half or a float cannot hold the squares."""
     kinds = {grad.dtype for grad in grads}
     if len(kinds) == 1 and next(iter(kinds)).is_floating_point and next(iter(kinds)).itemsize <= 4:
-        norms = torch.stack(torch._foreach_norm(grads, 2, torch.float32))
+        norms = torch.stack(float_norms(grads))
         if norms.device.type != "cpu" or bool(norms.isfinite().all()):
             return norms
     return torch.stack([_norm(grad) for grad in grads])

@@ -9,10 +9,10 @@ import weakref
 from typing import Any
 
 import torch
-from torch.amp.grad_scaler import GradScaler
 
 from gradscope.hooks import Hook
 from gradscope.hooks import _torch as private
+from gradscope.hooks._torch import GradScaler
 from gradscope.hooks._values import find_tensors
 from gradscope.tracebacks import text_of
 
@@ -76,7 +76,7 @@ class Scalers(Hook):
         for t in tensors:
             node = private.grad_fn_of(t)
             if node is not None:
-                self.scaled.append((weakref.ref(t), private.sequence_of(node)))
+                self.scaled.append((private.TensorRef(t), private.sequence_of(node)))
 
     def _before_pass(self, roots: Any, args: Any, site: int, accumulate: bool, frame: Any) -> None:
         if self.count and accumulate:

@@ -4,7 +4,6 @@ exists, so ours are let go of meanwhile."""
 
 from __future__ import annotations
 
-import weakref
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +11,7 @@ import torch
 
 from gradscope.hooks import Hook
 from gradscope.hooks._ledger import LeafRecord
-from gradscope.hooks._torch import DisableTorchFunction
+from gradscope.hooks._torch import DisableTorchFunction, TensorRef
 from gradscope.hooks._values import Live
 
 
@@ -27,6 +26,8 @@ class Known:
 
 
 class Swaps(Hook):
+    needs = "torch.utils.swap_tensors"
+
     def install(self) -> None:
         self.patch(torch.utils, "swap_tensors", self._swap(torch.utils.swap_tensors))
 
@@ -78,7 +79,7 @@ class Swaps(Hook):
             if one.module is not None:
                 self.recorder.modules.keep(one.tensor, one.module)
             if one.leaf is not None:
-                one.leaf.ref = weakref.ref(one.tensor)
+                one.leaf.ref = TensorRef(one.tensor)
             self._set(one.tensor, one.value)
 
     def _know(self, known: list[Known]) -> None:
@@ -88,7 +89,7 @@ class Swaps(Hook):
             if one.module is not None:
                 recorder.modules.keep(one.tensor, one.module)
             if one.leaf is not None:
-                one.leaf.ref = weakref.ref(one.tensor)
+                one.leaf.ref = TensorRef(one.tensor)
                 entry = recorder.live.make(one.tensor)
                 entry.leaf, entry.site, one.leaf.root = one.leaf, one.leaf.site, entry.root
                 recorder.ledger.by_root[entry.root] = one.leaf

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import inspect
 import json
 import random
 import sys
@@ -21,7 +22,7 @@ from torch.utils.data import DataLoader
 from gradscope.hooks import Hook
 from gradscope.hooks import _torch as private
 
-DATASET, INDICES, RESULTS, SEED, WORKER = 1, 2, 3, 8, 10  # places of torch's arguments to a worker
+ARGUMENTS = ("index_queue", "data_queue", "base_seed", "worker_id")  # of torch's worker
 DEPTH = 3  # of objects in objects that are searched for generators
 MOST = 200  # objects looked at
 
@@ -73,10 +74,13 @@ class Workers(Hook):
 
     def _loop(self, real: Any) -> Any:
         path = self.path
+        signature = inspect.signature(real)
 
         @functools.wraps(real)  # a worker that is spawned finds torch's own by its name
-        def loop(*args: Any) -> Any:
-            return real(*_noting(args, path))
+        def loop(*args: Any, **kwargs: Any) -> Any:
+            given = signature.bind(*args, **kwargs)
+            _note(given.arguments, path)
+            return real(*given.args, **given.kwargs)
 
         return loop
 
@@ -113,23 +117,30 @@ class Noting:
         return getattr(self._queue, name)
 
 
-def _noting(args: tuple[Any, ...], path: Path) -> tuple[Any, ...]:
-    """A worker's arguments, with its start and its first batch noted in `path`."""
-    if len(args) <= WORKER:
-        return args
+def _note(given: dict[str, Any], path: Path) -> None:
+    """Changes a worker's arguments so that its start and its first batch are noted in `path`."""
+    # Since 2.15 the worker is handed a list, and takes the data set out of it.
+    [*held] = given["dataset_holder"] if "dataset_holder" in given else [given.get("dataset")]
+    indices, results, seed, worker = (given.get(name) for name in ARGUMENTS)
+    if seed is None or worker is None or not held:
+        return
     start: dict[str, str] = {}
-    changed = list(args)
-    changed[INDICES] = Noting(args[INDICES], "get", lambda: start.update(_states(args[DATASET])))
-    changed[RESULTS] = Noting(args[RESULTS], "put", lambda: _write(path, args, start))
-    return tuple(changed)
+
+    def begin() -> None:
+        start.update(_states(held[0]))
+
+    def end() -> None:
+        _write(path, int(seed), worker, start, _states(held.pop()))
+
+    given["index_queue"] = Noting(indices, "get", begin)
+    given["data_queue"] = Noting(results, "put", end)
 
 
-def _write(path: Path, args: tuple[Any, ...], start: dict[str, str]) -> None:
+def _write(path: Path, seed: int, worker: int, start: dict[str, str], now: dict[str, str]) -> None:
     """Which states the first batch drew from. What fails here must not reach the worker."""
     try:
-        now = _states(args[DATASET])
         moved = [name for name, state in start.items() if now.get(name) != state]
-        row = {"seed": int(args[SEED]), "worker": args[WORKER], "start": start, "moved": moved}
+        row = {"seed": seed, "worker": worker, "start": start, "moved": moved}
         with open(path, "ab", buffering=0) as file:
             file.write(json.dumps(row).encode() + b"\n")
     except Exception:

@@ -1,0 +1,33 @@
+"""Skips what needs a name that this torch lacks, by the table that `gradscope doctor` tells from."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from gradscope.hooks._torch import FEATURES
+
+
+def lacking(program: str | Callable[..., Any]) -> str:
+    """The first name in a program's text that this torch lacks; "" where it has them all."""
+    text = program if isinstance(program, str) else _source(program)
+    for name, feature in FEATURES.items():
+        if not feature.here and re.search(rf"\b{re.escape(name)}\b", text):
+            return f"{name} is of torch {feature.since}"
+    return ""
+
+
+def _source(program: Callable[..., Any]) -> str:
+    try:
+        return inspect.getsource(inspect.unwrap(program))
+    except (OSError, TypeError):  # a method of an object, what was made without a file
+        return ""
+
+
+def skip_where_lacking(program: str | Callable[..., Any]) -> None:
+    if reason := lacking(program):
+        pytest.skip(reason)

@@ -64,7 +64,9 @@ def _behind(graph: Graph, start: Node) -> Node | None:
 
 def _derivative(crash: Crash) -> Place | None:
     """Where the op was called that has no (second) derivative."""
-    name = crash.match[1].split("::")[-1].split(":")[0].strip("_").removesuffix("_backward")
+    name = (
+        (crash.match[1] or crash.match[2]).split("::")[-1].split(":")[0].strip("_").removesuffix("_backward")
+    )
     for graph in reversed(crash.trace.graphs):
         for op in reversed(graph.ops):
             if op.name.strip("_") == name or op.name.endswith(f"_{name}"):  # `special_zeta` for `zeta`
@@ -82,6 +84,8 @@ def _holder(crash: Crash) -> str:
 
 
 def _asked(crash: Crash) -> str:
+    if crash.match[1] is None and crash.element(1, 1):  # an older torch does not say which of several
+        return ""
     return crash.element(1, int(crash.match[1] or 0))
 
 
@@ -108,7 +112,7 @@ explain(
 )
 explain(
     "backward-without-inputs",
-    r"`inputs` argument to `backward\(\)` cannot be empty",
+    r"[`']inputs[`'] argument to `?backward\(\)`? cannot be empty",
     "`backward(inputs=…)` was given an empty list",
     why="`inputs` names the tensors that get a gradient; often the list is a generator that was used up"
     " before",
@@ -215,7 +219,7 @@ explain(
     why="torch can compute this operation but not go back through it; for a name that ends in `_backward`"
     " it is the second derivative that is missing (`create_graph=True`)",
     fix="write it with operations that have one, or `detach()` its input where no gradient is needed",
-    cause=lambda crash: _derivative(crash) if crash.match[1] else None,
+    cause=_derivative,
 )
 explain(
     "backward-made-nan",

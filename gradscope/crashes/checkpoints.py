@@ -35,7 +35,8 @@ explain(
 )
 explain(
     "checkpoint-with-grad",
-    r"When use_reentrant=True, torch.utils.checkpoint is incompatible with \.grad\(\)",
+    r"(?:When use_reentrant=True, torch.utils.checkpoint is incompatible|Checkpointing is not compatible)"
+    r" with \.grad\(\)",
     "a reentrant checkpoint was met by `autograd.grad()` or `backward(inputs=…)`",
     why="its inner backward would fill `.grad` of every parameter, not only of those asked for",
     fix="pass `use_reentrant=False` to `checkpoint`",

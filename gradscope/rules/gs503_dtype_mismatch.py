@@ -12,6 +12,7 @@ Silent on: errors of any other kind; operations that promote their inputs.
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 from gradscope.model import Edit, Event, Finding, Site, Value
 from gradscope.rules import rule
@@ -23,7 +24,12 @@ from gradscope.store import Trace
 
 TOLD = re.compile(r"dtype|data ?type|scalar types?|bias type|weight type|result type")
 INDICES = re.compile(r"Long or Byte|scalar types: Long|scalar type Long|expected Long")
-CHECKED = re.compile(r"input dtype \(torch\.(\w+)\) does not match weight dtype \(torch\.(\w+)\)")
+CHECKED = re.compile(
+    r"input dtype \(torch\.(?P<wrong>\w+)\) does not match weight dtype \(torch\.(?P<wanted>\w+)\)"
+    r"|input must have the type torch\.(?P<asked>\w+), got type torch\.(?P<got>\w+)"  # before 2.8
+)
+LATE = re.compile(r"[Ff]ound dtype (\w+) but expected (\w+)")  # of a loss, told by its backward
+SCALARS = {"Float": "float32", "Double": "float64", "Half": "float16", "BFloat16": "bfloat16"}
 METHODS = {
     "float32": "float()", "float64": "double()", "float16": "half()", "bfloat16": "bfloat16()", "int64": "long()",
     "int32": "int()",
@@ -38,6 +44,16 @@ def bad_numpy_input() -> None:
     rows = [[0.0, 1.0, 2.0, 3.0]] * 8
     x = torch.tensor(rows, dtype=torch.float64)  # cause: GS503
     model(x)  # effect: GS503
+
+
+def bad_target_that_only_backward_refuses() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 1)
+    y = torch.zeros(8, 1, dtype=torch.float64)  # cause: GS503
+    loss = nn.functional.huber_loss(model(torch.randn(8, 4)), y)  # effect: GS503
+    loss.backward()
 
 
 def bad_class_target() -> None:
@@ -92,14 +108,30 @@ def dtype_mismatch(trace: Trace) -> Iterator[Finding]:
     known = paths(trace)
     for event in trace.of("error"):
         text = str(event.data.get("text", ""))
-        if event.graph >= 0 and event.data.get("where") == "op" and TOLD.search(text):
-            finding = _explain(trace, known, event, text)
+        late = LATE.search(text) if event.data.get("where") == "backward" else None
+        failed = _met_before(known, event, late) if late else event
+        if failed.graph >= 0 and failed.data.get("where") == "op" and TOLD.search(text):
+            finding = _explain(trace, known, failed, text)
             if finding is not None:
                 yield finding
     for event in trace.of("crash"):
         checked = CHECKED.search(str(event.data.get("text", "")))
         if checked is not None:
-            yield _of_a_check(trace, event, checked[1], checked[2])
+            wrong, wanted = checked["wrong"] or checked["got"], checked["wanted"] or checked["asked"]
+            yield _of_a_check(trace, event, wrong, wanted)
+
+
+def _met_before(known: Paths, event: Event, late: re.Match[str]) -> Event:
+    """The error as if the last call that got both dtypes had raised it; as it is where there is none."""
+    mixed = {SCALARS.get(name, name) for name in late.groups()}
+    if event.graph < 0:
+        return event
+    graph = known.graph(event.graph)
+    for op in reversed(graph.ops):
+        if mixed <= {graph.values[i].dtype for i in op.inputs}:
+            data = {**event.data, "where": "op", "op": op.name, "inputs": op.inputs}
+            return replace(event, site=op.site, data=data)
+    return event
 
 
 def _of_a_check(trace: Trace, event: Event, wrong: str, wanted: str) -> Finding:

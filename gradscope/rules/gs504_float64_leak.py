@@ -37,7 +37,7 @@ def bad_numpy_target() -> None:
     for _ in range(3):
         target = torch.tensor(rows, dtype=torch.float64)  # cause: GS504
         opt.zero_grad()
-        loss = nn.functional.mse_loss(model(torch.randn(8, 4)), target)  # effect: GS504
+        loss = nn.functional.l1_loss(model(torch.randn(8, 4)), target)  # effect: GS504
         loss.backward()
         opt.step()
 

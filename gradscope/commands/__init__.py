@@ -89,6 +89,10 @@ def _fail(message: str, exit_code: int) -> int:
 @contextmanager
 def printing() -> Iterator[TextIO]:
     """Stdout, to print a command's output to: a reader that has gone away is no error."""
+    if sys.stdout is None:
+        with open(os.devnull, "w") as nowhere:
+            yield nowhere
+        return
     try:
         yield sys.stdout
         sys.stdout.flush()

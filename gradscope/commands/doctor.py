@@ -1,0 +1,156 @@
+"""`gradscope doctor`: what a report of a bug needs to tell, and what does not work here."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from importlib import metadata
+
+import click
+from rich.text import Text
+
+import gradscope
+from gradscope.commands import printing
+from gradscope.escape import one_line
+from gradscope.model import GradscopeError
+from gradscope.render.terminal import print_rows
+from gradscope.render.text import field_rows
+
+LIBRARIES = ("click", "rich", "networkx", "graphviz", "graphviz-pure", "textual")
+
+
+@click.command()
+def command() -> None:
+    """Tell versions, what is switched off here and why, the layout engine and the terminal."""
+    facts = [(label, list(lines())) for label, lines in SECTIONS]
+    with printing() as stdout:
+        print_rows(lambda width: _rows(facts, width), stdout)
+
+
+def _rows(facts: list[tuple[str, list[str]]], width: int) -> Iterator[Text]:
+    for label, lines in facts:
+        yield from field_rows(f"{label:>9}", lines, width)
+
+
+def _gradscope() -> Iterator[str]:
+    yield f"{gradscope.__version__}, in {os.path.dirname(gradscope.__file__)}"
+
+
+def _python() -> Iterator[str]:
+    yield f"{platform.python_version()} ({platform.python_implementation()}), {sys.executable}"
+    yield platform.platform()
+
+
+def _torch() -> Iterator[str]:
+    try:
+        from gradscope.hooks._torch import about
+    except ModuleNotFoundError as error:
+        if error.name != "torch":
+            yield _broken("torch", error)
+        else:
+            yield "not installed: `gradscope run` and `gradscope.watch()` need it, the other commands do not"
+    except GradscopeError as error:
+        yield f"{error}: `gradscope run` and `gradscope.watch()` do not work here"
+    except Exception as error:
+        yield _broken("torch", error)
+    else:
+        yield from about()
+
+
+def _watching() -> Iterator[str]:
+    """What a small step of training under watch gives."""
+    try:
+        from gradscope.hooks._torch import small_step
+    except Exception:
+        yield "not tried: it needs torch"
+        return
+    try:
+        with gradscope.watch() as scope:
+            small_step()
+        ops = sum(len(graph.ops) for graph in scope.trace.graphs)
+        yield f"a small step was watched: {ops} ops, {len(scope.trace.of('backward'))} backward pass"
+        yield from (f"a fault of gradscope's own: {fault}" for fault in scope.faults)
+    except Exception as error:
+        yield _broken("a small step", error)
+
+
+def _switched_off() -> Iterator[str]:
+    try:
+        from gradscope.hooks._torch import FEATURES
+    except Exception:
+        yield "capture"
+        return
+    missing = [feature for feature in FEATURES.values() if feature.without and not feature.here]
+    for feature in missing:
+        yield f"`{feature.name}` (since torch {feature.since}): {feature.without}"
+    if not missing:
+        yield "nothing"
+
+
+def _libraries() -> Iterator[str]:
+    yield ", ".join(f"{name} {_version(name)}" for name in ("numpy", *LIBRARIES))
+
+
+def _version(name: str) -> str:
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return "missing"
+
+
+def _layout() -> Iterator[str]:
+    try:
+        from gradscope.render._layout import engine, lay_out
+
+        lay_out("digraph { a -> b }", "svg")
+        yield f"{engine()}: {_says(str(engine()))}"
+    except GradscopeError as error:
+        yield str(error)
+    except Exception as error:
+        yield _broken("the layout engine", error)
+
+
+def _says(program: str) -> str:
+    try:
+        done = subprocess.run([program, "-V"], capture_output=True, text=True, timeout=20, check=False)
+    except (OSError, subprocess.SubprocessError) as error:
+        return f"does not tell its version ({type(error).__name__})"
+    return (done.stderr or done.stdout).strip().partition("\n")[0] or "does not tell its version"
+
+
+def _terminal() -> Iterator[str]:
+    streams = {name: getattr(sys, name) for name in ("stdin", "stdout", "stderr")}
+    shown = {name: stream is not None and stream.isatty() for name, stream in streams.items()}
+    yield ", ".join(f"{name} {'is' if is_tty else 'is not'} one" for name, is_tty in shown.items())
+    size = shutil.get_terminal_size()
+    encoding = getattr(streams["stdout"], "encoding", None) or "no encoding"
+    set_here = {n: os.environ[n] for n in ("TERM", "COLORTERM", "NO_COLOR", "FORCE_COLOR") if n in os.environ}
+    yield f"{size.columns}×{size.lines}, {encoding}" + "".join(f", {n}={v}" for n, v in set_here.items())
+    if not (shown["stdin"] and shown["stderr"]):
+        yield "`gradscope view` and `gradscope run --view` need stdin and stderr to be one"
+
+
+def _traces() -> Iterator[str]:
+    here = os.getcwd()
+    yield f"{'can' if os.access(here, os.W_OK) else 'cannot'} be written in {here}"
+
+
+def _broken(what: str, error: Exception) -> str:
+    return f"{what} does not work here: {type(error).__name__}: {one_line(str(error))}"
+
+
+SECTIONS = (
+    ("gradscope", _gradscope),
+    ("python", _python),
+    ("torch", _torch),
+    ("off", _switched_off),
+    ("watching", _watching),
+    ("libraries", _libraries),
+    ("layout", _layout),
+    ("terminal", _terminal),
+    ("traces", _traces),
+)

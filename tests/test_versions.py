@@ -1,0 +1,174 @@
+"""Other set-ups than the usual: an old torch, none, a broken one, no terminal, no layout engine."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from torch.nn.utils import clip_grad_norm_
+from torch.utils.checkpoint import checkpoint
+
+import gradscope
+from gradscope.hooks._torch import TensorRef
+
+ROOT = Path(gradscope.__file__).parents[1]
+PROGRAM = "print('ran')\n"
+
+
+def with_torch(folder: Path, text: str, *args: str) -> subprocess.CompletedProcess[str]:
+    """gradscope's command, where `import torch` finds a package with this text."""
+    package = folder / "elsewhere" / "torch"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text(text)
+    (folder / "program.py").write_text(PROGRAM)
+    path = os.pathsep.join([str(package.parent), str(ROOT)])
+    return subprocess.run(
+        [sys.executable, "-m", "gradscope", *args],
+        cwd=folder, env={**os.environ, "PYTHONPATH": path}, stdin=subprocess.DEVNULL, capture_output=True,
+        text=True, timeout=120, check=False,
+    )  # fmt: skip
+
+
+NO_TORCH = "raise ModuleNotFoundError(\"No module named 'torch'\", name='torch')\n"
+NO_LIBRARY = "raise OSError('libcudart.so.12: cannot open shared object file')\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('__version__ = "1.13.1"\n', "torch 1.13.1 is too old: gradscope needs torch 2.2 or newer"),
+        ('__version__ = "2.1.2+cpu"\n', "torch 2.1.2+cpu is too old: gradscope needs torch 2.2 or newer"),
+        ("", "torch of no version is too old: gradscope needs torch 2.2 or newer"),
+        (NO_TORCH, "torch is not installed here: `run` needs it (the other commands do not)"),
+        (NO_LIBRARY, "torch cannot be used here: libcudart.so.12: cannot open shared object file"),
+        ("import torch._missing\n", "torch cannot be used here: No module named 'torch._missing'"),
+    ],
+)
+def test_a_torch_that_cannot_be_watched_is_one_line(text: str, said: str, tmp_path: Path) -> None:
+    done = with_torch(tmp_path, text, "run", "program.py")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == f"gradscope: {said}\n"
+
+
+def test_watch_says_it_too(tmp_path: Path) -> None:
+    with_torch(tmp_path, '__version__ = "1.13.1"\n', "doctor")
+    (tmp_path / "program.py").write_text(
+        "import gradscope\ntry:\n    with gradscope.watch(): pass\n"
+        "except gradscope.GradscopeError as error: print(error)\n"
+    )
+    path = os.pathsep.join([str(tmp_path / "elsewhere"), str(ROOT)])
+    done = subprocess.run(
+        [sys.executable, "program.py"], cwd=tmp_path, env={**os.environ, "PYTHONPATH": path}, capture_output=True,
+        text=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert done.stdout == "torch 1.13.1 is too old: gradscope needs torch 2.2 or newer\n", done.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('__version__ = "1.13.1"\n', "torch 1.13.1 is too old"),
+        (NO_TORCH, "not installed: `gradscope run` and `gradscope.watch()` need it"),
+        (NO_LIBRARY, "torch does not work here: OSError: libcudart.so.12"),
+    ],
+)
+def test_doctor_without_a_torch_to_watch(text: str, said: str, tmp_path: Path) -> None:
+    done = with_torch(tmp_path, text, "doctor")
+    told = " ".join(done.stdout.split())
+    assert (done.returncode, done.stderr) == (0, "")
+    assert said in told and "off: capture" in told and gradscope.__version__ in told
+    assert "graphviz" in told and "stdin is not one" in told
+
+
+def test_doctor_tells_of_this_torch(tmp_path: Path) -> None:
+    """Also with no layout engine, no size of a window, no folder to write in, and stdout closed."""
+    os.chmod(tmp_path, 0o755)
+    surroundings = {"PATH": "", "TERM": "dumb", "PYTHONPATH": str(ROOT), "LC_ALL": "C"}
+    command = [sys.executable, "-m", "gradscope", "doctor"]
+    done = subprocess.run(
+        command, cwd=tmp_path, env=surroundings, capture_output=True, text=True, timeout=120, check=False
+    )
+    told = " ".join(done.stdout.split())
+    assert (done.returncode, done.stderr) == (0, "")
+    assert torch.__version__ in told and sys.version.split()[0] in told and "TERM=dumb" in told
+    assert "a small step was watched" in told and "fault" not in told
+    shell = f"exec {' '.join(command)} >&-"
+    closed = subprocess.run(["/bin/sh", "-c", shell], cwd=tmp_path, capture_output=True, text=True, env=surroundings,
+                            timeout=120, check=False)  # fmt: skip
+    assert (closed.returncode, closed.stderr) == (0, "")
+
+
+def test_a_clip_is_seen_by_the_name_that_it_was_imported_by_and_is_itself_again() -> None:
+    code = clip_grad_norm_.__code__
+    p = torch.ones(3, requires_grad=True)
+    with gradscope.watch() as scope:
+        clip_grad_norm_((q for q in [p]), 1.0)
+        (p * p).sum().backward()
+        clip_grad_norm_(iter([p]), max_norm=1.0)
+        norm = clip_grad_norm_(p, 1.0, 2.0)
+        torch.optim.SGD([p], lr=0.1).step()
+    assert clip_grad_norm_.__code__ is code and abs(norm.item() - 1) < 1e-4
+    assert not scope.faults
+    given = [(e.data["given"], e.data["limit"], list(e.data["states"])) for e in scope.trace.of("clip")]
+    assert given == [(1, 1.0, ["none"]), (1, 1.0, ["fresh"]), (1, 1.0, ["fresh"])]
+
+
+def test_hooks_on_what_is_saved_run_as_often_as_without_a_watch() -> None:
+    def program() -> list[str]:
+        """Checkpoints and hooks of the program's own, around a stretch, in another, and before."""
+        calls: list[str] = []
+
+        def pack(t: torch.Tensor) -> torch.Tensor:
+            calls.append("pack")
+            return t
+
+        def unpack(t: torch.Tensor) -> torch.Tensor:
+            calls.append("unpack")
+            return t
+
+        x = torch.randn(3, requires_grad=True)
+        for _ in range(3):
+            y = x * x
+            with torch.autograd.graph.saved_tensors_hooks(pack, unpack):
+                y = y * y.exp()
+                with torch.autograd.graph.saved_tensors_hooks(pack, unpack):
+                    y = y * y
+            y = checkpoint(lambda t: (calls.append("block"), t * t.tanh())[1], y, use_reentrant=False) * x
+            y.sum().backward()
+            calls.append(str(x.grad))
+        return calls
+
+    torch.manual_seed(0)
+    plain = program()
+    torch.manual_seed(0)
+    with gradscope.watch(sample=False) as scope:
+        watched = program()
+    assert watched == plain and not scope.faults
+
+
+def test_a_tensor_that_its_graph_alone_held_lives_while_it_is_looked_at() -> None:
+    x = torch.ones(3, requires_grad=True)
+    y = x * 2
+    z = y * y
+    reference = TensorRef(y)
+    del y
+    found = reference()
+    del z
+    assert found is None or found.tolist() == [2, 2, 2]
+
+
+def test_indexing_is_seen_and_undone() -> None:
+    x = torch.arange(3.0).requires_grad_()
+    with gradscope.watch() as scope:
+        y = x * 1
+        y[0] = x[1]
+        y[1:] = y[:2] * 2
+        loss = y[torch.tensor([0, 2])].sum()
+        loss.backward()
+    names = [op.name for graph in scope.trace.graphs for op in graph.ops]
+    assert names.count("__getitem__") == 3 and names.count("__setitem__") == 2
+    assert "__getitem__" not in vars(torch.Tensor) and not scope.faults

@@ -6,6 +6,7 @@ import os
 import shutil
 import sqlite3
 import sys
+import weakref
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
@@ -48,6 +49,7 @@ class Scope:
         self._program = [frame.f_code.co_filename]
         try:
             self._folder = tempfile.mkdtemp(prefix="gradscope-")
+            weakref.finalize(self, _remove, self._folder, self._process)
             path = Path(self._folder) / "watch.gradscope"
             if (outer := active()) is not None:
                 self._outer, self._start = outer, outer.begin_part(self._sample, self._prove)
@@ -86,10 +88,6 @@ class Scope:
             self._path = path
         except (OSError, sqlite3.Error) as fault:
             self._unwatched = f"no trace of the block: {fault}"
-
-    def __del__(self) -> None:
-        if self._folder is not None and os.getpid() == self._process:
-            shutil.rmtree(self._folder, ignore_errors=True)
 
     @cached_property
     def trace(self) -> Trace:
@@ -141,3 +139,9 @@ class Scope:
             raise GradscopeError(f"no folder {target.parent} to save in")
         shutil.copyfile(self.trace.path, target)
         return target
+
+
+def _remove(folder: str, process: int) -> None:
+    """The block's trace goes with its scope, but not with a forked child's copy of that."""
+    if os.getpid() == process:
+        shutil.rmtree(folder, ignore_errors=True)

@@ -227,14 +227,17 @@ class Growth(Hook):
                 yield site, [t for t, _ in found if t is not None and grad_fn_of(t) is not None], len(found)
 
     def _find_needed(self, tensors: list[Any], site: int) -> None:
-        """Losses that had a pass of their own, with `retain_graph=True`, are kept for one through all."""
+        """Losses that had a pass of their own, with `retain_graph=True`, are kept for one that goes through
+        several of them. A second pass from one of them needs that one only."""
         self.asked[site] += 1
         if self.asked[site] > MAX_ASKED:
             return
         alive = {grad_fn_of(t): where for ref, where, _ in self.roots if (t := ref()) is not None}
         if len(alive) >= MIN_KEPT:
             behind = _walk(tensors, MAX_WALK if self.asked[site] == 1 else SHORT_WALK)
-            self.needed.update(alive[node] for node in behind if node in alive)
+            own = {grad_fn_of(t) for t in tensors}
+            through = Counter(alive[node] for node in behind if node in alive and node not in own)
+            self.needed.update(place for place, count in through.items() if count > 1)
 
     def _find_kept(self) -> None:
         """Losses of one line that were backwarded, every one of them still alive."""

@@ -12,13 +12,13 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
+from gradscope.analysis.names import relative
+from gradscope.analysis.since import since_places
 from gradscope.baseline import Baseline
 from gradscope.config import Config
 from gradscope.crashes import explain_crash
 from gradscope.model import SEVERITIES, Finding, GradscopeError, Location, Since, Site
-from gradscope.names import relative
 from gradscope.rules import Rule, all_rules
-from gradscope.since import since_places
 from gradscope.store import Trace
 from gradscope.suppress import Suppressions
 

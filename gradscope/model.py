@@ -370,7 +370,7 @@ class Finding:
     locations: tuple[Location, ...] = ()
     edits: tuple[Edit, ...] = ()  # the fix, where it can be made without understanding the program
     subjects: frozenset[Any] = frozenset()  # what it is about, for one cause, one finding
-    since: Since | None = None  # where a rule gives none, its places tell (since.py)
+    since: Since | None = None  # where a rule gives none, its places tell (analysis/since.py)
 
     @property
     def extent(self) -> str:

@@ -18,10 +18,10 @@ import torch
 
 from gradscope.children import child_seconds, processes_made
 from gradscope.hooks import Hook, all_hooks
-from gradscope.hooks._crash import note_crash
-from gradscope.hooks._recorder import Recorder
-from gradscope.hooks._signals import raised_by_handler
 from gradscope.hooks._torch import aside
+from gradscope.hooks.recorder.crash import note_crash
+from gradscope.hooks.recorder.recorder import Recorder
+from gradscope.hooks.recorder.signals import raised_by_handler
 from gradscope.model import GradscopeError, NoPlaceError
 from gradscope.places import new_trace_path, point_last, standing
 from gradscope.store import Start, TraceWriter, copy_part, pack

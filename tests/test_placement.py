@@ -6,7 +6,6 @@ What a function made is gone when the watch ends: nothing may depend on looking 
 from __future__ import annotations
 
 import ast
-import inspect
 import random
 import textwrap
 from pathlib import Path
@@ -14,12 +13,12 @@ from typing import Any
 
 import pytest
 import torch
-from test_rules import Example, examples
+from rule_programs import Program, parameters
 
 import gradscope
 from gradscope.check import examine
 from gradscope.config import Config
-from gradscope.rules import Rule, all_rules
+from gradscope.rules import all_rules
 
 EXAMPLES = sorted((Path(__file__).resolve().parent.parent / "examples").glob("*.py"))
 STOPPED = (
@@ -40,21 +39,19 @@ CLEARED_ELSEWHERE = {
 }
 
 
-@pytest.mark.parametrize(("rule", "bad"), examples("bad"))
-def test_what_lives_on_is_told_as_what_is_gone(rule: Rule, bad: Example, tmp_path: Path) -> None:
+@pytest.mark.parametrize("bad", parameters("bad"))
+def test_what_lives_on_is_told_as_what_is_gone(bad: Program, tmp_path: Path) -> None:
     text = body(bad)
     assert watched(text, tmp_path) == in_a_function(bad, tmp_path)
 
 
-@pytest.mark.parametrize(("rule", "bad"), examples("bad"))
-def test_cleared_at_the_other_end_of_the_loop(
-    rule: Rule, bad: Example, tmp_path: Path, request: pytest.FixtureRequest
-) -> None:
+@pytest.mark.parametrize("bad", parameters("bad"))
+def test_cleared_at_the_other_end_of_the_loop(bad: Program, tmp_path: Path) -> None:
     text = cleared_elsewhere(body(bad))
     if text is None:
         pytest.skip("no loop that clears gradients")
-    if request.node.callspec.id in CLEARED_ELSEWHERE:
-        pytest.skip(CLEARED_ELSEWHERE[request.node.callspec.id])
+    if bad.id in CLEARED_ELSEWHERE:
+        pytest.skip(CLEARED_ELSEWHERE[bad.id])
     assert watched(in_function(text), tmp_path) == in_a_function(bad, tmp_path)
 
 
@@ -65,14 +62,14 @@ def test_an_example_in_a_function(path: Path, tmp_path: Path) -> None:
 
 
 Told = set[tuple[str, ...]]
-_known: dict[Example, Told] = {}
+_known: dict[str, Told] = {}
 
 
-def in_a_function(bad: Example, folder: Path) -> Told:
+def in_a_function(bad: Program, folder: Path) -> Told:
     """What is told of the example as it stands, run once for all tests."""
-    if bad not in _known:
-        _known[bad] = watched(in_function(body(bad)), folder)
-    return _known[bad]
+    if bad.id not in _known:
+        _known[bad.id] = watched(in_function(body(bad)), folder)
+    return _known[bad.id]
 
 
 def watched(text: str, folder: Path) -> Told:
@@ -103,9 +100,9 @@ def watched(text: str, folder: Path) -> Told:
     }
 
 
-def body(function: Example) -> str:
+def body(program: Program) -> str:
     """The program that a function without arguments is."""
-    text = textwrap.dedent(inspect.getsource(function))
+    text = textwrap.dedent(program.source)
     head = ast.parse(text).body[0]
     assert isinstance(head, ast.FunctionDef) and not any(isinstance(n, ast.Return) for n in head.body)
     return textwrap.dedent("\n".join(text.splitlines()[head.lineno :])) + "\n"

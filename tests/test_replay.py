@@ -11,7 +11,7 @@ from torch import nn
 
 import gradscope
 from gradscope.check import check
-from gradscope.hooks._replay import Replay
+from gradscope.hooks.recorder.replay import Replay
 
 STEPS = 700
 

@@ -4,13 +4,13 @@ import inspect
 
 import pytest
 import torch
+from rule_programs import programs
 from torch import nn
 
 import gradscope
+from gradscope.analysis.words import parameter_name
 from gradscope.model import GradscopeError
 from gradscope.render.answer import render
-from gradscope.rules import all_rules
-from gradscope.rules._common import parameter_name
 from gradscope.why import why
 
 
@@ -166,7 +166,7 @@ def generator_behind_a_second_cut() -> None:
 
 @pytest.mark.parametrize(
     "program",
-    [generator_behind_a_second_cut, *(f for f in all_rules()["GS301"].examples("bad"))],
+    [generator_behind_a_second_cut, *(program.function for program in programs("bad", "GS301"))],
     ids=lambda program: program.__name__,
 )
 def test_the_answer_is_that_of_the_finding(program):

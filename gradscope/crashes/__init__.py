@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any
 
+from gradscope.analysis.names import names_of
+from gradscope.analysis.words import MAX_CODE, code
 from gradscope.model import Event, Finding, Op, Site
-from gradscope.names import names_of
-from gradscope.rules._common import MAX_CODE, code
 from gradscope.store import Trace
 
 MAX_FACTS = 4  # tensors of the failing line that are told of

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from gradscope.analysis.words import owner, source
 from gradscope.crashes import Crash, Place, computed, explain, nowhere, with_gradient, without_gradient
 from gradscope.model import Graph, Node
-from gradscope.rules._common import owner, source
 
 INFINITE = (
     "Sqrt",

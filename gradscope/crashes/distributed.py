@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from gradscope.analysis.cuts import Cut, cuts
+from gradscope.analysis.words import listed, parameter_name
 from gradscope.crashes import Crash, Place, explain, nowhere
 from gradscope.model import Parameter
-from gradscope.rules._common import listed, parameter_name
-from gradscope.rules._cuts import Cut, cuts
 
 _WAITED = "Expected to have finished reduction in the prior iteration before starting a new one"
 

@@ -38,9 +38,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from gradscope.analysis.flow import Flow, join
 from gradscope.graph._build import Builder
 from gradscope.graph._cuts import Cut, find_cuts
-from gradscope.graph._flow import Flow, join
 from gradscope.graph._owners import Boxes, line_boxes, module_boxes, op_boxes
 from gradscope.graph._relevant import relevant
 from gradscope.graph._select import select

@@ -8,12 +8,12 @@ from typing import Any
 
 import networkx as nx
 
+from gradscope.analysis.flow import Flow
+from gradscope.analysis.names import names_of, op_name, place
 from gradscope.graph._counts import Counts
 from gradscope.graph._cuts import Cut
-from gradscope.graph._flow import Flow
 from gradscope.graph._owners import Boxes, Key, code_of, joined_name, part_title
 from gradscope.model import Finding, Site, Value
-from gradscope.names import names_of, op_name, place
 
 FACTORIES_OF_DATA = {"rand", "randn", "randint", "stack", "from_numpy", "default_collate"}
 

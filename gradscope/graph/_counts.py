@@ -8,7 +8,7 @@ from collections.abc import Hashable, Iterable
 from functools import cached_property
 from typing import NamedTuple
 
-from gradscope.graph._flow import Flow
+from gradscope.analysis.flow import Flow
 from gradscope.model import Op, Site
 
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)

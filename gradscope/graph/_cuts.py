@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gradscope.graph._flow import Flow
+from gradscope.analysis.flow import Flow
 from gradscope.model import Site
 
 

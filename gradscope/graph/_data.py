@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from gradscope.graph._flow import Flow
-from gradscope.names import op_name
+from gradscope.analysis.flow import Flow
+from gradscope.analysis.names import op_name
 
 ALIASES = {"data", "detach"}  # what findings are about keeps a box of its own
 

@@ -9,11 +9,11 @@ import re
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 
+from gradscope.analysis.flow import Flow
+from gradscope.analysis.names import op_name, short_path
 from gradscope.graph._data import data_chains
-from gradscope.graph._flow import Flow
 from gradscope.graph._fold import fold
 from gradscope.model import Module, Op
-from gradscope.names import op_name, short_path
 
 Key = tuple[Hashable, ...]
 

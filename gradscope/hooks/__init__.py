@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from gradscope.hooks._version import check_version
 
 if TYPE_CHECKING:
-    from gradscope.hooks._recorder import Recorder
+    from gradscope.hooks.recorder.recorder import Recorder
 
 
 check_version()
@@ -66,9 +66,9 @@ class Hook:
 
 def all_hooks() -> list[type[Hook]]:
     """Every Hook class in this package that this torch has something for, in order of installation."""
-    for info in pkgutil.iter_modules(__path__):
-        importlib.import_module(f"{__name__}.{info.name}")
+    for info in pkgutil.walk_packages(__path__, f"{__name__}."):
+        importlib.import_module(info.name)
     from gradscope.hooks._torch import has
 
     found = [hook for hook in Hook.__subclasses__() if hook.needs is None or has(hook.needs)]
-    return sorted(found, key=lambda hook: (hook.order, hook.__module__))
+    return sorted(found, key=lambda hook: (hook.order, hook.__module__.rpartition(".")[2]))

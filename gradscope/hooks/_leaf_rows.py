@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from gradscope.hooks._torch import grad_of
-from gradscope.hooks._values import measurable, norm_of, sizes
+from gradscope.hooks.recorder.values import measurable, norm_of, sizes
 
 if TYPE_CHECKING:
-    from gradscope.hooks._ledger import LeafRecord
+    from gradscope.hooks.recorder.ledger import LeafRecord
 
 KEPT = 200  # leaves of the beginning are told also where nothing was done with them
 

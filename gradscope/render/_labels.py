@@ -8,7 +8,7 @@ from typing import Any
 import graphviz
 
 from gradscope import escape
-from gradscope.names import relative
+from gradscope.analysis.names import relative
 from gradscope.render import _style as style
 
 MAX_TEXT = 40  # characters of a source line in one row

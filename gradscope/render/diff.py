@@ -8,10 +8,10 @@ import io
 from collections.abc import Iterator
 from contextlib import suppress
 
+from gradscope.analysis.names import relative
 from gradscope.check import Report
 from gradscope.escape import one_line
-from gradscope.names import relative
-from gradscope.patch import patched
+from gradscope.fixes.patch import patched
 
 FORMAT = "diff"
 SUFFIX = ".patch"

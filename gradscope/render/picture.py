@@ -16,9 +16,9 @@ from typing import Any
 import graphviz
 
 from gradscope import escape
+from gradscope.analysis.names import relative
 from gradscope.graph import View
 from gradscope.model import GradscopeError, Region
-from gradscope.names import relative
 from gradscope.render import _labels as labels
 from gradscope.render import _style as style
 from gradscope.render._layout import lay_out

@@ -8,10 +8,10 @@ from typing import Any
 from urllib.parse import quote
 
 import gradscope
+from gradscope.analysis.names import relative
 from gradscope.baseline import fingerprint
 from gradscope.check import Report
 from gradscope.model import Finding, Location
-from gradscope.names import relative
 from gradscope.rules import Rule, all_rules
 from gradscope.unwatched import unwatched
 

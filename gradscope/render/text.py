@@ -11,11 +11,11 @@ from typing import Any, TextIO
 
 from rich.text import Text
 
+from gradscope.analysis.names import parameter_name
+from gradscope.analysis.names import place as place_of
 from gradscope.check import Report
 from gradscope.escape import one_line
 from gradscope.model import SEVERITIES, Finding, Location
-from gradscope.names import parameter_name
-from gradscope.names import place as place_of
 from gradscope.render.frames import GUTTER_STYLE, Frame, Mark, balanced
 from gradscope.render.terminal import inline, print_rows, to_plain
 from gradscope.unwatched import NO_PASS, hints, unwatched

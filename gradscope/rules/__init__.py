@@ -1,10 +1,11 @@
-"""The rules: one file each, found by being here.
+"""The rules: one file each, in a folder for each family, found by being there.
 
-A rule file has a docstring (first line: what it catches; then `Why:` and `Fix:`),
-`bad…()` functions that run and whose reported lines carry `# cause: GS201` or
-`# effect: GS201`, `good…()` look-alikes that must be silent under every rule, and
-one function under `@rule`. Rules are pure functions of a trace: a rule file imports
-no torch at its top level (its examples do, inside their bodies).
+A rule file has a docstring (first line: what it catches; then `Why:` and `Fix:`), the
+`bad…()` function that shows it best, which runs and whose reported lines carry
+`# cause: GS201` or `# effect: GS201`, a `good…()` look-alike that must be silent under
+every rule, and one function under `@rule`. Further programs of it are in tests/rules/.
+Rules are pure functions of a trace: a rule file imports no torch at its top level (its
+examples do, inside their bodies).
 """
 
 from __future__ import annotations
@@ -93,8 +94,8 @@ def rule(
 def all_rules() -> dict[str, Rule]:
     """Code → rule, from every file in this package, by code."""
     found: dict[str, Rule] = {}
-    for info in pkgutil.iter_modules(__path__):
-        module = importlib.import_module(f"{__name__}.{info.name}")
+    for info in pkgutil.walk_packages(__path__, f"{__name__}."):
+        module = importlib.import_module(info.name)
         for function in vars(module).values():
             rule = getattr(function, "__gradscope_rule__", None)
             if rule is not None and rule.module == module.__name__:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from gradscope.analysis.names import names_of, op_name, parameter_name, place, short_path
 from gradscope.model import Node, Op, Parameter, Site, Value
-from gradscope.names import names_of, op_name, parameter_name, place, short_path
 from gradscope.store import Pages, Trace
 from gradscope.store.pages import WINDOW
 

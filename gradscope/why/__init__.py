@@ -11,10 +11,10 @@ import difflib
 import re
 from collections.abc import Iterable
 
+from gradscope.analysis.names import full_name, names_of, parameter_name, place
+from gradscope.analysis.words import parameter_name as name_in_report
 from gradscope.graph import Flow, flow_of
 from gradscope.model import GradscopeError, Parameter
-from gradscope.names import full_name, names_of, parameter_name, place
-from gradscope.rules._common import parameter_name as name_in_report
 from gradscope.store import Trace
 from gradscope.why._answer import Answer, Step
 from gradscope.why._parameter import explain_parameter

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
+from gradscope.analysis.names import op_name, place
 from gradscope.graph import Flow
 from gradscope.model import Region, Site
-from gradscope.names import op_name, place
 
 LINE_END = 10_000  # a column behind every line: frames clip it
 MAX_STEPS = 8  # places of a way that are shown

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from gradscope.analysis.cuts import Cut, cut_of, cuts
+from gradscope.analysis.cuts import cut_words as rule_words
+from gradscope.analysis.names import op_name, parameter_name, place
+from gradscope.analysis.reach import paths
+from gradscope.analysis.stops import Stop, stops
 from gradscope.graph import Flow
 from gradscope.model import Event, Parameter
-from gradscope.names import op_name, parameter_name, place
-from gradscope.rules._cuts import Cut, cut_of, cuts
-from gradscope.rules._cuts import cut_words as rule_words
-from gradscope.rules._paths import paths
-from gradscope.rules._stops import Stop, stops
 from gradscope.why._answer import Answer, cut_words, shortened, spoken
 
 _STATES = {

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from gradscope.analysis.names import op_name, place
 from gradscope.graph import Flow
-from gradscope.names import op_name, place
 from gradscope.why._answer import Answer, cut_words, opening, region_of, shortened, spoken
 
 

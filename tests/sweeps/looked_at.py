@@ -19,9 +19,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+import rule_programs
 from sweeps.pairs import NAME, Program, findings, of_text
-
-from gradscope.rules import all_rules
 
 SHOW = """
 
@@ -90,11 +89,10 @@ def differences(programs: list[tuple[str, Program]]) -> list[str]:
 
 def programs(rule: str | None = None) -> list[tuple[str, Program]]:
     return [
-        (f"{code}-{example.__name__}", example)
-        for code, known in all_rules().items()
+        (program.id, program.function)
         for kind in ("bad", "good")
-        for example in known.examples(kind)
-        if not example.__name__.endswith("_on_cuda") and rule in (None, code)
+        for program in rule_programs.programs(kind, rule)
+        if program.runs_here
     ]
 
 

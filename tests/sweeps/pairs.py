@@ -23,6 +23,7 @@ from pathlib import Path
 import torch
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
+import rule_programs
 from weave import NAME, woven
 
 import gradscope
@@ -89,11 +90,11 @@ def serious(found: Iterable[Finding]) -> set[str]:
 def programs() -> list[tuple[str, Program]]:
     """Each rule's first wrong program that runs to its end and is told by that rule alone."""
     found = []
-    for code, rule in all_rules().items():
-        for bad in rule.examples("bad") if code not in ALONE else ():
-            told, failure = findings(bad)
-            if failure is None and serious(told) == {code} and not bad.__name__.endswith("_on_cuda"):
-                found.append((code, bad))
+    for code in sorted(all_rules().keys() - ALONE):
+        for bad in rule_programs.programs("bad", code):
+            told, failure = findings(bad.function)
+            if failure is None and serious(told) == {code} and bad.runs_here:
+                found.append((code, bad.function))
                 break
     return found
 

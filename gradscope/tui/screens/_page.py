@@ -10,8 +10,8 @@ from textual.binding import Binding, BindingType
 from textual.screen import Screen
 from textual.widgets import Static
 
+from gradscope.analysis.names import short_path
 from gradscope.escape import one_line
-from gradscope.names import short_path
 from gradscope.tui import editor
 from gradscope.tui.widgets.asking import AskLine
 from gradscope.tui.widgets.keys import KeyBar

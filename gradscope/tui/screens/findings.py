@@ -10,10 +10,10 @@ from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
+from gradscope.analysis.names import short_path
 from gradscope.check import Report
 from gradscope.escape import one_line
 from gradscope.model import Finding, GradscopeError, Location
-from gradscope.names import short_path
 from gradscope.render.frames import GUTTER_STYLE
 from gradscope.render.text import STYLES, field_rows, finding_rows
 from gradscope.tui import editor

@@ -13,9 +13,9 @@ from textual.containers import Horizontal, Vertical
 from textual.widgets import Static, Tree
 from textual.widgets.tree import TreeNode
 
+from gradscope.analysis.names import op_name
 from gradscope.escape import one_line
 from gradscope.model import Module, Parameter
-from gradscope.names import op_name
 from gradscope.store import GraphSize
 from gradscope.tui.screens._page import Page, search_rows
 from gradscope.tui.screens.parameters import got

@@ -11,9 +11,9 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.widgets import Static
 
+from gradscope.analysis.names import parameter_name
 from gradscope.escape import one_line
 from gradscope.model import Parameter
-from gradscope.names import parameter_name
 from gradscope.store import Trace
 from gradscope.tui.screens._page import Page, search_rows
 from gradscope.tui.widgets.asking import AskLine

@@ -11,9 +11,9 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.widgets import Static
 
+from gradscope.analysis.names import relative
 from gradscope.escape import one_line, plain
 from gradscope.model import Finding
-from gradscope.names import relative
 from gradscope.source import lines_of
 from gradscope.store import LineWork
 from gradscope.tui import jobs, marks

@@ -11,9 +11,9 @@ from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
+from gradscope.analysis.names import op_name, place
 from gradscope.escape import one_line
 from gradscope.model import Event, Segment
-from gradscope.names import op_name, place
 from gradscope.render.text import field_rows
 from gradscope.store import GraphSize
 from gradscope.tui import jobs

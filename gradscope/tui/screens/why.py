@@ -10,8 +10,8 @@ from textual.binding import Binding, BindingType
 from textual.suggester import SuggestFromList
 from textual.widgets import Input
 
+from gradscope.analysis.names import parameter_name, place
 from gradscope.escape import one_line
-from gradscope.names import parameter_name, place
 from gradscope.render.answer import answer_rows
 from gradscope.render.terminal import inline
 from gradscope.tui import jobs

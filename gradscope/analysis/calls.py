@@ -1,0 +1,226 @@
+"""Which module calls train, which evaluate, and what their layers are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from gradscope.analysis.memo import once
+from gradscope.analysis.reach import Key, Paths, paths
+from gradscope.model import Event, Op, Parameter, Region, Site
+from gradscope.store import Trace
+
+VIEWS = {
+    "view", "reshape", "flatten", "permute", "transpose", "t", "T", "squeeze", "unsqueeze", "detach", "cpu", "to",
+    "contiguous", "__getitem__", "size", "data", "clone", "view_as", "expand", "cuda", "float", "shape",
+}  # fmt: skip
+EXITS = {"item", "tolist", "numpy"}
+
+LISTENING = ("Drop", "Norm", "Attention", "LSTM", "GRU", "RNN", "layer")  # in the names of torch's classes
+
+
+@dataclass(frozen=True, eq=False)
+class Call:
+    """One outermost module call; `entry` is the user's line that made it."""
+
+    event: Event
+    entry: Site
+    trains: bool  # a backward pass goes through its outputs
+    used: bool  # a loss depends on its outputs, with or without a gradient
+    itself: bool = False  # not only one of its kind does
+
+    @property
+    def direct(self) -> bool:
+        """Whether `entry` itself calls the module, and no function between them."""
+        return self.entry.location() == self.event.site.user.location()
+
+
+class Calls:
+    """The module calls of one trace (see `calls`)."""
+
+    def __init__(self, trace: Trace):
+        self.trace = trace
+        self.paths: Paths = paths(trace)
+        self.all = self._same([self._call(event) for event in trace.of("call") if event.graph >= 0])
+
+    def _call(self, event: Event) -> Call:
+        outputs = self.outputs(event)
+        known = self.paths
+        graph = known.graph(event.graph)
+        reached = known.reached
+        trains = any(
+            (event.graph, graph.values[i].node) in reached.nodes
+            for _, i in outputs
+            if graph.values[i].node is not None
+        )
+        used = trains or any(key in known.used.order for key in outputs)
+        return Call(event, event.site.user, trains, used, used)
+
+    @staticmethod
+    def _same(found: list[Call]) -> list[Call]:
+        """Calls from the same place in the same mode are of one kind: a trace stores where
+        a value came from for the first of equal graphs only."""
+
+        def kind(call: Call) -> tuple[object, ...]:
+            data = call.event.data
+            return call.event.site.id, data.get("called"), data.get("grad"), data.get("training")
+
+        used = {kind(call) for call in found if call.used}
+        return [replace(call, used=kind(call) in used) for call in found]
+
+    def outputs(self, event: Event) -> list[Key]:
+        size = len(self.paths.graph(event.graph).values)
+        return [(event.graph, i) for i in event.data.get("outputs", ()) if i < size]
+
+    # -- modules ---------------------------------------------------------------------
+
+    @cached_property
+    def _members(self) -> dict[int, set[int]]:
+        """Module → itself and everything below it."""
+        found: dict[int, set[int]] = {id: {id} for id in self.trace.modules}
+        for module in self.trace.modules.values():
+            parent, steps = module.parent, 0
+            while parent is not None and parent in found and steps < 100:
+                found[parent].add(module.id)
+                parent, steps = self.trace.modules[parent].parent, steps + 1
+        for module in self.trace.modules.values():
+            if module.path == "" and module.root == module.id:
+                found[module.id] |= {m.id for m in self.trace.modules.values() if m.root == module.id}
+        return found
+
+    def members(self, module: int) -> set[int]:
+        """The ids of a module and of everything below it."""
+        return self._members.get(module, set())
+
+    def called(self, event: Event) -> int:
+        number: int = event.data.get("called", event.data["module"])
+        return number
+
+    def parameters(self, event: Event) -> list[Parameter]:
+        members = self._members.get(self.called(event), set())
+        return [p for p in self.paths.parameters.values() if p.module in members]
+
+    def name(self, event: Event) -> str:
+        """How a sentence names the module that was called."""
+        module = self.trace.modules.get(self.called(event))
+        if module is None:
+            return "the model"
+        root = self.trace.modules.get(module.root)
+        if module.path:
+            return f"`{root.name}.{module.path}`" if root is not None and root.name else f"`{module.path}`"
+        return f"`{module.name or module.cls}`"
+
+    def layers(self, ids: list[int]) -> str:
+        """ "2 `Dropout` and 1 `BatchNorm2d`", "the dropout in `Net`"."""
+        counts: dict[str, int] = {}
+        for number in ids:
+            module = self.trace.modules.get(number)
+            cls = module.cls if module is not None else "layer"
+            counts[cls] = counts.get(cls, 0) + 1
+        return " and ".join(
+            f"{count} `{cls}`" if any(part in cls for part in LISTENING) else f"the dropout in `{cls}`"
+            for cls, count in counts.items()
+        )
+
+    def dropout(self, number: int) -> bool:
+        module = self.trace.modules.get(number)
+        return module is not None and "BatchNorm" not in module.cls and "InstanceNorm" not in module.cls
+
+    # -- what happens to a call's result ------------------------------------------------
+
+    def consumed(self, event: Event) -> bool:
+        """Whether the program computes with the result: a metric, a loss, a comparison."""
+        return any(op.name not in VIEWS or op.cut in EXITS for op in self._readers(event))
+
+    def judged(self, event: Event) -> bool:
+        """Whether the program takes numbers or decisions out of the result, as a metric does."""
+        return any(op.cut in EXITS or op.name in EXITS or self._decides(op) for op in self._readers(event))
+
+    def _decides(self, op: Op) -> bool:
+        values = self.paths.graph(op.graph).values
+        kinds = [values[i].dtype for i in op.outputs]
+        return bool(kinds) and not any(kind.startswith(("float", "bfloat", "complex")) for kind in kinds)
+
+    def _readers(self, event: Event) -> Iterator[Op]:
+        """The ops that the result of a call flows into, also in later segments."""
+        todo = self.outputs(event)
+        seen = set(todo)
+        while todo:
+            key = todo.pop()
+            following = list(self._carried_on.get(key, ()))
+            for op in self.paths.graph(key[0]).consumers.get(key[1], ()):
+                if key[0] == event.graph and op.index <= event.position:
+                    continue
+                yield op
+                following += [(key[0], i) for i in op.outputs]
+            for key in following:
+                if key not in seen:
+                    seen.add(key)
+                    todo.append(key)
+
+    @cached_property
+    def _carried_on(self) -> dict[Key, list[Key]]:
+        """Value → itself as it entered other graphs."""
+        found: dict[Key, list[Key]] = {}
+        for number in self.paths.graph_ids:
+            for value in self.paths.graph(number).values:
+                if value.origin is not None and value.kind != "parameter":
+                    found.setdefault(value.origin, []).append((number, value.index))
+        return found
+
+    def feeds_another(self, event: Event) -> bool:
+        """Whether another network's outermost call takes the result (a generator's does); a loss
+        module is none."""
+        outputs = set(self.outputs(event))
+        for other in self.all:
+            if other.event.graph != event.graph or other.event is event:
+                continue
+            if self._root(other.event) == self._root(event) or not self.parameters(other.event):
+                continue
+            inputs = [(other.event.graph, i) for i in other.event.data.get("inputs", ())]
+            if outputs & set(self.paths.flow(inputs).order):
+                return True
+        return False
+
+    def _root(self, event: Event) -> int:
+        number: int = event.data["module"]
+        return number
+
+    @cached_property
+    def generators(self) -> set[int]:
+        """Modules whose results another module takes while training."""
+        return {self.called(c.event) for c in self.all if c.trains and self.feeds_another(c.event)}
+
+    @cached_property
+    def trained(self) -> set[int]:
+        """Ids of parameters that this run trains."""
+        known = self.paths
+        return {
+            p.id
+            for p in known.parameters.values()
+            if p.requires_grad
+            and (p.steps or (known.has_gradient(p) and (known.stepped(p) or p.updates or p.changed)))
+        }
+
+    def first_op(self, event: Event) -> Op | None:
+        """The first op that this call ran."""
+        members = self._members.get(self.called(event), set())
+        graph = self.paths.graph(event.graph)
+        found = None
+        for op in reversed(graph.ops[: event.position + 1]):
+            if op.module not in members:
+                break
+            found = op
+        return found
+
+    def region(self, event: Event) -> Region | None:
+        """The grad mode block that this call ran in."""
+        op = self.first_op(event)
+        return self.trace.regions.get(op.region) if op is not None and op.region is not None else None
+
+
+@once
+def calls(trace: Trace) -> Calls:
+    """The module calls of `trace`, found once."""
+    return Calls(trace)

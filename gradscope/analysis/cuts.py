@@ -1,0 +1,454 @@
+"""Where the gradient is lost on the way from a parameter to a loss."""
+
+from __future__ import annotations
+
+import ast
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+
+from gradscope.analysis.loop import timeline
+from gradscope.analysis.memo import once
+from gradscope.analysis.numbers import EXITS, MAKERS, entered, gathered, real, without_past
+from gradscope.analysis.reach import Key, Paths, late_paths, paths
+from gradscope.analysis.words import holds
+from gradscope.model import Event, Graph, Op, Parameter, Since, Site
+from gradscope.source import SourceFile
+from gradscope.store import Trace
+
+MAX_ENDS = 20  # losses of one graph that are followed
+
+
+@dataclass
+class Cut:
+    """A place where the gradient of `parameters` is lost on the way to a loss."""
+
+    op: Op
+    kind: str  # as Op.cut; "leaf": the result was made a new leaf
+    site: Site  # the user's line
+    region: int | None
+    parameters: list[Parameter]
+    loss: Event | None
+    output: Key
+    known: Paths  # of the passes that it is lost for
+
+    @property
+    def count(self) -> int:
+        """How many passes, or steps since they stopped, went without."""
+        if self.known.stop is not None:
+            return self.known.stop.after
+        return self.loss.count if self.loss is not None else 1
+
+    @property
+    def since(self) -> Since | None:
+        return self.known.stop.since if self.known.stop is not None else None
+
+    def severity(self, trace: Trace) -> str:
+        """ "" where the parameters never got a gradient. One that stops in the middle of the run may be
+        meant: from a line that trained nothing of it before, or by a block without gradients around what
+        computed them before, it is another phase of the program."""
+        stop = self.known.stop
+        if stop is None:
+            return ""
+        ids = {p.id for p in self.parameters}
+        trained = {e.site.user.location() for e in trace.of("backward") if ids & set(e.data["accumulated"])}
+        again = self.loss is not None and self.loss.site.user.location() in trained
+        return "warning" if again and self.region is None else "note"
+
+
+@once
+def cuts(trace: Trace) -> list[Cut]:
+    """Every place where the gradient of an expected parameter is lost, in program order; then those
+    where it is lost from some step on."""
+    found = _cuts_of(trace, paths(trace), _expected(trace, paths(trace)))
+    for late in late_paths(trace):
+        found += [cut for cut in _cuts_of(trace, late, _expected(trace, late)) if _new(trace, cut)]
+    return found
+
+
+def resting_cuts(trace: Trace) -> list[Cut]:
+    """The same for those whose own optimizer never steps, where another one does."""
+    return _cuts_of(trace, paths(trace), paths(trace).resting())
+
+
+def cut_of(trace: Trace, parameter: Parameter) -> Cut | None:
+    """Where the gradient of this one is lost."""
+    return next(iter(_cuts_of(trace, paths(trace), [parameter])), None)
+
+
+def _expected(trace: Trace, known: Paths) -> list[Parameter]:
+    waiting = _waiting(trace, known)
+    return [p for p in known.expected() if p.id not in waiting]
+
+
+def _new(trace: Trace, cut: Cut) -> bool:
+    """Whether passes that did give the parameters a gradient went without this cut: it is what changed."""
+    ids = {p.id for p in cut.parameters}
+    trained = {e.graph for e in trace.of("backward") if e.graph >= 0 and ids & set(e.data["accumulated"])}
+    return cut.loss is not None and not any(
+        op.cut is not None and op.site.id == cut.op.site.id and op.region == cut.op.region
+        for number in trained
+        for op in cut.known.graph(number).ops
+    )
+
+
+def _cuts_of(trace: Trace, known: Paths, parameters: list[Parameter]) -> list[Cut]:
+    groups: dict[object, Cut] = {}
+    blocking: dict[Key, tuple[Op, Key]] = {}
+    for parameter in parameters:
+        for found in _own_first(trace, known, parameter):
+            if found[1] not in blocking:
+                blocking[found[1]] = _blocking(known, found)
+            op, output = blocking[found[1]]
+            kind = cut_kind(trace, known, op, output)
+            region = op.region if kind in ("no_grad", "inference_mode") else None
+            group = ("region", region) if region is not None else (kind, op.site.user.location())
+            cut = groups.get(group)
+            if cut is None:
+                loss = known.loss_of(output)
+                if loss is not None and _about_data(known, loss):
+                    continue
+                groups[group] = Cut(
+                    op, kind, _cut_site(trace, op, region), region, [parameter], loss, output, known
+                )
+            else:
+                cut.parameters.append(parameter)
+            break
+        else:
+            _left_torch(trace, known, parameter, groups)
+    return list(groups.values())
+
+
+def _own_first(trace: Trace, known: Paths, parameter: Parameter) -> Iterator[tuple[Op, Key]]:
+    """The first cuts on the ways of a parameter, where several optimizers step rather those on the way
+    to a pass that its own step follows: `detach()` is right in the pass of the discriminator."""
+    found = (cut for key in known.feeding.get(parameter.id, ()) for cut in _first_cuts(known, key))
+    own = {site for number in parameter.optimizers for site in _passes_before_steps(trace).get(number, ())}
+    if len(_passes_before_steps(trace)) < 2 or not own:
+        yield from found
+        return
+    some = list(islice(found, MAX_ENDS))
+    ends = [known.loss_of(output) for _, output in some]
+    right = [end is not None and end.site.user in own for end in ends]
+    yield from (cut for cut, fits in zip(some, right, strict=True) if fits)
+    yield from (cut for cut, fits in zip(some, right, strict=True) if not fits)
+
+
+@once
+def _passes_before_steps(trace: Trace) -> dict[int, set[Site]]:
+    """Optimizer → the lines of the passes that came last before its steps."""
+    found: dict[int, set[Site]] = {}
+    last: Site | None = None
+    for _, events in timeline(trace):
+        for event in events:
+            if event.kind == "backward":
+                last = event.site.user
+            elif event.kind == "step" and last is not None and event.data.get("optimizer") is not None:
+                found.setdefault(event.data["optimizer"], set()).add(last)
+    return found
+
+
+def _about_data(known: Paths, event: Event) -> bool:
+    """Whether a pass asks for gradients of data alone, as each step of a sampler or an integrator does."""
+    if event.data.get("call") != "grad":
+        return False
+    asked = [known.parameter_of((event.graph, value)) for value in event.data.get("inputs", ())]
+    return not any(p is not None and (p.registered or p.optimizers) for p in asked)
+
+
+def _waiting(trace: Trace, known: Paths) -> set[int]:
+    """Parameters whose own loss, a number with its graph, is never backwarded, where no other parameter
+    of their optimizer gets a gradient either: what is missing is that pass (GS204)."""
+    expected = {p.id for p in known.expected()}
+    idle = {
+        number
+        for number in known.stepping
+        if number in trace.optimizers and set(trace.optimizers[number].parameters) <= expected
+    }
+    back = {number for number, index in known.roots if known.graph(number).values[index].is_leaf}
+    found: set[int] = set()
+    for number in known.graph_ids if idle else ():
+        if number in back:  # its pass starts at a tensor without a past: the number came back as one
+            continue
+        graph = known.graph(number)
+        ends = [v.index for v in graph.values if _ends(known, graph, v.index)]
+        found |= known.reach((number, end) for end in ends[:MAX_ENDS]).parameters
+    return {p for p in found & expected if set(trace.parameter(p).optimizers) <= idle}
+
+
+def _ends(known: Paths, graph: Graph, index: int) -> bool:
+    """Whether this is a number with a graph that only logs, if anything, read."""
+    value = graph.values[index]
+    if value.shape or not value.requires_grad or value.is_leaf:
+        return False
+    if {(graph.id, index), value.origin} & known.used.order.keys():
+        return False
+    return all(op.name in EXITS or op.cut is not None for op in graph.consumers.get(index, ()))
+
+
+def cut_kind(trace: Trace, known: Paths, op: Op, output: Key) -> str:
+    """How `op` lost the gradient of `output`, as `Cut.kind` has it."""
+    if op.cut is not None:
+        return op.cut
+    if _whole(known, output):
+        return "nondifferentiable"
+    region = trace.regions.get(op.region) if op.region is not None else None
+    off = region is not None and region.kind in ("no_grad", "inference_mode")
+    # A view that `expand` makes under no_grad keeps the flag of its base, without its node.
+    return region.kind if region is not None and off and known.required(output) is None else "leaf"
+
+
+def _whole(known: Paths, output: Key) -> bool:
+    """Whether the result holds integers or booleans (the indices of `max(dim)`)."""
+    return known.graph(output[0]).values[output[1]].dtype.startswith(("int", "uint", "bool"))
+
+
+def _left_torch(trace: Trace, known: Paths, parameter: Parameter, groups: dict[object, Cut]) -> None:
+    """Finds a parameter's values that went out as numbers and came back as another tensor."""
+    if parameter.id in known.feeding:
+        return
+    for number, root in known.roots:
+        graph = known.graph(number)
+        taken = list(exits(graph, parameter.id))
+        for op, first in taken:
+            back = _came_back(trace, known, graph, op)
+            kind = "numpy" if op.name in ("numpy", "__array__") else "item"
+            if back is None:
+                back, kind = _as_number(trace, known, graph, op), "numpy" if kind == "numpy" else "number"
+            if back is None:
+                back = _gathered(known, graph, taken, op)
+            if back is None:
+                continue
+            group = (kind, first.site.user.location())
+            if group in groups:
+                groups[group].parameters.append(parameter)
+            else:
+                loss = known.roots[number, root][0]
+                groups[group] = Cut(first, kind, first.site.user, None, [parameter], loss, back, known)
+            return
+
+
+def exits(graph: Graph, parameter: int) -> Iterator[tuple[Op, Op]]:
+    """(op that hands numbers to Python, first cut before it) for what comes of a parameter."""
+    todo: list[tuple[int, Op | None]] = [(v.index, None) for v in graph.values if v.parameter == parameter]
+    seen = {index for index, _ in todo}
+    while todo:
+        index, cut = todo.pop()
+        for op in graph.consumers.get(index, ()):
+            first = cut or (op if op.cut else None)
+            if op.name in EXITS:
+                yield op, first or op
+            for output in op.outputs:
+                if output not in seen:
+                    seen.add(output)
+                    todo.append((output, first))
+
+
+def _came_back(trace: Trace, known: Paths, graph: Graph, exit: Op) -> Key | None:
+    """A tensor without a past, of the same shape, that a loss was computed from after `exit`."""
+    shapes = {graph.values[i].shape for i in exit.inputs}
+    for value in graph.values:
+        if value.shape not in shapes or value.parameter is not None or value.origin is not None:
+            continue
+        maker = graph.ops[value.op] if value.op is not None else None
+        readers = graph.consumers.get(value.index)
+        if (
+            maker is None
+            or (
+                maker.name in MAKERS
+                and not maker.inputs
+                and maker.index > exit.index
+                and not _constant(trace, maker.site.user)
+            )
+        ) and readers:
+            if readers[0].index > exit.index and (graph.id, value.index) in known.used.order:
+                return graph.id, value.index
+    return None
+
+
+def _constant(trace: Trace, made: Site) -> bool:
+    """Whether the call at `made` is given nothing but numbers that stand in the text: `torch.tensor(0.0)`."""
+    node = trace.source_file(made.path).at(made)
+    return isinstance(node, ast.Call) and all(
+        isinstance(part, (ast.Constant, ast.List, ast.Tuple, ast.UnaryOp, ast.unaryop, ast.expr_context))
+        for arg in node.args
+        for part in ast.walk(arg)
+    )
+
+
+def _gathered(known: Paths, graph: Graph, exits: list[tuple[Op, Op]], exit: Op) -> Key | None:
+    """A tensor that a loss was computed from, filled with the numbers that the line of `exit` gave."""
+    for value in graph.values:
+        if (graph.id, value.index) in known.used.order and value.shape and real(value.dtype):
+            if without_past(graph, value.index):
+                found = gathered(graph, value.index, exits)
+                if found is not None and found[0] is exit:
+                    return graph.id, value.index
+    return None
+
+
+def _as_number(trace: Trace, known: Paths, graph: Graph, exit: Op) -> Key | None:
+    """What a loss was computed from with the plain number that `exit` gave, by the user's words:
+    the call stands inside the expression, or its result has a name that the expression reads, or
+    was put into a container that a new tensor is made of."""
+    place = exit.site.user
+    file = trace.source_file(place.path)
+    name, container = file.variable(place), _container(file, place)
+    for index, site, new in _later(graph, exit):
+        if (site.path, _body(site)) != (place.path, _body(place)):
+            continue
+        if (graph.id, index) not in known.used.order:
+            continue
+        read = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)} if (node := file.at(site)) else set()
+        if _inside(place, site) or name in read or (new and container in read):
+            return graph.id, index
+    return None
+
+
+def _later(graph: Graph, exit: Op) -> Iterator[tuple[int, Site, bool]]:
+    """(value, the user's line that made it, whether it is a new tensor) of what there is after `exit`."""
+    for value in graph.values:
+        if value.op is None and value.site is not None and without_past(graph, value.index):
+            if entered(graph, value.index) > exit.index and real(value.dtype):
+                yield value.index, value.site.user, True
+    for op in graph.ops[exit.index + 1 :]:
+        if op.outputs:
+            yield op.outputs[0], op.site.user, op.name in MAKERS and not op.inputs
+
+
+def _body(site: Site) -> str:
+    """The function around a site, where a comprehension counts to the function it stands in."""
+    return site.function.split(".<locals>.<")[0]
+
+
+def _container(file: SourceFile, place: Site) -> str | None:
+    """The list that the statement at `place` makes or adds to: `l` in `l.append(float(x))`."""
+    statement = file.statement(place)
+    if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
+        function = statement.value.func
+        adds = isinstance(function, ast.Attribute) and function.attr in ("append", "extend", "insert")
+        holder = function.value if adds and isinstance(function, ast.Attribute) else None
+    elif isinstance(statement, (ast.Assign, ast.AugAssign)):
+        holder = statement.targets[0] if isinstance(statement, ast.Assign) else statement.target
+        while isinstance(holder, ast.Subscript):
+            holder = holder.value
+    else:
+        holder = None
+    return holder.id if isinstance(holder, ast.Name) else None
+
+
+def _inside(inner: Site, outer: Site) -> bool:
+    return holds(outer, inner) and not holds(inner, outer)
+
+
+def _cut_site(trace: Trace, op: Op, region: int | None) -> Site:
+    where = trace.regions.get(region) if region is not None else None
+    return where.site.user if where is not None else op.site.user
+
+
+def _blocking(known: Paths, found: tuple[Op, Key]) -> tuple[Op, Key]:
+    """The cut itself, or the one behind it that the gradient would not pass either: that of `feats` in
+    `z = z / z.detach().norm(); feats = z.detach()`."""
+    while (further := _further_cut(known, found[1])) is not None:
+        found = further
+    return found
+
+
+def _further_cut(known: Paths, key: Key) -> tuple[Op, Key] | None:
+    """The first cut on the way from a value to the losses, where each way has one."""
+    seen = {key}
+    todo = deque(seen)
+    first: tuple[Op, Key] | None = None
+    while todo:
+        current = todo.popleft()
+        if current in known.roots:
+            return None
+        tracked = known.graph(current[0]).values[current[1]].requires_grad
+        for target, op in known.used.feeds.get(current, ()):
+            if op is not None and tracked and _loses(known, op, target):
+                first = first or (op, target)
+            elif target not in seen:
+                seen.add(target)
+                todo.append(target)
+    return first
+
+
+def _loses(known: Paths, op: Op, target: Key) -> bool:
+    """Whether no gradient comes back through `op` from its result."""
+    value = known.graph(target[0]).values[target[1]]
+    return not value.requires_grad or (target[1] not in op.written and value.is_leaf)
+
+
+def _first_cuts(known: Paths, key: Key) -> list[tuple[Op, Key]]:
+    """The first ops on the ways from a parameter's value to a loss that pass no gradient, nearest first;
+    rather one whose result was made to require a gradient again: a `detach()` alone may be meant."""
+    if not known.graph(key[0]).values[key[1]].requires_grad:
+        return []
+    seen = {key}
+    todo = deque(seen)
+    found: list[tuple[Op, Key]] = []
+    while todo:
+        current = todo.popleft()
+        for target, op in known.used.feeds.get(current, ()):
+            if op is not None and _loses(known, op, target):
+                if known.graph(target[0]).values[target[1]].requires_grad and target in known.roots:
+                    return [(op, target)]
+                found.append((op, target))
+            elif target not in seen:
+                seen.add(target)
+                todo.append(target)
+    return found
+
+
+def nearest_cuts(known: Paths, root: Key) -> Iterator[tuple[Op, Key]]:
+    """Ops on the way back from `root` (which has no graph) that lost the gradient, nearest first."""
+
+    def lost(op: Op, key: Key, tracked: list[Key]) -> bool:
+        kept = op.cut is None and key[1] in op.written  # the same leaf, filled
+        return bool(tracked) and not kept
+
+    return nearest(known, root, lost)
+
+
+def nearest(known: Paths, root: Key, ends: Callable[[Op, Key, list[Key]], bool]) -> Iterator[tuple[Op, Key]]:
+    """Each op on the way back from `root` at which the way `ends`, with what it gave, nearest first.
+    `ends` is asked with the op, its result, and those of its inputs that require a gradient."""
+    seen = {root}
+    todo = deque(seen)
+    while todo:
+        key = todo.popleft()
+        sources, op = known.sources(key)
+        tracked = [s for s in sources if known.graph(s[0]).values[s[1]].requires_grad]
+        if op is not None and ends(op, key, tracked):
+            yield op, key
+            continue
+        for source in sources:
+            if source not in seen:
+                seen.add(source)
+                todo.append(source)
+
+
+WORDS = {
+    "detach": "`detach()`",
+    "data": "`.data`",
+    "no_grad": "`torch.no_grad()`",
+    "inference_mode": "`torch.inference_mode()`",
+    "set_grad_enabled": "`torch.set_grad_enabled(False)`",
+    "numpy": "`numpy()`",
+    "item": "`item()`",
+    "number": "the plain number that `item()` gives",
+    "tolist": "`tolist()`",
+    "rewrap": "a new tensor made of its numbers",
+    "leaf": "a new leaf",
+    "custom": "a custom `autograd.Function`",
+}
+
+
+def cut_words(op: Op, kind: str) -> str:
+    """How a sentence names the cut."""
+    if kind == "nondifferentiable":
+        return f"`{op.name.strip('_') or op.name}`, which has no gradient"
+    if op.name == "Variable":
+        return "`Variable()`"
+    return WORDS.get(kind, f"`{op.name}`")

@@ -1,0 +1,138 @@
+"""Exceptions of torch's own in a run, with the tensors that they are about."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from gradscope.analysis.names import names_of
+from gradscope.analysis.words import parameter_name
+from gradscope.model import Event, Graph, Region, Site, Value
+from gradscope.store import Trace
+
+
+@dataclass(frozen=True)
+class Operand:
+    """A tensor that a failing call was given: its name in the program and where it was made."""
+
+    name: str
+    made: Site | None
+    facts: str
+    value: tuple[int, int] | None = None  # (graph, index), where the call was recorded
+    inference: bool = False
+    parameter: int | None = None
+
+    @property
+    def shown(self) -> str:
+        return f"`{self.name}`" if self.name else "a tensor"
+
+
+@dataclass(frozen=True)
+class Failure:
+    """One exception: where it was raised, its text, and what the call was given."""
+
+    trace: Trace
+    event: Event
+    operands: list[Operand]
+
+    @property
+    def site(self) -> Site:
+        return self.event.site.user
+
+    @property
+    def text(self) -> str:
+        return str(self.event.data.get("text", ""))
+
+    @property
+    def said(self) -> str:
+        """The first sentence of torch's text, for `seen`."""
+        return self.text.split("\n")[0].split(". ")[0].rstrip(".")
+
+
+def failure_subject(event: Event) -> tuple[str, int, int]:
+    """Names one exception, for what several rules say about it."""
+    return "error", event.segment, event.position
+
+
+def versions(text: str) -> str:
+    """For `seen`: what torch's text tells of the versions of a tensor that was saved and written to."""
+    found = re.search(r"is at version (\d+); expected version (\d+)", text)
+    if found is None:
+        return text.split(";")[0]
+    shape = re.search(r"\[torch\.\w+ \[([\d, ]*)\]\]", text)
+    size = f" of shape {shape[1].replace(', ', '×')}" if shape and shape[1] else ""
+    return (
+        f"a tensor{size} was saved at version {found[2]} and is at version {found[1]} when backward reads it"
+    )
+
+
+def failures(trace: Trace, *texts: str) -> Iterator[Failure]:
+    """The exceptions whose text holds one of `texts`, each told once."""
+    told = [e for e in trace.of("error") if any(text in str(e.data.get("text", "")) for text in texts)]
+    named = {str(e.data.get("text", "")): e.data.get("tensors") or [] for e in trace.of("crash")}
+    for event in told:
+        more = named.get(str(event.data.get("text", "")), ())
+        operands = [*_recorded(trace, event), *(_looked_up(trace, t) for t in more)]
+        yield Failure(trace, event, operands)
+    for event in trace.of("crash"):
+        if not event.data.get("told") and any(text in str(event.data.get("text", "")) for text in texts):
+            yield Failure(trace, event, [_looked_up(trace, t) for t in event.data.get("tensors") or ()])
+
+
+def _recorded(trace: Trace, event: Event) -> Iterator[Operand]:
+    if event.graph < 0:
+        return
+    graph = trace.graph(event.graph)
+    for index in event.data.get("inputs") or ():
+        if index < len(graph.values):
+            yield operand(trace, graph, graph.values[index])
+
+
+def operand(trace: Trace, graph: Graph, value: Value) -> Operand:
+    """A recorded value as the sentence of a finding needs it."""
+    name = names_of(trace).name(graph, value.index) or ""
+    if value.parameter is not None:
+        name = parameter_name(trace, value.parameter)
+    elif not name and value.op is not None:
+        name = names_of(trace).receiver(graph.ops[value.op].site.user) or ""
+    site = value.site.user if value.site is not None else None
+    shape = "×".join(map(str, value.shape))
+    return Operand(
+        name, site, f"{value.dtype}, {f'shape {shape}' if shape else 'a scalar'}", (graph.id, value.index),
+        region_of(trace, graph, value, "inference_mode") is not None, value.parameter,
+    )  # fmt: skip
+
+
+def _looked_up(trace: Trace, t: dict[str, Any]) -> Operand:
+    site = trace.site(t.get("site"))
+    shape = "×".join(str(n) for n in t["shape"])
+    facts = f"{t['dtype']}, {f'shape {shape}' if shape else 'a scalar'}"
+    made = site.user if site is not None else None
+    return Operand(t["name"], made, facts, None, bool(t["inference"]), t.get("parameter"))
+
+
+def region_of(trace: Trace, graph: Graph, value: Value, kind: str) -> Region | None:
+    """The region of this kind in which a value was made, also in an earlier graph."""
+    for _ in range(8):
+        if value.op is not None and value.op < len(graph.ops):
+            number = graph.ops[value.op].region
+            while number is not None and (region := trace.regions.get(number)) is not None:
+                if region.kind == kind:
+                    return region
+                number = region.parent
+            return None
+        if value.origin is None:
+            return None
+        graph = trace.graph(value.origin[0])
+        value = graph.values[value.origin[1]]
+    return None
+
+
+def opening(trace: Trace, site: Site) -> Site:
+    """The first line of a block, where `site` spans all of it."""
+    lines = trace.source_file(site.path).lines
+    if site.end_line == site.line or not 0 < site.line <= len(lines):
+        return site
+    return replace(site, end_line=site.line, end_column=len(lines[site.line - 1]) + 1)

@@ -1,0 +1,74 @@
+"""Models that work on what other models give them: whose training reaches whom."""
+
+from __future__ import annotations
+
+from gradscope.analysis.calls import Call, calls
+from gradscope.analysis.memo import once
+from gradscope.analysis.reach import paths
+from gradscope.model import Parameter
+from gradscope.store import Trace
+
+
+def feeding(trace: Trace, own: list[Parameter], roots: dict[int, list[Parameter]]) -> list[Parameter]:
+    """The stepped parameters of the models on whose results a new model works (see `fed`)."""
+    stepped, mine = _sides(trace, own, roots)
+    if mine and _writes(trace, own)[1]:
+        return []
+    found: list[Parameter] = []
+    for call in mine:
+        inputs = [(call.event.graph, i) for i in call.event.data.get("inputs", ())]
+        reached = calls(trace).paths.reach(inputs).parameters
+        found = next((group for group in stepped.values() if any(p.id in reached for p in group)), [])
+        if not found:
+            return []  # it works on data as well: it compares, as a perceptual loss does
+    return found
+
+
+def fed(trace: Trace, own: list[Parameter], roots: dict[int, list[Parameter]]) -> list[Parameter]:
+    """The stepped parameters of the models that train on what the model of these parameters gives
+    them: its gradients were wanted as theirs are, if it was made in this run and is in training
+    mode (what was loaded or put into eval mode serves as it is)."""
+    stepped, mine = _sides(trace, own, roots)
+    ids = {p.id for p in own}
+    known = calls(trace)
+    for other in known.all if mine and _writes(trace, own) == (True, False) else ():
+        inputs = [(other.event.graph, i) for i in other.event.data.get("inputs", ())]
+        target = other.event.data["module"]
+        if target in stepped and other.trains and ids & known.paths.reach(inputs).parameters:
+            return stepped[target]
+    return []
+
+
+def _sides(
+    trace: Trace, own: list[Parameter], roots: dict[int, list[Parameter]]
+) -> tuple[dict[int, list[Parameter]], list[Call]]:
+    """The stepped parameters of each other model; the calls of this one, all in training mode."""
+    root = trace.modules[own[0].module or 0].root
+    stepped = {
+        r: [p for p in parameters if p.steps and p.optimizers]
+        for r, parameters in roots.items()
+        if r != root and any(p.steps and p.optimizers for p in parameters)
+    }
+    mine = [c for c in calls(trace).all if c.event.data["module"] == root]
+    if not stepped or not any(c.trains for c in mine) or not all(c.event.data.get("training") for c in mine):
+        return {}, []
+    return stepped, mine
+
+
+def _writes(trace: Trace, own: list[Parameter]) -> tuple[bool, bool]:
+    """Whether this run wrote any of these parameters (to initialise them); whether it loaded any."""
+    found = [loaded for p in own if (loaded := _written(trace).get(p.id)) is not None]
+    return bool(found), any(found)
+
+
+@once
+def _written(trace: Trace) -> dict[int, bool]:
+    """Parameters that an op of this run wrote → whether one of them loaded it."""
+    known, found = paths(trace), dict[int, bool]()
+    for graph in trace.graphs:
+        for op in graph.ops:
+            made = known.parameter_of((graph.id, op.writes[0])) if op.writes else None
+            if made is not None:
+                loads = any(f.function.endswith("load_state_dict") for f in op.site.stack)
+                found[made.id] = found.get(made.id, False) or loads
+    return found

@@ -1,0 +1,290 @@
+"""Several stored graphs as one flow of data and of gradients.
+
+Values that live on from one segment into the next (`Value.origin`), and parameters,
+are one value here. Indices of this module count within the Flow.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+from gradscope.analysis.names import names_of
+from gradscope.model import Event, Graph, Node, Op, Parameter, Value
+from gradscope.store import Trace
+
+
+@dataclass
+class Flow:
+    """Ops in program order with joined values and grad nodes."""
+
+    trace: Trace
+    ops: list[Op] = field(default_factory=list)
+    inputs: list[tuple[int, ...]] = field(default_factory=list)
+    outputs: list[tuple[int, ...]] = field(default_factory=list)  # new values: returned and written
+    values: list[Value] = field(default_factory=list)
+    graph_of: list[Graph] = field(default_factory=list)  # per value
+    parameter_of: dict[int, int] = field(default_factory=dict)  # value → parameter id
+    maker: list[int | None] = field(default_factory=list)  # per value: its op
+    value_node: list[int | None] = field(default_factory=list)  # per value: its grad node
+    nodes: list[Node] = field(default_factory=list)
+    node_op: list[int | None] = field(default_factory=list)
+    edges: list[list[int]] = field(default_factory=list)  # per node: targets
+    leaf_of: dict[int, int] = field(default_factory=dict)  # AccumulateGrad → its leaf's value
+    joined: dict[tuple[int, int], int] = field(default_factory=dict)  # (graph, value) → value
+    joined_nodes: dict[tuple[int, int], int] = field(default_factory=dict)
+
+    # -- names -------------------------------------------------------------------
+
+    def name(self, value: int) -> str | None:
+        return names_of(self.trace).name(self.graph_of[value], self.values[value].index)
+
+    def parameter(self, value: int) -> Parameter | None:
+        """The parameter's record of the whole run, where the value is one."""
+        id = self.parameter_of.get(value)
+        return self._parameters.get(id) if id is not None else None
+
+    @cached_property
+    def _parameters(self) -> dict[int, Parameter]:
+        return {p.id: p for p in self.trace.parameters}
+
+    @cached_property
+    def leaf_bit(self) -> dict[int, int]:
+        """Trainable leaves, numbered."""
+        return {
+            v: k for k, v in enumerate(i for i, v in enumerate(self.values) if v.is_leaf and v.requires_grad)
+        }
+
+    # -- directions ----------------------------------------------------------------
+
+    @cached_property
+    def consumers(self) -> dict[int, list[int]]:
+        """Value → ops that read it."""
+        found: dict[int, list[int]] = {}
+        for op, inputs in enumerate(self.inputs):
+            for value in dict.fromkeys(inputs):
+                found.setdefault(value, []).append(op)
+        return found
+
+    @cached_property
+    def events(self) -> list[Event]:
+        """Events of the joined graphs."""
+        ids = {graph.id for graph in self.graph_of}
+        return [event for event in self.trace.events if event.graph in ids]
+
+    @cached_property
+    def backwards(self) -> list[Event]:
+        """Backward passes, also those that torch refused."""
+        return [
+            e
+            for e in self.events
+            if e.kind == "backward" or (e.kind == "error" and e.data.get("where") == "backward")
+        ]
+
+    @cached_property
+    def roots(self) -> dict[int, Event]:
+        """Values a backward pass started from."""
+        found: dict[int, Event] = {}
+        for event in self.backwards:
+            for value in event.data.get("roots" if event.kind == "backward" else "inputs") or ():
+                if (at := self.joined.get((event.graph, value))) is not None:
+                    found.setdefault(at, event)
+        return found
+
+    @cached_property
+    def root_nodes(self) -> list[int]:
+        """Grad nodes that backward passes started from."""
+        found = [n for v in self.roots if (n := self.value_node[v]) is not None]
+        for event in self.backwards:
+            for node in event.data.get("root_nodes") or ():
+                if (at := self.joined_nodes.get((event.graph, node))) is not None:
+                    found.append(at)
+        return list(dict.fromkeys(found))
+
+    @cached_property
+    def reached(self) -> set[int]:
+        """Grad nodes that a backward pass visits."""
+        return set(self.paths(self.root_nodes))
+
+    def paths(self, starts: list[int]) -> dict[int, int | None]:
+        """Every node reachable from `starts` → the node before it on a shortest way."""
+        before: dict[int, int | None] = dict.fromkeys(starts)
+        todo = list(before)
+        for node in todo:  # grows while it is walked: breadth first
+            for target in self.edges[node]:
+                if target not in before:
+                    before[target] = node
+                    todo.append(target)
+        return before
+
+    @cached_property
+    def reached_leaves(self) -> set[int]:
+        """Leaves that a backward pass visits."""
+        return {leaf for node, leaf in self.leaf_of.items() if node in self.reached}
+
+    @cached_property
+    def feeds_root(self) -> set[int]:
+        """Values that a root of a backward pass was computed from, cut or not."""
+        return self.upstream(list(self.roots))
+
+    def upstream(self, starts: list[int]) -> set[int]:
+        seen = set(starts)
+        todo = list(seen)
+        while todo:
+            maker = self.maker[todo.pop()]
+            for source in self.inputs[maker] if maker is not None else ():
+                if source not in seen:
+                    seen.add(source)
+                    todo.append(source)
+        return seen
+
+    def only(self, ops: list[int]) -> Flow:
+        """The flow with none but these ops, which hold the makers of all that they read."""
+        place: dict[int | None, int] = {op: at for at, op in enumerate(ops)}
+        return replace(
+            self,
+            ops=[self.ops[op] for op in ops],
+            inputs=[self.inputs[op] for op in ops],
+            outputs=[self.outputs[op] for op in ops],
+            maker=[place.get(op) for op in self.maker],
+            node_op=[place.get(op) for op in self.node_op],
+        )
+
+    def base(self, value: int) -> int:
+        """The value whose memory this one shares in the end."""
+        seen = {value}
+        while (alias := self.values[value].alias_of) is not None:
+            value = self.joined.get((self.graph_of[value].id, alias), value)
+            if value in seen:
+                break
+            seen.add(value)
+        return value
+
+
+def join(trace: Trace, graphs: list[int], everything: bool = False) -> Flow:
+    """The stored graphs with these ids as one Flow. Unless `everything` is asked for, of
+    graphs that built no grad nodes (data being prepared) only what modules made of the
+    others' inputs is taken, where there are others."""
+    flow = Flow(trace)
+    built = set() if everything else set(trace.graphs_with_nodes) & set(graphs)
+    wanted = _wanted(trace, graphs, built)
+    shared: dict[int, int] = {}
+    for id in graphs:
+        graph = trace.graph(id)
+        index: dict[int, int] = {}
+        for op in graph.ops:
+            if op.index in wanted.get(id, ()) or id in built or not built:
+                index[op.index] = len(flow.ops)
+                flow.ops.append(op)
+        if not index:
+            continue
+        _join_values(flow, graph, index, shared)
+        _join_nodes(flow, graph, index)
+        for op_index in index:
+            op = graph.ops[op_index]
+            flow.inputs.append(tuple(flow.joined[id, v] for v in op.inputs))
+            new = [v for v in dict.fromkeys((*op.outputs, *op.written)) if graph.values[v].op == op_index]
+            flow.outputs.append(tuple(flow.joined[id, v] for v in new))
+    return flow
+
+
+def _wanted(trace: Trace, graphs: list[int], built: set[int]) -> dict[int, set[int]]:
+    """Per graph without grad nodes: its ops in and after modules or regions that later graphs
+    depend on; not what prepares the data."""
+    found: dict[int, set[int]] = {}
+    needed: dict[int, list[int]] = {}
+    for id in reversed(graphs if built else []):
+        graph = trace.graph(id)
+        todo = needed.get(id, [])
+        shown = _shown(graph) if id not in built else set()
+        ops = found.setdefault(id, set())
+        for index in todo:  # grows while it is walked
+            maker = graph.values[index].op if index < len(graph.values) else None
+            if maker is not None and maker in shown and maker not in ops and not _initial(graph, index):
+                ops.add(maker)
+                todo.extend(graph.ops[maker].inputs)
+        for value in graph.values:
+            known = value.op is None and value.origin is not None and value.parameter is None
+            if known and value.origin is not None and (id in built or value.index in todo):
+                needed.setdefault(value.origin[0], []).append(value.origin[1])
+    return found
+
+
+def _before(graph: Graph, index: int) -> int | None:
+    """The value that an in-place write turned into this one."""
+    maker = graph.values[index].op
+    op = graph.ops[maker] if maker is not None else None
+    return dict(zip(op.written, op.writes, strict=False)).get(index) if op is not None else None
+
+
+def _initial(graph: Graph, index: int) -> bool:
+    """Whether a value is a parameter after in-place writes (its initialisation)."""
+    before = _before(graph, index)
+    while before is not None and before != index:
+        index, before = before, _before(graph, before)
+    return graph.values[index].parameter is not None
+
+
+def _shown(graph: Graph) -> set[int | None]:
+    """Ops in a module or a region, and what is computed from their results."""
+    found: set[int | None] = set()
+    for op in graph.ops:
+        inside = op.module is not None or op.region is not None
+        if inside or any(graph.values[v].op in found for v in op.inputs if graph.values[v].op is not None):
+            found.add(op.index)
+    return found
+
+
+def _join_values(flow: Flow, graph: Graph, ops: dict[int, int], shared: dict[int, int]) -> None:
+    for value in graph.values:
+        at = None
+        if value.op is None and value.origin is not None and value.origin[0] != graph.id:
+            source = flow.trace.graph(value.origin[0])
+            if value.parameter is None or _before(source, value.origin[1]) is None:
+                at = flow.joined.get(value.origin)
+        elif value.op is not None and value.op not in ops:
+            before = _before(graph, value.index)  # a write that is left out makes no new value
+            at = flow.joined.get((graph.id, before)) if before is not None else None
+        if at is None and value.op is None and value.parameter is not None:
+            at = shared.get(value.parameter)
+        if at is None:
+            at = len(flow.values)
+            flow.values.append(value)
+            flow.graph_of.append(graph)
+            flow.maker.append(ops.get(value.op) if value.op is not None else None)
+            flow.value_node.append(None)
+        if value.parameter is not None:
+            flow.parameter_of.setdefault(at, value.parameter)
+            if value.op is None:
+                shared.setdefault(value.parameter, at)
+        flow.joined[graph.id, value.index] = at
+
+
+def _join_nodes(flow: Flow, graph: Graph, ops: dict[int, int]) -> None:
+    known_leaf = {leaf: node for node, leaf in flow.leaf_of.items()}
+    owner = {value.node: value.index for value in graph.values if value.node is not None}
+    for node in graph.nodes:
+        at = None
+        if node.leaf is not None and (leaf := flow.joined.get((graph.id, node.leaf))) is not None:
+            at = known_leaf.get(leaf)
+        elif node.op is None and node.index in owner:
+            at = flow.value_node[flow.joined[graph.id, owner[node.index]]]
+        if at is None:
+            at = len(flow.nodes)
+            flow.nodes.append(node)
+            flow.node_op.append(ops.get(node.op) if node.op is not None else None)
+            flow.edges.append([])
+            if node.leaf is not None:
+                flow.leaf_of[at] = flow.joined[graph.id, node.leaf]
+        flow.joined_nodes[graph.id, node.index] = at
+    for node in graph.nodes:
+        source = flow.joined_nodes[graph.id, node.index]
+        for edge in node.edges:
+            target = flow.joined_nodes[graph.id, edge.target]
+            if target not in flow.edges[source]:
+                flow.edges[source].append(target)
+    for value in graph.values:
+        if value.node is not None:
+            at = flow.joined[graph.id, value.index]
+            if flow.value_node[at] is None:
+                flow.value_node[at] = flow.joined_nodes[graph.id, value.node]

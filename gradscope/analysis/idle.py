@@ -1,0 +1,136 @@
+"""Steps for which nothing was computed, or something for another optimizer."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from gradscope.analysis.loop import timeline
+from gradscope.analysis.memo import once
+from gradscope.model import Event, Site
+from gradscope.store import Trace
+
+
+@dataclass
+class Tally:
+    """The steps of one optimizer."""
+
+    steps: int = 0
+    idle: int = 0  # those for which nothing was computed
+    fed: int = 0  # those that found a gradient
+    at: Counter[Site] = field(default_factory=Counter)  # steps by line, and those without a gradient
+    empty: Counter[Site] = field(default_factory=Counter)
+    first: int | None = None  # the segment of the first of these
+    closure: bool = False
+    moved: Counter[Site] = field(default_factory=Counter)  # of these, with parameters that did change
+
+    def told(self) -> Counter[Site]:
+        """Lines whose steps, or most of all steps, found nothing."""
+        # An optimizer that moves its parameters without `.grad` never finds one.
+        empty = self.empty if self.fed else self.empty - self.moved
+        count, steps = empty.total(), self.steps - self.idle
+        if (count >= 2 or self.steps == 1) and count * 2 >= steps:
+            return empty
+        return Counter({s: n for s, n in empty.items() if n >= 2 and n == self.at[s]})
+
+
+def steps(trace: Trace) -> Iterator[tuple[Event, int, int]]:
+    """Each step with its count and how many of them came after a backward, or a forward with a graph."""
+    passes, stepped_at = 0, dict.fromkeys(trace.optimizers, 0)
+    computed: dict[tuple[str, int], bool] = {}  # of each line's last step that was looked at
+    for repeat, events in timeline(trace):
+        before = passes
+        for event in events:
+            number = event.data.get("optimizer")
+            if event.kind == "backward":
+                passes += 1
+            elif event.kind == "step" and number in stepped_at:
+                place = event.site.user.location()
+                if event.graph >= 0:
+                    computed[place] = _forward_before(trace, event)
+                own = passes > before or computed.get(place, False)
+                yield event, repeat, repeat if own else int(passes > stepped_at[number])
+                stepped_at[number] = passes
+
+
+def tallied(trace: Trace) -> dict[int, Tally]:
+    """The steps of each optimizer, counted."""
+    found: dict[int, Tally] = {}
+    for event, repeat, worked in steps(trace):
+        _count(trace, event, repeat, worked, found.setdefault(event.data["optimizer"], Tally()))
+    return found
+
+
+def _count(trace: Trace, event: Event, repeat: int, worked: int, tally: Tally) -> None:
+    """`worked` of the steps came after a backward or a forward of their own."""
+    states, site = event.data.get("states") or {}, event.site.user
+    tally.steps += repeat
+    tally.at[site] += repeat
+    tally.closure = tally.closure or bool(event.data.get("closure"))
+    worked = repeat if tally.closure else worked
+    ids = [*states.get("none", ()), *states.get("zero", ())]
+    if fed(event):
+        tally.fed += repeat
+    elif any(trace.parameter(p).requires_grad for p in ids):
+        tally.idle += repeat - worked
+        tally.empty[site] += worked
+        if worked and (tally.first is None or event.segment < tally.first):
+            tally.first = event.segment
+        if not states.get("zero") and all(trace.parameter(p).changed for p in ids):
+            tally.moved[site] += worked
+
+
+@once
+def tried_out(trace: Trace) -> set[int]:
+    """Optimizers that step again and again while nothing is computed for them."""
+    made: dict[int, int] = {}
+    useful: dict[int, int] = {}
+    for event, repeat, worked in steps(trace):
+        number = event.data["optimizer"]
+        made[number] = made.get(number, 0) + repeat
+        useful[number] = useful.get(number, 0) + worked
+    return {number for number, count in made.items() if count >= 2 and useful[number] <= 1}
+
+
+@once
+def mistaken(trace: Trace) -> dict[int, tuple[int, Event]]:
+    """Optimizers that step without a gradient after passes for one that never steps: (that one, a pass)."""
+    resting = {n: set(o.parameters) for n, o in trace.optimizers.items() if not o.steps}
+    found: dict[int, tuple[int, Event]] = {}
+    last: Event | None = None
+    for _, events in timeline(trace) if resting else ():
+        for event in events:
+            if event.kind == "backward" and event.data.get("accumulated"):
+                last = event
+            elif event.kind == "step" and last is not None and not fed(event):
+                filled = set(last.data["accumulated"])
+                own = next((n for n, held in resting.items() if filled <= held), None)
+                if own is not None and event.data.get("optimizer") in trace.optimizers:
+                    found.setdefault(event.data["optimizer"], (own, last))
+    return found
+
+
+def fed(step: Event) -> bool:
+    """Whether the step found a gradient."""
+    states = step.data.get("states") or {}
+    return any(states.get(state) for state in ("fresh", "stale", "used"))
+
+
+def _forward_before(trace: Trace, step: Event) -> bool:
+    """Whether anything with a gradient was computed in the stretch that the step ends."""
+    return step.graph >= 0 and bool(trace.graph(step.graph).nodes)
+
+
+def forwards(trace: Trace, optimizers: set[int]) -> bool:
+    """Whether a model of these optimizers runs forward as in training: a backward is missing,
+    where a schedule that is only tried out runs nothing."""
+    stepped = {p.module for p in trace.parameters if optimizers & set(p.optimizers)}
+    roots = {trace.modules[m].root for m in stepped if m in trace.modules}
+    calls = [e for e in trace.of("call") if e.data.get("module") in roots and e.graph >= 0]
+    return sum(e.count for e in calls if e.data.get("training") and _has_graph(trace, e)) >= 2
+
+
+def _has_graph(trace: Trace, event: Event) -> bool:
+    values = trace.graph(event.graph).values
+    return any(values[i].requires_grad for i in event.data.get("outputs", ()) if i < len(values))

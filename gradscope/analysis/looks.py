@@ -1,0 +1,95 @@
+"""Gradients that a program reads only to show them: printed, logged, put into a progress bar."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from gradscope.analysis.loop import used_for_itself
+from gradscope.analysis.memo import once
+from gradscope.source import SourceFile
+from gradscope.store import Trace
+
+SHOWING = {
+    "print", "debug", "info", "warning", "error", "critical", "log", "write", "set_postfix", "set_description",
+    "add_scalar", "add_scalars", "add_histogram",
+}  # fmt: skip
+FAR = 4  # names that a value is followed through
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+@once
+def kept_gradients(trace: Trace) -> frozenset[int]:
+    """Parameters of whose gradients the program reads what they may have been computed for: they were
+    taken, or their numbers go on where they can't be followed."""
+    places = {place for p in trace.parameters for place in p.read_at}
+    shown = {place for place in places if _shown(trace, place)}
+    return frozenset(p.id for p in trace.parameters if used_for_itself(p) or set(p.read_at) - shown)
+
+
+def _shown(trace: Trace, place: tuple[str, int, int]) -> bool:
+    path, line, column = place
+    file = trace.source_file(path)
+    found = [
+        node
+        for node in ast.walk(file.tree or ast.Module([], []))
+        if isinstance(node, ast.Attribute)
+        and node.attr == "grad"
+        and node.lineno <= line <= (node.end_lineno or node.lineno)
+        and (node.lineno, node.col_offset + 1) == (line, column)
+    ]
+    return bool(found) and all(_ends_shown(trace, file, node, FAR) for node in found)
+
+
+def _ends_shown(trace: Trace, file: SourceFile, node: ast.AST, far: int) -> bool:
+    """Whether the value of this expression goes nowhere but into calls that show it."""
+    inner, above, bare = node, file.parent.get(id(node)), far == FAR
+    while above is not None:
+        if isinstance(above, ast.Compare) and all(isinstance(op, (ast.Is, ast.IsNot)) for op in above.ops):
+            return True  # `p.grad is None`
+        if isinstance(above, ast.Call) and inner is not above.func and _name(above.func) in SHOWING:
+            return True
+        if isinstance(above, ast.Assert):
+            return True
+        if isinstance(above, ast.Call) and isinstance(above.func, ast.Attribute) and inner is not above.func:
+            if isinstance(file.parent.get(id(above)), ast.Expr):
+                return False  # `sizes.append(…)`
+        if isinstance(above, ast.stmt):
+            return (isinstance(above, ast.Expr) and bare) or (
+                far > 0
+                and all(_ends_shown(trace, f, one, far - 1) for f, one in _goes_on(trace, file, above, inner))
+                and isinstance(above, (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Return))
+            )
+        bare = bare and (isinstance(above, ast.Attribute) or inner is getattr(above, "func", None))
+        inner, above = above, file.parent.get(id(above))
+    return False
+
+
+def _name(function: ast.expr) -> str:
+    return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+
+
+def _goes_on(
+    trace: Trace, file: SourceFile, statement: ast.stmt, value: ast.AST
+) -> Iterator[tuple[SourceFile, ast.AST]]:
+    """Where the value that a statement names, or returns, is read."""
+    function: ast.AST | None = statement
+    while function is not None and not isinstance(function, (*_FUNCTIONS, ast.Module)):
+        function = file.parent.get(id(function))
+    if function is None or isinstance(statement, ast.Return):
+        for path in trace.sources if isinstance(function, _FUNCTIONS) else ():
+            other = trace.source_file(path)
+            for node in ast.walk(other.tree or ast.Module([], [])):
+                if isinstance(node, ast.Call) and _name(node.func) == getattr(function, "name", None):
+                    yield other, node
+        return
+    targets = (
+        statement.targets if isinstance(statement, ast.Assign) else [getattr(statement, "target", value)]
+    )
+    for target in targets:
+        if not isinstance(target, ast.Name):
+            yield file, ast.Module([], [])  # an attribute, an element: read anywhere
+            continue
+        for node in ast.walk(function):
+            if isinstance(node, ast.Name) and node.id == target.id and isinstance(node.ctx, ast.Load):
+                yield file, node

@@ -1,0 +1,97 @@
+"""The training loop in program order: steps, passes, what each used and cleared."""
+
+from __future__ import annotations
+
+from math import isfinite
+
+from gradscope.analysis.memo import once
+from gradscope.model import Event, Optimizer, Parameter, Segment
+from gradscope.store import Trace
+
+
+@once
+def stretches(trace: Trace) -> list[tuple[Segment, list[Event]]]:
+    """Every segment in program order, with its events."""
+    lists: dict[int, list[Event]] = {}
+    for event in trace.events:
+        lists.setdefault(event.segment, []).append(event)
+    first: dict[tuple[int | None, int | None], int] = {}
+    found = []
+    for segment in trace.segments:
+        index = first.setdefault((segment.events, segment.graph), segment.index)
+        found.append((segment, lists.get(index, []) if segment.events is not None else []))
+    return found
+
+
+@once
+def timeline(trace: Trace) -> list[tuple[int, list[Event]]]:
+    """The run in program order: (how often in a row, events) of each stretch that has any."""
+    return [(segment.repeat, events) for segment, events in stretches(trace) if segment.events is not None]
+
+
+FRESH = ("fresh", "stale")
+
+
+def parameters_of(trace: Trace, ids: list[int]) -> list[Parameter]:
+    """Those that the trace knows: it forgets what lived for one step only."""
+    known = {p.id: p for p in trace.parameters}
+    return [known[id] for id in ids if id in known]
+
+
+def idle(p: Parameter) -> bool:
+    """Whether nothing in the run ever changed this parameter or used its gradient."""
+    return not (p.steps or p.updates or p.changed or used_for_itself(p))
+
+
+def read_for_itself(p: Parameter, others: list[Parameter]) -> bool:
+    """Whether some line reads the gradient of this one and of none of the others: somebody wants to
+    see it. A log of all gradients reads theirs too."""
+    return bool(set(p.read_at) - {place for other in others for place in other.read_at})
+
+
+def settled(trace: Trace) -> bool:
+    """Whether the program ended by itself: what it had not done until an exception, it might do."""
+    return trace.program.get("exception") is None
+
+
+def fresh(event: Event) -> set[int]:
+    """Parameters whose new gradient this step or clip meets."""
+    states = event.data.get("states") or {}
+    return {p for state in FRESH for p in states.get(state, ())}
+
+
+def by_scaler(event: Event) -> bool:
+    """Whether a gradient scaler made this step."""
+    return any(f.kind == "torch" and f.path.endswith("grad_scaler.py") for f in event.site.stack)
+
+
+def nearest_backward(trace: Trace, ids: set[int]) -> Event | None:
+    """The first backward pass that put a gradient into any of these."""
+    for event in trace.of("backward"):
+        if ids & set(event.data.get("accumulated") or ()):
+            return event
+    return None
+
+
+def norm(trace: Trace, parameter: int) -> float | None:
+    """The last norm measured of this parameter's gradient."""
+    measured = trace.numbers("grad_norm", parameter)
+    last = measured[-1][1] if measured else trace.parameter(parameter).grad_norm
+    return last if isinstance(last, float) and isfinite(last) else None
+
+
+def trained_by(trace: Trace, p: Parameter) -> Optimizer | None:
+    """The first optimizer that holds it."""
+    return next((trace.optimizers[n] for n in p.optimizers if n in trace.optimizers), None)
+
+
+def used_for_itself(p: Parameter) -> bool:
+    """Whether its gradients came to something without a step: more than that they were printed. The
+    numbers of a leaf that is no `nn.Parameter` may be what is wanted (a saliency map)."""
+    return bool(p.taken or (p.handed and not p.declared))
+
+
+def taken_for_itself(p: Parameter, others: list[Parameter]) -> bool:
+    """Whether some line takes the gradient of this one and of none of the others: what is done with
+    all gradients is done with theirs too."""
+    return bool(set(p.taken_at) - {place for other in others for place in other.taken_at})

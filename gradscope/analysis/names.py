@@ -1,0 +1,338 @@
+"""What the user called things: names of values, texts of calls, from the source as it ran.
+
+Everything is read from `trace.sources` (the text stored in the trace), never from the
+disk. Where the source is missing or is no Python (exec'd code, a notebook magic), the
+answer is None, or a short description instead of a name.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from gradscope.analysis.memo import once
+from gradscope.model import Event, GradscopeError, Graph, Op, Parameter, Site, Value
+from gradscope.source import SourceFile
+from gradscope.store import Trace
+
+_REFLECTED = re.compile(r"^r(add|sub|mul|truediv|floordiv|pow|matmul|mod|and|or|xor|div)$")
+_IN_PLACE = re.compile(r"^i(add|sub|mul|truediv|floordiv|pow|matmul|mod|and|or|xor|div)$")
+_SPOKEN = {"truediv": "div", "floordiv": "floor_divide", "__array__": "numpy"}
+# Methods of a tensor whose arguments are no tensors: `x.to(device)`.
+_ALONE = {
+    "to", "type", "view", "reshape", "permute", "transpose", "flatten", "expand", "repeat", "squeeze", "unsqueeze",
+    "sum", "mean", "pow", "softmax", "log_softmax", "chunk", "split", "narrow", "select",
+}  # fmt: skip
+_PLAIN = (ast.Name, ast.Attribute, ast.Subscript)
+
+
+def op_name(name: str) -> str:
+    """The name of an op as people say it: `__rmul__` → "mul", `__iadd__` → "add_"."""
+    if not (name.startswith("__") and name.endswith("__")) or len(name) < 5:
+        return name
+    inner = name[2:-2]
+    if match := _REFLECTED.match(inner):
+        inner = match[1]
+    elif match := _IN_PLACE.match(inner):
+        return _SPOKEN.get(match[1], match[1]) + "_"
+    return _SPOKEN.get(inner, inner)
+
+
+def short_path(path: str) -> str:
+    """The file's name alone, for labels."""
+    return re.split(r"[/\\]", path)[-1]
+
+
+def relative(path: str, cwd: str) -> str:
+    """`path` as seen from `cwd` where it lies below it, else unchanged."""
+    if cwd:
+        try:
+            return Path(path).relative_to(cwd).as_posix()
+        except ValueError:
+            pass
+    return path
+
+
+def place(site: Site) -> str:
+    """`train.py:31`, for labels."""
+    return f"{short_path(site.path)}:{site.line}"
+
+
+def parameter_name(trace: Trace, parameter: Parameter) -> str:
+    """Its dotted name, below the variable that holds its model where that is needed to find it: there
+    are several models, or it is the `weight` of a bare `head = nn.Linear(…)`."""
+    return full_name(trace, parameter) if _several(trace) or "." not in parameter.name else parameter.name
+
+
+def full_name(trace: Trace, parameter: Parameter) -> str:
+    """Its dotted name below the variable that holds its model, where that is known."""
+    modules = trace.modules
+    owner = modules.get(parameter.module) if parameter.module is not None else None
+    root = modules.get(owner.root) if owner is not None else None
+    return (
+        f"{root.name}.{parameter.name}"
+        if root is not None and root.name and parameter.name
+        else parameter.name
+    )
+
+
+@once
+def _several(trace: Trace) -> bool:
+    return sum(module.id == module.root for module in trace.modules.values()) > 1
+
+
+class Names:
+    """The names of one trace; get it with `names_of(trace)`, which keeps it."""
+
+    def __init__(self, trace: Trace):
+        self._source_file = trace.source_file
+        self._parameters = {p.id: parameter_name(trace, p) for p in trace.parameters}
+        self._graph = trace.graph
+        self._calls: dict[int, list[Event]] = {}
+        for event in trace.of("call"):
+            self._calls.setdefault(event.graph, []).append(event)
+        self._known: dict[int, dict[int, str | None]] = {}
+        self._last: dict[int, dict[int, set[int]]] = {}
+        self._inputs: dict[int, dict[int, str]] = {}
+
+    def file(self, path: str) -> SourceFile:
+        return self._source_file(path)
+
+    # -- text ------------------------------------------------------------------
+
+    def text(self, site: Site) -> str | None:
+        """The source text of the site's span, blanks folded; None without source."""
+        lines = self.file(site.path).lines[site.line - 1 : site.end_line]
+        if not lines:
+            return None
+        lines = [*lines[:-1], lines[-1][: site.end_column - 1]]
+        lines[0] = lines[0][site.column - 1 :]
+        return " ".join(" ".join(lines).split()) or None
+
+    def line(self, site: Site) -> str | None:
+        """The whole source line a site starts on, stripped."""
+        lines = self.file(site.path).lines
+        return lines[site.line - 1].strip() if 0 < site.line <= len(lines) else None
+
+    def receiver(self, site: Site) -> str | None:
+        """What a method or attribute is taken of at this site: "b" for `b.data`, `b.zero_()`."""
+        node = self.file(site.path).at(site)
+        if isinstance(node, ast.Call):
+            node = node.func
+        if isinstance(node, ast.Attribute) and not self.file(site.path).is_imported(node.value):
+            return ast.unparse(node.value)
+        return ast.unparse(node.value) if isinstance(node, ast.Subscript) else None
+
+    # -- names of values ---------------------------------------------------------
+
+    def name(self, graph: Graph, index: int) -> str | None:
+        """The user's name of a value, or None where it has none."""
+        known = self._known.setdefault(graph.id, {})
+        if index not in known:
+            known[index] = self._find(graph, graph.values[index])
+        return known[index]
+
+    def _find(self, graph: Graph, value: Value) -> str | None:
+        if value.parameter is not None and self._parameters.get(value.parameter):
+            return self._parameters[value.parameter]
+        if value.op is None or value.op >= len(graph.ops):
+            return self._input_names(graph).get(value.index) or self._earlier(graph, value)
+        op = graph.ops[value.op]
+        for before, after in zip(op.writes, op.written, strict=False):
+            if after == value.index and before != after:
+                return self._written(graph, op, before)
+        return self._assigned(graph, op, value)
+
+    def _earlier(self, graph: Graph, value: Value) -> str | None:
+        """The name a value had where it was made, in another graph."""
+        if value.origin is None or value.origin[0] == graph.id:
+            return None
+        try:
+            source = self._graph(value.origin[0])
+            made = source.values[value.origin[1]]
+        except (IndexError, GradscopeError):
+            return None
+        if made.op is None or made.op >= len(source.ops):
+            return None  # not followed further: one look back names what a program names
+        return self._assigned(source, source.ops[made.op], made)
+
+    def _written(self, graph: Graph, op: Op, before: int) -> str | None:
+        """An in-place write keeps the name of what it writes to."""
+        seen = {before}
+        known = self._known[graph.id]
+        while True:
+            if before in known:
+                return known[before]
+            maker = graph.values[before].op
+            source = graph.ops[maker] if maker is not None else None
+            older = (
+                [a for a, b in zip(source.writes, source.written, strict=False) if b == before]
+                if source
+                else []
+            )
+            if not older or older[0] in seen:
+                break
+            before = older[0]
+            seen.add(before)
+        return self._find(graph, graph.values[before]) or self.receiver(op.site.user)
+
+    def _assigned(self, graph: Graph, op: Op, value: Value) -> str | None:
+        for depth, site in enumerate(op.site.stack[::-1]):
+            if depth and op.index not in self._results(graph).get(site.id, ()):
+                return None  # made on the way to the result of that call
+            if site.kind != "user":
+                continue
+            names, returned = self._target(site)
+            if names:
+                return names[value.position] if 0 < value.position < len(names) else names[0]
+            if not returned:
+                return None
+        return None
+
+    def assigned(self, site: Site) -> str | None:
+        """The name that the result of the call at this site is assigned to."""
+        names, _ = self._target(site)
+        return ", ".join(names) or None
+
+    def _target(self, site: Site) -> tuple[list[str], bool]:
+        """(targets assigned from the expression at `site`, whether it is returned)."""
+        file = self.file(site.path)
+        node = file.at(site)
+        if node is None:
+            return [], False
+        if isinstance(node, ast.AugAssign):
+            return [ast.unparse(node.target)], False
+        above = file.parent.get(id(node))
+        if isinstance(above, ast.Assign) and above.value is node:
+            return _elements(above.targets[0]), False
+        if isinstance(above, ast.Tuple) and isinstance(node, ast.expr):  # a, b = f(), g()
+            outer = file.parent.get(id(above))
+            if isinstance(outer, ast.Assign) and outer.value is above:
+                targets = _elements(outer.targets[0])
+                return ([targets[above.elts.index(node)]] if len(targets) == len(above.elts) else []), False
+        if isinstance(above, (ast.AnnAssign, ast.NamedExpr)) and above.value is node:
+            return [ast.unparse(above.target)], False
+        if isinstance(above, (ast.For, ast.comprehension)) and above.iter is node:
+            return [ast.unparse(above.target)], False
+        if isinstance(above, ast.Return) or (isinstance(above, ast.Lambda) and above.body is node):
+            return [], True
+        return [], False
+
+    def _results(self, graph: Graph) -> dict[int, set[int]]:
+        """Site → the ops that came last in one call made there."""
+        if graph.id not in self._last:
+            self._last[graph.id] = _last_ops(graph)
+        return self._last[graph.id]
+
+    def _input_names(self, graph: Graph) -> dict[int, str]:
+        """Names of values from outside the graph, by the text they are passed as."""
+        if graph.id not in self._inputs:
+            found: dict[int, str] = {}
+            for event in self._calls.get(graph.id, ()):
+                self._learn(found, graph, event.data.get("inputs") or (), event.site.user)
+            for op in graph.ops:
+                if op.site.kind == "user":
+                    self._learn(found, graph, op.inputs, op.site)
+            self._inputs[graph.id] = found
+        return self._inputs[graph.id]
+
+    def _learn(self, found: dict[int, str], graph: Graph, values: tuple[int, ...], site: Site) -> None:
+        missing = [
+            v for v in values if v < len(graph.values) and graph.values[v].op is None and v not in found
+        ]
+        if not missing:
+            return
+        for index, text in self._arguments(site, len(values)):
+            if values[index] in missing:
+                found.setdefault(values[index], text)
+
+    def _arguments(self, site: Site, count: int) -> Iterator[tuple[int, str]]:
+        """(position, text) of the tensors passed at `site`, as far as that is certain."""
+        file = self.file(site.path)
+        node = file.at(site)
+        exprs: list[ast.expr] = []
+        receiver = False
+        if isinstance(node, ast.BinOp):
+            exprs = [node.left, node.right]
+        elif isinstance(node, ast.Compare):
+            exprs = [node.left, *node.comparators]
+        elif isinstance(node, (ast.Attribute, ast.UnaryOp, ast.Subscript)):
+            exprs = [node.operand if isinstance(node, ast.UnaryOp) else node.value]
+        elif isinstance(node, ast.Call):
+            if isinstance(node.func, ast.Attribute) and not file.is_imported(node.func):
+                receiver = True
+                exprs = [node.func.value]
+            exprs += _flat([*node.args, *(k.value for k in node.keywords)])
+        exprs = [e for e in exprs if not isinstance(e, (ast.Constant, ast.Starred))]
+        if receiver and count == 1 and isinstance(node, ast.Call) and _method(node) in _ALONE:
+            exprs = exprs[:1]
+        if receiver and len(exprs) == count + 1:  # `self.net(x)`: the receiver is no tensor
+            exprs = exprs[1:]
+        if len(exprs) != count:
+            return
+        for index, expr in enumerate(exprs):
+            if isinstance(expr, _PLAIN):
+                yield index, ast.unparse(expr)
+
+
+def _method(call: ast.Call) -> str:
+    return call.func.attr if isinstance(call.func, ast.Attribute) else ""
+
+
+def _flat(exprs: list[ast.expr]) -> list[ast.expr]:
+    return [e for x in exprs for e in (x.elts if isinstance(x, (ast.List, ast.Tuple)) else [x])]
+
+
+def _elements(target: ast.expr) -> list[str]:
+    if isinstance(target, (ast.Tuple, ast.List)) and not any(isinstance(e, ast.Starred) for e in target.elts):
+        return [ast.unparse(e) for e in target.elts]
+    return [ast.unparse(target)]
+
+
+def _last_ops(graph: Graph) -> dict[int, set[int]]:
+    """Site → ops that ended a call from there. One call is a run of ops below the same
+    site; it ends when another site follows, or the same op of the same module again."""
+    found: dict[int, set[int]] = {}
+    open_runs: dict[int, tuple[int, set[tuple[int, int | None]]]] = {}
+    for op in graph.ops:
+        stack = [site.id for site in op.site.stack[:-1]]
+        inside = set(stack)
+        for site in [s for s in open_runs if s not in inside]:
+            found.setdefault(site, set()).add(open_runs.pop(site)[0])
+        key = (op.site.id, op.module)
+        for site in stack:
+            last, seen = open_runs.get(site, (op.index, set()))
+            if key in seen:
+                found.setdefault(site, set()).add(last)
+                seen = set()
+            seen.add(key)
+            open_runs[site] = (op.index, seen)
+    for site, (last, _) in open_runs.items():
+        found.setdefault(site, set()).add(last)
+    return found
+
+
+@once
+def names_of(trace: Trace) -> Names:
+    """The names of a trace, worked out once."""
+    return Names(trace)
+
+
+def name_of(trace: Trace, graph: Graph, value: int) -> str:
+    """The name of a parameter or variable, else the shortest description of the value."""
+    name = names_of(trace).name(graph, value)
+    return name if name is not None else describe(graph, value)
+
+
+def describe(graph: Graph, index: int) -> str:
+    """A value without a name: "output of `linear` at train.py:31"."""
+    value = graph.values[index]
+    if value.op is not None and value.op < len(graph.ops):
+        op = graph.ops[value.op]
+        return f"output of `{op_name(op.name)}` at {place(op.site.user)}"
+    kind = "value from an earlier step" if value.kind == "carried" else value.kind
+    shape = "×".join(map(str, value.shape)) or "scalar"
+    used = f" first seen at {place(value.site.user)}" if value.site is not None else ""
+    return f"{kind} ({shape}){used}"

@@ -1,0 +1,86 @@
+"""Numbers that left torch in one place and came back in another as a new tensor."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from math import prod
+
+from gradscope.analysis.reach import Key, Paths
+from gradscope.model import Graph, Op
+
+EXITS = {"item", "tolist", "numpy", "__array__", "__float__"}
+MAKERS = {
+    "tensor", "as_tensor", "asarray", "scalar_tensor", "new_tensor", "from_numpy", "Tensor", "FloatTensor",
+}  # fmt: skip
+
+
+def real(dtype: str) -> bool:
+    """Whether it holds real numbers, as losses do; indices and masks have no gradient to lose."""
+    return dtype.startswith(("float", "bfloat"))
+
+
+def without_past(graph: Graph, index: int) -> bool:
+    """Whether a value came in as numbers: it was made from none that torch has seen."""
+    value = graph.values[index]
+    if value.op is None:
+        return value.kind == "input" and value.origin is None and value.parameter is None
+    op = graph.ops[value.op]
+    return op.name in MAKERS and not op.inputs
+
+
+def entered(graph: Graph, index: int) -> int:
+    """The position from which on a value without a past is there."""
+    value = graph.values[index]
+    readers = graph.consumers.get(index, ())
+    return value.op if value.op is not None else min((op.index for op in readers), default=len(graph.ops))
+
+
+def gathered(graph: Graph, made: int, exits: Iterable[tuple[Op, Op]]) -> tuple[Op, Op] | None:
+    """The exit whose numbers a new tensor was filled with: one line gave as many as it has, before
+    it was made. `exits`: (op that gives numbers, first cut before it), in program order."""
+    elements = prod(graph.values[made].shape)
+    given: dict[tuple[str, int], int] = {}
+    first: dict[tuple[str, int], tuple[Op, Op]] = {}
+    for op, cut in exits:
+        if op.index < entered(graph, made) and real(graph.values[op.inputs[0]].dtype):
+            line = op.site.user.location()
+            given[line] = given.get(line, 0) + prod(graph.values[op.inputs[0]].shape)
+            first.setdefault(line, (op, cut))
+    fit = [line for line, count in given.items() if count == elements]
+    return first[fit[0]] if len(fit) == 1 else None
+
+
+def taken_out(graph: Graph) -> Iterator[tuple[Op, Op]]:
+    """Ops that give the numbers of a value with a graph, each with the first cut before it."""
+    for op in graph.ops:
+        if op.name not in EXITS or not op.inputs:
+            continue
+        cut: Op | None = op
+        while cut is not None and cut.cut not in ("detach", "data", *EXITS) and cut.inputs:
+            maker = graph.values[cut.inputs[0]].op
+            alone = len(cut.inputs) == 1 and cut.cut is None
+            cut = graph.ops[maker] if alone and maker is not None else None
+        if cut is not None and cut.inputs and graph.values[cut.inputs[0]].requires_grad:
+            yield op, cut
+
+
+def back_as(known: Paths, root: Key) -> tuple[Op, Op, Key] | None:
+    """Where a loss without a graph is made of numbers that were taken out of one: (op that gave
+    them, first cut before it, the tensor that they came back as)."""
+    graph = known.graph(root[0])
+    exits = list(taken_out(graph))
+    for number, index in known.flow([root]).order if exits else ():
+        if number != graph.id or not without_past(graph, index) or not real(graph.values[index].dtype):
+            continue
+        found = gathered(graph, index, exits)
+        if found is None and prod(graph.values[index].shape) == 1:
+            found = _only(graph, index, exits)
+        if found is not None:
+            return *found, (number, index)
+    return None
+
+
+def _only(graph: Graph, made: int, exits: list[tuple[Op, Op]]) -> tuple[Op, Op] | None:
+    """The one line that gave numbers before a single number came back (their sum, a statistic)."""
+    before = [pair for pair in exits if pair[0].index < entered(graph, made)]
+    return before[0] if len({op.site.user.location() for op, _ in before}) == 1 else None

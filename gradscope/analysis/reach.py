@@ -1,0 +1,387 @@
+"""What feeds a loss and what its gradient reaches, over all graphs of a run.
+
+Dataflow passes through cuts, autograd does not: where the two differ, the gradient was
+lost. Both are found once per trace, without recursion, from all backward passes at once.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from gradscope.analysis.idle import mistaken, tried_out
+from gradscope.analysis.memo import once
+from gradscope.analysis.stops import Stop, frozen, stops
+from gradscope.analysis.words import plural
+from gradscope.model import Event, Graph, Op, Parameter, Site
+from gradscope.store import Trace
+
+Key = tuple[int, int]  # (graph id, index of a value or a node)
+
+ZERO_GRADIENT = {
+    "RoundBackward0", "RoundBackward1", "SignBackward0", "SgnBackward0", "FloorBackward0", "CeilBackward0",
+    "TruncBackward0", "NormalBackward1", "NormalBackward2", "NormalBackward3", "BernoulliBackward0",
+    "BernoulliBackward1", "BernoulliBackward2", "PoissonBackward0",
+}  # fmt: skip
+
+
+@dataclass
+class Flow:
+    """Everything some values were computed from. `feeds`: value → (value, op that made it
+    of the first, None where one tensor entered another graph)."""
+
+    order: dict[Key, None] = field(default_factory=dict)
+    feeds: dict[Key, list[tuple[Key, Op | None]]] = field(default_factory=dict)
+
+
+@dataclass
+class Reach:
+    """What a backward pass visits. `complete` is False where part of the graph was not seen."""
+
+    nodes: set[Key] = field(default_factory=set)
+    parameters: set[int] = field(default_factory=set)
+    leaves: set[Key] = field(default_factory=set)
+    complete: bool = True
+
+
+class Paths:
+    """The paths between parameters and losses of one trace (see `paths`). `stop`: those of the passes
+    from there on, which should give its parameters what earlier ones gave them."""
+
+    def __init__(self, trace: Trace, stop: Stop | None = None):
+        self.stop = stop
+        self._graphs: dict[int, Graph] = {}
+        self._load = trace.graph
+        self.trace = trace
+        self.parameters = {p.id: p for p in trace.parameters}
+        passes = trace.of("backward") if stop is None else _since(trace, stop.segment)
+        self.backwards = [e for e in passes if e.graph is not None and e.graph >= 0]
+        self.updates = trace.of("update")  # by the program's own hand
+        self._set = [e for e in trace.of("requires_grad") if e.graph >= 0]
+        # What an optimizer trains and was computed first, then made a leaf by `requires_grad_()`.
+        held = {p.id for p in trace.parameters if p.optimizers}
+        self._asked_later = {
+            (e.graph, e.data["value"]): e.data["leaf"]
+            for e in self._set
+            if e.data["to"] and e.data["leaf"] in held
+        }
+        self.passes = sum(e.count for e in passes)
+        self.stepping = {number for number, optimizer in trace.optimizers.items() if optimizer.steps}
+        self.stepping |= {
+            e.data["optimizer"] for e in trace.of("step") if e.data.get("optimizer") is not None
+        }
+        self.first_pass = min((e.segment for e in trace.of("backward")), default=None)
+        first = stop.segment if stop is not None else 0
+        self.graph_ids = sorted({s.graph for s in trace.segments if s.graph is not None and s.index >= first})
+
+    def graph(self, id: int) -> Graph:
+        found = self._graphs.get(id)
+        if found is None:
+            found = self._graphs[id] = self._load(id)
+        return found
+
+    # -- dataflow ------------------------------------------------------------------
+
+    def sources(self, key: Key) -> tuple[list[Key], Op | None]:
+        """What a value was computed from, and by which op. A parameter starts here,
+        whatever wrote its memory before."""
+        graph = self.graph(key[0])
+        if key[0] < 0:  # nothing is known of that segment's graph
+            return [], None
+        value = graph.values[key[1]]
+        if value.op is not None:
+            op = graph.ops[value.op]
+            if value.index in op.written and value.is_leaf and value.requires_grad:
+                return [
+                    (graph.id, old) for old, new in zip(op.writes, op.written, strict=False) if new == key[1]
+                ], op
+            return [(graph.id, i) for i in dict.fromkeys((*op.inputs, *op.writes))], op
+        if value.kind != "parameter" and value.origin is not None:
+            origin = value.origin
+            if origin[1] < len(self.graph(origin[0]).values):
+                return [origin], None
+        return [], None
+
+    def made(self, key: Key) -> Key:
+        """Where a value that was carried along from earlier graphs was made."""
+        seen = {key}
+        while (origin := self.graph(key[0]).values[key[1]].origin) is not None and origin not in seen:
+            if origin[1] >= len(self.graph(origin[0]).values):
+                break
+            seen.add(origin)
+            key = origin
+        return key
+
+    def maker(self, key: Key) -> Op | None:
+        """The call that made a value, in whatever graph."""
+        graph, index = self.made(key)
+        op = self.graph(graph).values[index].op
+        return self.graph(graph).ops[op] if op is not None else None
+
+    def flow(self, roots: Iterable[Key]) -> Flow:
+        """Everything that `roots` were computed from, nearest first."""
+        flow = Flow(dict.fromkeys(roots))
+        todo = deque(flow.order)
+        while todo:
+            key = todo.popleft()
+            sources, op = self.sources(key)
+            for source in sources:
+                flow.feeds.setdefault(source, []).append((key, op))
+                if source not in flow.order:
+                    flow.order[source] = None
+                    todo.append(source)
+        return flow
+
+    def parameter_of(self, key: Key) -> Parameter | None:
+        """The leaf that a value is, followed back through in-place writes."""
+        graph = self.graph(key[0])
+        for _ in range(len(graph.values)):
+            value = graph.values[key[1]]
+            number = value.parameter if value.parameter is not None else self._asked_later.get(key)
+            if number is not None:
+                return self.parameters.get(number)
+            op = graph.ops[value.op] if value.op is not None else None
+            if op is None or not value.is_leaf or value.index not in op.written:
+                return None
+            key = (key[0], op.writes[op.written.index(value.index)])
+        return None
+
+    @cached_property
+    def roots(self) -> dict[Key, list[Event]]:
+        """Values that a backward pass started from."""
+        found: dict[Key, list[Event]] = {}
+        for event in self.backwards:
+            for root in event.data.get("roots", ()):
+                if root < len(self.graph(event.graph).values):
+                    found.setdefault((event.graph, root), []).append(event)
+        return found
+
+    @cached_property
+    def used(self) -> Flow:
+        """Everything that any backward pass of the run depends on."""
+        return self.flow(self.roots)
+
+    @cached_property
+    def feeding(self) -> dict[int, list[Key]]:
+        """Parameter id → its values among those that a loss was computed from."""
+        found: dict[int, list[Key]] = {}
+        for key in self.used.order:
+            if self.graph(key[0]).values[key[1]].is_leaf:
+                parameter = self.parameter_of(key)
+                if parameter is not None:
+                    found.setdefault(parameter.id, []).append(key)
+        return found
+
+    def loss_of(self, key: Key) -> Event | None:
+        """The first backward pass that a value of `used` leads to."""
+        seen = {key}
+        todo = deque(seen)
+        while todo:
+            current = todo.popleft()
+            if current in self.roots:
+                return self.roots[current][0]
+            for target, _ in self.used.feeds.get(current, ()):
+                if target not in seen:
+                    seen.add(target)
+                    todo.append(target)
+        return None
+
+    # -- autograd ------------------------------------------------------------------
+
+    @cached_property
+    def _carried(self) -> dict[int, dict[int, Key]]:
+        return {}
+
+    def _carried_in(self, graph: Graph) -> dict[int, Key]:
+        """Node → where the value that carried it into this graph came from."""
+        found = self._carried.get(graph.id)
+        if found is None:
+            found = self._carried[graph.id] = {
+                value.node: value.origin
+                for value in graph.values
+                if value.kind == "carried" and value.node is not None and value.origin is not None
+            }
+        return found
+
+    def reach(
+        self,
+        roots: Iterable[Key],
+        without: frozenset[str] | set[str] = frozenset(),
+        stop: Collection[Key] = (),
+    ) -> Reach:
+        """What a backward from these values visits, not going past nodes named in `without` nor
+        those in `stop`."""
+        reach = Reach()
+        values = list(roots)
+        seen = set(values)
+        todo: list[Key] = []
+
+        def enter(key: Key) -> None:
+            graph = self.graph(key[0])
+            if key[1] >= len(graph.values):
+                reach.complete = False
+                return
+            value = graph.values[key[1]]
+            if value.is_leaf:
+                self._reach_leaf(reach, key)
+            elif value.node is not None:
+                if (key[0], value.node) not in reach.nodes:
+                    reach.nodes.add((key[0], value.node))
+                    todo.append((key[0], value.node))
+            elif value.origin is not None:
+                if value.origin not in seen:
+                    seen.add(value.origin)
+                    values.append(value.origin)
+            elif value.requires_grad:
+                reach.complete = False
+
+        while values or todo:
+            while values:
+                enter(values.pop())
+            while todo:
+                number, index = todo.pop()
+                graph = self.graph(number)
+                node = graph.nodes[index]
+                if node.name in without or (number, index) in stop:
+                    continue
+                if node.leaf is not None or node.name == "AccumulateGrad":
+                    if node.leaf is not None:
+                        self._reach_leaf(reach, (number, node.leaf))
+                    if node.parameter is not None:
+                        reach.parameters.add(node.parameter)
+                    continue
+                origin = self._carried_in(graph).get(index)
+                if origin is not None and origin not in seen:
+                    seen.add(origin)
+                    values.append(origin)
+                elif origin is None and not node.edges and node.op is None:
+                    reach.complete = False
+                for edge in node.edges:
+                    target = (number, edge.target)
+                    if target not in reach.nodes:
+                        reach.nodes.add(target)
+                        todo.append(target)
+        return reach
+
+    def _reach_leaf(self, reach: Reach, key: Key) -> None:
+        reach.leaves.add(key)
+        parameter = self.parameter_of(key)
+        if parameter is not None:
+            reach.parameters.add(parameter.id)
+
+    @cached_property
+    def reached(self) -> Reach:
+        """What all backward passes of the run visit."""
+        return self.reach(self.roots)
+
+    # -- parameters ------------------------------------------------------------------
+
+    def seen(self, ids: list[int], otherwise: str) -> str:
+        """What was measured of parameters that get no gradient in these passes; `otherwise`: where they
+        never got one."""
+        return otherwise if self.stop is None else self.stop.seen(self.trace, ids)
+
+    def stepped(self, parameter: Parameter) -> bool:
+        return any(number in self.stepping for number in parameter.optimizers)
+
+    def has_gradient(self, parameter: Parameter) -> bool:
+        """Whether a gradient was ever computed for it."""
+        held = parameter.passes or parameter.steps or parameter.grad != "none"
+        return bool(held) or parameter.id in self.asked
+
+    @cached_property
+    def asked(self) -> set[int]:
+        """Parameters whose gradient was asked for by `autograd.grad`."""
+        found = set()
+        for event in self.backwards:
+            for value in event.data.get("inputs", ()):
+                parameter = self.parameter_of((event.graph, value))
+                if parameter is not None:
+                    found.add(parameter.id)
+        return found
+
+    def memory(self, graph: int, value: int) -> int:
+        """The first value whose memory this one shares (`p` for `p.data`)."""
+        values = self.graph(graph).values
+        for _ in range(len(values)):
+            base = values[value].alias_of
+            if base is None:
+                op = self.graph(graph).ops[made] if (made := values[value].op) is not None else None
+                if op is None or value not in op.written:
+                    break
+                base = op.writes[op.written.index(value)]
+            value = base
+        return value
+
+    @cached_property
+    def frozen(self) -> set[int]:
+        """Parameters that the program made not to require a gradient, and left so."""
+        found: set[int] = set()
+        for event in self._set:
+            parameter = self.parameter_of((event.graph, event.data["value"]))
+            if parameter is not None:
+                (found.discard if event.data.get("to") else found.add)(parameter.id)
+        return found
+
+    def required(self, key: Key) -> Site | None:
+        """Where the program made this value require a gradient."""
+        events = [e for e in self._set if (e.graph, e.data["value"]) == key and e.data.get("to")]
+        return events[0].site if events else None
+
+    def uses(self, parameter: int) -> list[Op]:
+        """The ops that read it on the way to a loss."""
+        return [
+            op
+            for key in self.feeding.get(parameter, ())
+            for _, op in self.used.feeds.get(key, ())
+            if op is not None and key[1] not in op.writes
+        ]
+
+    def resting(self) -> list[Parameter]:
+        """Parameters without a gradient that only optimizers hold which never step, while another does."""
+        return [p for p in (self._silent() if self.stepping else ()) if p.optimizers and not self.stepped(p)]
+
+    def _silent(self) -> list[Parameter]:
+        """Those that require a gradient and never got one."""
+        return [
+            p
+            for p in self.parameters.values()
+            if p.requires_grad and p.id not in self.frozen and not self.has_gradient(p)
+        ]
+
+    def expected(self) -> list[Parameter]:
+        """Parameters that should train and never got a gradient: those of an optimizer that
+        steps, or without any optimizer those of a module of which others got one."""
+        if self.stop is not None:
+            still = frozen(self.trace, self.stop)
+            return [self.parameters[id] for id in self.stop.parameters if id not in still]
+        silent = self._silent()
+        if self.stepping:
+            aside = tried_out(self.trace) | mistaken(self.trace).keys()
+            return [p for p in silent if self.stepped(p) and not aside.issuperset(p.optimizers)]
+        return [p for p in silent if p.registered]
+
+
+@once
+def paths(trace: Trace) -> Paths:
+    """The paths of `trace`, found once."""
+    return Paths(trace)
+
+
+@once
+def late_paths(trace: Trace) -> list[Paths]:
+    """The paths from each place on where gradients stopped in the middle of the run."""
+    return [Paths(trace, stop) for stop in stops(trace)]
+
+
+def _since(trace: Trace, index: int) -> list[Event]:
+    """The passes of the segments from this one on."""
+    later = {(s.events, s.graph) for s in trace.segments if s.index >= index}
+    lists = {s.index: (s.events, s.graph) for s in trace.segments}
+    return [event for event in trace.of("backward") if lists[event.segment] in later]
+
+
+def passes(count: int) -> str:
+    return plural(count, "backward pass")

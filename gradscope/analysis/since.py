@@ -1,0 +1,67 @@
+"""Since which step of the program something was so."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from itertools import accumulate
+
+from gradscope.analysis.memo import once
+from gradscope.model import Finding, Since, Site
+from gradscope.store import Trace
+
+Line = tuple[str, int]
+
+
+def since_segment(trace: Trace, index: int) -> Since | None:
+    """The step to which a segment belongs. None where no step came after it."""
+    known = _steps(trace)
+    place = bisect_left(known.indices, index)
+    before = known.before[place] if place < len(known.indices) else known.total
+    return Since(before + 1, place > 0 and place - 1 in known.asleep) if before < known.total else None
+
+
+def since_places(trace: Trace, finding: Finding) -> Since | None:
+    """The first step in which the lines of its cause and its effect had both run."""
+    first = _first_runs(trace)
+    lines = (site.location() for site in (finding.cause, finding.effect) if site is not None)
+    found = [first[line] for line in lines if line in first]
+    return since_segment(trace, max(found)) if found else None
+
+
+class _Steps:
+    """The segments of a run with the optimizer steps before each."""
+
+    def __init__(self, trace: Trace):
+        counts = [segment.repeat if segment.is_step else 0 for segment in trace.segments]
+        self.indices = [segment.index for segment in trace.segments]
+        self.before = list(accumulate(counts, initial=0))
+        self.total = sum(counts)
+        slept = {event.segment for event in trace.of("backward") if event.data.get("unlooked")}
+        lists = {(s.events, s.graph) for s in trace.segments if s.index in slept}
+        self.asleep = {place for place, s in enumerate(trace.segments) if (s.events, s.graph) in lists}
+
+
+@once
+def _steps(trace: Trace) -> _Steps:
+    return _Steps(trace)
+
+
+@once
+def _first_runs(trace: Trace) -> dict[Line, int]:
+    """Line of the program → the first segment in which it computed something or an event came from it."""
+    sites: dict[int, tuple[Site, int]] = {}
+    graphs: set[int] = set()
+    for segment in trace.segments:
+        if segment.graph is not None and segment.graph not in graphs:
+            graphs.add(segment.graph)
+            for op in trace.graph(segment.graph).ops:
+                sites.setdefault(op.site.id, (op.site, segment.index))
+    for event in trace.events:
+        known = sites.get(event.site.id)
+        if known is None or event.segment < known[1]:
+            sites[event.site.id] = event.site, event.segment
+    found: dict[Line, int] = {}
+    for site, index in sites.values():
+        for frame in site.stack:
+            found[frame.location()] = min(found.get(frame.location(), index), index)
+    return found

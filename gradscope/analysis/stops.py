@@ -1,0 +1,178 @@
+"""Parameters that had gradients and get none any more, while their optimizer goes on stepping.
+
+What counts are the steps of the optimizer that holds a parameter: a pass for another loss, a phase
+with an optimizer of its own, or a branch that is taken now and then lose nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from gradscope.analysis.loop import stretches
+from gradscope.analysis.memo import once
+from gradscope.analysis.words import parameter_names, plural
+from gradscope.model import Event, Since, Site
+from gradscope.store import Trace
+
+ENOUGH = 5  # steps with a gradient, and steps without, before a gradient counts as stopped
+LONGER = 10  # times the longest stretch without a gradient that came before
+WITH, WITHOUT = ("fresh", "stale"), ("none", "zero", "used")
+
+
+@dataclass(frozen=True)
+class Run:
+    """Steps of one optimizer in a row that found the same gradients."""
+
+    step: int  # the first one's number in the program, from 1
+    last: int  # the last one's
+    count: int
+    segment: int  # that of the first step
+    end: int  # that of the last one
+    filled: frozenset[int]  # parameters with a new gradient
+    empty: frozenset[int]  # those without
+    site: Site
+
+
+@dataclass(frozen=True)
+class Stop:
+    """Parameters of one optimizer whose gradients stopped at the same step."""
+
+    parameters: tuple[int, ...]
+    optimizer: int
+    step: int  # the first without them, from 1
+    segment: int  # the first one in which they were missing
+    before: int  # steps that found them
+    after: int  # steps that did not, up to the end
+    whole: bool  # the optimizer finds no gradient at all since
+    end: int  # the segment of the last step
+    site: Site  # the user's line of these steps
+
+    @property
+    def since(self) -> Since:
+        return Since(self.step)
+
+    def seen(self, trace: Trace, ids: Iterable[int]) -> str:
+        """What was measured of some of its parameters."""
+        names = parameter_names(trace, ids)
+        cls = trace.optimizers[self.optimizer].cls
+        return (
+            f"{plural(self.before, 'step')} of this `{cls}` found a gradient of {names}, the last"
+            f" {self.after:,}, from step {self.step:,} on, found none"
+        )
+
+
+@once
+def stops(trace: Trace) -> list[Stop]:
+    """Where gradients stopped for good, in program order. Where at the same step others begin that had
+    none, the program goes on to another phase: nothing stopped."""
+    runs = _runs(trace)
+    latest: dict[int, int] = {}  # parameter → the last step, of whichever optimizer, that found its gradient
+    for some in runs.values():
+        for run in some:
+            latest.update((p, run.last) for p in run.filled if run.last > latest.get(p, 0))
+    found: dict[tuple[int, int, int, int], list[int]] = {}
+    for optimizer, some in runs.items():
+        for parameter in some[-1].empty:
+            series = _Series(some, parameter)
+            if series.stopped and latest[parameter] < some[series.first].step:
+                key = optimizer, series.first, series.before, series.after
+                found.setdefault(key, []).append(parameter)
+    begun = list(_begun(runs)) if found else []
+    stopped = []
+    for (optimizer, at, before, after), parameters in found.items():
+        some = runs[optimizer]
+        if not any(some[at - 1].last <= step <= some[at].step + 1 for step in begun):
+            stopped.append(
+                Stop(
+                    tuple(sorted(parameters)), optimizer, some[at].step, some[at - 1].end + 1, before, after,
+                    not any(run.filled for run in some[at:]), some[-1].end, some[at].site,
+                )
+            )  # fmt: skip
+    return sorted(stopped, key=lambda stop: (stop.step, stop.parameters))
+
+
+def frozen(trace: Trace, stop: Stop) -> dict[int, Event]:
+    """Parameters of a stop that require no gradient since: → where that was set, or (after steps that
+    sampling slept through) noticed. What is set after the last step changes nothing."""
+    found: dict[int, Event] = {}
+    for segment, events in stretches(trace):
+        for event in events if segment.index <= stop.end else ():
+            if event.kind == "flipped":
+                ids = event.data["leaves"]
+            else:
+                ids = [event.data["leaf"]] if event.kind == "requires_grad" else []
+            for id in set(ids) & set(stop.parameters):
+                if event.data["to"]:
+                    found.pop(id, None)
+                else:
+                    found.setdefault(id, event)
+    return found
+
+
+class _Series:
+    """What the steps of one optimizer found of one parameter."""
+
+    def __init__(self, runs: list[Run], parameter: int):
+        self.before = self.after = self.longest = 0
+        self.first = 0  # the place of the first run without a gradient, after the last with one
+        for at, run in enumerate(runs):
+            if parameter in run.filled:
+                self.longest = max(self.longest, self.after if self.before else 0)
+                self.before, self.after = self.before + run.count, 0
+            elif parameter in run.empty:
+                self.first = self.first if self.after else at
+                self.after += run.count
+
+    @property
+    def stopped(self) -> bool:
+        """Whether the stretch without a gradient is more than the pauses that came before."""
+        return self.before >= ENOUGH and self.after >= max(ENOUGH, LONGER * self.longest)
+
+
+def _runs(trace: Trace) -> dict[int, list[Run]]:
+    """Optimizer → its steps in program order, those that found the same gradients together."""
+    found: dict[int, list[Run]] = {}
+    known: dict[int, tuple[frozenset[int], frozenset[int]]] = {}
+    steps = 0
+    for segment, events in stretches(trace):
+        for event in events:
+            number = event.data.get("optimizer")
+            if event.kind != "step" or number not in trace.optimizers:
+                continue
+            filled, empty = known.setdefault(id(event), _found(event))
+            some = found.setdefault(number, [])
+            last = steps + segment.repeat
+            if some and (some[-1].filled, some[-1].empty) == (filled, empty):
+                one = some.pop()
+                count = one.count + segment.repeat
+                run = Run(one.step, last, count, one.segment, segment.index, filled, empty, one.site)
+            else:
+                run = Run(
+                    steps + 1, last, segment.repeat, segment.index, segment.index, filled, empty,
+                    event.site.user,
+                )  # fmt: skip
+            some.append(run)
+        steps += segment.repeat if segment.is_step else 0
+    return found
+
+
+def _found(step: Event) -> tuple[frozenset[int], frozenset[int]]:
+    states = step.data.get("states") or {}
+    filled, empty = ([id for state in some for id in states.get(state, ())] for some in (WITH, WITHOUT))
+    return frozenset(filled), frozenset(empty)
+
+
+def _begun(runs: dict[int, list[Run]]) -> Iterator[int]:
+    """Steps that found gradients which had never been there, or had paused for long."""
+    for some in runs.values():
+        away: dict[int, int] = {}  # parameter → steps since its last gradient
+        for at, run in enumerate(some):
+            if at and any(away.get(p, ENOUGH) >= ENOUGH for p in run.filled - some[at - 1].filled):
+                yield run.step
+            elif not at and run.step > 1:
+                yield run.step
+            for parameter in run.filled:
+                away[parameter] = 0
+            for parameter in run.empty:
+                away[parameter] = away.get(parameter, ENOUGH) + run.count

@@ -1,0 +1,205 @@
+"""The terms that a loss is the sum of, and those that teach nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+
+from gradscope.analysis.cuts import nearest, nearest_cuts
+from gradscope.analysis.numbers import EXITS, MAKERS
+from gradscope.analysis.reach import ZERO_GRADIENT, Key, Paths
+from gradscope.model import Event, Op, Site
+
+SUMS = {
+    "add", "add_", "sub", "sub_", "rsub", "__add__", "__radd__", "__iadd__", "__sub__", "__rsub__", "__isub__",
+}  # fmt: skip
+SCALES = {
+    "mul", "mul_", "__mul__", "__rmul__", "__imul__", "div", "div_", "__truediv__", "__itruediv__", "neg",
+}  # fmt: skip
+MAX_TERMS = 100
+
+
+@dataclass(frozen=True)
+class DeadTerm:
+    """A term computed from what is trained, of which no gradient comes back."""
+
+    value: Key
+    block: Op  # the op without a gradient
+    loss: Event
+    flat: bool  # it has a gradient, which is zero everywhere
+    parameters: frozenset[int]
+
+
+@dataclass(frozen=True)
+class Wrapped:
+    """A loss, or a term of one, that is a leaf of its own, with the numbers of one that had a graph."""
+
+    value: Key
+    made: Site
+    loss: Event
+    parameters: frozenset[int]  # that the numbers were computed from; of a term: and others train
+
+
+def terms(known: Paths, root: Key) -> list[Key]:
+    """The single numbers that `root` adds up, with or without a factor."""
+    found: dict[Key, None] = {}
+    todo, seen = [root], {root}
+    while todo and len(seen) < MAX_TERMS:
+        key = todo.pop()
+        sources, op = known.sources(key)
+        parts = sources if op is None else _parts(known, op, sources)
+        if not parts:
+            found[key] = None
+        for part in parts:
+            if part not in seen:
+                seen.add(part)
+                todo.append(part)
+    return list(found)
+
+
+def _parts(known: Paths, op: Op, sources: list[Key]) -> list[Key]:
+    single = all(known.graph(g).values[v].shape in ((), (1,)) for g, v in sources)
+    if op.name in SUMS or (op.name in SCALES and len(sources) == 1) or op.name == "stack":
+        return sources if single else []
+    if op.name == "sum" and len(sources) == 1:
+        _, maker = known.sources(sources[0])
+        return sources if maker is not None and maker.name == "stack" else []
+    return []
+
+
+def dead_terms(known: Paths, cut: str = "nondifferentiable") -> Iterator[DeadTerm]:
+    """Terms of losses that were computed from trained parameters through such a cut only (an op
+    without a gradient, `.data`), where other terms of the same loss train these parameters."""
+    told: set[tuple[str, int]] = set()
+    flat = {
+        graph for graph, node in known.reached.nodes if known.graph(graph).nodes[node].name in ZERO_GRADIENT
+    }
+    for root, events in known.roots.items():
+        parts = terms(known, root)
+        if len(parts) < 2 or any(_cut_on_purpose(known, part) for part in parts):
+            continue
+        trained = known.reach([root], ZERO_GRADIENT).parameters
+        without = [part for part in parts if not known.graph(part[0]).values[part[1]].requires_grad]
+        for part in parts:
+            if part not in without and part[0] not in flat:
+                continue
+            beside = [part] if cut == "nondifferentiable" else without
+            found = _dead(known, part, events[0], trained, cut, beside)
+            if found is not None and found.block.site.user.location() not in told:
+                told.add(found.block.site.user.location())
+                yield found
+
+
+def wrapped_terms(known: Paths) -> Iterator[Wrapped]:
+    """Terms of losses that were taken out of their graph and put into a new tensor, where other terms
+    of the same loss train what they were computed from."""
+    for root, events in known.roots.items():
+        parts = terms(known, root)
+        if len(parts) > 1:
+            trained = known.reach([root], ZERO_GRADIENT).parameters
+            for part in parts:
+                yield from _wrapped(known, part, events[0], trained)
+
+
+def wrapped_losses(known: Paths) -> Iterator[Wrapped]:
+    """The same of whole losses: their passes start at a leaf, and end there."""
+    for root, events in known.roots.items():
+        yield from _wrapped(known, root, events[0], known.parameters.keys())
+
+
+def _wrapped(known: Paths, value: Key, loss: Event, among: Collection[int]) -> Iterator[Wrapped]:
+    stepped = {p.id for p in known.parameters.values() if p.id in among and known.stepped(p)}
+    for made, before in _taken(known, value):
+        behind = known.reach(before).parameters  # or by way of `loss.detach().item()`
+        behind = behind or {p.id for key in known.flow(before).order if (p := known.parameter_of(key))}
+        if behind & stepped:
+            yield Wrapped(value, made, loss, frozenset(behind & stepped))
+
+
+def _taken(known: Paths, part: Key) -> Iterator[tuple[Site, list[Key]]]:
+    """Where a leaf got the numbers of other values, and those values."""
+    graph = known.graph(part[0])
+    value = graph.values[part[1]]
+    if not value.is_leaf or value.op is None or known.parameter_of(part) is not None:
+        return
+    maker = graph.ops[value.op]
+    if maker.name in MAKERS and not maker.inputs:
+        here = maker.site.user.location()
+        yield from (
+            (maker.site.user, [(graph.id, i) for i in op.inputs])
+            for op in graph.ops[: maker.index]
+            if op.name in EXITS and op.site.user.location() == here
+        )
+    for op, (number, _) in nearest_cuts(known, part):
+        if op.cut == "rewrap" or (value.requires_grad and op.cut in ("detach", "data")):
+            yield op.site.user, [(number, i) for i in op.inputs]
+
+
+def _cut_on_purpose(known: Paths, part: Key) -> bool:
+    """Whether a term was itself detached, as straight-through estimators are written."""
+    _, op = known.sources(part)
+    return op is not None and op.cut not in (None, "nondifferentiable")
+
+
+def _dead(
+    known: Paths, part: Key, loss: Event, trained: set[int], cut: str, beside: list[Key]
+) -> DeadTerm | None:
+    value = known.graph(part[0]).values[part[1]]
+    flat = value.requires_grad and not value.is_leaf
+    if value.is_leaf and value.requires_grad:
+        return None
+    if flat and (known.reach([part], ZERO_GRADIENT).parameters or not known.reach([part]).complete):
+        return None
+    blocks = list(_blocks(known, part))
+    if not blocks or any(op.cut != cut and not _rounds(known, key, op) for op, key in blocks):
+        return None
+    if all(_of_a_library(known, part, op) for op, _ in blocks):
+        return None
+    behind = {p.id for key in known.flow(key for _, key in blocks).order if (p := known.parameter_of(key))}
+    lost = behind & trained & {p.id for p in known.parameters.values() if known.stepped(p)}
+    if not lost or any(_used_elsewhere(known, key, beside) for _, key in blocks):
+        return None
+    return DeadTerm(part, blocks[0][0], loss, flat, frozenset(lost))
+
+
+def _of_a_library(known: Paths, part: Key, block: Op) -> bool:
+    """Whether a distribution's density is made like this (a uniform one asks only for its bounds), or the
+    objective of a library, which also adds the term up."""
+    if block.site.kind == "user":
+        return False
+    if any(frame.kind == "torch" and "/distributions/" in frame.path for frame in block.site.stack):
+        return True
+    return all(op.site.kind != "user" for op in known.graph(part[0]).consumers.get(part[1], ()))
+
+
+def _blocks(known: Paths, part: Key) -> Iterator[tuple[Op, Key]]:
+    """Where the gradient of `part` ends although what comes before requires one, nearest first."""
+
+    def ends(op: Op, key: Key, tracked: list[Key]) -> bool:
+        lost = bool(tracked) and not known.graph(key[0]).values[key[1]].requires_grad
+        return lost or _rounds(known, key, op)
+
+    return nearest(known, part, ends)
+
+
+def _rounds(known: Paths, key: Key, op: Op) -> bool:
+    graph = known.graph(key[0])
+    node = graph.values[key[1]].node
+    return node is not None and node in op.nodes and graph.nodes[node].name in ZERO_GRADIENT
+
+
+def _used_elsewhere(known: Paths, block: Key, parts: list[Key]) -> bool:
+    """Whether what the op gave is also used beside these terms, as a mask or an index is."""
+    own = set(known.flow(parts).order)
+    todo, seen = [block], {block}
+    while todo:
+        key = todo.pop()
+        if key in parts:
+            continue
+        for target, _ in known.used.feeds.get(key, ()):
+            if target not in own:
+                return True
+            if target not in seen:
+                seen.add(target)
+                todo.append(target)
+    return False

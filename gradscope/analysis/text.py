@@ -1,0 +1,134 @@
+"""The program's text as syntax: what it calls, and where."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Iterator
+
+from gradscope.model import Edit, Site
+from gradscope.source import SourceFile
+from gradscope.store import Trace
+
+
+def nodes_of_program(trace: Trace) -> Iterator[ast.AST]:
+    """Every node of the program's files, as far as they can be parsed."""
+    for path in trace.sources:
+        yield from ast.walk(trace.source_file(path).tree or ast.Module([], []))
+
+
+SCHEDULES = ("LR", "LROnPlateau", "WarmRestarts")  # how the names of torch's end
+
+
+def called_in_source(trace: Trace, made: Site | None, attribute: str) -> bool | None:
+    """Whether the program's text calls `.attribute()` on what is made at `made`. None where that
+    can't be told: it has no name, or it is handed on."""
+    if made is None:
+        return None
+    site = made.user
+    file = trace.source_file(site.path)
+    name = file.variable(site)
+    if not name:
+        return None
+    if "." not in name:
+        return _calls_on(file, _scope(file.tree, site.line), name, attribute)
+    last = name.rpartition(".")[2]  # `self.opt` here is `trainer.opt` elsewhere
+    found = [_calls_on(f, f.tree, last, attribute) for f in map(trace.source_file, trace.sources)]
+    return True if True in found else None if None in found else False
+
+
+def _calls_on(file: SourceFile, scope: ast.AST | None, name: str, attribute: str) -> bool | None:
+    """Whether `name.attribute()` is called in `scope`; None where the name is handed on."""
+    handed_on = False
+    for node in ast.walk(scope) if scope is not None else ():
+        if not (isinstance(node, ast.Name) and node.id == name) and not (
+            isinstance(node, ast.Attribute) and node.attr == name
+        ):
+            continue
+        above = file.parent.get(id(node))
+        if isinstance(above, ast.Attribute):
+            call = file.parent.get(id(above))
+            if above.attr == attribute and isinstance(call, ast.Call) and call.func is above:
+                return True
+        elif isinstance(node.ctx, ast.Load) and not _makes_schedule(above):
+            handed_on = True
+    return None if handed_on or scope is None else False
+
+
+def _makes_schedule(node: ast.AST | None) -> bool:
+    """Whether it is `StepLR(…)`: a schedule does not step its optimizer."""
+    made = node.func if isinstance(node, ast.Call) else None
+    name = getattr(made, "attr", getattr(made, "id", ""))
+    return name.endswith(SCHEDULES)
+
+
+def _scope(tree: ast.AST | None, line: int) -> ast.AST | None:
+    """The function that stands around `line`, or the file."""
+    best = tree
+    for node in ast.walk(tree) if tree is not None else ():
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.lineno <= line <= (
+            node.end_lineno or node.lineno
+        ):
+            if not isinstance(best, (ast.FunctionDef, ast.AsyncFunctionDef)) or node.lineno > best.lineno:
+                best = node
+    return best
+
+
+def calls_in_source(trace: Trace, attribute: str) -> Iterator[tuple[str, int]]:
+    """(path, line) of every `.attribute(…)` in the user's files."""
+    for path in trace.sources:
+        tree = trace.source_file(path).tree
+        for node in ast.walk(tree) if tree is not None else ():
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+                if node.func.attr == attribute:
+                    yield path, node.lineno
+
+
+def uncalled(trace: Trace, methods: Collection[str]) -> Iterator[tuple[str, str, ast.Attribute]]:
+    """(file, function, expression) of each statement that only names one of these methods, in
+    functions that ran."""
+    for path, function, node in nodes_that_ran(trace):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Attribute):
+            if node.value.attr in methods:
+                yield path, function, node.value
+
+
+def nodes_that_ran(trace: Trace) -> Iterator[tuple[str, str, ast.AST]]:
+    """(file, function, node) of all that stands in functions of the program that ran."""
+    ran = {(site.path, site.function.split(".")[-1]) for site in trace.sites if site.kind == "user"}
+    for path in trace.sources:
+        for function, node in _nodes(trace.source_file(path).tree):
+            if (path, function) in ran:
+                yield path, function, node
+
+
+def not_called(trace: Trace, method: str) -> Site | None:
+    """The first place that names this method without calling it."""
+    return next((site_of(*found) for found in uncalled(trace, {method})), None)
+
+
+def site_of(path: str, function: str, node: ast.expr) -> Site:
+    """The place of an expression as the program's text has it."""
+    return Site(
+        -1, path, node.lineno, node.col_offset + 1, node.end_lineno or node.lineno, (node.end_col_offset or 0) + 1,
+        function, "user",
+    )  # fmt: skip
+
+
+def named_subject(site: Site) -> tuple[str, tuple[str, int]]:
+    """Names such a statement, for what several rules say about it."""
+    return "named", site.location()
+
+
+def parentheses(site: Site) -> tuple[Edit, ...]:
+    """The edit that makes a call of a named method."""
+    return (Edit(site.path, site.end_line, site.end_column, site.end_line, site.end_column, "()"),)
+
+
+def _nodes(tree: ast.AST | None) -> Iterator[tuple[str, ast.AST]]:
+    """(name of the function it stands in, node) of a whole file."""
+    todo: list[tuple[str, ast.AST]] = [("<module>", tree)] if tree is not None else []
+    while todo:
+        function, node = todo.pop()
+        yield function, node
+        inner = node.name if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) else function
+        todo += [(inner, child) for child in ast.iter_child_nodes(node)]

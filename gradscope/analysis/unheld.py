@@ -1,0 +1,104 @@
+"""Parameters that get gradients and that no optimizer holds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Set
+
+from gradscope.analysis.feeds import fed, feeding
+from gradscope.analysis.loop import taken_for_itself
+from gradscope.analysis.memo import once
+from gradscope.analysis.own_writes import kept_up
+from gradscope.analysis.writes import only_bounded
+from gradscope.model import Optimizer, Parameter
+from gradscope.store import Trace
+
+Left = tuple[list[Parameter], list[Parameter], list[Parameter]]
+
+
+@once
+def left_out(trace: Trace) -> list[Left]:
+    """(all parameters, those that are stepped, those left out) of each model that misses some."""
+    return list(_left_out_of(trace)) if trace.optimizers else []
+
+
+def _left_out_of(trace: Trace) -> Iterator[Left]:
+    written = kept_up(trace)
+    written = written - only_bounded(trace) if written else written
+    roots = _by_root(trace)
+    for parameters in roots.values():
+        stepped = [p for p in parameters if p.steps and p.optimizers] or asleep(trace, parameters)
+        left = [p for p in parameters if p.id not in written and _left_out(p, stepped)]
+        if stepped and left:
+            yield parameters, stepped, left
+    yield from _new_models(trace, roots, written, fed)
+
+
+def asleep(trace: Trace, parameters: list[Parameter]) -> list[Parameter]:
+    """Those that an optimizer holds and steps past in the whole run, each of them frozen: it was made
+    before the parameters that train (adapters, say) were put in."""
+    held = [p for p in parameters if any(trace.optimizers[n].steps for n in p.optimizers)]
+    return [] if any(p.requires_grad or p.passes for p in held) else held
+
+
+@once
+def left_behind(trace: Trace) -> list[Left]:
+    """As `left_out`, of each new model in training mode that no optimizer holds, and that goes on
+    with what stepped models give it."""
+    return list(_left_behind(trace)) if trace.optimizers else []
+
+
+def _left_behind(trace: Trace) -> Iterator[Left]:
+    yield from _new_models(trace, _by_root(trace), kept_up(trace), feeding)
+
+
+def _by_root(trace: Trace) -> dict[int, list[Parameter]]:
+    roots: dict[int, list[Parameter]] = {}
+    for p in trace.parameters:
+        if p.registered and p.module in trace.modules:
+            roots.setdefault(trace.modules[p.module].root, []).append(p)
+    return roots
+
+
+def _new_models(
+    trace: Trace,
+    roots: dict[int, list[Parameter]],
+    written: Set[int],
+    stepped_beside: Callable[[Trace, list[Parameter], dict[int, list[Parameter]]], list[Parameter]],
+) -> Iterator[Left]:
+    """Models that nothing steps or writes to, each with what is `stepped_beside` it."""
+    for parameters in roots.values():
+        if any(p.id in written or p.optimizers or p.steps for p in parameters):
+            continue
+        stepped = stepped_beside(trace, parameters, roots)
+        left = [p for p in parameters if p.requires_grad]
+        if stepped and left and all(_left_out(p, stepped) for p in left):
+            yield parameters, stepped, left
+
+
+def _left_out(p: Parameter, stepped: list[Parameter]) -> bool:
+    """Gets gradients and is in no hands at all: no optimizer, no update, nobody takes its gradient."""
+    if p.optimizers or p.steps or not p.requires_grad or not p.is_leaf:
+        return False
+    if p.changed and not p.updates:
+        return False  # moved by something that is no op of torch
+    passes = max((other.passes for other in stepped), default=0)
+    taken = max((other.taken for other in stepped), default=0)  # with all gradients: theirs too
+    unused = p.taken <= taken and not taken_for_itself(p, stepped)
+    return p.passes >= min(2, max(1, passes)) and unused
+
+
+def replaced(trace: Trace) -> set[int]:
+    """Parameters that an optimizer still holds, of a layer that the model no longer has: what
+    took its place is left out."""
+    return {
+        number
+        for _, stepped, _ in left_out(trace)
+        for number in _nearest(trace, stepped).parameters
+        if not trace.parameter(number).registered and not trace.parameter(number).passes
+    }
+
+
+def _nearest(trace: Trace, stepped: list[Parameter]) -> Optimizer:
+    """The optimizer that holds most of the model's other parameters."""
+    votes = [number for p in stepped for number in p.optimizers if number in trace.optimizers]
+    return trace.optimizers[max(votes, key=votes.count)]

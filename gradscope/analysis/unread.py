@@ -1,0 +1,278 @@
+"""Gradients that are computed and never used, and what they cost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import prod
+
+from gradscope.analysis.calls import Calls
+from gradscope.analysis.looks import kept_gradients
+from gradscope.analysis.loop import read_for_itself, timeline
+from gradscope.analysis.reach import Key, passes
+from gradscope.analysis.words import plural, source, variable
+from gradscope.model import Event, Parameter, Site
+from gradscope.store import Trace
+
+BYTES = {"float64": 8, "complex64": 8, "complex128": 16, "float16": 2, "bfloat16": 2}
+FEW = 2  # passes before "never" means something
+MANY = 4  # passes before "no more" does
+
+
+@dataclass
+class Unread:
+    """Parameters of one network with the passes that gave them gradients."""
+
+    name: str  # as a sentence names it
+    members: set[int]  # ids of its modules
+    parameters: list[Parameter]
+    passes: list[Event]
+
+
+def unread(trace: Trace, known: Calls, forgotten: set[int]) -> Iterator[Unread]:
+    """The largest modules all of whose gradients were computed for nothing; without the parameters
+    that an optimizer was meant to have and was not given (`forgotten`)."""
+    trained = [p for p in trace.parameters if p.steps and p.optimizers]
+    reads = max((p.reads for p in trained), default=0)
+    used = {e.data["parameter"] for e in trace.of("update") if e.data.get("used")}
+    mine = {
+        p.id
+        for p in trace.parameters
+        if p.registered
+        and p.passes >= FEW
+        and p.id not in forgotten
+        and not (p.steps or p.optimizers or p.id in used)
+        and p.reads <= reads
+        and not read_for_itself(p, trained)
+        and p.id not in known.paths.asked
+    }
+    events = [e for e in known.paths.backwards if e.data.get("call") == "backward"]
+    yield from _modules(trace, known, mine, events)
+
+
+def finished(trace: Trace, known: Calls) -> Iterator[Unread]:
+    """Modules whose training is over: since the last step that used their gradients, many more passes
+    of other lines have filled them than ever did between two of their steps."""
+    since: dict[int, int] = {}  # parameter → passes since a step used its gradient, or it was cleared
+    most: dict[int, int] = {}
+    lines: dict[int, set[tuple[str, int]]] = {}
+    before: dict[int, set[tuple[str, int]]] = {}
+    stepped: set[int] = set()
+    for repeat, events in timeline(trace):
+        ends = {number for event in events for number in _used_or_cleared(event)}
+        for event in events:
+            for number in event.data.get("accumulated", ()) if event.kind == "backward" else ():
+                since[number] = since.get(number, 0) + (1 if number in ends else repeat)
+                lines.setdefault(number, set()).add(event.site.user.location())
+            for number in _used_or_cleared(event):
+                stepped |= {number} if event.kind == "step" else set()
+                most[number] = max(most.get(number, 0), since.pop(number, 0))
+                before.setdefault(number, set()).update(lines.pop(number, ()))
+    over = {n for n in stepped & set(since) if since[n] >= MANY and since[n] > 2 * most.get(n, 0)}
+    mine = {
+        p.id for p in trace.parameters if p.id in over and p.registered and not p.taken
+    } - known.paths.asked
+    late = {line for n in mine for line in lines[n]} - {line for n in mine for line in before[n]}
+    events = [e for e in known.paths.backwards if e.site.user.location() in late]
+    yield from _modules(trace, known, mine, events)
+
+
+def _used_or_cleared(event: Event) -> list[int]:
+    if event.kind == "step":
+        return [number for ids in event.data.get("states", {}).values() for number in ids]
+    if event.kind == "zero_grad":
+        return list(event.data.get("parameters", ()))
+    return [event.data["parameter"]] if event.kind == "update" else []
+
+
+def dropped(trace: Trace, known: Calls) -> Iterator[Unread]:
+    """Modules of an optimizer whose gradients of some line's passes were all cleared unused."""
+    cleared: dict[tuple[str, int], set[int]] = {}
+    kept: dict[tuple[str, int], set[int]] = {}
+    first: dict[tuple[str, int], list[Event]] = {}
+    holder: dict[int, list[Event]] = {}  # parameter → passes whose gradient it holds
+    for event in trace.of("backward", "zero_grad", "step"):
+        if event.kind == "backward" and event.data.get("call") == "backward" and event.graph >= 0:
+            first.setdefault(event.site.user.location(), []).append(event)
+            for number in event.data.get("accumulated", ()):
+                holder.setdefault(number, []).append(event)
+        elif event.kind == "zero_grad":
+            for number in event.data.get("parameters", ()):
+                for held in holder.pop(number, ()):
+                    cleared.setdefault(held.site.user.location(), set()).add(number)
+        elif event.kind == "step":
+            for number in [n for ids in event.data.get("states", {}).values() for n in ids]:
+                for held in holder.pop(number, ()):
+                    kept.setdefault(held.site.user.location(), set()).add(number)
+    trainable = {
+        p.id for p in trace.parameters if p.registered and p.steps and p.optimizers
+    } - kept_gradients(trace)
+    for place, numbers in cleared.items():
+        mine = (numbers & trainable) - kept.get(place, set())
+        yield from _modules(trace, known, mine, first[place])
+
+
+def _modules(trace: Trace, known: Calls, mine: set[int], events: list[Event]) -> Iterator[Unread]:
+    """The largest modules whose parameters with a gradient are all among `mine`."""
+    left = set(mine)
+    for module in sorted(trace.modules.values(), key=lambda m: (m.path.count("."), bool(m.path), m.id)):
+        members = known.members(module.id)
+        parameters = [p for p in trace.parameters if p.module in members and p.registered]
+        wanted = [p for p in parameters if p.requires_grad and p.passes]
+        if (
+            wanted
+            and all(p.id in left for p in wanted)
+            and not any(p.steps for p in parameters if p.id not in mine)
+        ):
+            left -= {p.id for p in wanted}
+            yield Unread(module_name(trace, module.id), members, wanted, events)
+
+
+def module_name(trace: Trace, number: int) -> str:
+    """How a sentence names a module: by the variable that holds its root, and its path."""
+    module = trace.modules[number]
+    root = trace.modules.get(module.root)
+    above = (root.name or _kept_as(trace, root.site)) if root is not None else ""
+    if not module.path:
+        return f"`{above or module.cls}`"
+    return f"`{above}.{module.path}`" if above else f"`{module.path}`"
+
+
+def _kept_as(trace: Trace, site: Site | None) -> str:
+    """Where a module was put that was first seen as `Net().eval()`: the variable or attribute."""
+    made = site is not None and source(trace, site.user).endswith((".eval()", ".train()"))
+    return variable(trace, site) if made else ""
+
+
+def beyond(known: Calls, event: Event, members: set[int]) -> bool:
+    """Whether the pass goes on, behind the network's own operations, to something that is used."""
+    paths = known.paths
+    reach = paths.reach((event.graph, root) for root in event.data.get("roots", ()))
+    inner: set[Key] = set()
+    for number, index in reach.nodes:
+        node = paths.graph(number).nodes[index]
+        op = paths.graph(number).ops[node.op] if node.op is not None else None
+        if op is not None and op.module in members:
+            inner.add((number, index))
+    seen: set[Key] = set()
+    todo = [
+        (number, edge.target)
+        for number, index in inner
+        for edge in paths.graph(number).nodes[index].edges
+        if (number, edge.target) not in inner
+    ]
+    while todo:
+        key = todo.pop()
+        if key in seen:
+            continue
+        seen.add(key)
+        node = paths.graph(key[0]).nodes[key[1]]
+        if node.name == "AccumulateGrad":
+            parameter = paths.parameters.get(node.parameter) if node.parameter is not None else None
+            if parameter is None or (_used(parameter) and parameter.module not in members):
+                return True
+        elif not node.edges:
+            return True  # goes on in another stretch
+        todo += [(key[0], edge.target) for edge in node.edges]
+    return False
+
+
+def _used(p: Parameter) -> bool:
+    """By a step or by the program's own update; a leaf outside all modules is the program's affair."""
+    return bool(p.steps or p.optimizers or (p.updates and (p.taken or p.handed)) or not p.registered)
+
+
+def feeds_trained(known: Calls, event: Event) -> bool:
+    """Whether a network that is trained takes the result of this call."""
+    outputs = set(known.outputs(event))
+    for other in known.all:
+        if other.event.graph != event.graph or other.event is event:
+            continue
+        if any(_used(p) for p in known.parameters(other.event)):
+            inputs = [(other.event.graph, i) for i in other.event.data.get("inputs", ())]
+            if outputs & set(known.paths.flow(inputs).order):
+                return True
+    return False
+
+
+def size_of(parameters: list[Parameter]) -> int:
+    """Bytes of one gradient of each."""
+    return sum(prod(p.shape) * BYTES.get(p.dtype, 4) for p in parameters)
+
+
+def time_of(trace: Trace, site: Site) -> str:
+    """How long the passes of a line took, as a sentence says it; "" where that was not measured."""
+    return duration(sum(e.data.get("seconds", 0.0) for e in trace.of("pass_time") if e.site.id == site.id))
+
+
+def calls_time(trace: Trace, sites: set[int]) -> str:
+    """How long the calls of these lines took that built graphs for nothing, and how many were timed."""
+    found = [e.data for e in trace.of("call_time") if e.site.id in sites]
+    took = duration(sum(data["seconds"] for data in found))
+    calls = sum(data["calls"] for data in found)
+    return (
+        f"{plural(calls, 'call')} that {'was' if calls == 1 else 'were'} timed took {took} in all, graphs included"
+        if took
+        else ""
+    )
+
+
+def pass_growth(trace: Trace, site: Site) -> str:
+    """How much longer a pass of this line takes at the end of the run than at its beginning."""
+    for event in trace.of("pass_time"):
+        early, late = event.data.get("early"), event.data.get("late")
+        if event.site.id == site.id and early and late and late > early:
+            return f"a pass took {duration(early)} in the beginning and {duration(late)} at the end"
+    return ""
+
+
+def passes_then_and_now(trace: Trace) -> str:
+    """What a pass of the line with the most of them took in the beginning and at the end."""
+    told = [e for e in trace.of("pass_time") if e.data.get("early") and e.data.get("late")]
+    if not told:
+        return ""
+    data = max(told, key=lambda event: event.data["passes"]).data
+    return f"a pass took {duration(data['early'])} in the beginning and {duration(data['late'])} at the end"
+
+
+def duration(seconds: float) -> str:
+    """As a sentence says it; "" for nothing."""
+    if not seconds:
+        return ""
+    value, unit = (seconds, "s") if seconds >= 1 else (seconds * 1000, "ms")
+    return f"{float(f'{value:.2g}'):g} {unit}"  # two digits, and no exponent
+
+
+def asked_at(known: Calls, event: Event, members: set[int], entry: Site) -> Site:
+    """The user's line that asks these modules in the pass of `event`: a line of its own inside
+    the model's `forward`, where they are a part of it; else `entry`."""
+    graph = known.paths.graph(event.graph)
+    mine = [op for op in graph.ops[: event.position + 1] if op.module in members]
+    run = [
+        op
+        for op, number in zip(mine, range(mine[0].index if mine else 0, len(graph.ops)), strict=False)
+        if op.index == number
+    ]
+    if not run:
+        return entry
+    others = {
+        frame.location()
+        for op in graph.ops
+        if op.module is not None and op.module not in members
+        for frame in op.site.stack
+        if frame is not op.site.user
+    }
+    stacks = [op.site.stack for op in run]
+    shared = [frames[0] for frames in zip(*stacks, strict=False) if len({f.location() for f in frames}) == 1]
+    own = [frame for frame in shared if frame.kind == "user" and frame.location() not in others]
+    return own[0] if own and entry.location() in {frame.location() for frame in shared} else entry
+
+
+def cost_of(trace: Trace, site: Site, times: int, parameters: list[Parameter]) -> str:
+    """What the passes that start at `site` took for gradients of these parameters."""
+    text = (
+        f"{passes(times)} computed gradients of {plural(len(parameters), 'parameter')}, "
+        f"{size_of(parameters):,} bytes in each"
+    )
+    took = time_of(trace, site)
+    return f"{text}; the passes of this line took {took} in all" if took else text

@@ -1,0 +1,154 @@
+"""The names that a sentence uses, and the user's own words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from gradscope.analysis import names
+from gradscope.analysis.names import names_of, place
+from gradscope.model import Event, Parameter, Site
+from gradscope.store import Trace
+
+MAX_CODE = 60  # characters of the user's source that a sentence can take
+
+
+def user(site: Site | None) -> Site | None:
+    """The user's own innermost line of `site`."""
+    return None if site is None else site.user
+
+
+def code(trace: Trace, site: Site | None, otherwise: str = "") -> str:
+    """The user's text at `site` on one line, as in "`opt.step()`"; `otherwise` where unknown."""
+    text = source(trace, site)
+    if not text:
+        return otherwise
+    return quoted(text)
+
+
+def located(trace: Trace, site: Site | None, otherwise: str = "") -> str:
+    """The same with its place: "`opt.step()` (train.py:12)"."""
+    if site is None:
+        return otherwise
+    text = code(trace, site)
+    line = (names_of(trace).line(site) or "").partition("#")[0].strip()
+    if line.startswith(("with ", "async with ", "@")):  # the site of a block is all of it
+        text = f"`{line.removesuffix(':')}`"
+    elif text and re.match(rf"{re.escape(text.strip('`'))} [-+*/@]?=[^=]", line):
+        text = quoted(line)  # that of `p.requires_grad = False` is its target
+    return f"{text or otherwise} ({place(site)})".strip()
+
+
+def source(trace: Trace, site: Site | None) -> str:
+    """The user's text at `site` on one line; "" where unknown."""
+    return (names_of(trace).text(site) if site is not None else None) or ""
+
+
+def owner(text: str, attribute: str) -> str:
+    """The expression before `.attribute` in the user's text ("b" in "b.data.zero_()"), or ""."""
+    found = re.search(rf"([A-Za-z_]\w*(?:\.\w+|\[[^\]]*\])*)\.{attribute}\b", text)
+    return found.group(1) if found else ""
+
+
+def parameter_names(trace: Trace, ids: Iterable[int], limit: int = 3) -> str:
+    """Their names as a sentence takes them: "`fc.weight`, `fc.bias` and 3 more"."""
+    kept = list(dict.fromkeys(ids))
+    shown = list(dict.fromkeys(f"`{parameter_name(trace, id)}`" for id in kept[:limit]))
+    return listed(shown + [""] * (len(kept) - len(shown)), len(shown))
+
+
+def parameter_name(trace: Trace, id: int) -> str:
+    """Its name as `names.parameter_name` has it; the user's variable for a tensor on its own."""
+    return names.parameter_name(trace, trace.parameter(id)) or _variable(trace, id) or f"parameter {id}"
+
+
+def dotted(root: str, path: str) -> str:
+    """A module as the program writes it: "model.body[1].norm" for `model` and "body.1.norm"."""
+    parts = [f"[{part}]" if part.isdigit() else f".{part}" for part in path.split(".") if part]
+    return f"{root}{''.join(parts)}".lstrip(".")
+
+
+def _variable(trace: Trace, id: int) -> str | None:
+    for graph in trace.graphs:
+        for value in graph.values:
+            if value.parameter == id and (name := names_of(trace).name(graph, value.index)):
+                return name
+    return None
+
+
+def listed(names: list[str], limit: int = 3) -> str:
+    """As a sentence lists them: "a, b and c", or "a, b, c and 5 more"."""
+    if len(names) > limit:
+        return f"{', '.join(names[:limit])} and {len(names) - limit} more"
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+
+
+def holds(outer: Site, inner: Site) -> bool:
+    """Whether the expression `inner` stands within `outer`."""
+    if outer.path != inner.path:
+        return False
+    start = (outer.line, outer.column) <= (inner.line, inner.column)
+    return start and (inner.end_line, inner.end_column) <= (outer.end_line, outer.end_column)
+
+
+def root_of(trace: Trace, parameter: Parameter) -> int | None:
+    """The outermost module that a parameter belongs to."""
+    return trace.modules[parameter.module].root if parameter.module in trace.modules else None
+
+
+def plural(count: int, noun: str) -> str:
+    """The number with its noun: 1 step, 3 steps, 2 passes."""
+    return f"{count} {noun}{'' if count == 1 else 'es' if noun.endswith('s') else 's'}"
+
+
+def numbers(values: Any, limit: int = 5) -> str:
+    """First elements of a tensor, as "[6, 1.3333, 1.3333]"."""
+    if not isinstance(values, (list, tuple)):
+        return _number(values)
+    shown = [numbers(value, limit) for value in values[:limit]]
+    return f"[{', '.join(shown)}{', …' if len(values) > limit else ''}]"
+
+
+def _number(value: Any) -> str:
+    return f"{value:.5g}" if isinstance(value, float) else str(value)
+
+
+def parameter_subjects(ids: Iterable[int]) -> frozenset[Any]:
+    """Subjects of a finding about these parameters."""
+    return frozenset(("parameter", id) for id in ids)
+
+
+def variable(trace: Trace, site: Site | None) -> str:
+    """The variable that what is made at `site` is assigned to; "" where there is none."""
+    return (trace.source_file(site.user.path).variable(site.user) if site is not None else None) or ""
+
+
+def optimizer_name(trace: Trace, number: int | None) -> str:
+    """The user's variable of an optimizer, as in `opt.step()`; "the optimizer" where unknown."""
+    known = trace.optimizers.get(number) if number is not None else None
+    name = variable(trace, known.site) if known is not None else ""
+    return f"`{name}`" if name else "the optimizer"
+
+
+def method(trace: Trace, number: int | None, call: str, given: str = "") -> str:
+    """A call on an optimizer as the user would write it: "`opt.zero_grad()`"."""
+    known = trace.optimizers.get(number) if number is not None else None
+    name = variable(trace, known.site) if known is not None else ""
+    return f"`{name or 'optimizer'}.{call}({given})`"
+
+
+def where(site: Site | None) -> str:
+    """ "train.py:88", or "the loop" where nothing is known."""
+    return place(site.user) if site is not None else "the loop"
+
+
+def backward_text(trace: Trace, event: Event | None) -> str:
+    """The pass as the user wrote it, with its line: "`loss.backward()` (train.py:12)"."""
+    if event is None:
+        return "`backward()`"
+    return f"`{source(trace, event.site.user) or 'backward()'}` ({where(event.site)})"
+
+
+def quoted(text: str) -> str:
+    return f"`{text if len(text) <= MAX_CODE else text[: MAX_CODE - 1] + '…'}`"

@@ -1,0 +1,36 @@
+"""Writes to parameters by the program's own code, outside of the optimizers."""
+
+from __future__ import annotations
+
+from gradscope.model import Graph, Op
+from gradscope.store import Trace
+
+BOUNDS = {"clamp_", "clamp_min_", "clamp_max_", "clip_", "renorm_", "abs_", "relu_"}
+
+
+def memory_root(graph: Graph, value: int) -> int:
+    """The first value in this graph whose memory `value` shares."""
+    seen = {value}
+    while (base := graph.values[value].alias_of) is not None and base not in seen:
+        seen.add(base)
+        value = base
+    return value
+
+
+def only_bounded(trace: Trace) -> set[int]:
+    """Parameters that nothing but a bound writes to (`p.clamp_(0, 1)`): that is no training."""
+    bounded: set[int] = set()
+    others: set[int] = set()
+    for number in sorted({s.graph for s in trace.segments if s.graph is not None}):
+        graph = trace.graph(number)
+        for op in graph.ops:
+            for value in op.writes if not initialises(op) else ():
+                parameter = graph.values[memory_root(graph, value)].parameter
+                if parameter is not None:
+                    (bounded if op.name in BOUNDS else others).add(parameter)
+    return bounded - others
+
+
+def initialises(op: Op) -> bool:
+    """Whether torch's own initialisers make the call."""
+    return op.site.kind == "torch" and op.site.path.endswith("nn/init.py")

@@ -1,0 +1,357 @@
+"""The mechanical fixes that are one change of one call or statement, by the sites of a finding.
+
+Like those of `_edits.py`, each gives no edits where the source is not plain enough for it.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from gradscope.fixes.source import LOOPS, Edits, Source, names_in
+from gradscope.model import Edit, Site
+from gradscope.store import Trace
+
+_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
+
+
+def line_before(trace: Trace, site: Site | None, text: str) -> Edits:
+    """The statement `text` on a line of its own before the one at `site`."""
+    return (here := Source(trace, site.path)).before(here.file.statement(site), text) if site else ()
+
+
+def line_after(trace: Trace, site: Site | None, text: str) -> Edits:
+    """The statement `text` on a line of its own after the one at `site`."""
+    return (here := Source(trace, site.path)).after(here.file.statement(site), text) if site else ()
+
+
+def beside(trace: Trace, site: Site | None, other: Site | None) -> bool:
+    """Whether both stand in the same function, so that the names of one are known at the other."""
+    if site is None or other is None or site.path != other.path:
+        return False
+    file = trace.source_file(site.path)
+    scopes = [[node for node in file.around(s) if isinstance(node, _SCOPES)][:1] for s in (site, other)]
+    return file.tree is not None and scopes[0] == scopes[1]
+
+
+def under_no_grad(trace: Trace, site: Site | None) -> Edits:
+    """The statement at `site`, which gives names their values, under `with torch.no_grad():`."""
+    if site is None:
+        return ()
+    here = Source(trace, site.path)
+    statement = here.file.statement(site)
+    plain = isinstance(statement, (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr))
+    return here.under(statement, "with torch.no_grad():") if plain and "torch" in here.file.imported else ()
+
+
+def moved(trace: Trace, site: Site | None, target: Site | None, *, after: bool = False) -> Edits:
+    """The call at `site`, which is a statement, to the line right before or after that of `target`.
+
+    Not where a loop stands around one of them alone: it would run more often, or less."""
+    if site is None or target is None or not beside(trace, site, target):
+        return ()
+    here = Source(trace, site.path)
+    statement, to = here.file.statement(site), here.file.statement(target)
+    if not isinstance(statement, ast.Expr) or to is None or not _as_often(here, statement, to):
+        return ()
+    return here.move(statement, to, after=after)
+
+
+def taken_away(trace: Trace, site: Site) -> Edits:
+    """Takes the call at `site` out, where it is a statement."""
+    here = Source(trace, site.path)
+    statement = here.file.statement(site)
+    return here.remove(statement) if isinstance(statement, ast.Expr) else ()
+
+
+def moved_behind(trace: Trace, site: Site | None, target: Site | None) -> Edits:
+    """The call at `site`, which is a statement, behind that of `target`, and behind the loop or
+    condition that `target` stands in and `site` does not."""
+    if site is None or target is None or not beside(trace, site, target):
+        return ()
+    here = Source(trace, site.path)
+    statement, to = here.file.statement(site), here.file.statement(target)
+    if not isinstance(statement, ast.Expr) or to is None:
+        return ()
+    around = next((s for s in here.siblings(statement) if _holds(s, to)), None)
+    return here.move(statement, around, after=True) if around is not None else ()
+
+
+def _holds(statement: ast.stmt, other: ast.stmt) -> bool:
+    return any(node is other for node in ast.walk(statement))
+
+
+def _as_often(here: Source, statement: ast.stmt, to: ast.stmt) -> bool:
+    """Whether the same loops stand around both."""
+    loops: list[list[int]] = []
+    for node in (statement, to):
+        found: list[int] = []
+        above: ast.AST | None = here.file.parent.get(id(node))
+        while above is not None and not isinstance(above, _SCOPES):
+            found += [id(above)] if isinstance(above, LOOPS) else []
+            above = here.file.parent.get(id(above))
+        loops.append(found)
+    return loops[0] == loops[1]
+
+
+def assigned_back(trace: Trace, site: Site | None) -> Edits:
+    """`x.detach()` as a statement: `x = x.detach()`."""
+    node = _call(trace, site)
+    if site is None or node is None or not isinstance(node.func, ast.Attribute):
+        return ()
+    here, target = Source(trace, site.path), node.func.value
+    named = isinstance(target, (ast.Name, ast.Attribute, ast.Subscript))
+    alone = isinstance(here.file.parent.get(id(node)), ast.Expr)
+    return here.insert(node, f"{here.file.text(target)} = ") if named and alone else ()
+
+
+def without_argument(trace: Trace, site: Site | None, name: str) -> Edits:
+    """The call at `site` without this keyword."""
+    node = _call(trace, site)
+    keyword = next((k for k in node.keywords if k.arg == name), None) if node is not None else None
+    if site is None or node is None or keyword is None:
+        return ()
+    return Source(trace, site.path).without_keyword(node, keyword)
+
+
+def with_argument(trace: Trace, site: Site | None, name: str, value: str, position: int = -1) -> Edits:
+    """The call at `site` with `name=value`, in the place of what it gives for that now."""
+    node = _call(trace, site)
+    if site is None or node is None:
+        return ()
+    here = Source(trace, site.path)
+    given = [k.value for k in node.keywords if k.arg == name] + node.args[position : position + 1]
+    if any(isinstance(a, ast.Starred) for a in node.args) or any(k.arg is None for k in node.keywords):
+        return ()
+    if (position >= 0 and given) or any(k.arg == name for k in node.keywords):
+        return here.replace(given[0], value)
+    arguments: list[ast.expr] = [*node.args, *(k.value for k in node.keywords)]
+    if not arguments or isinstance(arguments[0], ast.GeneratorExp):
+        return ()
+    last = max(arguments, key=lambda a: (a.end_lineno or 0, a.end_col_offset or 0))
+    return here.append(last, f", {name}={value}")
+
+
+def renamed(trace: Trace, site: Site | None, old: str, new: str) -> Edits:
+    """`module.old(…)` or `old(…)` at `site` as a call of `new`; only of a function of torch's that
+    is named by its module, so that `new` is known there too."""
+    node = _call(trace, site)
+    if site is None or node is None or not isinstance(node.func, ast.Attribute) or node.func.attr != old:
+        return ()
+    here = Source(trace, site.path)
+    _, _, line, end = here.file.span(node.func)
+    return (Edit(site.path, line, end - len(old), line, end, new),)
+
+
+def receiver_in_place_of(trace: Trace, site: Site | None, method: str) -> Edits:
+    """`x` for the call `x.item()` at `site`, or `model` for `model.forward` in `model.forward(x)`."""
+    node = _call(trace, site)
+    if site is None or node is None or not isinstance(node.func, ast.Attribute) or node.func.attr != method:
+        return ()
+    here, target = Source(trace, site.path), node.func.value
+    above = here.file.parent.get(id(node))
+    same = isinstance(above, ast.Assign) and [ast.unparse(t) for t in above.targets] == [ast.unparse(target)]
+    if isinstance(above, ast.stmt) and (same or isinstance(above, ast.Expr)) and method != "forward":
+        return here.remove(above)
+    return here.replace(node.func if method == "forward" else node, here.file.text(target))
+
+
+def _call(trace: Trace, site: Site | None) -> ast.Call | None:
+    node = trace.source_file(site.path).at(site) if site is not None else None
+    return node if isinstance(node, ast.Call) else None
+
+
+def receiver_replaced(trace: Trace, site: Site | None, method: str, name: str, made: Site | None) -> Edits:
+    """`opt.zero_grad()` for the call `model.zero_grad()` at `site`, where `opt`, made at `made`, is known."""
+    node = _call(trace, site)
+    if site is None or node is None or not isinstance(node.func, ast.Attribute) or node.func.attr != method:
+        return ()
+    known = name.isidentifier() and beside(trace, site, made)
+    return Source(trace, site.path).replace(node.func.value, name) if known else ()
+
+
+def without_inference(trace: Trace, site: Site) -> Edits:
+    """`with torch.no_grad():` in place of the `with torch.inference_mode():` that opens at `site`."""
+    here = Source(trace, site.path)
+    statement = here.file.statement(site)
+    for item in statement.items if isinstance(statement, ast.With) else ():
+        call = item.context_expr
+        if isinstance(call, ast.Call) and ast.unparse(call) == "torch.inference_mode()":
+            return here.replace(call, "torch.no_grad()")
+    return ()
+
+
+def result_kept(trace: Trace, near: Site, name: str, methods: tuple[str, ...]) -> Edits:
+    """`x = x.to(…)` for the statement `x.to(…)` in the function of `near`, if there is one of `methods`."""
+    here = Source(trace, near.path)
+    for node in ast.walk(here.scope(near)):
+        call = node.value if isinstance(node, ast.Expr) else None
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr in methods:
+            if ast.unparse(call.func.value) == name:
+                return here.insert(call, f"{name} = ")
+    return ()
+
+
+def in_method(trace: Trace, site: Site) -> bool:
+    """Whether `self` is known there."""
+    for node in trace.source_file(site.path).around(site):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            return any(argument.arg == "self" for argument in node.args.args[:1])
+    return False
+
+
+def assigned_value(trace: Trace, site: Site | None, target: str) -> str:
+    """The text of what the statement at `site` assigns to `target`; "…" where it is another statement."""
+    here = Source(trace, site.path) if site is not None else None
+    value = _assigned(here, site, target) if here is not None and site is not None else None
+    return " ".join(here.file.text(value).split()) if here is not None and value is not None else "…"
+
+
+def wrapped_value(trace: Trace, site: Site | None, target: str, wrapper: str) -> Edits:
+    """`target = wrapper(value)` for `target = value` at `site`; `wrapper` begins with `nn`."""
+    if site is None:
+        return ()
+    here = Source(trace, site.path)
+    value = _assigned(here, site, target)
+    prefix = "" if "nn" in here.file.imported else "torch." if "torch" in here.file.imported else None
+    if value is None or prefix is None or (wrapper == "nn.ModuleDict" and not _by_text(value)):
+        return ()
+    return here.insert(value, f"{prefix}{wrapper}(") + here.append(value, ")")
+
+
+def _assigned(here: Source, site: Site, target: str) -> ast.expr | None:
+    statement = here.file.statement(site)
+    targets = statement.targets if isinstance(statement, ast.Assign) else []
+    if isinstance(statement, ast.AnnAssign):
+        targets = [statement.target]
+    if len(targets) != 1 or ast.unparse(targets[0]) != target:
+        return None
+    return statement.value if isinstance(statement, (ast.Assign, ast.AnnAssign)) else None
+
+
+def _by_text(value: ast.expr) -> bool:
+    """Whether every key of a dict is a text: `nn.ModuleDict` takes no other."""
+    keys = value.keys if isinstance(value, ast.Dict) else [None]
+    return all(isinstance(key, ast.Constant) and isinstance(key.value, str) for key in keys)
+
+
+def scaled_by(trace: Trace, site: Site | None, step: Site, scaler: str) -> Edits:
+    """`scaler.scale(loss).backward()` for `loss.backward()` at `site`."""
+    node = _call(trace, site)
+    if (
+        site is None
+        or node is None
+        or not isinstance(node.func, ast.Attribute)
+        or node.func.attr != "backward"
+    ):
+        return ()
+    here, loss = Source(trace, site.path), node.func.value
+    if not beside(trace, site, step) or here.file.is_imported(loss):
+        return ()
+    text = here.file.text(loss)
+    while text.startswith("(") and _is_expression(text[1:-1]):
+        text = text[1:-1]
+    return here.replace(loss, f"{scaler}.scale({text})")
+
+
+def _is_expression(text: str) -> bool:
+    try:
+        ast.parse(text, mode="eval")
+    except SyntaxError:
+        return False
+    return True
+
+
+def stepped_by(trace: Trace, scaled: Site, site: Site, scaler: str, optimizer: str) -> Edits:
+    """`scaler.step(opt)` and, where nothing calls it, `scaler.update()` for `opt.step()` at `site`."""
+    node = _call(trace, site)
+    known = optimizer.isidentifier() and beside(trace, scaled, site)
+    if node is None or not known or ast.unparse(node) != f"{optimizer}.step()":
+        return ()
+    here = Source(trace, site.path)
+    updated = any(event.data["call"] == "update" for event in trace.of("scaler"))
+    update = () if updated else here.after(here.file.statement(site), f"{scaler}.update()")
+    return here.replace(node, f"{scaler}.step({optimizer})") + update
+
+
+def listed_once(trace: Trace, site: Site) -> tuple[str, str, Edits]:
+    """For the first argument of the call at `site`, a variable: its name, what it is made of in the
+    same function, and the edits that make that a list."""
+    node = _call(trace, site)
+    name = node.args[0].id if node is not None and node.args and isinstance(node.args[0], ast.Name) else ""
+    here = Source(trace, site.path)
+    made = [
+        other.value
+        for other in ast.walk(here.scope(site))
+        if isinstance(other, ast.Assign) and [ast.unparse(t) for t in other.targets] == [name]
+    ]
+    if not name or len(made) != 1:
+        return "", "", ()
+    return name, here.file.text(made[0]), here.insert(made[0], "list(") + here.append(made[0], ")")
+
+
+def also_given(trace: Trace, made: Site | None, missing: list[str], *, single: bool = False) -> Edits:
+    """`[*trunk.parameters(), *head.parameters()]` for `trunk.parameters()` where the optimizer is made;
+    `[*trunk.parameters(), weight]` where what is missing are `single` parameters."""
+    site = made.user if made is not None else None
+    here = Source(trace, site.path) if site is not None else None
+    node = here.file.at(site) if here is not None and site is not None else None
+    if here is None or not isinstance(node, ast.Call) or not node.args:
+        return ()
+    given = node.args[0]
+    method = given.func if isinstance(given, ast.Call) and not given.args else None
+    if not isinstance(method, ast.Attribute) or method.attr != "parameters":
+        return ()
+    names = names_in(here.before_line(node), ast.Store)
+    if not all(name.replace(".", "").isidentifier() and name.partition(".")[0] in names for name in missing):
+        return ()
+    more = missing if single else [f"*{name}.parameters()" for name in missing]
+    return here.replace(given, f"[{', '.join([f'*{here.file.text(given)}', *more])}]")
+
+
+def taken_out(trace: Trace, site: Site, reader: Site) -> Edits:
+    """`x` for `torch.f(x, …)` or `x.f(…)` at `site`, where nothing but the call at `reader` gets the
+    result: as its argument, or by a variable that is read there alone."""
+    node, here = _call(trace, site), Source(trace, site.path)
+    call = here.file.at(reader) if beside(trace, site, reader) else None
+    if node is None or not isinstance(node.func, ast.Attribute) or not isinstance(call, ast.Call):
+        return ()
+    of_torch = here.file.is_imported(node.func)
+    value = node.func.value if not of_torch else node.args[0] if node.args else None
+    name = here.file.variable(site)
+    above = here.file.parent.get(id(node))
+    if isinstance(above, ast.Assign) and name:
+        scope = here.scope(site)
+        reads = [
+            n
+            for n in ast.walk(scope)
+            if isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load)
+        ]
+        alone = len(reads) == 1 and any(reads[0] in ast.walk(given) for given in call.args)
+    else:
+        alone = node in call.args
+    return here.replace(node, here.file.text(value)) if alone and value is not None else ()
+
+
+def method_added(trace: Trace, site: Site, text: str, method: str) -> Edits:
+    """`x.squeeze(1)` for the argument `x` of the call at `site`."""
+    here, node = Source(trace, site.path), _call(trace, site)
+    parts = node.args if node is not None else []
+    found = [p for p in parts if " ".join(here.file.text(p).split()) == text]
+    plain = len(found) == 1 and isinstance(found[0], (ast.Name, ast.Attribute, ast.Call, ast.Subscript))
+    return here.append(found[0], method) if plain else ()
+
+
+def _is_torch(function: ast.Attribute) -> bool:
+    return ast.unparse(function).startswith("torch.")
+
+
+def copied(trace: Trace, site: Site | None) -> Edits:
+    """A copy in place of shared memory: `x.numpy().copy()`, `torch.tensor(array)` for `torch.from_numpy(array)`."""
+    node = _call(trace, site)
+    if site is None or node is None or not isinstance(node.func, ast.Attribute):
+        return ()
+    if node.func.attr in ("numpy", "asarray", "from_dlpack"):
+        return Source(trace, site.path).append(node, ".clone()" if _is_torch(node.func) else ".copy()")
+    if node.func.attr in ("untyped_storage", "storage"):
+        return Source(trace, site.path).append(node, ".clone()")
+    return renamed(trace, site, "from_numpy", "tensor")

@@ -1,0 +1,121 @@
+"""The mechanical fixes of what is a leaf and what requires a gradient."""
+
+from __future__ import annotations
+
+import ast
+
+from gradscope.analysis.names import names_of
+from gradscope.analysis.words import owner, source, where
+from gradscope.fixes.source import Source
+from gradscope.model import Edit, Site
+from gradscope.store import Trace
+
+ASKING = {"requires_grad_", "detach_", "zero_grad_"}
+
+
+def asks(value: str) -> bool:
+    """Whether an expression makes a tensor that is to get a gradient."""
+    return "requires_grad" in value or "Parameter(" in value
+
+
+def changed_here(trace: Trace, read: Site) -> bool:
+    """Whether the function that reads `x.grad` goes on to change `x`, as a training does: by `x -= …`,
+    by a method in place, or by `x = x - …`. True where the text does not say what is read."""
+    name = owner(source(trace, read), "grad")
+    if not name:
+        return True
+    here = Source(trace, read.path)
+    kept = here.file.statement(read)  # `g = w.grad`
+    gradient = {f"{name}.grad"} | {
+        ast.unparse(t)
+        for t in (kept.targets if isinstance(kept, ast.Assign) else ())
+        if isinstance(t, ast.Name)
+    }
+    return any(_changes(node, name, gradient) for node in ast.walk(here.scope(read)))
+
+
+def _changes(node: ast.AST, name: str, gradient: set[str]) -> bool:
+    if isinstance(node, ast.AugAssign):
+        return ast.unparse(node.target).removesuffix(".data") == name
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        holder = ast.unparse(node.func.value).removesuffix(".data")
+        return holder == name and node.func.attr.endswith("_") and node.func.attr not in ASKING
+    if isinstance(node, ast.Assign) and name in [ast.unparse(t).removesuffix(".data") for t in node.targets]:
+        parts = {ast.unparse(part) for part in ast.walk(node.value) if isinstance(part, ast.expr)}
+        return bool(parts & gradient - {name})
+    return False
+
+
+def asked_last(trace: Trace, made: Site, name: str) -> tuple[Edit, ...]:
+    """`.detach().requires_grad_()` behind the value, where the line makes a new tensor to be trained."""
+    here = Source(trace, made.path)
+    statement = here.file.statement(made)
+    if not isinstance(statement, ast.Assign) or [ast.unparse(t) for t in statement.targets] != [
+        name.strip("`")
+    ]:
+        return ()
+    value, text = statement.value, here.file.text(statement.value)
+    if not asks(text):
+        return ()
+    if isinstance(value, (ast.Call, ast.Name, ast.Attribute, ast.Subscript)):
+        return here.append(value, ".detach().requires_grad_()")
+    return here.insert(value, "(") + here.append(value, ").detach().requires_grad_()")
+
+
+def inside_out(trace: Trace, made: Site | None, target: str) -> tuple[str, tuple[Edit, ...]]:
+    """`nn.Parameter(x.to(d))` for `nn.Parameter(x).to(d)`: the text and the edit."""
+    if made is None:
+        return "", ()
+    here = Source(trace, made.path)
+    statement = here.file.statement(made)
+    value = statement.value if isinstance(statement, ast.Assign) else None
+    if not isinstance(value, ast.Call) or not isinstance(value.func, ast.Attribute):
+        return "", ()
+    wrapper = value.func.value
+    if not isinstance(wrapper, ast.Call) or len(wrapper.args) != 1 or wrapper.keywords:
+        return "", ()
+    if not ast.unparse(wrapper.func).endswith("Parameter") or ast.unparse(statement.targets[0]) != target:  # type: ignore[union-attr]
+        return "", ()
+    inner, whole = here.file.text(wrapper.args[0]), here.file.text(value)
+    text = f"{here.file.text(wrapper.func)}({inner}{whole[len(here.file.text(wrapper)) :]})"
+    return text, here.replace(value, text)
+
+
+def leaf_fix(trace: Trace, name: str, made: Site, rebound: bool) -> str:
+    """What to write in place of the line that made a leaf into something computed."""
+    plain = name.strip("`") if name.startswith("`") else "w"
+    text = names_of(trace).line(made) or ""
+    value = text.partition("#")[0].partition("=")[2].strip() if text.startswith(f"{plain} =") else ""
+    if rebound and value.startswith((f"{plain} - ", f"{plain} + ")):
+        sign, change = value[len(plain) + 1], value[len(plain) + 3 :]
+        return (
+            f"update in place under `with torch.no_grad():`: `{plain} {sign}= {change}` in place of"
+            f" `{plain} = {value}` ({where(made)})"
+        )
+    if rebound and not asks(value):
+        return f"change `{plain}` in place under `with torch.no_grad():` ({where(made)})"
+    shown = f"({value})" if " " in value and not value.endswith(")") else value or "…"
+    return f"ask for the gradient last: `{plain} = {shown}.detach().requires_grad_()` ({where(made)})"
+
+
+def without_request(trace: Trace, site: Site | None) -> tuple[Edit, ...]:
+    """Takes out `requires_grad=True`, `.requires_grad_()` or `x.requires_grad = True`."""
+    if site is None:
+        return ()
+    here = Source(trace, site.path)
+    node, statement = here.file.at(site), here.file.statement(site)
+    if (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr == "requires_grad_"
+    ):
+        if isinstance(statement, ast.Expr) and statement.value is node:
+            return here.remove(statement)
+        return here.replace(node, here.file.text(node.func.value))
+    if isinstance(node, ast.Call):
+        for keyword in node.keywords:
+            if keyword.arg == "requires_grad":
+                return here.without_keyword(node, keyword)
+    if isinstance(statement, ast.Assign) and ast.unparse(statement.targets[0]).endswith(".requires_grad"):
+        return here.remove(statement)
+    return ()

@@ -1,0 +1,1 @@
+"""What keeps the program as it would be without us."""

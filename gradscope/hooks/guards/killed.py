@@ -1,0 +1,172 @@
+"""SIGTERM and SIGHUP (Slurm, `docker stop`, a terminal that closes) end a program where it stands: the
+report is made first, and then it dies of that signal, as it would without us.
+
+Only where the program leaves the signal to the system: a handler of its own is called as ever, and
+what it asks of the module `signal` is answered as if we had none. Python runs handlers in the main
+thread between two instructions. Where that one hangs in C (a collective that the other ranks have
+left) a thread of ours, which else sleeps, does the work: so the process does not outlive its signal.
+"""
+
+from __future__ import annotations
+
+import _thread
+import ctypes
+import os
+import signal
+import threading
+from contextlib import suppress
+from time import monotonic
+from types import FrameType
+from typing import Any
+
+from gradscope.hooks import Hook
+from gradscope.hooks.recorder.signals import is_between
+from gradscope.hooks.recorder.sites import kind_of
+
+SIGNALS = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))
+PATIENCE = 1.0  # seconds: for the main thread to come out of C; and what follows so soon is the same wish
+_HIGH = 900  # descriptors from here on: a program that closes all has the low numbers again first
+_END = b"\0"  # no signal has this number
+
+
+class Killed(Hook):
+    order = 14
+
+    def install(self) -> None:
+        self.handler = self._handle
+        self.process = os.getpid()
+        self.began: float | None = None  # to make the report
+        self.pipe: tuple[int, int] | None = None
+        self.real_signal, self.real_get = signal.signal, signal.getsignal
+        if self.recorder.on_killed is None or threading.current_thread() is not threading.main_thread():
+            return
+        for number in SIGNALS:
+            if signal.getsignal(number) is signal.SIG_DFL:
+                signal.signal(number, self.handler)
+        self._stand_by()
+        self._look_plain()
+
+    def uninstall(self) -> None:
+        super().uninstall()
+        if self.began is not None and os.getpid() == self.process:
+            return  # about to die: what comes meanwhile is ours to answer
+        for number in SIGNALS:
+            if self.real_get(number) is self.handler:
+                with suppress(ValueError):  # in another thread, which ends the process (`os._exit`)
+                    self.real_signal(number, signal.SIG_DFL)
+        if self.pipe is not None:
+            with suppress(ValueError):
+                if (found := signal.set_wakeup_fd(-1)) not in (-1, self.pipe[1]):
+                    signal.set_wakeup_fd(found)
+            with suppress(OSError):
+                if os.getpid() == self.process:
+                    os.write(self.pipe[1], _END)
+                os.close(self.pipe[1])
+            self.pipe = None
+
+    # -- what the program sees of it -----------------------------------------------------
+
+    def _look_plain(self) -> None:
+        real_signal, real_get, real_wakeup = signal.signal, signal.getsignal, signal.set_wakeup_fd
+
+        def plain(handler: Any) -> Any:
+            return signal.SIG_DFL if handler is self.handler else handler
+
+        def signal_(signalnum: Any, handler: Any) -> Any:
+            if handler == signal.SIG_DFL and signalnum in SIGNALS:
+                handler = self.handler
+            return plain(real_signal(signalnum, handler))
+
+        def getsignal(signalnum: Any) -> Any:
+            return plain(real_get(signalnum))
+
+        def set_wakeup_fd(fd: Any, /, **options: Any) -> Any:
+            before = real_wakeup(fd, **options)
+            if self.pipe is None or fd != -1:
+                return -1 if self.pipe is not None and before == self.pipe[1] else before
+            real_wakeup(self.pipe[1], warn_on_full_buffer=False)
+            return -1 if before == self.pipe[1] else before
+
+        self.patch(signal, "signal", signal_)
+        self.patch(signal, "getsignal", getsignal)
+        self.patch(signal, "set_wakeup_fd", set_wakeup_fd)
+
+    # -- the end -------------------------------------------------------------------------
+
+    def _handle(self, number: int, frame: FrameType | None) -> None:
+        if os.getpid() != self.process:
+            self._die(number)
+        elif self.began is None:
+            self._end(number, torn=_in_ours(frame))
+        elif monotonic() - self.began > PATIENCE:
+            self._die(number)
+
+    def _end(self, number: int, *, torn: bool = False, hung: bool = False) -> None:
+        """torn: the watched thread was in the middle of noting something."""
+        self.began = monotonic()
+        with suppress(BaseException):  # nobody is left to tell
+            if torn:
+                self.recorder.drop_segment()
+            assert self.recorder.on_killed is not None
+            self.recorder.on_killed(number, hung)
+        self._die(number)
+
+    def _die(self, number: int) -> None:
+        """As the signal would have it. The first process of a container goes on, as it would plain:
+        the system keeps from it what it does not handle."""
+        try:
+            self.real_signal(number, signal.SIG_DFL)
+        except ValueError:  # in another thread than the main one
+            ctypes.CDLL(None).signal(int(number), None)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {number})
+        os.kill(os.getpid(), number)
+        if os.getpid() != 1:
+            os._exit(128 + number)
+
+    # -- where the main thread hangs -------------------------------------------------------
+
+    def _stand_by(self) -> None:
+        """Python's own handler in C writes each signal's number to a pipe at once: a thread reads it."""
+        try:
+            import fcntl
+
+            ends = os.pipe()
+            reading, writing = (fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, _HIGH) for end in ends)
+            for end in ends:
+                os.close(end)
+        except (ImportError, OSError):
+            return
+        os.set_blocking(writing, False)
+        before = signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
+        if before != -1:  # somebody's already
+            signal.set_wakeup_fd(before)
+            os.close(reading)
+            os.close(writing)
+            return
+        self.pipe = reading, writing
+        _thread.start_new_thread(self._wait, (reading,))
+
+    def _wait(self, reading: int) -> None:
+        signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())  # they are the program's threads'
+        with suppress(OSError):
+            while (came := os.read(reading, 256)) and _END not in came:
+                self._answer({number for number in SIGNALS if number in came})
+        with suppress(OSError):
+            os.close(reading)
+
+    def _answer(self, numbers: set[int]) -> None:
+        until = monotonic() + PATIENCE
+        while numbers and self.began is None and monotonic() < until:
+            threading.Event().wait(0.05)
+        for number in numbers:
+            if self.began is None and self.real_get(number) is self.handler:
+                self._end(number, hung=True)
+
+
+def _in_ours(frame: FrameType | None) -> bool:
+    """Whether the program was interrupted in code of ours, or what that has called."""
+    while frame is not None and is_between(frame):
+        if kind_of(frame.f_code.co_filename) == "own":
+            return True
+        frame = frame.f_back
+    return False

@@ -1,0 +1,1 @@
+"""What is computed from the program's tensors."""

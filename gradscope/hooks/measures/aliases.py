@@ -1,0 +1,341 @@
+"""Watches writes that autograd's version counter does not see: through `.data`, or
+through memory that numpy (or another library) shares.
+
+Nothing is copied until a write could matter: the memory was read by an op whose
+graph is still waiting for its backward. Then the old bytes are kept, and at the
+backward the saved tensors are compared with them (docs/design.md).
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from gradscope.hooks import Hook
+from gradscope.hooks._torch import aside, grad_fn_of, grad_of, name_of, saved_by, sequence_number, sequence_of
+from gradscope.hooks.recorder.learner import writes_by_name
+from gradscope.hooks.recorder.modules import tensor_variables
+from gradscope.hooks.recorder.sites import kind_of
+from gradscope.hooks.recorder.values import Live, has_values
+
+EXPOSING = ("numpy", "__array__", "from_numpy", "__dlpack__")  # hand the memory to another library
+STORAGES = ("untyped_storage", "storage")  # hand out the memory itself
+THROUGH = {"__dlpack__", "from_numpy", *STORAGES}  # the others are numpy's
+# torch's own frames below the call
+PASSED_ON = {*EXPOSING, *STORAGES, "handle_torch_function", "from_dlpack"}
+MAX_BYTES = 256 << 20  # of copies held at a time
+MAX_WALK = 20_000  # nodes looked at for a proof
+MAX_PROVE_NODES = 2_000  # without --prove
+
+
+@dataclass
+class Snapshot:
+    """Bytes of a storage as they were before a hidden write."""
+
+    pointer: int
+    copy: Any
+    number: int  # nodes with a smaller number saved these bytes
+    site: int
+    through: str
+    value: int
+
+
+class Aliases(Hook):
+    order = 80
+
+    def install(self) -> None:
+        self.snapshots: list[Snapshot] = []
+        self.held = 0
+        self.exposed: dict[int, tuple[int, str]] = {}  # root → (site, through)
+        self.found: list[dict[str, Any]] = []
+        self.recorder.on_thread.append(self.snapshots.clear)
+        recorder = self.recorder
+        recorder.functions.before_write = self._before_write
+        recorder.functions.after.update(dict.fromkeys(EXPOSING, self._expose))
+        recorder.functions.special[torch._C.TensorBase.untyped_storage] = self._storage("untyped_storage")
+        recorder.functions.special[torch.Tensor.storage] = self._storage("storage")
+        self.patch(torch, "from_numpy", self._from_numpy(torch.from_numpy))
+        recorder.before_pass.append(self._before_pass)
+        recorder.after_pass.append(self._after_pass)
+
+    def uninstall(self) -> None:
+        self.recorder.functions.before_write = None
+        self.recorder.consumed = None
+        self.snapshots.clear()
+        super().uninstall()
+
+    def _from_numpy(self, real: Any) -> Any:
+        """A function mode does not see this call: its input is no tensor."""
+
+        def from_numpy(array: Any) -> Any:
+            result = real(array)
+            if self.recorder.mine() and self.recorder.segment.looked:
+                try:
+                    self._expose("from_numpy", (), {}, result, sys._getframe(1))
+                except Exception as error:
+                    self.recorder.fault("recording from_numpy", error)
+            return result
+
+        return from_numpy
+
+    def _storage(self, name: str) -> Any:
+        def handed_out(func: Any, types: Any, args: Any, kwargs: Any, frame: Any) -> Any:
+            result = func(*args, **kwargs)
+            try:
+                if self.recorder.segment.looked:
+                    self._expose(name, args, kwargs, result, frame)
+            except Exception as error:
+                self.recorder.fault("watching a storage", error)
+            return result
+
+        return handed_out
+
+    # -- keeping old bytes ----------------------------------------------------------------
+
+    def _before_write(self, name: str, args: Any, kwargs: Any, frame: Any) -> None:
+        if not args or not isinstance(args[0], torch.Tensor):
+            return
+        recorder = self.recorder
+        try:
+            entry = recorder.live.find(args[0])
+            if entry is not None and entry.hidden and writes_by_name(name, kwargs):
+                with aside():
+                    self._hidden_write(args[0], recorder.sites.current(frame), entry.root)
+        except Exception as error:
+            recorder.fault("watching a write", error)
+
+    def _hidden_write(self, t: Any, site: int, root: int) -> None:
+        recorder = self.recorder
+        kept = self._waiting(root)
+        if kept:
+            kept = self._keep(t, site, "data", recorder.value(t, site).index)
+        if recorder.sites.nodes[site].kind == "user" or kept:
+            recorder.emit(
+                "hidden_write", site,
+                {
+                    "value": recorder.value(t, site).index, "through": "data",
+                    "op": len(recorder.segment.ops), "proof": kept,
+                },
+            )  # fmt: skip
+
+    def _waiting(self, root: int) -> bool:
+        """Whether an op of a graph that has not been backwarded used this memory."""
+        recorder = self.recorder
+        templates = recorder.templates
+        segments = [(recorder.segment, recorder.segment.freed_at)]
+        segments += [(s, 0) for s in recorder.history.recent if s.nodes and not s.passes]
+        for segment, start in segments:
+            roots = segment.roots
+            for row in segment.ops[start:]:
+                if templates[row.template].nodes and any(roots[v] == root for v in row.ins + row.outs):
+                    return True
+        return False
+
+    def _keep(self, t: Any, site: int, through: str, value: int) -> bool:
+        if t.layout is not torch.strided or not has_values(t):
+            return False
+        storage = t.untyped_storage()
+        if storage.nbytes() + self.held > MAX_BYTES:
+            return False
+        self.held += storage.nbytes()
+        with aside():
+            copy = storage.clone()
+        self.snapshots.append(Snapshot(storage.data_ptr(), copy, sequence_number(), site, through, value))
+        return True
+
+    def _expose(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:
+        """Memory was handed to another library: what is saved of it must be checked."""
+        t = result if name == "from_numpy" else args[0]
+        recorder = self.recorder
+        if not isinstance(t, torch.Tensor) or _device(t) != "cpu":
+            return
+        while frame is not None and frame.f_code.co_name in PASSED_ON and _of_torch(frame):
+            frame = frame.f_back
+        site = recorder.sites.current(frame)
+        if recorder.sites.nodes[site].kind != "user" or len(self.exposed) > 64:
+            return
+        through = name if name in THROUGH else "numpy"
+        with aside():
+            entry = recorder.value(t, site)
+            self.exposed[entry.root] = (site, through)
+            recorder.consumed = self._consumed
+            if name != "from_numpy" and self._waiting(entry.root):
+                self._keep(t, site, through, entry.index)
+
+    def _consumed(self, entries: list[Live], op: int) -> None:
+        """An op read exposed memory: what it saved are these bytes."""
+        recorder = self.recorder
+        row = recorder.segment.ops[op]
+        if not recorder.templates[row.template].nodes:
+            return
+        for entry in entries:
+            known = self.exposed.get(entry.root)
+            t = entry()
+            if known is not None and t is not None and t.numel() * t.element_size() <= 4 << 20:
+                self._keep(t, known[0], known[1], entry.index)
+
+    # -- comparing at the backward -------------------------------------------------------
+
+    def _before_pass(self, roots: Any, args: Any, site: int, accumulate: bool, frame: Any) -> None:
+        self.found = []
+        if not self.snapshots:
+            return
+        roots = [t for t in roots if isinstance(t, torch.Tensor)]
+        nodes = _nodes(roots)
+        by_pointer: dict[int, list[Snapshot]] = {}
+        for snapshot in self.snapshots:
+            by_pointer.setdefault(snapshot.pointer, []).append(snapshot)
+        for node in nodes:
+            number = sequence_of(node)
+            for name in dir(type(node)):
+                if name.startswith("_saved_") and "running_" not in name and len(self.found) < 5:
+                    self._compare(node, name, number, by_pointer)
+        if not self.found or not accumulate:
+            return
+        leaves = _leaves([f["node"] for f in self.found])
+        names = _names(leaves, frame, self.recorder)
+        first = self.found[0]
+        first["leaves"] = [(names[id(t)], t) for t in leaves[:3]]
+        if self._may_prove(nodes, roots, leaves):
+            first["right"] = self._prove(roots, args, first["leaves"])
+
+    def _compare(self, node: Any, name: str, number: int, by_pointer: dict[int, list[Snapshot]]) -> None:
+        try:
+            saved = saved_by(node, name)
+            if (
+                not isinstance(saved, torch.Tensor)
+                or saved.layout is not torch.strided
+                or not has_values(saved)
+            ):
+                return
+            storage = saved.untyped_storage()
+        except RuntimeError:
+            return  # freed; or seen by the version counter: torch itself will say so; or without memory
+        snapshot = next((s for s in by_pointer.get(storage.data_ptr(), ()) if s.number > number), None)
+        if snapshot is None or snapshot.copy.nbytes() != storage.nbytes():
+            return  # nbytes differ: the program gave the memory back for now
+        old = torch.empty(0, dtype=saved.dtype).set_(
+            snapshot.copy, saved.storage_offset(), saved.size(), saved.stride()
+        )
+        same = old == saved.detach()
+        if saved.is_floating_point() or saved.is_complex():
+            same = same | (old.isnan() & saved.detach().isnan())
+        if bool(same.all()):
+            return
+        self.found.append(
+            {
+                "node": node, "number": number, "snapshot": snapshot, "old": old, "storage": storage,
+                "saved": head(old), "read": head(saved.detach()),
+            }
+        )  # fmt: skip
+
+    def _may_prove(self, nodes: list[Any], roots: list[Any], leaves: list[Any]) -> bool:
+        """A second backward is harmless: no code of the user's would run in it."""
+        if self.recorder.prove:
+            return True
+        if len(nodes) > MAX_PROVE_NODES or self.recorder.functions.hooks_seen:
+            return False
+        custom = any(isinstance(n, torch.autograd.function.BackwardCFunction) for n in nodes)
+        return not custom and not any(t._backward_hooks for t in (*roots, *leaves))
+
+    def _prove(self, roots: list[Any], args: Any, leaves: list[tuple[str, Any]]) -> dict[str, list[float]]:
+        """The gradient as it is with the bytes that were saved; everything is put back."""
+        changed: list[tuple[Any, Any]] = []
+        try:
+            for one in self.found:
+                if not any(one["storage"].data_ptr() == s.data_ptr() for s, _ in changed):
+                    changed.append((one["storage"], one["storage"].clone()))
+                    one["storage"].copy_(one["snapshot"].copy)
+            given = args[0] if args else None
+            right = torch.autograd.grad(
+                roots, [t for _, t in leaves], given, retain_graph=True, allow_unused=True
+            )
+            return {name: head(g) for (name, _), g in zip(leaves, right, strict=True) if g is not None}
+        except RuntimeError:  # torch refuses this graph: the program will hear of that itself
+            return {}
+        finally:
+            for storage, wrong in changed:
+                storage.copy_(wrong)
+
+    def _after_pass(self, site: int, failed: BaseException | None) -> None:
+        recorder = self.recorder
+        for one in self.found if failed is None else ():
+            snapshot = one["snapshot"]
+            place = recorder.history.locate(one["number"])
+            wrong = {name: head(grad_of(t)) for name, t in one.get("leaves", ()) if grad_of(t) is not None}
+            in_this = place is not None and place[0] == recorder.segment.serial
+            recorder.emit(
+                "corrupted", site,
+                {
+                    "write": snapshot.site, "through": snapshot.through,
+                    "saved_by": place[1] if place and in_this else None, "saved_site": place[2] if place else None,
+                    "value": snapshot.value, "node_name": name_of(one["node"]), "backward": site,
+                },
+                saved=one["saved"], read=one["read"], wrong=wrong, right=one.get("right", {}),
+            )  # fmt: skip
+        self.found = []
+        if failed is None:
+            self.snapshots.clear()
+            self.held = 0
+
+
+def _of_torch(frame: Any) -> bool:
+    return kind_of(frame.f_code.co_filename) == "torch"
+
+
+def _device(t: Any) -> str:
+    with aside():
+        return str(t.device.type)
+
+
+def head(t: Any) -> list[float]:
+    """The first elements, rounded for showing."""
+    flat = t.detach().flatten()[:8].tolist()
+    return [round(x, 4) if isinstance(x, float) else x for x in flat]
+
+
+def _nodes(roots: list[Any]) -> list[Any]:
+    seen: dict[Any, None] = {}
+    todo = [node for t in roots if (node := grad_fn_of(t)) is not None]
+    while todo and len(seen) < MAX_WALK:
+        node = todo.pop()
+        if node not in seen:
+            seen[node] = None
+            todo.extend(target for target, _ in node.next_functions if target is not None)
+    return list(seen)
+
+
+def _leaves(nodes: list[Any]) -> list[Any]:
+    """Leaves whose gradient flows through these nodes."""
+    seen: set[Any] = set()
+    found = []
+    todo = list(nodes)
+    while todo and len(seen) < MAX_WALK:
+        node = todo.pop()
+        if node in seen:
+            continue
+        seen.add(node)
+        leaf = getattr(node, "variable", None)
+        if leaf is not None:
+            found.append(leaf)
+        todo.extend(target for target, _ in node.next_functions if target is not None)
+    return found
+
+
+def _names(leaves: list[Any], frame: Any, recorder: Any) -> dict[int, str]:
+    names = {
+        id(t): record.name for t in leaves if (record := recorder.ledger.records.get(id(t))) and record.name
+    }
+    wanted = {id(t): t for t in leaves if id(t) not in names}
+    while frame is not None and wanted:
+        if kind_of(frame.f_code.co_filename) != "own":
+            for key, name in tensor_variables(frame, wanted).items():
+                names[key] = name
+                wanted.pop(key, None)
+        frame = frame.f_back
+    for number, t in enumerate(leaves):
+        names.setdefault(id(t), f"leaf {number}")
+    return names

@@ -1,0 +1,137 @@
+"""Finds the op whose result is the first, in forward, that is not finite.
+
+Ops that can make a NaN or an infinity are checked while they are looked at, and from the first on
+every op after them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from gradscope.hooks import _torch as private
+from gradscope.hooks.measures import finite as numbers
+from gradscope.hooks.measures.finite import finite, has_nan, is_risky, kind, summary
+from gradscope.hooks.recorder.recorder import Recorder
+from gradscope.hooks.recorder.segments import Row
+
+
+@dataclass
+class Origin:
+    """Where the first number that is not finite came from."""
+
+    where: str  # forward, backward, input, parameter, unknown
+    name: str = ""  # of the op, or of the node
+    made: str = ""  # "nan", "inf", "-inf", where known
+    site: int = 0
+    serial: int = -1  # of the segment that `values` and `op` stand in
+    op: int | None = None
+    values: list[int] = field(default_factory=list)
+    inputs: list[dict[str, Any]] = field(default_factory=list)
+
+
+class BrokenValues:
+    """The values of the segment that are not finite, each with the origin of its numbers."""
+
+    def __init__(self, recorder: Recorder):
+        self.recorder = recorder
+        self.serial = -1
+        self.bad: dict[int, Origin] = {}
+        self.suspect = False  # seen without an origin: wait for devices, check every node
+        # number of the oldest node in the graph whose derivative can be infinite
+        self.risky: int | None = None
+        self.risky_templates: dict[int, bool] = {}
+
+    def origin_of(self, value: int, t: Any) -> Origin:
+        """Where the numbers of a value that is not finite came from."""
+        return self.bad.get(value) or self._came_in(value, t)
+
+    def look(self, row: Row, tensors: list[Any], outs: list[Any]) -> None:
+        """Checks what an op gave, where it can make such a number or one was seen before."""
+        recorder = self.recorder
+        if recorder.segment.serial != self.serial:
+            self.serial = recorder.segment.serial
+            self.bad = {}
+            self.risky = None
+        template = recorder.templates[row.template]
+        if self.risky is None and self._can_break(row.template):
+            self.risky = row.first
+        if not self.bad and not self.suspect and template.name not in numbers.RISKY:
+            return
+        if private.profiling():
+            return
+        with private.aside():
+            for value, t in zip(row.outs, outs, strict=True):
+                if not finite(t, self.suspect):
+                    self._note(row, template.name, value, t, tensors)
+            for value, place in zip(row.written, template.writes, strict=False):
+                if value not in self.bad and not finite(tensors[place], self.suspect):
+                    self._note(row, template.name, value, tensors[place], tensors)
+
+    def _can_break(self, template: int) -> bool:
+        known = self.risky_templates.get(template)
+        if known is None:
+            names = [node[0] for node in self.recorder.templates[template].nodes]
+            known = self.risky_templates[template] = any(map(is_risky, names))
+        return known
+
+    def _note(self, row: Row, name: str, value: int, t: Any, tensors: list[Any]) -> None:
+        for source in row.ins:
+            if source in self.bad:
+                self.bad[value] = self.bad[source]
+                return
+        inputs = list(zip(row.ins, tensors, strict=False))
+        if name in numbers.ON_PURPOSE and not has_nan(t):
+            return
+        unknown = [(i, x) for i, x in inputs if i not in row.written and not finite(x, self.suspect)]
+        if unknown and not has_nan(t):
+            return  # infinities handed on, from a mask
+        for index, x in unknown:
+            if has_nan(x):
+                self.bad[index] = self.bad[value] = self._came_in(index, x)
+                return
+        self.bad[value] = Origin(
+            "forward", name, kind(t), row.site, self.serial, len(self.recorder.segment.ops) - 1,
+            *_described(inputs),
+        )  # fmt: skip
+
+    def _came_in(self, index: int, x: Any) -> Origin:
+        """The origin of what no checked op made: the first value alive that is not finite."""
+        recorder = self.recorder
+        segment = recorder.segment
+        alive = {
+            entry.index: t
+            for entry in list(recorder.live.values())
+            if entry.serial == segment.serial and entry.index <= index and (t := entry()) is not None
+        }
+        alive[index] = x
+        first = next((i for i in sorted(alive) if self._is_broken(i, alive[i])), index)
+        maker = segment.makers[first]
+        if maker < 0:
+            external = segment.externals.get(first)
+            read = next((row.site for row in segment.ops if first in row.ins), 0)
+            where = "parameter" if external is not None and external.parameter is not None else "input"
+            return Origin(
+                where, "", kind(alive[first]), read, segment.serial, None,
+                *_described([(first, alive[first])]),
+            )  # fmt: skip
+        row = segment.ops[maker]
+        ins = [(i, alive[i]) for i in row.ins if i in alive]
+        name = recorder.templates[row.template].name
+        if name in numbers.ON_PURPOSE:
+            return Origin("input", name, kind(alive[first]), row.site, segment.serial, None, [first])
+        return Origin("forward", name, kind(alive[first]), row.site, segment.serial, maker, *_described(ins))
+
+    def _is_broken(self, value: int, t: Any) -> bool:
+        """Whether it holds NaN, or infinities that nobody put there on purpose."""
+        if finite(t, self.suspect):
+            return False
+        segment = self.recorder.segment
+        maker = segment.makers[value]
+        name = self.recorder.templates[segment.ops[maker].template].name if maker >= 0 else ""
+        return has_nan(t) or (maker >= 0 and name not in numbers.ON_PURPOSE)
+
+
+def _described(inputs: list[tuple[int, Any]]) -> tuple[list[int], list[dict[str, Any]]]:
+    """(values, their ranges) of an op's inputs that hold numbers."""
+    found = [(i, data) for i, t in inputs[:4] if (data := summary(t)) is not None]
+    return [i for i, _ in found], [data for _, data in found]

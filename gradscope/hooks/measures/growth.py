@@ -1,0 +1,371 @@
+"""Watches for tensors that carry their graph from step to step: `total += loss`, a hidden
+state that goes on into the next step, or losses kept in a list."""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from gradscope.hooks import Hook
+from gradscope.hooks._torch import (
+    DisableTorchFunction,
+    TensorRef,
+    grad_fn_of,
+    saved_by,
+    sequence_number,
+    sequence_of,
+)
+from gradscope.hooks.recorder.segments import Row
+from gradscope.hooks.recorder.values import Live
+
+MAX_WALK = 20_000
+SHORT_WALK = 5_000  # of a pass that was looked at before
+MIN_LENGTH = 3  # segments in a row before it counts as growth
+LONG_RUN = 5  # segments in a row that a state goes on without a detach
+WEIGHED = (2, MIN_LENGTH, 6, 10, 100, 1000)  # lengths at which what it holds is measured
+MANY_PASSES = 3  # through one state
+MAX_CHAINS = 256
+MAX_RESULTS = 3  # of a call, as the output and the two states of an LSTM
+MIN_KEPT = 4  # losses alive at once
+MIN_LATE = 24  # of them, where those of earlier steps are gone
+MAX_ASKED = 3  # passes of one line that are walked for what is kept
+MAX_NOTED = 12  # passes whose parts of the loss are noted
+MAX_PARTS = 200  # ops behind a loss
+LOOKS = {6, 12, 24, 48, 100, 200, 400, 1000}  # passes at which they are counted
+
+
+@dataclass
+class Chain:
+    """One line whose result goes into itself, from one segment to a later one."""
+
+    site: int
+    sum: bool = True  # a number or a row of numbers, as losses are
+    serial: int = 0  # of the segment it was seen in last
+    gap: int = 0  # segments from one to the next
+    run: int = 1  # how often in a row, without a detach between
+    reached: int = 0  # passes in this run that filled gradients and went through it
+    state: tuple[int, int] = (0, 0)  # (run, reached) at its longest
+    length: int = 1
+    longest: int = 1
+    last: tuple[Any, ...] = ()  # weak references to the newest results: of (output, state) one may be gone
+    number: int = -1  # of the newest node: `total = total / n` leaves the sum itself to the graph alone
+    backwarded: bool = False
+    asked: Counter[int] = field(default_factory=Counter)  # passes in which it was looked for, by line
+    sizes: list[tuple[int, int, int]] = field(default_factory=list)  # (length, nodes, bytes)
+
+    def alive(self) -> list[Any]:
+        """Its newest results that the program still has, each with a graph."""
+        return [t for ref in self.last if (t := ref()) is not None and grad_fn_of(t) is not None]
+
+    @property
+    def known(self) -> bool:
+        """Whether it was seen to be a state that passes go through: no more to find out."""
+        return self.state[0] >= LONG_RUN and self.state[1] >= MANY_PASSES
+
+
+class Growth(Hook):
+    order = 85
+
+    def install(self) -> None:
+        self.chains: dict[int, Chain] = {}
+        self.roots: deque[tuple[Any, int, int]] = deque(maxlen=64)  # (weak reference, site, `_now`)
+        self.needed: set[int] = set()  # sites of roots that a later pass went through again
+        self.asked: Counter[int] = Counter()  # passes of a line in which such roots were looked for
+        self.parts: list[tuple[Any, int, int]] = []  # (weak reference to a number, site, `_now`)
+        self.noted = 0
+        self.passes = 0
+        self.kept: tuple[int, int, int, int] | None = None  # (losses, nodes, bytes, site)
+        recorder = self.recorder
+        recorder.on_carried = self._carried
+        recorder.before_pass.append(self._before_pass)
+        recorder.before_expected.append(self._expected)
+        recorder.before_end.append(self._tell)
+
+    def _carried(self, row: Row, sites: tuple[int, ...], outs: list[Any]) -> None:
+        """An op's result depends on values that carry a graph from before, made at `sites`."""
+        if row.site not in sites:
+            return
+        chain = self.chains.get(row.site)
+        if chain is None:
+            if len(self.chains) >= MAX_CHAINS:
+                return
+            chain = self.chains[row.site] = Chain(row.site)
+        serial = self.recorder.segment.serial
+        chain.last = tuple(TensorRef(out) for out in outs[:MAX_RESULTS])
+        chain.number = sequence_number() - 1
+        if chain.serial == serial:
+            return  # an unrolled loop goes on from what came in
+        self._go_on(chain, serial)
+        chain.sum = outs[0].dim() <= 1
+        chain.length += 1
+        chain.longest = max(chain.longest, chain.length)
+        if chain.length in WEIGHED:
+            chain.sizes.append((chain.length, *held([outs[0]])))
+
+    @staticmethod
+    def _go_on(chain: Chain, serial: int) -> None:
+        gap = serial - chain.serial if chain.serial else 0
+        chain.serial = serial
+        if gap and (not chain.gap or gap <= chain.gap):
+            chain.gap = gap
+            chain.run += 1
+        elif gap:  # it began afresh between
+            chain.run, chain.reached = 1, 0
+
+    def _expected(self, roots: Any, args: Any, site: int, accumulate: bool, frame: Any) -> None:
+        """A pass that is like the last one: no more than a weak reference, where nothing grows."""
+        if self.chains:
+            self._before_pass(roots, args, site, accumulate, frame)
+            return
+        self.passes += 1
+        if accumulate and isinstance(roots[0], torch.Tensor):
+            self.roots.append((TensorRef(roots[0]), site, self._now()))
+            if self.passes in LOOKS:
+                self._find_kept()
+
+    def _before_pass(self, roots: Any, args: Any, site: int, accumulate: bool, frame: Any) -> None:
+        self.passes += 1
+        tensors = [t for t in roots if isinstance(t, torch.Tensor) and grad_fn_of(t) is not None]
+        if accumulate and tensors:
+            if self.passes in LOOKS:
+                self._find_kept()
+            self._find_needed(tensors, site)
+            entry = self.recorder.live.find(tensors[0])
+            where = entry.site if entry is not None else site
+            self.roots.append((TensorRef(tensors[0]), where, self._now()))
+            if entry is not None and self.noted < MAX_NOTED:
+                self._note_parts(entry)
+        for chain in self.chains.values():
+            if chain.length < 2 or chain.known:
+                continue
+            last = chain.alive()
+            if not (last or chain.sum):
+                continue
+            chain.asked[site] += 1
+            look = chain.asked[site] <= 20 or chain.asked[site] % 100 == 0
+            most = MAX_WALK if chain.asked[site] == 1 else SHORT_WALK
+            if any(t is one for t in tensors for one in last) or (
+                look and _reaches(tensors, chain, last, most)
+            ):
+                chain.backwarded = True
+                chain.reached += accumulate
+                chain.state = max(chain.state, (chain.run, chain.reached))
+
+    def _tell(self) -> None:
+        """At the end of the run, when it is known what was never backwarded."""
+        recorder = self.recorder
+        with DisableTorchFunction():
+            for chain in self.chains.values():
+                if chain.longest < MIN_LENGTH:
+                    continue
+                if last := chain.alive():
+                    chain.sizes.append((chain.length, *held(last[:1])))
+                if chain.backwarded or not chain.sum:
+                    self._tell_state(chain)
+                    continue
+                if not chain.sizes:
+                    continue
+                length, nodes, size = chain.sizes[-1]
+                first = chain.sizes[0]
+                if len(chain.sizes) > 1 and max(row[1] for row in chain.sizes) <= first[1]:
+                    continue  # it carries one step's graph, never more
+                recorder.emit(
+                    "keeps_graph", chain.site,
+                    {
+                        "site": chain.site, "length": max(length, chain.longest), "nodes": nodes, "bytes": size,
+                        "how": "add", "first": list(first),
+                    },
+                )  # fmt: skip
+            self._find_kept()
+            if self.kept is not None and self.kept[3] not in self.needed:
+                length, nodes, size, site = self.kept
+                data = {
+                    "site": site,
+                    "length": length,
+                    "nodes": nodes,
+                    "bytes": size,
+                    "how": "list",
+                    "first": [],
+                }
+                recorder.emit("keeps_graph", site, data)
+
+    def _tell_state(self, chain: Chain) -> None:
+        """A state that several passes of one run went through, each longer than the one before."""
+        if not chain.known or len(chain.sizes) < 2:
+            return
+        first = chain.sizes[0]
+        length, nodes, size = max(chain.sizes, key=lambda row: row[1])
+        if nodes <= first[1]:
+            return
+        data = {
+            "site": chain.site, "length": length, "nodes": nodes, "bytes": size, "how": "state", "first": list(first),
+        }  # fmt: skip
+        self.recorder.emit("keeps_graph", chain.site, data)
+
+    def _now(self) -> int:
+        """Steps so far: what one step needs (an episode's losses, a pass for each) is kept by right
+        until it is done. Passes, where no optimizer steps."""
+        return self.recorder.steps if self.recorder.optimizers else self.passes
+
+    def _past(self, noted: Iterable[tuple[Any, int, int]]) -> Iterator[tuple[int, list[Any], int]]:
+        """(site, those that still have their graph, how many there were) of what was noted at one
+        line, in two steps or more that are over."""
+        by_site: dict[int, list[tuple[Any, int]]] = {}
+        now = self._now()
+        for ref, site, number in noted:
+            if number < now:
+                by_site.setdefault(site, []).append((ref(), number))
+        for site, found in by_site.items():
+            kept = [t is not None and grad_fn_of(t) is not None for t, _ in found]
+            if True in kept and len(kept) - kept.index(True) >= MIN_LATE:  # not from the beginning
+                found = found[kept.index(True) :]
+            if len({number for _, number in found}) > 1:
+                yield site, [t for t, _ in found if t is not None and grad_fn_of(t) is not None], len(found)
+
+    def _find_needed(self, tensors: list[Any], site: int) -> None:
+        """Losses that had a pass of their own, with `retain_graph=True`, are kept for one that goes through
+        several of them. A second pass from one of them needs that one only."""
+        self.asked[site] += 1
+        if self.asked[site] > MAX_ASKED:
+            return
+        alive = {grad_fn_of(t): where for ref, where, _ in self.roots if (t := ref()) is not None}
+        if len(alive) >= MIN_KEPT:
+            behind = _walk(tensors, MAX_WALK if self.asked[site] == 1 else SHORT_WALK)
+            own = {grad_fn_of(t) for t in tensors}
+            through = Counter(alive[node] for node in behind if node in alive and node not in own)
+            self.needed.update(place for place, count in through.items() if count > 1)
+
+    def _find_kept(self) -> None:
+        """Losses of one line that were backwarded, every one of them still alive."""
+        for site, alive, count in self._past(self.roots):
+            if len(alive) < MIN_KEPT or len(alive) < count - 1 or apart(alive) < MIN_KEPT:
+                continue
+            if self.kept is None or self.kept[0] < len(alive):
+                self.kept = (len(alive), *held(alive), site)
+        if self.kept is None:
+            self._find_kept_parts()
+
+    def _note_parts(self, loss: Live) -> None:
+        """Remembers the numbers that this loss is made of (reconstruction, penalty, ...)."""
+        segment = self.recorder.segment
+        if loss.serial != segment.serial:
+            return
+        self.noted += 1
+        behind: set[int] = set()
+        todo = [loss.index]
+        while todo and len(behind) < MAX_PARTS:
+            maker = segment.makers[todo.pop()]
+            for index in segment.ops[maker].ins if maker is not None and maker >= 0 else ():
+                if index not in behind:
+                    behind.add(index)
+                    todo.append(index)
+        for entry in self.recorder.live.values():
+            if entry.serial == segment.serial and entry.index in behind:
+                t = entry()
+                if t is not None and t.dim() == 0 and grad_fn_of(t) is not None:
+                    self.parts.append((TensorRef(t), entry.site, self._now()))
+
+    def _find_kept_parts(self) -> None:
+        """Numbers of one line that went into the losses of several steps, every one of them still alive."""
+        for site, alive, count in self._past(self.parts):
+            if len(alive) == count and apart(alive) >= MIN_KEPT:
+                self.kept = (len(alive), *held(alive), site)
+                return
+
+
+def apart(tensors: list[Any]) -> int:
+    """How many of these have a graph of their own that ends in the same leaves: those of one forward
+    share its nodes, those of several networks no leaf."""
+    seen: set[Any] = set()
+    leaves: set[Any] = set()
+    count = 0
+    for t in tensors:
+        todo: list[Any] = [grad_fn_of(t)]
+        mine: set[Any] = set()
+        ends: set[Any] = set()
+        while todo and len(seen) + len(mine) < MAX_WALK:
+            node = todo.pop()
+            if node is None or node in mine:
+                continue
+            if hasattr(node, "variable"):
+                ends.add(node)
+                continue
+            if node in seen:
+                break
+            mine.add(node)
+            todo.extend(target for target, _ in node.next_functions)
+        else:
+            count += not leaves or bool(leaves & ends)
+        seen |= mine
+        leaves |= ends
+        if count >= MIN_KEPT:
+            break
+    return count
+
+
+def held(tensors: list[Any]) -> tuple[int, int]:
+    """(nodes reachable from these tensors, bytes of what they saved)."""
+    seen: set[Any] = set()
+    memory: dict[int, int] = {}
+    todo = [node for t in tensors if (node := grad_fn_of(t)) is not None]
+    while todo and len(seen) < MAX_WALK:
+        node = todo.pop()
+        if node in seen:
+            continue
+        seen.add(node)
+        for name in dir(type(node)):
+            if not name.startswith("_saved_"):
+                continue
+            try:
+                saved = saved_by(node, name)
+            except RuntimeError:
+                continue  # freed, or written to since
+            if isinstance(saved, torch.Tensor) and not isinstance(saved, torch.nn.Parameter):
+                try:
+                    storage = saved.untyped_storage()
+                    memory[storage.data_ptr()] = storage.nbytes()
+                except (RuntimeError, NotImplementedError):
+                    continue
+        todo.extend(target for target, _ in node.next_functions if target is not None)
+    return len(seen), sum(memory.values())
+
+
+def _reaches(tensors: list[Any], chain: Chain, alive: list[Any], most: int) -> bool:
+    """Whether a pass from these tensors goes through the newest result of the chain."""
+    goals = {grad_fn_of(t) for t in alive}
+    if not chain.sum and len(alive) < len(chain.last):
+        goals |= _below(goals)  # of an output that is gone, which shares what the state is made of
+    number = chain.number if chain.sum and not alive else -1
+    return any(
+        node in goals or (number >= 0 and sequence_of(node) == number) for node in _walk(tensors, most)
+    )
+
+
+def _walk(tensors: list[Any], most: int) -> Iterator[Any]:
+    """The nodes behind these tensors, nearest first, up to `most` of them."""
+    seen: set[Any] = set()
+    todo = deque(grad_fn_of(t) for t in tensors)
+    while todo and len(seen) < most:
+        node = todo.popleft()
+        if node not in seen:
+            yield node
+            seen.add(node)
+            todo.extend(target for target, _ in node.next_functions if target is not None)
+
+
+def _below(nodes: set[Any], levels: int = 2) -> set[Any]:
+    """The nodes that these go back to, but no leaves: weights are shared by everything."""
+    found: set[Any] = set()
+    for _ in range(levels):
+        nodes = {
+            target
+            for node in nodes
+            for target, _ in node.next_functions
+            if target is not None and not hasattr(target, "variable")
+        }
+        found |= nodes
+    return found

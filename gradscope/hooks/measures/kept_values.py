@@ -1,0 +1,92 @@
+"""Watches for values that the program keeps from step to step with the graph that a backward pass
+has been through: outputs in a list, a score computed of them. Losses are watched in growth.py."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gradscope.hooks import Hook
+from gradscope.hooks._torch import DisableTorchFunction, grad_fn_of, saved_by
+from gradscope.hooks.measures.growth import LOOKS, MAX_NOTED, MIN_KEPT, apart, held
+from gradscope.hooks.recorder.values import Live
+
+MAX_WALK = 200  # nodes looked at for what a pass has freed
+MAX_LINES = 3  # told
+
+
+class KeptValues(Hook):
+    order = 86  # after the losses
+
+    def install(self) -> None:
+        self.passes = 0
+        self.seen: set[Live] = set()
+        self.noted: dict[int, list[tuple[Live, int]]] = {}  # site → (value, steps until then)
+        self.kept: dict[int, tuple[int, int, int, bool]] = {}  # site → (values, nodes, bytes, numbers)
+        self.recorder.before_pass.append(self._before_pass)
+        self.recorder.before_end.append(self._tell)
+
+    def _before_pass(self, roots: Any, args: Any, site: int, accumulate: bool, frame: Any) -> None:
+        if not accumulate:
+            return
+        self.passes += 1
+        if self.passes in LOOKS and self.noted:
+            self._look()
+        if self.passes <= MAX_NOTED:
+            self._note()
+        else:
+            self.seen.clear()
+
+    def _note(self) -> None:
+        """Remembers every value with a graph that came since the last pass."""
+        steps = self.recorder.steps
+        for entry in list(self.recorder.live.values()):
+            if entry in self.seen:
+                continue
+            t = entry()
+            if t is not None and entry.leaf is None and grad_fn_of(t) is not None:
+                self.seen.add(entry)
+                self.noted.setdefault(entry.site, []).append((entry, steps))
+
+    def _look(self) -> None:
+        steps = self.recorder.steps
+        with DisableTorchFunction():
+            for site, found in list(self.noted.items()):
+                past = [(entry(), number) for entry, number in found if number < steps]
+                alive = [t for t, _ in past if t is not None and grad_fn_of(t) is not None]
+                if len(past) >= MIN_KEPT and not alive:
+                    del self.noted[site]  # as nearly all values are
+                elif len(alive) < len(past) or len({number for _, number in past}) < MIN_KEPT:
+                    continue
+                elif _been_through(alive[0]) and apart(alive) >= MIN_KEPT:
+                    self.kept[site] = (len(alive), *held(alive), alive[0].dim() == 0)
+
+    def _tell(self) -> None:
+        """Once it is known that they stayed."""
+        self._look()
+        most = sorted(self.kept.items(), key=lambda item: -item[1][1])[:MAX_LINES]
+        for site, (length, nodes, size, numbers) in most:
+            data = {
+                "site": site, "length": length, "nodes": nodes, "bytes": size, "how": "values", "first": [],
+                "numbers": numbers,
+            }  # fmt: skip
+            self.recorder.emit("keeps_graph", site, data)
+
+
+def _been_through(t: Any) -> bool:
+    """Whether a pass has freed what a node behind this value had saved."""
+    seen: set[Any] = set()
+    todo = [grad_fn_of(t)]
+    while todo and len(seen) < MAX_WALK:
+        node = todo.pop(0)
+        if node is None or node in seen:
+            continue
+        seen.add(node)
+        for name in dir(type(node)):
+            if name.startswith("_saved_"):
+                try:
+                    saved_by(node, name)
+                except RuntimeError as error:
+                    if "freed" in str(error):
+                        return True
+        todo.extend(target for target, _ in node.next_functions)
+    return False

@@ -1,0 +1,168 @@
+"""Measures each backward pass: its loss and the norm of every gradient it filled.
+
+Always in the passes that are looked at, otherwise as far as `SHARE` of the run's time allows,
+and ever more rarely as the run goes on. What lies on a GPU is copied without waiting for it
+and read when it has arrived.
+"""
+
+from __future__ import annotations
+
+import math
+from time import perf_counter
+from typing import Any, NamedTuple
+
+import torch
+
+from gradscope.hooks import Hook
+from gradscope.hooks._torch import float_norms, grad_of, profiling
+from gradscope.hooks.recorder.ledger import LeafRecord
+from gradscope.hooks.recorder.values import measurable
+from gradscope.store import pack
+
+SHARE = 0.005  # of the run's time, while sampling sleeps
+DENSE = 128  # passes measured one by one; later every 128th part of the run
+MAX_PARAMETERS = 2_000
+
+
+class Arriving(NamedTuple):
+    """Numbers on their way: `host` is filled once `event` has passed (None: it is filled)."""
+
+    host: torch.Tensor
+    event: Any
+
+    def here(self) -> bool:
+        return self.event is None or bool(self.event.query())
+
+    def read(self) -> list[float]:
+        if self.event is not None:
+            self.event.synchronize()
+        numbers: list[float] = self.host.tolist()
+        return numbers
+
+
+class Measured(NamedTuple):
+    """One pass, its numbers perhaps still under way."""
+
+    number: int
+    step: int
+    site: int
+    parameters: list[int]  # of the norms, in the order of `parts` after the loss
+    parts: list[Arriving]
+    has_loss: bool
+
+
+class Numbers(Hook):
+    order = 45
+
+    def install(self) -> None:
+        self.due = 0
+        self.wanted = False
+        self.spent = 0.0
+        self.since = perf_counter()
+        self.loss: torch.Tensor | None = None
+        self.waiting: list[Measured] = []
+        self.recorder.before_pass.append(self._before)
+        self.recorder.after_pass.append(self._after)
+        self.recorder.before_end.append(self._end)
+
+    def _affordable(self) -> bool:
+        """Whether the pass that begins is to be measured."""
+        if self.recorder.passes < self.due:
+            return False
+        return self.recorder.segment.looked or self.spent < SHARE * (perf_counter() - self.since)
+
+    def _before(self, t_outputs: Any, args: Any, site: int, accumulate: bool, frame: Any) -> None:
+        self.loss = None
+        self.wanted = accumulate and self._affordable() and not profiling()
+        if self.wanted and len(t_outputs) == 1:
+            loss = t_outputs[0]
+            if measurable(loss) and loss.numel() == 1 and loss.is_floating_point():
+                self.loss = loss.detach().clone().reshape(1)
+
+    def _after(self, site: int, failed: BaseException | None) -> None:
+        loss, self.loss = self.loss, None
+        filled = self.recorder.ledger.filled
+        if failed is not None or not filled:
+            return
+        if self.waiting:
+            self._store_arrived()
+        if not self.wanted:
+            return
+        began = perf_counter()
+        passes = self.recorder.passes
+        self.due = passes - 1 + max(1, passes // DENSE)
+        self._measure(filled, loss, site)
+        self._store_arrived()
+        self.spent += perf_counter() - began
+
+    def _measure(self, filled: list[LeafRecord], loss: torch.Tensor | None, site: int) -> None:
+        by_device: dict[torch.device, tuple[list[int], list[torch.Tensor]]] = {}
+        for record in filled[:MAX_PARAMETERS]:
+            t = record.ref()
+            grad = grad_of(t) if t is not None else None
+            if grad is None or not measurable(grad):
+                continue
+            ids, grads = by_device.setdefault(grad.device, ([], []))
+            ids.append(record.id)
+            grads.append(_elements(grad.detach()))
+        parameters: list[int] = []
+        parts = [] if loss is None else [_send(loss.double())]
+        for ids, grads in by_device.values():
+            parameters += ids
+            parts.append(_send(_norms(grads)))
+        self.waiting.append(
+            Measured(self.recorder.passes, self.recorder.steps + 1, site, parameters, parts, loss is not None)
+        )
+
+    def _store_arrived(self) -> None:
+        while self.waiting and all(part.here() for part in self.waiting[0].parts):
+            self._store(self.waiting.pop(0))
+
+    def _store(self, measured: Measured) -> None:
+        numbers = [number for part in measured.parts for number in part.read()]
+        loss = numbers.pop(0) if measured.has_loss else None
+        if not all(map(math.isfinite, numbers)):
+            self.recorder.unsound_pass = measured.number
+        norms = {str(id): float(f"{norm:.6g}") for id, norm in zip(measured.parameters, numbers, strict=True)}
+        self.recorder.writer.add(
+            "number", measured.number, measured.step, measured.site or None, pack(loss), pack(norms)
+        )
+
+    def _end(self) -> None:
+        for measured in self.waiting:
+            self._store(measured)
+        self.waiting.clear()
+
+
+def _elements(grad: torch.Tensor) -> torch.Tensor:
+    """What a gradient holds, as a dense tensor."""
+    if grad.layout is torch.strided:
+        return grad
+    return grad.coalesce().values() if grad.is_sparse else grad.values()
+
+
+def _norms(grads: list[torch.Tensor]) -> torch.Tensor:
+    """The 2-norms, also where a half or a float cannot hold the squares."""
+    kinds = {grad.dtype for grad in grads}
+    if len(kinds) == 1 and next(iter(kinds)).is_floating_point and next(iter(kinds)).itemsize <= 4:
+        norms = torch.stack(float_norms(grads))
+        if norms.device.type != "cpu" or bool(norms.isfinite().all()):
+            return norms
+    return torch.stack([_norm(grad) for grad in grads])
+
+
+def _norm(grad: torch.Tensor) -> torch.Tensor:
+    wide = torch.float64 if grad.dtype.is_floating_point else torch.complex128
+    norm: torch.Tensor = torch.linalg.vector_norm(grad, dtype=wide)
+    return norm
+
+
+def _send(numbers: torch.Tensor) -> Arriving:
+    """Copies towards the host without waiting for the device."""
+    if numbers.device.type != "cuda":
+        return Arriving(numbers.cpu(), None)
+    host = torch.empty(numbers.shape, dtype=numbers.dtype, pin_memory=True)
+    host.copy_(numbers, non_blocking=True)
+    event = torch.cuda.Event()
+    event.record()
+    return Arriving(host, event)

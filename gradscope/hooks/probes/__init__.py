@@ -1,0 +1,1 @@
+"""What sees a call: one file per thing that is watched."""

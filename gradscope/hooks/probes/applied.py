@@ -1,0 +1,178 @@
+"""Watches what comes of `autograd.Function`s: gradients that the user's own backward does not
+return, and reentrant checkpoints that cut the graph."""
+
+from __future__ import annotations
+
+import inspect
+import threading
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import nn
+from torch.utils import checkpoint
+
+from gradscope.hooks import Hook
+from gradscope.hooks._torch import aside, grad_fn_of, is_legacy_batched, transforms
+from gradscope.hooks.recorder.parts import parameters
+from gradscope.hooks.recorder.sites import kind_of
+from gradscope.hooks.recorder.values import find_tensors, measurable
+
+LOOKS = 3  # backward calls looked at, per place of `apply`
+
+
+@dataclass
+class Returned:
+    """What the backward of one place of `apply` returned, by position of the argument."""
+
+    name: str
+    line: int  # where its forward is defined
+    tensors: list[int]  # positions of the tensors among the arguments
+    watched: int = 0
+    calls: int = 0
+    none: dict[int, int] = field(default_factory=dict)
+    zero: dict[int, int] = field(default_factory=dict)
+    hidden: dict[int, int] = field(default_factory=dict)  # parameter → position of what holds it
+
+
+class Applied(Hook):
+    order = 71
+
+    def install(self) -> None:
+        self.places: dict[tuple[int, str], Returned] = {}
+        self.recorder.after_apply.append(self._applied)
+        self.recorder.before_end.append(self._tell)
+
+    def _applied(self, cls: Any, args: Any, result: Any, frame: Any) -> None:
+        if cls is checkpoint.CheckpointFunction:
+            self._checkpointed(args, result, frame)
+            return
+        code = getattr(inspect.unwrap(cls.forward), "__code__", None)
+        if code is not None and kind_of(code.co_filename, self.recorder.sites.main) == "user":
+            self._watch(cls, code.co_firstlineno, args, result, frame)
+
+    # -- what a custom backward returns ---------------------------------------------------
+
+    def _watch(self, cls: Any, line: int, args: Any, result: Any, frame: Any) -> None:
+        site = self.recorder.sites.current(frame)
+        tensors = [p for p, a in enumerate(args) if isinstance(a, torch.Tensor)]
+        place = self.places.setdefault((site, cls.__name__), Returned(cls.__name__, line, tensors))
+        if place.watched < LOOKS:
+            self._look_inside(place, args, frame, site)
+        nested: list[Any] = []
+        find_tensors([a for a in args if isinstance(a, (list, tuple, dict))], nested)
+        if place.watched >= LOOKS or place.tensors != tensors or nested:
+            return
+        found: list[Any] = []
+        find_tensors([result], found)
+        node = grad_fn_of(found[0]) if found else None
+        if not isinstance(node, torch.autograd.function.BackwardCFunction):
+            return
+        place.watched += 1
+        # Edges lead to the tensors among the arguments, in their order; None where none is needed.
+        needed = [
+            (edge, position)
+            for edge, (position, (target, _)) in enumerate(zip(tensors, node.next_functions, strict=False))
+            if target is not None
+        ]
+        node.register_hook(self._hook(place, needed))
+
+    def _look_inside(self, place: Returned, args: Any, frame: Any, site: int) -> None:
+        """Notes what is trained inside arguments that autograd does not look into."""
+        for position, given in enumerate(args):
+            if isinstance(given, nn.Module):
+                held: list[Any] = self._registered(given, frame, site)
+            elif isinstance(given, (list, tuple, dict)):
+                held = []
+                find_tensors([given], held)
+            else:
+                continue
+            for t in held:
+                if isinstance(t, nn.Parameter) and t.requires_grad:
+                    place.hidden[self.recorder.ledger.of(t).id] = position
+
+    def _hook(self, place: Returned, needed: list[tuple[int, int]]) -> Any:
+        thread = self.recorder.thread
+
+        def returned(gradients: Any, given: Any) -> None:
+            if threading.get_ident() != thread or transforms() is not None:
+                return
+            try:
+                with aside():
+                    if not any(_some(g) for g in given):
+                        return
+                    place.calls += 1
+                    for edge, position in needed:
+                        if gradients[edge] is None:
+                            place.none[position] = place.none.get(position, 0) + 1
+                        elif not _some(gradients[edge]):
+                            place.zero[position] = place.zero.get(position, 0) + 1
+            except Exception as error:
+                self.recorder.fault("looking at a custom backward", error)
+
+        return returned
+
+    def _tell(self) -> None:
+        for (site, _), place in self.places.items():
+            none = [p for p, count in place.none.items() if count == place.calls]
+            zero = [p for p, count in place.zero.items() if count == place.calls]
+            if none or zero or place.hidden:
+                data = {
+                    "function": place.name,
+                    "line": place.line,
+                    "calls": place.calls,
+                    "tensors": place.tensors,
+                    "none": none,
+                    "zero": zero,
+                    "hidden": [[p, position] for p, position in place.hidden.items()],
+                }
+                self.recorder.emit("dropped_gradient", site, data)
+
+    # -- reentrant checkpoints ----------------------------------------------------------------
+
+    def _checkpointed(self, args: Any, result: Any, frame: Any) -> None:
+        """No argument requires a gradient: then the result has none, whatever is trained inside."""
+        given: list[Any] = []
+        find_tensors(list(args[2:]), given)
+        if not torch.is_grad_enabled() or any(t.requires_grad for t in given):
+            return
+        recorder = self.recorder
+        site = recorder.sites.current(frame)
+        trained = [
+            recorder.ledger.of(p).id
+            for module in _modules(args[0])
+            for p in self._registered(module, frame, site)
+            if p.requires_grad
+        ]
+        outputs: list[Any] = []
+        find_tensors([result], outputs)
+        if trained:
+            values = [recorder.value(t, site).index for t in outputs]
+            recorder.emit("checkpoint_cut", site, {"parameters": trained, "outputs": values})
+
+    def _registered(self, module: nn.Module, frame: Any, site: int) -> list[Any]:
+        if self.recorder.modules.find(module) is None:
+            self.recorder.modules.register_root(module, frame, site)
+        return parameters(module)
+
+
+def _some(t: Any) -> bool:
+    """Whether any element is not zero. Not asked of a GPU: the answer would wait for it."""
+    if t is None or not measurable(t) or t.device.type != "cpu" or t.layout is not torch.strided:
+        return t is not None
+    return is_legacy_batched(t) or bool(t.any())
+
+
+def _modules(function: Any) -> list[nn.Module]:
+    """The modules that a checkpointed function is, belongs to or closes over."""
+    if isinstance(function, nn.Module):
+        return [function]
+    owner = getattr(function, "__self__", None)
+    held = [owner] if owner is not None else []
+    for cell in getattr(function, "__closure__", None) or ():
+        try:
+            content = cell.cell_contents
+            held += content if isinstance(content, (list, tuple)) else [content]
+        except ValueError:  # not filled yet
+            continue
+    return [m for m in held if isinstance(m, nn.Module)]

@@ -1,0 +1,217 @@
+"""Watches backward passes at the one door into the engine.
+
+`Tensor.backward`, `autograd.backward` and `autograd.grad` all go through
+`_engine_run_backward` (torch/autograd/graph.py); its name is bound in two modules.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections import deque
+from dataclasses import dataclass, field
+from statistics import median
+from time import perf_counter
+from typing import Any
+
+import torch
+
+from gradscope.hooks import Hook
+from gradscope.hooks import _torch as private
+from gradscope.hooks.measures.growth import held
+from gradscope.hooks.recorder.errors import examine, note_error
+from gradscope.hooks.recorder.history import Pass
+from gradscope.hooks.recorder.values import bytes_of, sizes
+from gradscope.tracebacks import text_of
+
+ENOUGH_PASSES = 8  # to tell the first ones from the last
+
+
+@dataclass
+class PassTimes:
+    """How long the passes of one line took."""
+
+    passes: int = 0
+    seconds: float = 0.0
+    early: list[float] = field(default_factory=list)
+    late: deque[float] = field(default_factory=lambda: deque(maxlen=3))
+
+    def add(self, seconds: float) -> None:
+        self.passes += 1
+        self.seconds += seconds
+        self.late.append(seconds)
+        if 2 <= self.passes <= 4:  # the first one pays for what is made once
+            self.early.append(seconds)
+
+    def growth(self) -> tuple[float | None, float | None]:
+        """A pass's seconds at the beginning and at the end, as medians of three."""
+        if self.passes < ENOUGH_PASSES:
+            return None, None
+        return round(median(self.early), 7), round(median(self.late), 7)
+
+
+class Backward(Hook):
+    order = 40
+
+    def install(self) -> None:
+        self.weighed: set[int] = set()  # sites whose kept graph was weighed
+        self.times: dict[int, PassTimes] = {}  # by site
+        self.recorder.before_end.append(self._tell_times)
+        for owner, name, engine, put in private.backward_doors():
+            self.patch(owner, name, put(self._door(engine)))
+
+    def _door(self, engine: Any) -> Any:
+        recorder = self.recorder
+
+        def _engine_run_backward(t_outputs: Any, *args: Any, **kwargs: Any) -> Any:
+            if threading.get_ident() != recorder.thread and not recorder.elsewhere(True):
+                return engine(t_outputs, *args, **kwargs)
+            if recorder.paused:
+                recorder.leave_failed()
+            if recorder.depth or recorder.paused:
+                return engine(t_outputs, *args, **kwargs)
+            began = perf_counter()
+            note = None
+            expected = 0
+            failed: BaseException | None = None
+            recorder.paused += 1
+            recorder.depth += 1  # a proof goes through this door too
+            try:
+                try:
+                    if recorder.replay.active:
+                        expected = self._expected(t_outputs, args, kwargs, sys._getframe(1))
+                    if not expected and not private.in_transform(sys._getframe(1)):
+                        with private.aside():
+                            note = self._before(t_outputs, args, kwargs, sys._getframe(1))
+                except Exception as error:
+                    recorder.fault("recording a backward", error)
+                started = perf_counter()
+                recorder.own_time += started - began
+                try:
+                    return engine(t_outputs, *args, **kwargs)
+                except BaseException as error:
+                    failed = error
+                    raise
+                finally:
+                    ended = perf_counter()
+                    try:
+                        if expected and failed is None and recorder.replay.expects("backward", expected):
+                            self._went_on(expected, args, ended - started)
+                        elif expected or note is not None:
+                            with private.aside():
+                                note = note or _note(expected, args)
+                                self._after(note, t_outputs, failed, ended - started, sys._getframe(1))
+                    except Exception as error:
+                        recorder.fault("recording a backward", error)
+                    recorder.own_time += perf_counter() - ended
+            finally:
+                failed = None  # a frame and an error that hold each other keep the user's tensors
+                recorder.depth -= 1
+                recorder.paused -= 1
+
+        return _engine_run_backward
+
+    def _tell_times(self) -> None:
+        """At the end: how long the passes of each line took (on a GPU, to be queued)."""
+        for site, times in self.times.items():
+            early, late = times.growth()
+            data = {"passes": times.passes, "seconds": round(times.seconds, 6), "early": early, "late": late}
+            self.recorder.emit("pass_time", site, data)
+
+    def _before(self, t_outputs: Any, args: Any, kwargs: Any, frame: Any) -> dict[str, Any]:
+        recorder = self.recorder
+        site = recorder.sites.current(frame)
+        accumulate = kwargs.get("accumulate_grad", False)
+        inputs = args[3] if len(args) > 3 else kwargs.get("inputs", ())
+        recorder.replay.leave()
+        for follow in recorder.before_pass:
+            follow(t_outputs, args, site, bool(accumulate), frame)
+        if args and args[0]:
+            recorder.ledger.uses.given(args[0], site)
+        return {
+            **_note(site, args),
+            "roots": self._indices(t_outputs, site),
+            "inputs": self._indices(inputs or (), site),
+            "accumulate": bool(accumulate),
+            "before": recorder.ledger.before_pass(t_outputs) if accumulate else [],
+        }
+
+    def _expected(self, t_outputs: Any, args: Any, kwargs: Any, frame: Any) -> int:
+        """The site of a pass that comes in its turn and whose loss is finite, otherwise 0."""
+        recorder = self.recorder
+        site = recorder.replay.comes("backward", frame)
+        if not site or not recorder.is_sound(t_outputs):
+            return 0
+        for follow in recorder.before_expected:
+            follow(t_outputs, args, site, bool(kwargs.get("accumulate_grad")), frame)
+        return site
+
+    def _went_on(self, site: int, args: Any, seconds: float) -> None:
+        """A pass was like the last one here."""
+        recorder = self.recorder
+        recorder.passes += 1
+        recorder.ledger.filled = recorder.replay.take().filled
+        recorder.history.passes.append(Pass(private.sequence_number(), site, bool(args[1:2] and args[1])))
+        self.times[site].add(seconds)
+
+    def _indices(self, tensors: Any, site: int) -> list[int]:
+        recorder = self.recorder
+        if not recorder.segment.looked:
+            return []
+        return [recorder.value(t, site).index for t in tensors if isinstance(t, torch.Tensor)]
+
+    def _after(
+        self, note: dict[str, Any], t_outputs: Any, failed: BaseException | None, seconds: float, frame: Any
+    ) -> None:
+        recorder = self.recorder
+        site = note["site"]
+        self.times.setdefault(site, PassTimes()).add(seconds)
+        recorder.passes += 1
+        recorder.replay.leave()
+        accumulated, stale, others = recorder.ledger.after_pass(note["before"], t_outputs, site)
+        leaves = []
+        for record in others:
+            t = record.ref()
+            if t is not None and recorder.segment.looked:
+                grad = private.grad_of(t)
+                leaves.append(
+                    {
+                        "value": recorder.value(t, site).index, "bytes": bytes_of(grad),
+                        "shape": list(sizes(t)), "record": record.id if record.passes > 1 else None,
+                    }
+                )  # fmt: skip
+        segment = recorder.segment
+        if failed is not None:
+            more = examine(recorder, [t for t in t_outputs if isinstance(t, torch.Tensor)], text_of(failed))
+            more["roots"] = note["roots"]
+            note_error(recorder, "backward", "backward", failed, t_outputs, {}, frame, more)
+        else:
+            segment.passes += 1
+            if not note["retain"]:
+                segment.freed_at = len(segment.ops)
+            data = {
+                "call": "backward" if note["accumulate"] else "grad", "roots": note["roots"],
+                "retain_graph": note["retain"], "create_graph": note["create"], "inputs": note["inputs"],
+                "accumulated": accumulated, "leaves": leaves, "stale": stale, "unlooked": not segment.looked,
+            }  # fmt: skip
+            first: dict[str, Any] = {"pass": recorder.passes}
+            if note["retain"] and site not in self.weighed:
+                self.weighed.add(site)
+                first["held_nodes"], first["held_bytes"] = held(
+                    [t for t in t_outputs if isinstance(t, torch.Tensor)]
+                )
+            recorder.emit("backward", site, data, **first)
+        if failed is None:
+            recorder.history.passes.append(Pass(note["number"], note["site"], note["retain"]))
+        for follow in recorder.after_pass:
+            follow(note["site"], failed)
+
+
+def _note(site: int, args: Any) -> dict[str, Any]:
+    """What is known of a pass before it runs, of one whose tensors are not looked at."""
+    return {
+        "site": site, "roots": [], "inputs": [], "accumulate": True, "before": [],
+        "retain": bool(args[1]) if len(args) > 1 else False,
+        "create": bool(args[2]) if len(args) > 2 else False,
+        "number": private.sequence_number(),
+    }  # fmt: skip

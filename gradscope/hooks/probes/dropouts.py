@@ -1,0 +1,111 @@
+"""Watches dropout that is called as a function: whether it follows its module's mode."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import nn
+
+from gradscope.hooks import Hook
+from gradscope.hooks import _torch as private
+from gradscope.hooks.recorder.parts import in_training
+from gradscope.hooks.recorder.values import measurable
+
+FUNCTIONS = (
+    "dropout", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout", "feature_alpha_dropout", "feature_dropout",
+)  # fmt: skip
+ATTENTION = "scaled_dot_product_attention"
+
+
+class Dropouts(Hook):
+    order = 92  # after the mode that calls it
+
+    def install(self) -> None:
+        self.told: set[tuple[int, int, bool]] = set()
+        after = self.recorder.functions.after
+        after.update(dict.fromkeys(FUNCTIONS, self._dropout))
+        after[ATTENTION] = self._attention
+        after["multi_head_attention_forward"] = self._multi_head
+
+    def _dropout(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:
+        rate = args[1] if len(args) > 1 else kwargs.get("p", 0.5)
+        active = args[2] if len(args) > 2 else kwargs.get("training", kwargs.get("train", True))
+        if rate:
+            self._listens(bool(active))
+        if rate and active and self._suspect():
+            self._tell(name, float(rate), frame, lambda: _zeroed(args[0], result))
+
+    def _listens(self, active: bool) -> None:
+        """The module that calls dropout as a function counts as a layer that listens to the mode,
+        where this call is as its mode has it."""
+        table = self.recorder.modules
+        module = table.inner.ref() if table.inner is not None else None
+        if table.inner is None or module is None or table.layers is None or table.inner.mode is not None:
+            return
+        if in_training(module) == active:
+            table.layers[table.inner.id] = active
+
+    def _attention(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:
+        rate = args[4] if len(args) > 4 else (kwargs or {}).get("dropout_p", 0.0)
+        if rate and self._suspect():
+            self._tell(name, float(rate), frame, lambda: _moved(args, kwargs or {}, result))
+
+    def _multi_head(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:
+        kwargs = kwargs or {}
+        rate = args[10] if len(args) > 10 else kwargs.get("dropout_p", 0.0)
+        active = args[13] if len(args) > 13 else kwargs.get("training", True)
+        if rate and active and self._suspect():
+            self._tell(name, float(rate), frame, dict)
+
+    def _suspect(self) -> bool:
+        """Whether the module that calls is in evaluation mode, or evaluates in training mode."""
+        record = self.recorder.modules.inner
+        module = record.ref() if record is not None else None
+        if module is None:
+            return False
+        if in_training(module):
+            return not torch.is_grad_enabled()
+        return not isinstance(module, nn.modules.dropout._DropoutNd)
+
+    def _tell(self, name: str, rate: float, frame: Any, measure: Any) -> None:
+        recorder = self.recorder
+        record = recorder.modules.inner
+        site = recorder.sites.current(frame)
+        if record is None:
+            return
+        anew = (
+            not record.path and name != ATTENTION and isinstance(record.ref(), nn.modules.dropout._DropoutNd)
+        )
+        # A layer made in `forward` is another each time; what evaluates in training mode may do so in eval mode too.
+        key = (site, -1 if anew else record.id, torch.is_grad_enabled() or not in_training(record.ref()))
+        if key in self.told:
+            return
+        self.told.add(key)
+        with private.aside():
+            change = measure()
+        recorder.emit("dropout", site, {"module": record.id, "op": name, "p": rate, **change})
+
+
+def _zeroed(given: Any, result: Any) -> dict[str, float]:
+    """Which part of the input the call set to zero."""
+    if not measurable(given) or not measurable(result):
+        return {}
+    kept = given.detach() != 0
+    if given is result or not bool(kept.any()):
+        return {}
+    gone = (result.detach() == 0) & kept
+    return {"zeroed": round(float(gone.sum()) / float(kept.sum()), 4)}
+
+
+def _moved(args: Any, kwargs: Any, result: Any) -> dict[str, float]:
+    """How far the result is from the one without dropout, which draws no random numbers."""
+    if not measurable(result) or not all(measurable(t) for t in args[:3]):
+        return {}
+    if len(args) > 4:
+        args = (*args[:4], 0.0, *args[5:])
+    else:
+        kwargs = {**kwargs, "dropout_p": 0.0}
+    with torch.no_grad():
+        plain = torch.nn.functional.scaled_dot_product_attention(*args, **kwargs)
+    return {"moved": round(float((result.detach() - plain).abs().max()), 6)}

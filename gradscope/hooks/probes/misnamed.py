@@ -1,0 +1,62 @@
+"""Finds attributes that look as if they froze something and do nothing: `requires_grad` set on a
+module, or misspelled on a tensor. Looked for at the first passes and at the end."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator
+from typing import Any
+
+from gradscope.hooks import Hook
+from gradscope.hooks.recorder.parts import parameters
+
+MEANT = "requires_grad"
+PASSES = 2  # looked at
+
+
+class Misnamed(Hook):
+    order = 42
+
+    def install(self) -> None:
+        self.told: set[tuple[str, int]] = set()
+        self.recorder.before_pass.append(self._before_pass)
+        self.recorder.before_end.append(lambda: self._look(0))
+
+    def _before_pass(self, roots: Any, args: Any, site: int, accumulate: bool, frame: Any) -> None:
+        if self.recorder.passes < PASSES:
+            self._look(site)
+
+    def _look(self, site: int) -> None:
+        recorder = self.recorder
+        for module in list(recorder.modules.records.values()):
+            held = module.ref()
+            if held is None:
+                continue
+            for name in _misnamed(held):
+                trained = [recorder.ledger.of(p).id for p in parameters(held) if p.requires_grad]
+                self._tell("module", module.id, name, trained, site)
+        for leaf in list(recorder.ledger.records.values()):
+            t = leaf.ref()
+            if t is None:
+                continue
+            for name in _misnamed(t):
+                if name != MEANT and t.requires_grad:
+                    self._tell("tensor", leaf.id, name, [leaf.id], site)
+
+    def _tell(self, holder: str, id: int, name: str, trained: list[int], site: int) -> None:
+        if trained and (holder, id) not in self.told:
+            self.told.add((holder, id))
+            self.recorder.emit(
+                "misnamed", site, {"holder": holder, "id": id, "name": name, "parameters": trained}
+            )
+
+
+def _misnamed(holder: Any) -> Iterator[str]:
+    """Attributes that are False and named like `requires_grad`."""
+    for name, value in list(vars(holder).items()):
+        if value is False and not name.startswith("_") and _close(name):
+            yield name
+
+
+def _close(name: str) -> bool:
+    return name == MEANT or bool(difflib.get_close_matches(name, [MEANT], n=1, cutoff=0.85))

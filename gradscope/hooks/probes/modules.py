@@ -1,0 +1,265 @@
+"""Watches module calls (for paths and for what ran in train or eval mode) and
+train/eval flips. `nn.Module.__call__` is replaced, not hooked: a global forward hook
+would move every module to torch's slow path."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from time import perf_counter
+from typing import Any
+
+import torch
+from torch import nn
+
+from gradscope.hooks import Hook
+from gradscope.hooks import _torch as private
+from gradscope.hooks.measures.growth import held
+from gradscope.hooks.recorder.modules import ModuleRecord
+from gradscope.hooks.recorder.parts import in_training, parameters, parts
+from gradscope.hooks.recorder.values import find_tensors, first_numbers, measurable
+
+ENOUGH_CALLS = 8  # of one line in one segment: an unrolled cell says the same 500 times
+
+
+class Modules(Hook):
+    order = 20
+
+    def install(self) -> None:
+        self.measured: set[tuple[int, int]] = set()
+        self.weighed: set[int] = set()
+        self.times: dict[int, list[float]] = {}  # site → [calls that built a graph, seconds]
+        self.plain_call = self.recorder.plain_module_call = nn.Module.__call__
+        self.watched_call = self._call(self.plain_call)
+        self.patch(nn.Module, "__call__", self.watched_call)
+        self.recorder.on_sleep.append(self._rest)
+        self.recorder.on_wake.append(self._return)
+        self.recorder.on_region.append(self._return)
+        self.patch(nn.Module, "train", self._train(nn.Module.train))
+        self.flipping = False
+        self.recorder.on_thread.append(self._moved)
+        self.recorder.before_end.append(self._tell_times)
+
+    def _rest(self) -> None:
+        """While sampling sleeps, torch's own `__call__` stands, until gradients are switched off."""
+        if vars(nn.Module)["__call__"] is self.watched_call:
+            setattr(nn.Module, "__call__", self.plain_call)  # noqa: B010
+
+    def _return(self) -> None:
+        if vars(nn.Module)["__call__"] is self.plain_call:
+            setattr(nn.Module, "__call__", self.watched_call)  # noqa: B010
+
+    def _tell_times(self) -> None:
+        """At the end: how long the calls of each line took that built graphs (on a GPU, to be queued)."""
+        for site, (calls, seconds) in self.times.items():
+            self.recorder.emit("call_time", site, {"calls": int(calls), "seconds": round(seconds, 6)})
+
+    def _moved(self) -> None:
+        self.recorder.modules.layers = None
+
+    def _call(self, real: Any) -> Any:
+        hook, recorder = self, self.recorder
+        table = recorder.modules
+        records = table.records
+        sites = recorder.sites
+        anchors = sites.anchors
+        get_ident = threading.get_ident
+        is_grad_enabled = torch.is_grad_enabled
+
+        def __call__(self: Any, *args: Any, **kwargs: Any) -> Any:  # so named: torch's profiler reads it
+            looked = recorder.segment.looked
+            if not looked and is_grad_enabled():
+                return real(self, *args, **kwargs)
+            if recorder.paused or get_ident() != recorder.thread:
+                recorder.leave_failed()
+                return real(self, *args, **kwargs)
+            if not looked:
+                recorder.wake()
+            recorder.detours += 1
+            began = perf_counter()
+            # Only the id: a frame that holds itself would keep the user's tensors alive.
+            own = id(sys._getframe())
+            outer, holder = table.current, table.inner
+            record = records.get(id(self))
+            root = outer < 0
+            recorder.paused += 1
+            try:
+                site = sites.current(sys._getframe(1))
+                if record is None or record.ref() is not self:
+                    with private.aside():
+                        record = table.register_root(self, sys._getframe(1), site)
+                if root:
+                    hook._begin(record, site)
+                elif record.mode is not None and table.layers is not None:
+                    table.layers[record.id] = in_training(self)
+                anchors[own] = sites.nodes[site]
+                if root and recorder.before_call:
+                    with private.aside():
+                        for follow in recorder.before_call:
+                            follow(self, record, site)
+                table.current, table.inner = record.id, record
+            except Exception as error:
+                recorder.fault("recording a module call", error)
+                table.current, table.inner = outer, holder
+                anchors.pop(own, None)
+                return real(self, *args, **kwargs)
+            except BaseException:  # Ctrl-C
+                table.current, table.inner = outer, holder
+                anchors.pop(own, None)
+                raise
+            finally:
+                recorder.paused -= 1
+                recorder.own_time += perf_counter() - began
+            stats = hook._stats(self, record, site) if root else None
+            started, own_time = perf_counter(), recorder.own_time
+            try:
+                if record.fast_path:
+                    with recorder.out_of_sight():
+                        result = real(self, *args, **kwargs)
+                else:
+                    result = real(self, *args, **kwargs)
+            finally:
+                table.current, table.inner = outer, holder
+                anchors.pop(own, None)
+            if root:
+                began = perf_counter()
+                took = began - started - (recorder.own_time - own_time)
+                recorder.paused += 1
+                try:
+                    with private.aside():
+                        hook._end(self, record, site, args, kwargs, result, stats, took)
+                        for follow in recorder.after_call:
+                            follow(self, record, site)
+                except Exception as error:
+                    recorder.fault("recording a module call", error)
+                finally:
+                    recorder.paused -= 1
+                recorder.own_time += perf_counter() - began
+            return result
+
+        return __call__
+
+    def _begin(self, record: ModuleRecord, site: int) -> None:
+        recorder = self.recorder
+        recorder.modules.layers = {}
+        if record.mode is not None:
+            recorder.modules.layers[record.id] = in_training(record.ref())
+        segment = recorder.segment
+        if site in segment.calls and not (torch.is_grad_enabled() and segment.nodes):
+            recorder.end_segment(False)
+            segment = recorder.segment
+        segment.calls[site] = segment.calls.get(site, 0) + 1
+
+    def _stats(
+        self, module: Any, record: ModuleRecord, site: int
+    ) -> list[tuple[int, str, Any, list[float]]] | None:
+        """Running statistics before a call in training mode, once per line."""
+        found: list[tuple[int, str, Any, list[float]]] = []
+        try:
+            if (record.id, site) in self.measured or not in_training(module):
+                return None
+            self.measured.add((record.id, site))
+            with private.aside():
+                for m in parts(module):
+                    known = self.recorder.modules.find(m)
+                    if (
+                        known is not None
+                        and known.mode == "norm"
+                        and in_training(m)
+                        and len(found) < 3
+                        and measurable(m.running_mean)
+                    ):
+                        found.append((known.id, "running_mean", m, first_numbers(m.running_mean)))
+        except Exception as error:
+            self.recorder.fault("measuring statistics", error)
+        return found
+
+    def _end(
+        self,
+        module: Any,
+        record: ModuleRecord,
+        site: int,
+        args: Any,
+        kwargs: Any,
+        result: Any,
+        stats: Any,
+        took: float,
+    ) -> None:
+        recorder = self.recorder
+        layers, recorder.modules.layers = recorder.modules.layers or {}, None
+        if recorder.segment.calls.get(site, 0) > ENOUGH_CALLS:
+            return
+        tensors: list[Any] = []
+        find_tensors([result], tensors)
+        given: list[Any] = []
+        find_tensors([args, kwargs], given)
+        if recorder.on_input is not None:
+            recorder.on_input(given, record, site)
+        by_id = {r.id: r for r in recorder.modules.records.values()} if layers else {}
+        eval_layers = [k for k, training in layers.items() if not training]
+        frozen = []
+        for k in eval_layers:
+            m = by_id[k].ref()
+            if m is not None and not any(p.requires_grad for p in parameters(m)) and by_id[k].mode == "norm":
+                frozen.append(k)
+        first: dict[str, Any] = {}
+        if stats:
+            moved = []
+            for owner, name, m, before in stats:
+                after = first_numbers(getattr(m, name))
+                if after != before:
+                    moved.append({"module": owner, "name": name, "before": before, "after": after})
+            first["stats"] = moved
+        grad = torch.is_grad_enabled() and not torch.is_inference_mode_enabled()
+        builds = any(t.requires_grad for t in tensors)
+        if builds:
+            spent = self.times.setdefault(site, [0, 0.0])
+            spent[0] += 1
+            spent[1] += took
+            if not in_training(module) and record.id not in self.weighed:
+                self.weighed.add(record.id)
+                first["graph_nodes"], first["graph_bytes"] = held(tensors)
+        recorder.emit(
+            "call", site,
+            {
+                "module": record.root, "called": record.id, "training": in_training(module), "grad": grad,
+                "builds_graph": builds, "train_layers": [k for k, training in layers.items() if training],
+                "eval_layers": eval_layers, "frozen_eval": frozen,
+                "outputs": [recorder.value(t, site).index for t in tensors],
+                "inputs": [recorder.value(t, site).index for t in given],
+            },
+            **first,
+        )  # fmt: skip
+
+    # -- train and eval ----------------------------------------------------------------
+
+    def _train(self, real: Any) -> Any:
+        recorder = self.recorder
+
+        def train(module: Any, mode: bool = True) -> Any:
+            if self.flipping or not recorder.mine():
+                return real(module, mode)
+            self.flipping = True
+            try:
+                return real(module, mode)
+            finally:
+                self.flipping = False
+                try:
+                    self._note_mode(module, bool(mode), sys._getframe(1))
+                except Exception as error:
+                    recorder.fault("recording train/eval", error)
+
+        return train
+
+    def _note_mode(self, module: Any, mode: bool, frame: Any) -> None:
+        recorder = self.recorder
+        if frame.f_code.co_name == "eval" and frame.f_back is not None:
+            frame = frame.f_back
+        site = recorder.sites.current(frame)
+        with private.aside():
+            record = recorder.modules.find(module) or recorder.modules.register_root(module, frame, site)
+        recorder.in_eval = recorder.in_eval - {record.id} if mode else recorder.in_eval | {record.id}
+        recorder.wake()
+        recorder.emit(
+            "mode", site, {"module": record.id, "training": mode, "call": "train" if mode else "eval"}
+        )

@@ -1,0 +1,370 @@
+"""Watches optimizers: made, step, zero_grad. What a step does inside is torch's own
+business: it runs with recording paused, only a closure's ops are the user's."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import weakref
+from time import perf_counter
+from typing import Any, NamedTuple
+
+import torch
+from torch.optim import optimizer as torch_optimizer
+
+from gradscope.hooks import Hook
+from gradscope.hooks import _torch as private
+from gradscope.hooks.recorder.errors import note_error
+from gradscope.hooks.recorder.history import Write
+from gradscope.hooks.recorder.ledger import LeafRecord
+from gradscope.hooks.recorder.parts import groups_of
+
+_PLAIN = (int, float, str, bool, type(None))
+
+
+class Inside(NamedTuple):
+    """A step under way."""
+
+    frame: int  # id of torch's wrapper's frame
+    site: int
+    records: list[LeafRecord] | None  # None: a step that went as expected
+    states: dict[str, list[int]]
+    versions: list[tuple[LeafRecord, int]]
+    closure: bool
+    mode: bool  # the function mode was taken off: it would be asked about every attribute
+
+
+class Optimizers(Hook):
+    order = 30
+
+    def install(self) -> None:
+        self.ids: dict[int, tuple[int, Any]] = {}
+        self.count = 0
+        self.sizes: dict[int, int] = {}  # parameters of each
+        self.roots: dict[int, frozenset[int]] = {}  # what memory each has last written to
+        self.inside: list[Inside] = []
+        self.recorder.optimizer_number = self._register
+        self.recorder.leave_failed = self._leave_failed
+        cls = torch.optim.Optimizer
+        self.patch(cls, "__init__", self._init(cls.__init__))
+        self.patch(cls, "zero_grad", self._zero_grad(cls.zero_grad))
+        self.patch(torch.nn.Module, "zero_grad", self._module_zero_grad(torch.nn.Module.zero_grad))
+        for handle in (
+            torch_optimizer.register_optimizer_step_pre_hook(self._before_step),
+            torch_optimizer.register_optimizer_step_post_hook(self._after_step),
+        ):
+            self._undo.append(handle.remove)
+
+    # -- made ------------------------------------------------------------------------
+
+    def _init(self, real: Any) -> Any:
+        recorder = self.recorder
+
+        def __init__(optimizer: Any, /, *args: Any, **kwargs: Any) -> None:
+            if not recorder.here():
+                real(optimizer, *args, **kwargs)
+                return
+            recorder.paused += 1
+            try:
+                real(optimizer, *args, **kwargs)
+            except BaseException as error:
+                recorder.paused -= 1
+                if isinstance(error, Exception) and recorder.mine():
+                    name, frame = type(optimizer).__name__, sys._getframe(1)
+                    note_error(recorder, "optimizer", name, error, args[:1], None, frame)
+                raise
+            recorder.paused -= 1
+            if recorder.mine():
+                try:
+                    with private.aside():
+                        self._register(optimizer, recorder.sites.current(sys._getframe(1)))
+                except Exception as error:
+                    recorder.fault("recording an optimizer", error)
+
+        return __init__
+
+    def _register(self, optimizer: Any, site: int) -> int:
+        known = self.ids.get(id(optimizer))
+        if known is None or known[1]() is not optimizer:
+            known = self.ids[id(optimizer)] = (self.count, weakref.ref(optimizer))
+            self.count += 1
+            self._write(optimizer, known[0], site)
+            self.recorder.emit("optimizer", site, {"optimizer": known[0]})
+        return known[0]
+
+    def _write(self, optimizer: Any, number: int, site: int) -> None:
+        groups = []
+        for group in groups_of(optimizer):
+            row: dict[str, Any] = {k: v for k, v in group.items() if k != "params" and isinstance(v, _PLAIN)}
+            row["parameters"] = []
+            for p in group["params"]:
+                record = self.recorder.ledger.of(p)
+                if number not in record.optimizers:
+                    record.optimizers.append(number)
+                row["parameters"].append(record.id)
+            groups.append(row)
+        self.recorder.optimizers[number] = {
+            "cls": type(optimizer).__name__, "groups": groups, "site": site or None,
+            "steps": self.recorder.optimizers.get(number, {}).get("steps", 0),
+        }  # fmt: skip
+        self.sizes[number] = sum(len(row["parameters"]) for row in groups)
+
+    def _records(self, optimizer: Any) -> list[Any]:
+        ledger = self.recorder.ledger
+        found = []
+        for group in groups_of(optimizer):
+            for p in group["params"]:
+                record = ledger.records.get(id(p))
+                found.append(record if record is not None and record.ref() is p else ledger.of(p))
+        return found
+
+    # -- step ------------------------------------------------------------------------
+
+    def _before_step(self, optimizer: Any, args: Any, kwargs: Any) -> Any:
+        recorder = self.recorder
+        if threading.get_ident() != recorder.thread or recorder.depth:
+            return None
+        if self.inside:
+            self._leave_failed()
+        if self.inside:  # a wrapper's step that calls the inner optimizer's
+            return None
+        began = perf_counter()
+        changed = None
+        frame = sys._getframe(1)  # torch's wrapper around step
+        closure = None
+        recorder.paused += 1
+        try:
+            if recorder.replay.active and self._expected(optimizer, frame):
+                return None
+            with private.aside():
+                site = recorder.sites.current(frame.f_back)
+                number = self._register(optimizer, site)
+                records = self._records(optimizer)
+                if len(records) != self.sizes.get(number):  # groups were added
+                    self._write(optimizer, number, recorder.optimizers[number]["site"] or 0)
+                states = recorder.ledger.states(records)
+                stale = recorder.ledger.stale_use(records)
+                used = [r for r in records if r.state in ("fresh", "stale")]
+                versions = [(r, private.version_of(t)) for r in used if (t := r.ref()) is not None]
+                if stale is not None:
+                    recorder.emit(
+                        "stale_used", site, {"optimizer": number, **stale["data"]}, **stale["measured"]
+                    )
+                closure = args[1] if len(args) > 1 else kwargs.get("closure")
+                if closure is not None and callable(closure):
+                    wrapped = self._closure(closure)
+                    if len(args) > 1:
+                        changed = ((args[0], wrapped, *args[2:]), kwargs)
+                    else:
+                        changed = (args, {**kwargs, "closure": wrapped})
+                if closure is None:
+                    for follow in recorder.before_step:
+                        follow(optimizer, number, records)
+                mode = closure is None and recorder.functions.pause()
+                self.inside.append(
+                    Inside(id(frame), site, records, states, versions, closure is not None, mode)
+                )
+        except Exception as error:
+            recorder.fault("recording a step", error)
+        finally:  # also after Ctrl-C
+            if not self.inside:
+                recorder.paused -= 1
+            recorder.own_time += perf_counter() - began
+        return changed
+
+    def _expected(self, optimizer: Any, frame: Any) -> bool:
+        """Whether this step is the event that comes next; then it is taken for under way."""
+        number, known = self.ids.get(id(optimizer), (None, None))
+        if known is None or known() is not optimizer:
+            return False
+        site = self.recorder.replay.comes("step", frame.f_back, number)
+        if not site or not self.recorder.replay.holds():
+            return False
+        self.inside.append(Inside(id(frame), site, None, {}, [], False, False))
+        return True
+
+    def _closure(self, closure: Any) -> Any:
+        recorder = self.recorder
+
+        def wrapped(*args: Any, **kwargs: Any) -> Any:
+            paused, recorder.paused = recorder.paused, 0
+            try:
+                return closure(*args, **kwargs)
+            finally:
+                recorder.paused = paused
+
+        return wrapped
+
+    def _leave_failed(self) -> None:
+        try:
+            self._forget_failed()
+        except Exception as error:
+            self.recorder.fault("recording a step", error)
+
+    def _forget_failed(self) -> None:
+        """A step that raised has no post hook: leave it once its frame is gone."""
+        while self.inside and threading.get_ident() == self.recorder.thread:
+            frame: Any = sys._getframe(1)
+            while frame is not None and id(frame) != self.inside[-1][0]:
+                frame = frame.f_back
+            if frame is not None:
+                return
+            if self.inside.pop().mode:
+                self.recorder.functions.resume()
+            self.recorder.paused = max(0, self.recorder.paused - 1)
+
+    def _after_step(self, optimizer: Any, args: Any, kwargs: Any) -> None:
+        recorder = self.recorder
+        if threading.get_ident() != recorder.thread or not self.inside or recorder.depth:
+            return
+        if self.inside[-1][0] != id(sys._getframe(1)):
+            return
+        began = perf_counter()
+        _, site, records, states, versions, closure, mode = self.inside.pop()
+        try:
+            if mode:
+                recorder.functions.resume()
+            number = self.ids[id(optimizer)][0]
+            if records is None and recorder.replay.expects("step", site, number):
+                self._count(site, self.roots[number])
+                with private.aside():
+                    recorder.replay.take()
+                return
+            with private.aside():
+                if records is None:
+                    records = self._records(optimizer)
+                    states = recorder.ledger.states(records)
+                if closure:
+                    states = recorder.ledger.states(records)
+                unchanged = []
+                fused = any(group.get("fused") for group in groups_of(optimizer))
+                for record, version in versions:
+                    t = record.ref()
+                    # Fused kernels write without telling the version counter.
+                    if t is not None and private.version_of(t) == version and not fused:
+                        unchanged.append(record.id)
+                    else:  # noted now: it may be gone at the end
+                        record.changed = True
+                recorder.emit(
+                    "step",
+                    site,
+                    {"optimizer": number, "states": states, "unchanged": unchanged, "closure": closure},
+                )
+                if not closure:
+                    for follow in recorder.after_step:
+                        follow(optimizer, number, site)
+                recorder.ledger.used(records, site)
+                roots = frozenset(r.root for r in records)
+                if roots != self.roots.get(number):
+                    self.roots[number] = roots
+                recorder.optimizers[number]["steps"] += 1
+                self._count(site, self.roots[number])
+                recorder.end_segment(True)
+        except Exception as error:
+            recorder.fault("recording a step", error)
+        finally:
+            recorder.paused -= 1
+            recorder.own_time += perf_counter() - began
+
+    def _count(self, site: int, roots: frozenset[int]) -> None:
+        recorder = self.recorder
+        recorder.steps += 1
+        recorder.history.writes.append(Write(private.sequence_number(), site, "step", roots, None))
+
+    # -- zero_grad -------------------------------------------------------------------
+
+    def _zero_grad(self, real: Any) -> Any:
+        recorder = self.recorder
+
+        def zero_grad(optimizer: Any, /, *args: Any, **kwargs: Any) -> Any:
+            if recorder.mine():
+                began = perf_counter()
+                recorder.paused += 1
+                try:
+                    if not recorder.replay.active or not self._cleared_again(optimizer, sys._getframe(1)):
+                        with private.aside():
+                            site = recorder.sites.current(sys._getframe(1))
+                            number = self._register(optimizer, site)
+                            to_none = _to_none(*args, **kwargs)
+                            self._emit_zero(
+                                self._records(optimizer), to_none, site, by="optimizer", optimizer=number
+                            )
+                except Exception as error:
+                    recorder.fault("recording zero_grad", error)
+                finally:
+                    recorder.paused -= 1
+                    recorder.own_time += perf_counter() - began
+            elif not recorder.here():
+                return real(optimizer, *args, **kwargs)
+            return self._quietly(real, optimizer, *args, **kwargs)
+
+        return zero_grad
+
+    def _cleared_again(self, optimizer: Any, frame: Any) -> bool:
+        """Whether this zero_grad is the event that comes next; then it is taken."""
+        replay = self.recorder.replay
+        number, known = self.ids.get(id(optimizer), (None, None))
+        if known is None or known() is not optimizer or not replay.comes("zero_grad", frame, number):
+            return False
+        replay.take()
+        return True
+
+    def _module_zero_grad(self, real: Any) -> Any:
+        recorder = self.recorder
+
+        def zero_grad(module: Any, /, *args: Any, **kwargs: Any) -> Any:
+            if not recorder.here():
+                return real(module, *args, **kwargs)
+            if recorder.mine():
+                began = perf_counter()
+                recorder.paused += 1
+                try:
+                    with private.aside():
+                        frame = sys._getframe(1)
+                        if recorder.replay.comes("zero_grad", frame):
+                            recorder.replay.take()
+                        else:
+                            site = recorder.sites.current(frame)
+                            record = recorder.modules.find(module) or recorder.modules.register_root(
+                                module, frame, site
+                            )
+                            records = [recorder.ledger.of(p) for p in module.parameters()]
+                            to_none = _to_none(*args, **kwargs)
+                            self._emit_zero(records, to_none, site, by="module", module=record.id)
+                except Exception as error:
+                    recorder.fault("recording zero_grad", error)
+                finally:
+                    recorder.paused -= 1
+                    recorder.own_time += perf_counter() - began
+            return self._quietly(real, module, *args, **kwargs)
+
+        return zero_grad
+
+    def _quietly(self, real: Any, *args: Any, **kwargs: Any) -> Any:
+        """Calls torch's own; what it does inside is not recorded."""
+        recorder = self.recorder
+        mode = False
+        recorder.paused += 1
+        try:
+            mode = recorder.functions.pause()
+        except Exception as error:
+            recorder.fault("recording zero_grad", error)
+        try:
+            return real(*args, **kwargs)
+        finally:
+            recorder.paused -= 1
+            try:
+                if mode:
+                    recorder.functions.resume()
+            except Exception as error:
+                recorder.fault("recording zero_grad", error)
+
+    def _emit_zero(self, records: list[Any], to_none: bool, site: int, **by: Any) -> None:
+        dropped, read, norm = self.recorder.ledger.zeroed(records, to_none)
+        data = {**by, "parameters": [r.id for r in records], "dropped": dropped, "read": read}
+        self.recorder.emit("zero_grad", site, data, norm=norm)
+
+
+def _to_none(set_to_none: Any = True, *_: Any, **__: Any) -> bool:
+    """What torch's own `zero_grad` makes of its arguments."""
+    return bool(set_to_none)

@@ -1,0 +1,91 @@
+"""Finds what a module holds without owning it: modules and trained tensors in plain lists,
+dicts and attributes. Each module is looked at once, at the first backward after its first call."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from torch import nn
+
+from gradscope.hooks import Hook
+from gradscope.hooks import _torch as private
+from gradscope.hooks._torch import is_leaf as leafness
+from gradscope.hooks.recorder.modules import ModuleRecord
+from gradscope.hooks.recorder.parts import parameters
+
+MAX_ITEMS = 200  # of one list or dict
+
+
+class Unregistered(Hook):
+    order = 41
+
+    def install(self) -> None:
+        self.seen = 0  # modules with lower numbers were looked at
+        self.recorder.before_pass.append(self._before_pass)
+
+    def _before_pass(self, roots: Any, args: Any, site: int, accumulate: bool, frame: Any) -> None:
+        table = self.recorder.modules
+        if table.count == self.seen:
+            return
+        owned: dict[int, set[int]] = {}
+        for record in list(table.records.values()):
+            module = record.ref()
+            if record.id < self.seen or module is None:
+                continue
+            try:
+                self._look(record, module, site, owned)
+            except Exception as error:
+                self.recorder.fault("looking at a module's attributes", error)
+        self.seen = table.count
+
+    def _look(self, record: ModuleRecord, module: Any, site: int, owned: dict[int, set[int]]) -> None:
+        for name, value in list(vars(module).items()):
+            if name in _TORCHS_OWN or not isinstance(value, (torch.Tensor, list, tuple, dict, set)):
+                continue
+            found = list(_trained(value))
+            if not found:
+                continue
+            if record.root not in owned:
+                owned[record.root] = self._parameters(record.root)
+            ids = [self.recorder.ledger.of(t).id for t in found if id(t) not in owned[record.root]]
+            if ids:
+                kind = "tensor" if isinstance(value, torch.Tensor) else type(value).__name__
+                if kind == "tensor" and not leafness(value):
+                    kind = "computed"
+                data = {
+                    "module": record.id, "name": name, "kind": kind, "parameters": list(dict.fromkeys(ids)),
+                }  # fmt: skip
+                self.recorder.emit("unregistered", site, data)
+
+    def _parameters(self, root: int) -> set[int]:
+        for record in self.recorder.modules.records.values():
+            module = record.ref() if record.id == root else None
+            if module is not None:
+                return {id(p) for p in parameters(module)}
+        return set()
+
+
+_TORCHS_OWN = frozenset(vars(nn.Module()))
+
+
+def _trained(value: Any, depth: int = 0) -> Iterator[Any]:
+    """Leaves that require grad in `value`: itself, what it was computed from in one go
+    (`nn.Parameter(…).to(device)`), or what its items hold."""
+    if isinstance(value, torch.Tensor):
+        if value.requires_grad and leafness(value):
+            yield value
+        elif value.requires_grad and not depth and (node := private.grad_fn_of(value)) is not None:
+            sources = [target for target, _ in node.next_functions if target is not None]
+            leaves = [getattr(target, "variable", None) for target in sources]
+            if all(leaf is not None for leaf in leaves):
+                yield from leaves
+    elif isinstance(value, nn.Module):
+        yield from (p for p in parameters(value) if p.requires_grad)
+    elif isinstance(value, (list, tuple, dict, set)) and depth < 2:
+        items = list(value.values() if isinstance(value, dict) else value)
+        for item in items[:MAX_ITEMS]:
+            if not isinstance(item, weakref.ReferenceType):
+                yield from _trained(item, depth + 1)

@@ -1,0 +1,1 @@
+"""What notes it: the state of one watched run."""

@@ -1,0 +1,130 @@
+"""Notes an exception that left a torch call, with what only the live process knows."""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from gradscope.hooks._torch import DisableTorchFunction, grad_fn_of, name_of, saved_by, sequence_of
+from gradscope.hooks.recorder.values import find_tensors
+from gradscope.tracebacks import text_of
+
+if TYPE_CHECKING:
+    from gradscope.hooks.recorder.recorder import Recorder
+
+MAX_WALK = 20_000
+MAX_SPOILT = 20
+
+
+def note_error(
+    recorder: Recorder, where: str, op: str, error: BaseException, args: Any, kwargs: Any, frame: Any,
+    more: dict[str, Any] | None = None,
+) -> None:  # fmt: skip
+    """Emits an `error` event; the innermost call that failed is the one told."""
+    try:
+        if recorder.history.told(error):
+            return
+        recorder.history.remember_error(error)
+        tensors: list[Any] = []
+        with DisableTorchFunction():
+            find_tensors(list(args), tensors)
+            find_tensors(list((kwargs or {}).values()), tensors)
+            site = recorder.sites.current(frame)
+            inputs = [recorder.value(t, site).index for t in tensors]
+            data = {
+                "type": type(error).__name__, "text": text_of(error)[:2000], "where": where, "op": op, "inputs": inputs,
+                "saved_by": None, "node": None, "writes": [], "freed_by": None, "region": recorder.region,
+                **(more or {}),
+            }  # fmt: skip
+            recorder.emit("error", site, data)
+    except Exception as fault:
+        recorder.fault("recording an error", fault)
+
+
+def _saved_names(node: Any) -> list[str]:
+    return [name for name in dir(type(node)) if name.startswith("_saved_")]
+
+
+def examine(recorder: Recorder, roots: list[Any], text: str) -> dict[str, Any]:
+    """After a failed backward: which node's saved tensor was written to or freed."""
+    from_version = re.search(r"is at version (\d+); expected version (\d+)", text)
+    inplace = "modified by an inplace operation" in text
+    freed = "second time" in text or "already been freed" in text
+    if not (inplace or freed):
+        return {}
+    old = recorder.history.last_pass() if freed else None
+    node = _damaged(roots, from_version and from_version[1], inplace, old)
+    if node is None:
+        return {}
+    number = sequence_of(node)
+    found: dict[str, Any] = {"node_name": name_of(node)}
+    place = recorder.history.locate(number)
+    if place is not None:
+        graph, op, site = place
+        found.update({"saved_by": op, "saved_graph": graph, "saved_site": site})
+    if inplace:
+        writes = recorder.history.writes_since(
+            number, from_version and (int(from_version[2]), int(from_version[1]))
+        )
+        found["writes"] = [{"site": w.site, "op": w.name, "version": w.version} for w in writes]
+        found["spoilt"] = _spoilt(recorder, roots, {root for w in writes for root in w.roots})
+    if freed:
+        found["freed_by"] = recorder.history.freed_by(number)
+    return found
+
+
+def _spoilt(recorder: Recorder, roots: list[Any], written: set[int]) -> list[dict[str, Any]]:
+    """Every call on the way back that saved what was `written` to since: its site, the op in its
+    segment, and the names under which its node saved it. One mend has to reach them all."""
+    found: dict[int, dict[str, Any]] = {}
+    for node in _nodes(roots):
+        names = [name for name, said in _complaints(node) if "inplace" in said]
+        place = recorder.history.locate(sequence_of(node)) if names else None
+        if place is None or not written & recorder.history.memory_of(place):
+            continue
+        one = found.setdefault(place[2], {"site": place[2], "op": place[1], "as": []})
+        one["as"] += [n for name in names if (n := name.removeprefix("_saved_")) not in one["as"]]
+        if len(found) == MAX_SPOILT:
+            break
+    return list(found.values())
+
+
+def _nodes(roots: list[Any]) -> Iterator[Any]:
+    """The nodes behind these tensors, those nearest first."""
+    todo = deque(node for t in roots if (node := grad_fn_of(t)) is not None)
+    seen: set[Any] = set()
+    while todo and len(seen) < MAX_WALK:
+        node = todo.popleft()
+        if node not in seen:
+            seen.add(node)
+            yield node
+            todo.extend(target for target, _ in node.next_functions if target is not None)
+
+
+def _damaged(roots: list[Any], expected: str | None, inplace: bool, before: int | None) -> Any:
+    """The first node, from the roots on, whose saved values were written to or, with `before`, freed.
+    The failing pass has itself freed what it went through: only nodes with a number below `before`,
+    those of an earlier pass, count then, if there are any."""
+    freed = None
+    for node in _nodes(roots):
+        said = [text for _, text in _complaints(node)]
+        if inplace and any(
+            "inplace" in t and (expected is None or f"version {expected};" in t) for t in said
+        ):
+            return node
+        if not inplace and any("freed" in t or "second time" in t for t in said):
+            freed = freed or node
+            if before is None or sequence_of(node) < before:
+                return node
+    return freed
+
+
+def _complaints(node: Any) -> Iterator[tuple[str, str]]:
+    """What torch says when the node's saved values are read, with the name of each."""
+    for name in _saved_names(node):
+        try:
+            saved_by(node, name)
+        except RuntimeError as fault:
+            yield name, str(fault)

@@ -1,0 +1,249 @@
+"""A finished call becomes an op of the segment: what went in, what came out, which nodes it built."""
+
+from __future__ import annotations
+
+from types import FrameType
+from typing import TYPE_CHECKING, Any
+
+from gradscope.hooks._torch import is_leaf as leafness
+from gradscope.hooks._torch import sequence_number
+from gradscope.hooks.recorder.history import Write
+from gradscope.hooks.recorder.learn import CONVERSIONS, Template
+from gradscope.hooks.recorder.learner import FACTORIES, Learner, writes_by_name
+from gradscope.hooks.recorder.segments import Row
+from gradscope.hooks.recorder.values import PLAIN_TYPES, Live, find_tensors, is_tensor_type, plain, repeats
+
+if TYPE_CHECKING:
+    from gradscope.hooks.recorder.recorder import Recorder
+
+MAX_CARRIED = 4  # tensors from before that one value is followed back to
+MAX_OPS = 50_000  # a segment longer than this is stored in parts
+
+
+class Ops:
+    """Notes calls for a recorder; `note` is its `op`."""
+
+    def __init__(self, recorder: Recorder):
+        self.recorder = recorder
+        self.learner = Learner(recorder)
+        self.sites = recorder.sites
+        self.metas = recorder.metas
+        self.live = recorder.live
+        self.ledger = recorder.ledger
+        self.modules = recorder.modules
+        self.history = recorder.history
+        self.templates = recorder.templates
+
+    def note(
+        self,
+        name: str,
+        args: Any,
+        kwargs: Any,
+        result: Any,
+        first: int,
+        frame: FrameType | None,
+        extra: str = "",
+    ) -> Row | None:
+        """Notes one finished call. first: the thread's node number before it."""
+        recorder = self.recorder
+        made = sequence_number() - first
+        tensors: list[Any] = []
+        others: list[Any] = []
+        for a in args:
+            cls = type(a)
+            if is_tensor_type(cls):
+                tensors.append(a)
+            elif cls is list or cls is tuple or cls is dict:
+                find_tensors(a, tensors, 0, others)
+            else:
+                others.append(a if cls in PLAIN_TYPES else plain(a))
+        if kwargs:
+            find_tensors(kwargs, tensors, 0, others)
+        outs: list[Any]
+        cls = type(result)
+        if is_tensor_type(cls):
+            outs = [result]
+        elif cls is tuple or cls is list or isinstance(result, (tuple, list)):
+            outs = []
+            find_tensors(result, outs)
+        else:
+            outs = []
+            if not tensors or (name not in CONVERSIONS and not writes_by_name(name, kwargs)):
+                return None
+        site = self.sites.current(frame)
+        segment = recorder.segment
+        if made and (segment.ops or segment.passes):
+            self._maybe_cut(tensors)
+            segment = recorder.segment
+        elif len(segment.ops) >= MAX_OPS:
+            recorder.end_segment(False)
+            segment = recorder.segment
+            segment.continued = True
+        if name in FACTORIES:
+            tensors = []
+        structs = self.metas.structs
+        live = self.live
+        serial = segment.serial
+        entries: list[Live] = []
+        for t in tensors:
+            found = live.get(id(t))
+            if found is not None and found.serial == serial and found() is t:
+                entries.append(found)
+            else:
+                entries.append(recorder.value(t, site, first if made else None))
+        metas = []
+        known: list[Live | None] = []
+        for t in outs:
+            found = live.get(id(t))
+            if found is not None and found() is not t:
+                found = None
+            known.append(found)
+            metas.append(self.metas.of(t, not t.requires_grad or (not made and self._leafness(t, found))))
+        key = (
+            site, name, recorder.region, made,
+            tuple([structs[e.meta] for e in entries]), tuple([structs[m] for m in metas]),
+            tuple([e is not None for e in known]), extra, tuple([e.output_nr for e in entries]),
+            None if len(set(entries)) == len(entries) else repeats(entries),
+        )  # fmt: skip
+        details: tuple[Any, ...]
+        if made:
+            details = (*[t._is_view() for t in outs], *others, *[e.meta for e in entries])
+        else:
+            details = tuple([t._is_view() for t in outs])
+        certain = not segment.rebased or not self._rebased(entries)
+        template_id = self.learner.find(key, details, others, entries) if certain else None
+        if template_id is None:
+            template_id = self.learner.learn(
+                key, details, others, name, kwargs, tensors, entries, outs, known, first, made, extra,
+                len(args[0]) if args and type(args[0]) in (list, tuple) else 0, certain,
+            )  # fmt: skip
+        template = self.templates[template_id]
+        if made:
+            segment.nodes = True
+        uses = self.ledger.uses
+        parts = uses.of(entries) if uses.held else None
+        if parts:
+            uses.consumed(name, parts, entries, template.writes, site)
+        row = self._store(template_id, template, site, first, tensors, entries, outs, known, metas, hash(key))
+        if parts:
+            self.ledger.uses.made(parts, outs, site)
+        if recorder.on_op is not None:
+            recorder.on_op(row, tensors, outs)
+        return row
+
+    def _rebased(self, entries: list[Live]) -> bool:
+        """Whether a write through another view may have changed the grad_fn of one of these."""
+        segment = self.recorder.segment
+        return any(segment.rebased.get(e.root, -1) > segment.makers[e.index] for e in entries)
+
+    def _store(
+        self,
+        template_id: int,
+        template: Template,
+        site: int,
+        first: int,
+        tensors: list[Any],
+        entries: list[Live],
+        outs: list[Any],
+        known: list[Live | None],
+        metas: list[int],
+        key: int,
+    ) -> Row:
+        recorder = self.recorder
+        segment = recorder.segment
+        index = len(segment.ops)
+        ins = tuple([e.index for e in entries])
+        written = []
+        for position in template.writes:
+            entry = entries[position]
+            t = tensors[position]
+            is_leaf = leafness(t) if template.nodes else not t.requires_grad or self._leafness(t, entry)
+            entry.meta = self.metas.of(t, is_leaf)
+            entry.index = segment.new_value(entry.meta, index, entry.root)
+            entry.serial = segment.serial
+            entry.output_nr = tensors[position].output_nr
+            written.append(entry.index)
+            if entry.shared and not entry.hidden:
+                segment.rebased[entry.root] = index
+            self._log_write(entry, tensors[position], site, template.name)
+        indices = []
+        place = 0
+        for t, same, meta in zip(outs, known, metas, strict=True):
+            if same is not None:
+                if same.serial != segment.serial:
+                    recorder.enter(same, t, site)
+                if same.index in written and same.index not in indices:
+                    place += 1
+                indices.append(same.index)
+                continue
+            entry = self.live[id(t)] = Live(t)
+            entry.serial, entry.meta, entry.site = segment.serial, meta, site
+            if place < len(template.alias) and (source := template.alias[place]) is not None:
+                entry.root = entries[source[0]].root
+                entry.shared = entries[source[0]].shared = True
+                entry.hidden = source[1] or entries[source[0]].hidden
+            entry.index = segment.new_value(meta, index, entry.root)
+            if not template.nodes and t.requires_grad and leafness(t):
+                entry.leaf = self.ledger.leaf(t, site, entry.root)
+            indices.append(entry.index)
+            place += 1
+        row = Row(
+            template_id,
+            site,
+            self.modules.current,
+            recorder.region,
+            ins,
+            tuple(indices),
+            tuple(written),
+            first,
+        )
+        segment.ops.append(row)
+        # The template stands for the kinds of inputs and outputs too.
+        segment.hash = hash((segment.hash, key, template_id, row.module, ins, row.outs))
+        if recorder.consumed is not None:
+            recorder.consumed(entries, index)
+        if segment.carried and recorder.on_carried is not None and not segment.continued:
+            found = [segment.carried[v] for v in ins if v in segment.carried]
+            if found and outs and outs[0].requires_grad:
+                sites = found[0] if len(found) == 1 else tuple(dict.fromkeys(s for one in found for s in one))
+                for value in (*indices, *written):
+                    segment.carried.setdefault(value, sites[:MAX_CARRIED])
+                recorder.on_carried(row, sites, outs)
+        return row
+
+    def _leafness(self, t: Any, entry: Live | None) -> bool:
+        """Whether it is a leaf after a call that made no node: as before it. (To ask for it may
+        change it: under inference_mode torch loses the node of a view that was written to.)"""
+        if entry is None or entry.meta < 0:
+            return leafness(t)
+        return self.metas.table[entry.meta].is_leaf
+
+    def _log_write(self, entry: Live, t: Any, site: int, name: str) -> None:
+        version = None if t.is_inference() else t._version
+        self.history.writes.append(Write(sequence_number(), site, name, {entry.root}, version))
+        if self.ledger.by_hand.followed:
+            self.ledger.by_hand.wrote(entry.root, t, name, entry.hidden, site)
+        record = self.ledger.by_root.get(entry.root)
+        if record is not None:
+            self.ledger.written(record, "data" if entry.hidden else "no_grad", site)
+
+    def _maybe_cut(self, tensors: list[Any]) -> None:
+        """Ends the segment before a call that begins a new graph."""
+        recorder = self.recorder
+        segment = recorder.segment
+        full = len(segment.ops) >= MAX_OPS
+        if segment.nodes and not full:
+            if not segment.passes:
+                return
+            for t in tensors:
+                entry = self.live.get(id(t))
+                if (
+                    entry is not None
+                    and entry.serial == segment.serial
+                    and t.requires_grad
+                    and not leafness(t)
+                ):
+                    return
+        going_on = segment.nodes and not segment.passes
+        recorder.end_segment(False)
+        recorder.segment.continued = going_on

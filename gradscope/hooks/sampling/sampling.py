@@ -1,0 +1,125 @@
+"""The governor: once the same graph has repeated, look only now and then.
+
+While it sleeps, backward passes, steps, zero_grad and train/eval flips are still
+seen (tens of calls a step, not thousands). It wakes on a schedule, when those
+events change, and when a module is called without gradients.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from time import perf_counter
+from typing import NamedTuple
+
+from gradscope.hooks import Hook
+from gradscope.hooks._torch import aside
+from gradscope.hooks.recorder.replay import Frozen, repeating
+
+KNOWN_STEPS = 6  # equal steps before it first sleeps
+LOOKS = 2  # steps looked at when it wakes
+BUDGET = 0.01  # share of the run that looking may take
+LONGEST = 2_000  # steps
+REPLAY_BUDGET = 0.005  # share of the run that working out what became of the gradients may take
+LONGEST_REPLAY = 100  # cycles
+LONGEST_CYCLE = 12  # segments
+
+
+class Seen(NamedTuple):
+    """A step that sampling slept through."""
+
+    events: tuple[Frozen, ...]
+    time: float  # seconds
+    own: float  # of them, gradscope's
+
+
+class Sampling(Hook):
+    order = 95
+
+    def install(self) -> None:
+        self.known = 0
+        self.asleep = 0
+        self.slept = 0
+        self.needed = KNOWN_STEPS
+        self.since = perf_counter()
+        self.spent = self.recorder.cost()
+        self.steps = 0
+        self.seen: deque[Seen] = deque(maxlen=2 * LONGEST_CYCLE)
+        self.ended = (0.0, 0.0)  # the last step: when, and what had been spent then
+        self.recorder.before_end.append(self.recorder.replay.leave)
+        self.recorder.store.sample = self.recorder.sample
+        if self.recorder.sample:
+            self.recorder.on_segment.append(self._segment)
+            self.recorder.wake = self._wake
+
+    def _segment(self, is_step: bool, same: bool, count: int) -> None:
+        if self.asleep:
+            self._sleep_on(is_step, same, count)
+            return
+        if not is_step:
+            return
+        self.steps += 1
+        self.known = self.known + 1 if same else 0
+        if self.known >= self.needed and not self.recorder.closely:
+            self._sleep()
+
+    def _sleep(self) -> None:
+        now = perf_counter()
+        spent = self.recorder.cost() - self.spent
+        share = spent / max(now - self.since - spent, 1e-9)
+        if share > BUDGET:
+            self.asleep = min(LONGEST, max(8, int(max(self.steps, LOOKS) * (share / BUDGET - 1))))
+            self.slept = 0
+            for follow in self.recorder.on_sleep:
+                follow()
+            self.recorder.segment.looked = False
+        self.known = 0
+        self.needed = LOOKS
+
+    def _sleep_on(self, is_step: bool, same: bool, count: int) -> None:
+        self.recorder.segment.looked = False
+        if not is_step:
+            self.seen.clear()
+            return
+        self.slept += count
+        if self.slept >= self.asleep or (not same and self.slept > 2):
+            self._wake()
+            return
+        began, own = self.ended
+        self.ended = now, spent = perf_counter(), self.recorder.cost()
+        if not same:
+            self.seen.clear()
+        if count == 1:
+            events = tuple(self.recorder.history.recent[-1].events)
+            self.seen.append(Seen(events, now - began, spent - own))
+            self._foresee()
+
+    def _foresee(self) -> None:
+        """Expects the next steps to be as the last ones, where they are alike and working out
+        what each did to the gradients takes more than its share."""
+        replay = self.recorder.replay
+        cycle = repeating([row.events for row in self.seen])
+        if cycle is None:
+            return
+        rows = list(self.seen)[-len(cycle) :]
+        share = 1.3 * sum(row.own for row in rows) / max(sum(row.time for row in rows), 1e-9)
+        left = (self.asleep - self.slept) // len(rows)
+        times = min(LONGEST_REPLAY, int(share / REPLAY_BUDGET), left)
+        if times > 1:
+            self.seen.clear()
+            self.seen.extend(rows)  # once more like these, and they are expected again
+            replay.begin(cycle, times)
+
+    def _wake(self) -> None:
+        """Looks again, from the next call on."""
+        if not self.asleep:
+            return
+        recorder = self.recorder
+        self.asleep = 0
+        self.seen.clear()
+        with aside():
+            recorder.end_segment(False)
+        recorder.segment.looked = True
+        self.known = self.steps = 0
+        self.since, self.spent = perf_counter(), recorder.cost()
+        for follow in recorder.on_wake:
+            follow()

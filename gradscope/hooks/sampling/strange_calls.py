@@ -1,0 +1,79 @@
+"""Wakes sampling where a model is called from a line that was never looked at.
+
+While sampling sleeps torch's own module call stands, so an evaluation that neither calls
+`eval()` nor switches gradients off would go unseen. Only the classes of the modules that the
+program itself calls get a door then; the layers inside them are called as ever.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from gradscope.hooks import Hook
+from gradscope.hooks.recorder.modules import ModuleRecord
+
+MOST = 8  # classes that get a door: a program that calls more has no one model
+
+
+class StrangeCalls(Hook):
+    order = 21  # after modules, whose call stands while sampling looks
+
+    def install(self) -> None:
+        self.known: set[int] = set()  # places that called a module while it was looked at
+        self.classes: set[type] = set()
+        self.off = False
+        self.inside = False
+        self.door = self._door(self.recorder.plain_module_call)
+        self.recorder.before_call.append(self._called)
+        self.recorder.on_sleep.append(self._open)
+        self.recorder.on_wake.append(self._close)
+        self.recorder.on_region.append(self._close)
+        self.recorder.on_aside.append(self._leave)
+        self._undo.append(self._close)
+
+    def _called(self, module: Any, record: ModuleRecord, site: int) -> None:
+        self.known.add(_place(sys._getframe(2)))
+        if len(self.classes) < MOST and "__call__" not in vars(type(module)):
+            self.classes.add(type(module))
+
+    def _open(self) -> None:
+        if not self.off:
+            for cls in self.classes:
+                if cls.__call__ is self.recorder.plain_module_call:
+                    setattr(cls, "__call__", self.door)  # noqa: B010
+
+    def _close(self) -> None:
+        for cls in self.classes:
+            if vars(cls).get("__call__") is self.door:
+                delattr(cls, "__call__")
+
+    def _leave(self) -> None:
+        """Compilers look at the code of classes: from now on they are left alone."""
+        self.off = True
+        self._close()
+
+    def _door(self, real: Any) -> Any:
+        recorder, known = self.recorder, self.known
+
+        def __call__(module: Any, /, *args: Any, **kwargs: Any) -> Any:
+            if self.inside or recorder.paused or recorder.segment.looked or not recorder.mine():
+                return real(module, *args, **kwargs)
+            if _place(sys._getframe(1)) not in known:
+                known.add(_place(sys._getframe(1)))
+                recorder.wake()  # which closes this door: the watched call stands behind it
+                return type(module).__call__(module, *args, **kwargs)
+            self.inside = True
+            try:
+                return real(module, *args, **kwargs)
+            finally:
+                self.inside = False
+
+        return __call__
+
+
+def _place(frame: Any) -> int:
+    """A number for the line of a call and the line that called its function."""
+    outer = frame.f_back
+    place: int = id(frame.f_code) + frame.f_lasti
+    return place if outer is None else place * 31 + id(outer.f_code) + outer.f_lasti

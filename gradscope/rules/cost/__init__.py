@@ -1,0 +1,1 @@
+"""GS6xx: memory held and work done for nothing."""

@@ -1,0 +1,283 @@
+"""Which line of the program's text puts a loss into a list."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import replace
+
+from gradscope.analysis.memo import once
+from gradscope.analysis.text import nodes_of_program
+from gradscope.analysis.words import located
+from gradscope.fixes.source import Source, number_of
+from gradscope.model import Edit, Site
+from gradscope.source import SourceFile, Span
+from gradscope.store import Trace
+
+
+def stored_at(trace: Trace, made: Site) -> Site | None:
+    """The one line that puts the losses of `made` into a list, where its function or a caller has one."""
+    found: dict[tuple[str, int], Site] = {}
+    callee = ""
+    for frame in reversed(list(made.stack)):  # innermost first
+        if frame.kind != "user":
+            continue
+        name = frame.function.rpartition(".")[2]
+        statement = trace.source_file(frame.path).statement(frame)
+        call = statement.value if isinstance(statement, ast.Expr) else None
+        passing = isinstance(call, ast.Call) and method(call) == "backward"  # the loss was first seen there
+        if not callee and not passing and isinstance(statement, (ast.Expr, ast.AugAssign)):
+            kept = _keeps(trace, frame, statement.value if isinstance(statement, ast.Expr) else statement)
+            if kept is not None or isinstance(statement, ast.Expr):
+                return kept  # `total += loss` makes a value that another line may keep
+        own = assigned(statement)
+        for span in _appends(trace.source_file(frame.path), frame, name, callee, own, keepers(trace)):
+            found[frame.path, span[0]] = Site(-1, frame.path, *span, frame.function, "user")
+        if found:
+            return next(iter(found.values())) if len(found) == 1 else None
+        callee = name
+    return None
+
+
+def _keeps(trace: Trace, frame: Site, node: ast.expr | ast.AugAssign) -> Site | None:
+    """The statement that makes the value, where it puts it into a list as well."""
+    if not kept_by_append(node):
+        return None
+    return Site(-1, frame.path, *trace.source_file(frame.path).span(node), frame.function, "user")
+
+
+def _appends(
+    file: SourceFile, frame: Site, function: str, callee: str, own: frozenset[str], keeping: Keepers
+) -> tuple[Span, ...]:
+    """Spans of every `….append(loss)` in `function`, for a `loss` that is one of `own`, or that it
+    backwards or gets from `callee`, and of those to a list whose elements it backwards; else of the
+    calls that give it to one of `keeping`."""
+    tree = file.tree or ast.Module([], [])
+    scopes: list[ast.AST] = [tree] if function == "<module>" else []
+    scopes += [
+        n
+        for n in ast.walk(tree)
+        if isinstance(n, ast.FunctionDef)
+        and n.name == function
+        and n.lineno <= frame.line <= (n.end_lineno or 0)
+    ]
+    losses = own or frozenset(name for scope in scopes for name in _losses(scope, callee))
+    entries = frozenset(text for scope in scopes for text in _backwarded_entries(scope))
+    lists = frozenset(name for scope in scopes for name in _backwarded_lists(scope))
+    here: list[Span] = []
+    handed: list[Span] = []
+    for node in (node for scope in scopes for node in own_nodes(scope)):
+        if not isinstance(node, (ast.Call, ast.AugAssign)):
+            continue
+        kept = kept_by_append(node)
+        holder = node.target if isinstance(node, ast.AugAssign) else getattr(node.func, "value", None)
+        whole = bool(kept) and getattr(holder, "id", "") in lists
+        for part, spans in ((kept, here), (given_to(node, keeping), handed)):
+            if (whole and spans is here) or any(
+                getattr(k, "id", None) in losses or _calls(k, callee) or ast.unparse(k) in entries
+                for k in part
+            ):
+                spans.append(file.span(node))
+    return tuple(dict.fromkeys(here or handed))
+
+
+def _losses(scope: ast.AST, callee: str) -> Iterator[str]:
+    for node in own_nodes(scope):
+        if isinstance(node, ast.Call) and method(node) == "backward":
+            yield getattr(getattr(node.func, "value", None), "id", "")
+        elif isinstance(node, ast.Assign) and _calls(node.value, callee):
+            yield from assigned(node)
+
+
+def _backwarded_entries(scope: ast.AST) -> Iterator[str]:
+    """The text of a loss that has no name of its own: `out["loss"]` in `out["loss"].backward()`."""
+    for node in own_nodes(scope):
+        if isinstance(node, ast.Call) and method(node) == "backward":
+            held = getattr(node.func, "value", None)
+            if isinstance(held, (ast.Subscript, ast.Attribute)):
+                yield ast.unparse(held)
+
+
+def assigned(statement: ast.AST | None) -> frozenset[str]:
+    """The names that a statement gives a value: `loss`, or `loss, parts`."""
+    targets = [statement.target] if isinstance(statement, ast.AugAssign) else []
+    return frozenset(
+        name.id
+        for target in (statement.targets if isinstance(statement, ast.Assign) else targets)
+        for name in (target.elts if isinstance(target, (ast.Tuple, ast.List)) else [target])
+        if isinstance(name, ast.Name)
+    )
+
+
+def _calls(node: ast.AST, callee: str) -> bool:
+    if not callee or not isinstance(node, ast.Call):
+        return False
+    return callee in (method(node), getattr(node.func, "id", None))
+
+
+def is_backwarded(trace: Trace, cause: Site) -> bool:
+    """Whether the program's backward takes the loss from the very list that keeps it."""
+    file = trace.source_file(cause.path)
+    held = _list_of(file.at(cause))
+    return any(held == name for scope in _scopes_of(trace, cause, held) for name in _backwarded_lists(scope))
+
+
+def _list_of(node: ast.AST | None) -> str:
+    """`losses` of `losses.append(loss)` and of `losses += [loss]`."""
+    if isinstance(node, ast.AugAssign):
+        return getattr(node.target, "id", "")
+    name: str = getattr(getattr(getattr(node, "func", None), "value", None), "id", "")
+    return name
+
+
+def _scopes_of(trace: Trace, cause: Site, name: str) -> list[ast.AST]:
+    """The function around `cause`, where it makes `name` itself; otherwise all of the file."""
+    here = Source(trace, cause.path)
+    scope = here.scope(cause)
+    if any(
+        isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Store) for n in own_nodes(scope)
+    ):
+        return [scope]
+    tree = here.file.tree or ast.Module([], [])
+    return [tree, *(node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef))]
+
+
+def _is_read_again(trace: Trace, cause: Site) -> bool:
+    """Whether the loop that fills a list takes something out of it, which may need its graph."""
+    file = trace.source_file(cause.path)
+    held = _list_of(file.at(cause))
+    loop = Source(trace, cause.path).outermost_loop(cause)
+    return bool(held) and any(
+        isinstance(node, ast.Subscript) and getattr(node.value, "id", "") == held
+        for node in (ast.walk(loop) if loop is not None else ())
+    )
+
+
+def _backwarded_lists(scope: ast.AST) -> Iterator[str]:
+    """The names in `losses[-1].backward()`."""
+    for node in own_nodes(scope):
+        if isinstance(node, ast.Call) and method(node) == "backward":
+            held = getattr(node.func, "value", None)
+            entry = isinstance(held, ast.Subscript)
+            while isinstance(held, ast.Subscript):
+                held = held.value
+            if entry and isinstance(held, ast.Name):
+                yield held.id
+
+
+def without_graph(
+    trace: Trace, cause: Site, *, handed: bool = False, whole: bool = False, stored: bool = True
+) -> tuple[str, tuple[Edit, ...]]:
+    """The fix, and its edits, where there are any: the number in place of a loss; of `whole` tensors
+    the values. The line that makes a value which another one has `stored` is no place for it: a pass
+    may need the graph of what it makes."""
+    place = located(trace, cause, "this line")
+    if not stored:
+        return f"keep only its number, with `.item()` or `.detach()`, where what {place} makes is kept", ()
+    if is_backwarded(trace, cause):
+        return (
+            f"give the loss a name and call its `backward()`; keep only its number, with `.item()`, in {place}",
+            (),
+        )
+    if _is_read_again(trace, cause):
+        return (
+            f"keep `.detach()` of it in {place}, and compute the loss from the value itself, not from the list",
+            (),
+        )
+    edits = tuple(number_of(trace, cause, handed=handed))
+    if not edits:
+        return f"keep the number, with `.item()`, in {place}", ()
+    bare = [edit.text.removesuffix(".item()").removesuffix(".detach()") for edit in edits]
+    kept = bare[0]
+    if whole:
+        values = tuple(replace(edit, text=f"{text}.detach()") for edit, text in zip(edits, bare, strict=True))
+        return f"write `{kept}.detach()` in place of `{kept}` in {place}", values
+    aside = f"or `{kept}.detach()` where it should stay on the device"
+    return f"write `{kept}.item()` in place of `{kept}` in {place}, {aside}", edits
+
+
+Keepers = frozenset[tuple[str, int | str]]  # (function, position or name of the argument; "**" for any other)
+
+
+@once
+def keepers(trace: Trace) -> Keepers:
+    """The arguments that the program's functions put into a list as they are."""
+    nodes = list(nodes_of_program(trace))
+    methods = {id(f) for c in nodes if isinstance(c, ast.ClassDef) for f in c.body if not _static(f)}
+    found: set[tuple[str, int | str]] = set()
+    for function in (node for node in nodes if isinstance(node, ast.FunctionDef)):
+        found |= _kept(function, bound=id(function) in methods)
+    return frozenset(found)
+
+
+def _static(node: ast.AST) -> bool:
+    return any(getattr(d, "id", "") == "staticmethod" for d in getattr(node, "decorator_list", ()))
+
+
+def _kept(function: ast.FunctionDef, *, bound: bool) -> set[tuple[str, int | str]]:
+    names = [arg.arg for arg in function.args.args[bound:]]
+    only = [arg.arg for arg in function.args.kwonlyargs]
+    others = function.args.kwarg.arg if function.args.kwarg is not None else None
+    nodes = list(own_nodes(function))
+    held = {getattr(k, "id", "") for n in nodes for k in kept_by_append(n)}
+    held |= {of for name, of in _items(nodes) if name in held}
+    found: set[tuple[str, int | str]] = set()
+    for i, name in enumerate(names):
+        found |= {(function.name, i), (function.name, name)} if name in held else set()
+    found |= {(function.name, name) for name in only if name in held}
+    return found | ({(function.name, "**")} if others in held else set())
+
+
+def _items(nodes: list[ast.AST]) -> Iterator[tuple[str, str]]:
+    """(value, dictionary) of every `for key, value in dictionary.items()`."""
+    for node in nodes:
+        if (
+            isinstance(node, ast.For)
+            and isinstance(node.target, ast.Tuple)
+            and isinstance(node.iter, ast.Call)
+        ):
+            function, value = node.iter.func, node.target.elts[-1]
+            if isinstance(function, ast.Attribute) and function.attr == "items":
+                yield getattr(value, "id", ""), getattr(function.value, "id", "")
+
+
+def kept_by_append(node: ast.AST) -> list[ast.expr]:
+    """What `….append(x)`, `….append((step, x))` or `… += [x]` puts into a list."""
+    if isinstance(node, ast.AugAssign):
+        return node.value.elts if isinstance(node.value, ast.List) else []
+    if not isinstance(node, ast.Call):
+        return []
+    if not isinstance(node.func, ast.Attribute) or node.func.attr != "append" or len(node.args) != 1:
+        return []
+    return _parts(node.args[0])
+
+
+def given_to(node: ast.AST, keepers: Keepers) -> list[ast.expr]:
+    """What a call gives to a function that keeps it."""
+    if not isinstance(node, ast.Call):
+        return []
+    name = method(node) or getattr(node.func, "id", "")
+    given = [arg for i, arg in enumerate(node.args) if (name, i) in keepers]
+    given += [k.value for k in node.keywords if (name, k.arg or "**") in keepers or (name, "**") in keepers]
+    return [part for arg in given for part in _parts(arg)]
+
+
+def _parts(node: ast.expr) -> list[ast.expr]:
+    if isinstance(node, (ast.Tuple, ast.List)):
+        return node.elts
+    return node.values if isinstance(node, ast.Dict) else [node]
+
+
+def method(node: ast.Call) -> str:
+    """The name of the method that is called; "" for anything else."""
+    return node.func.attr if isinstance(node.func, ast.Attribute) else ""
+
+
+def own_nodes(scope: ast.AST) -> Iterator[ast.AST]:
+    """The nodes of a function or module without those of the functions in it."""
+    todo = list(ast.iter_child_nodes(scope))
+    while todo:
+        node = todo.pop()
+        yield node
+        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
+            todo += ast.iter_child_nodes(node)

@@ -1,0 +1,235 @@
+"""An input or target requires a gradient that nobody reads.
+
+Why: `requires_grad=True` on data makes backward compute its gradient in every pass, through
+the first layer, and keep it. Only parameters need one; the model learns the same without it.
+
+Fix: leave `requires_grad` off for data.
+
+Silent on: adversarial examples, saliency, gradient penalties and anything else that reads the
+gradient or asks `autograd.grad` for it; tensors that an optimizer or the program updates;
+programs that train nothing.
+"""
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from gradscope.analysis.reach import Paths, passes, paths
+from gradscope.analysis.unread import time_of
+from gradscope.analysis.words import code, located, source, user
+from gradscope.fixes.leaves import without_request
+from gradscope.model import Event, Finding, Graph, Site, Value
+from gradscope.rules import rule
+from gradscope.store import Trace
+
+
+def bad_inputs_in_training_loop() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        x = torch.randn(8, 4, requires_grad=True)  # cause: GS601
+        opt.zero_grad()
+        loss = model(x).pow(2).mean()
+        loss.backward()  # effect: GS601
+        opt.step()
+
+
+def good_gradient_penalty() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        x = torch.randn(8, 4, requires_grad=True)
+        out = model(x).pow(2)
+        (slope,) = torch.autograd.grad(out.sum(), x, create_graph=True)
+        opt.zero_grad()
+        (out.mean() + slope.norm(dim=1).sub(1).pow(2).mean()).backward()
+        opt.step()
+
+
+@dataclass
+class Needless:
+    """Leaves made at one line, with what their gradients cost."""
+
+    bytes: int
+    shape: list[int]
+    event: Event
+    requires: Site | None
+    kept: bool = False  # one tensor went through several passes: it may be meant to be trained
+    times: int = 0
+    graphs: set[tuple[int, int]] = field(default_factory=set)
+
+
+@rule("GS601", name="needless-requires-grad", severity="warning")
+def needless_requires_grad(trace: Trace) -> Iterator[Finding]:
+    known = paths(trace)
+    if not known.stepping and not any(
+        p.updates and p.registered and p.passes for p in known.parameters.values()
+    ):
+        return
+    wanted = _wanted(trace, known)
+    groups: dict[tuple[str, int], Needless] = {}
+    for event in known.backwards:
+        if event.graph < 0 or event.data.get("create_graph") or not _trains(trace, known, event):
+            continue
+        graph = known.graph(event.graph)
+        for leaf in event.data.get("leaves", ()):
+            value = graph.values[leaf["value"]]
+            made = _key(value)
+            if made is None or made in wanted or not _is_data(known, graph, value, event, trace):
+                continue
+            group = groups.get(made)
+            if group is None:
+                requires = _requires(trace, known, graph, value) or user(value.site)
+                group = groups[made] = Needless(leaf.get("bytes", 0), leaf.get("shape", []), event, requires)
+            group.times += event.count
+            group.kept |= value.parameter is not None and known.parameters[value.parameter].passes > 1
+    for group in groups.values():
+        yield _finding(trace, group)
+
+
+def _trains(trace: Trace, known: Paths, event: Event) -> bool:
+    """Whether the gradients of this pass are used: a pass that only asks about an input trains nothing."""
+    accumulated = set(event.data.get("accumulated", ()))
+    if not known.stepping:
+        return bool(accumulated)
+    for step in trace.of("step"):
+        states = step.data.get("states", {})
+        if step.segment >= event.segment and accumulated & {
+            *states.get("fresh", ()),
+            *states.get("stale", ()),
+        }:
+            return True
+    return False
+
+
+def _finding(trace: Trace, group: Needless) -> Finding:
+    effect = group.event.site.user
+    size = group.bytes * group.times
+    took = time_of(trace, group.event.site)
+    shape = "×".join(map(str, group.shape)) or "1"
+    return Finding(
+        message=f"data requires a gradient that nobody reads: {code(trace, group.requires, 'an input of the loss')}",
+        cause=group.requires or effect,
+        cause_label="made to require a gradient here",
+        effect=effect,
+        effect_label="computes and keeps its gradient",
+        seen=(
+            f"{passes(group.times)} computed a gradient of {shape} ({size:,} bytes in all) that was never read"
+            + (f"; the passes of this line took {took} in all" if took else ""),
+        ),
+        fix=_fix(trace, group.requires)
+        + ("; where it is to be trained, give it to the optimizer" if group.kept else ""),
+        count=group.times,
+        edits=without_request(trace, group.requires),
+        subjects=frozenset({("leaf", group.requires.location())} if group.requires else ()),
+    )
+
+
+def _key(value: Value) -> tuple[str, int] | None:
+    return value.site.user.location() if value.site is not None else None
+
+
+def _wanted(trace: Trace, known: Paths) -> set[tuple[str, int]]:
+    """Where leaves were made of which some gradient was read, asked for, or used for an update."""
+    found: set[tuple[str, int] | None] = set()
+    for event in trace.of("grad_read"):
+        if event.graph >= 0:
+            found.add(_key(known.graph(event.graph).values[event.data["value"]]))
+    for event in known.backwards:
+        graph = known.graph(event.graph)
+        for index in event.data.get("inputs", ()):
+            found.add(_key(graph.values[index]))
+    for parameter in known.parameters.values():
+        if parameter.reads or parameter.optimizers or parameter.registered or parameter.updates:
+            if parameter.site is not None and not parameter.registered:
+                found.add(parameter.site.user.location())
+    return {key for key in found if key is not None}
+
+
+def _is_data(known: Paths, graph: Graph, value: Value, event: Event, trace: Trace) -> bool:
+    """Whether the leaf goes into a model as its input, or meets its output in a loss."""
+    if value.parameter is not None:
+        parameter = known.parameters.get(value.parameter)
+        if parameter is not None and (parameter.registered or parameter.optimizers or parameter.updates):
+            return False
+        if parameter is not None and parameter.declared:
+            return False  # meant to be trained (GS206)
+    readers = graph.consumers.get(value.index, ())
+    if any(op.name.startswith("Checkpoint") for op in readers):
+        return False  # reentrant checkpointing needs an input that requires a gradient
+    places = dict([(graph.id, value.index), *([value.origin] if value.origin is not None else [])])
+    for call in trace.of("call"):  # before an earlier pass, where another loss came first
+        if call.graph in places:
+            entered = known.graph(call.graph)
+            if places[call.graph] in _roots_of(entered, call.data.get("inputs", ())):
+                return True
+    if _made_each_time(trace, known, graph, value) and any(op.module is not None for op in readers):
+        return True
+    for op in readers:
+        if op.module is None or "loss" in op.name or "entropy" in op.name:
+            others = [graph.values[i] for i in op.inputs if i != value.index]
+            if value.shape and any(
+                o.shape == value.shape and o.requires_grad and not o.is_leaf for o in others
+            ):
+                return True
+    return False
+
+
+def _made_each_time(trace: Trace, known: Paths, graph: Graph, value: Value) -> bool:
+    """Whether a line of the user's makes such data anew for every pass, outside all modules, and asks
+    for its gradient there or after."""
+    site = user(value.site)
+    if site is None or not value.shape:
+        return False
+    here = trace.source_file(site.path)
+    node = here.at(site)
+    if not isinstance(node, ast.Call):
+        return False
+    asked = here.parent.get(id(node))  # of `torch.zeros(4).requires_grad_()`
+    later = isinstance(asked, ast.Attribute) and asked.attr == "requires_grad_"
+    if not later and not any(k.arg == "requires_grad" for k in node.keywords):
+        maker = known.maker((graph.id, value.index))
+        if maker is None or maker.module is not None or _requires(trace, known, graph, value) is None:
+            return False
+    made = [
+        p
+        for p in known.parameters.values()
+        if p.site is not None and p.site.user.location() == site.location()
+    ]
+    return len(made) > 2 and all(p.passes < 2 and not p.registered for p in made)
+
+
+def _roots_of(graph: Graph, inputs: list[int]) -> set[int]:
+    found: set[int] = set()
+    for index in inputs:
+        found.update(graph.upstream(index)[:200])
+    return found
+
+
+def _requires(trace: Trace, known: Paths, graph: Graph, value: Value) -> Site | None:
+    """Where `requires_grad` was set on it after it was made."""
+    keys = {(graph.id, value.index), value.origin}
+    for event in trace.of("requires_grad"):
+        if not event.data.get("to") or event.graph < 0:
+            continue
+        other = known.graph(event.graph).values[event.data["value"]]
+        if {(event.graph, other.index), other.origin} & (keys - {None}):
+            return event.site.user
+        if other.parameter is not None and other.parameter == value.parameter:
+            return event.site.user
+    return None
+
+
+def _fix(trace: Trace, site: Site | None) -> str:
+    if site is None:
+        return ""
+    text, whole = source(trace, site), located(trace, site)
+    if "requires_grad=True" in text:
+        return f"leave `requires_grad=True` out of {whole}"
+    return f"leave `.requires_grad_()` out of {whole}" if "requires_grad_(" in text else f"take {whole} out"

@@ -1,0 +1,154 @@
+"""A running sum or list of losses keeps the graph of every step alive.
+
+Why: `total += loss` is itself an operation of the graph: its result leads back to every loss
+that was added, and each loss to its own step. Nothing of it can be freed while the total
+lives, so memory grows with every step.
+
+Fix: add the number: `total += loss.item()`, or `loss.detach()` where it should stay on the device.
+
+A note for values of several elements (predictions), which hold memory of their own anyway.
+
+Silent on: losses that are summed and then backwarded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gradscope.analysis.reach import Paths, paths
+from gradscope.analysis.unread import passes_then_and_now
+from gradscope.analysis.words import code, plural, user
+from gradscope.model import Event, Finding, Op, Value
+from gradscope.rules import rule
+from gradscope.rules.cost._keeping import stored_at, without_graph
+from gradscope.store import Trace
+
+HOW = {"list": "a list of losses", "values": "a list of values computed in training"}
+
+
+def bad_running_sum() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    total = torch.zeros(())
+    for _ in range(12):
+        opt.zero_grad()
+        loss = model(torch.randn(8, 4)).pow(2).mean()
+        loss.backward()
+        opt.step()
+        total = total + loss  # cause: GS602
+
+
+def good_item() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    total = 0.0
+    for _ in range(12):
+        opt.zero_grad()
+        loss = model(torch.randn(8, 4)).pow(2).mean()
+        loss.backward()
+        opt.step()
+        total += loss.item()
+
+
+@rule("GS602", name="loss-keeps-graph", severity="warning")
+def loss_keeps_graph(trace: Trace) -> Iterator[Finding]:
+    known = paths(trace)
+    longest: dict[tuple[str, int], Event] = {}
+    for event in trace.of("keeps_graph"):
+        if event.data.get("how") == "state":
+            continue  # GS603 tells it
+        place = (user(trace.site(event.data.get("site"))) or event.site.user).location()
+        if place not in longest or event.data.get("length", 0) > longest[place].data.get("length", 0):
+            longest[place] = event
+    told: set[object] = set()
+    for event in sorted(longest.values(), key=lambda e: e.data.get("how") == "values"):
+        finding = _finding(trace, event)
+        if not _backwarded(known, event) and not finding.subjects <= told:
+            yield finding
+            told |= finding.subjects
+    if not any(event.data.get("how") == "list" for event in longest.values()):
+        yield from meeting(trace, known)
+
+
+def _finding(trace: Trace, event: Event) -> Finding:
+    data = event.data
+    made = user(trace.site(data.get("site"))) or event.site.user
+    stored = stored_at(trace, made) if data.get("how") in ("list", "values") else None
+    cause = stored or made
+    fix, edits = without_graph(
+        trace,
+        cause,
+        handed=stored is not None,
+        whole=data.get("how") == "values",
+        stored=stored is not None or data.get("how") not in ("list", "values"),
+    )
+    length, nodes, held = data.get("length", 0), data.get("nodes", 0), data.get("bytes", 0)
+    seen = f"after {plural(length, 'step')} it holds {plural(nodes, 'node')} of their graphs"
+    if held:
+        seen += f" and {held:,} bytes saved for backward"
+    first = list(data.get("first") or ())
+    if len(first) == 3 and first[0] < length and first[1] < nodes:
+        seen += f"; after {first[0]} it held {first[1]}" + (f" and {first[2]:,} bytes" if first[2] else "")
+    how = HOW.get(str(data.get("how")), "a running sum or mean")
+    return Finding(
+        message=f"{how} keeps the graph of every step alive: {code(trace, cause, 'the loss')}",
+        cause=cause,
+        cause_label="each value brings its graph along",
+        related=((made, "a value that is kept"),) if stored is not None else (),
+        seen=tuple(filter(None, (seen, passes_then_and_now(trace)))),
+        fix=fix,
+        edits=edits,
+        count=max(length, event.count),
+        severity="" if data.get("numbers", True) else "note",  # predictions hold memory of their own
+        subjects=frozenset({("keeps", cause.location())}),
+    )
+
+
+def _backwarded(known: Paths, event: Event) -> bool:
+    """Whether a later backward pass went through what was kept."""
+    value = event.data.get("value")
+    return value is not None and event.graph >= 0 and (event.graph, value) in known.used.order
+
+
+MANY = 4  # losses kept that are no accident
+
+
+def meeting(trace: Trace, known: Paths) -> Iterator[Finding]:
+    """Backwarded losses of many steps that meet again, each still with its graph."""
+    told: set[tuple[str, int]] = set()
+    for number in known.graph_ids:
+        graph = known.graph(number)
+        kept: dict[tuple[str, int], list[tuple[Value, Op]]] = {}
+        for value in graph.values:
+            if value.kind == "carried" and value.origin in known.roots and value.site is not None:
+                for op in graph.consumers.get(value.index, ())[:1]:
+                    if graph.values[op.outputs[0]].requires_grad if op.outputs else False:
+                        kept.setdefault(value.site.user.location(), []).append((value, op))
+        for place, found in kept.items():
+            value, op = found[0]
+            if len(found) < MANY or place in told or (number, found[-1][1].outputs[0]) in known.used.order:
+                continue
+            told.add(place)
+            assert value.site is not None
+            stored = stored_at(trace, value.site)
+            cause = stored or value.site.user
+            fix, edits = without_graph(trace, cause, handed=stored is not None, stored=stored is not None)
+            nodes = sum(len(known.reach([v.origin]).nodes) for v, _ in found if v.origin is not None)
+            held = f"{len(found)} losses hold {plural(nodes, 'node')} of their graphs"
+            yield Finding(
+                message=f"a list of losses keeps the graph of every step alive: {code(trace, cause)}",
+                cause=cause,
+                cause_label="each value brings its graph along",
+                related=((op.site.user, f"{len(found)} losses meet here"),),
+                seen=tuple(filter(None, (held, passes_then_and_now(trace)))),
+                fix=fix,
+                count=len(found),
+                edits=edits,
+                subjects=frozenset({("keeps", place)}),
+            )

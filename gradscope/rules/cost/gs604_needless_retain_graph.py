@@ -1,0 +1,191 @@
+"""`retain_graph` or `create_graph` is on, and nothing goes through the graph again.
+
+Why: a backward pass frees what it has used as it goes. `retain_graph=True` keeps all of it until
+the loss itself goes, so the peak of the memory is that of two graphs wherever a next forward runs
+before then. `create_graph=True` builds a second graph on top of that. It also hides the error
+that a wrong second pass would raise.
+
+Fix: leave the argument out.
+
+Silent on: several losses that share a graph; gradients per output; gradient penalties,
+second-order methods and meta learning; states that later passes go through.
+"""
+
+from collections.abc import Iterator
+
+from gradscope.analysis.loop import settled
+from gradscope.analysis.reach import Key, Paths, passes, paths
+from gradscope.analysis.unread import time_of
+from gradscope.analysis.words import code, located, plural
+from gradscope.fixes.calls import without_argument
+from gradscope.model import Event, Finding, Graph
+from gradscope.rules import rule
+from gradscope.store import Trace
+
+# Optimizers of torch: none of them differentiates a gradient again. Others may, inside their step.
+FIRST_ORDER = {
+    "SGD", "ASGD", "Adam", "AdamW", "Adamax", "NAdam", "RAdam", "SparseAdam", "Adagrad", "Adadelta", "RMSprop",
+    "Rprop", "LBFGS", "Adafactor", "Muon",
+}  # fmt: skip
+
+TORCHS_OWN = ("torch/autograd/functional.py", "torch/autograd/gradcheck.py")
+
+
+def bad_retain_in_loop() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        loss = model(torch.randn(8, 4)).pow(2).mean()
+        loss.backward(retain_graph=True)  # cause: GS604
+        opt.step()
+
+
+def good_two_losses_on_one_graph() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 2)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        out = model(torch.randn(8, 4)).tanh()
+        out[:, 0].pow(2).mean().backward(retain_graph=True)
+        out[:, 1].pow(2).mean().backward()
+        opt.step()
+
+
+@rule("GS604", name="needless-retain-graph", severity="warning")
+def needless_retain_graph(trace: Trace) -> Iterator[Finding]:
+    known = paths(trace)
+    groups: dict[tuple[str, int], list[Event]] = {}
+    used: set[tuple[str, int]] = set()
+    for event in known.backwards:
+        if not (event.data.get("retain_graph") or event.data.get("create_graph")):
+            continue
+        if event.site.user.kind != "user" or not event.data.get("roots"):
+            continue
+        if any(frame.path.endswith(TORCHS_OWN) for frame in event.site.stack):
+            continue  # `torch.autograd.functional.jacobian` keeps it, not the program
+        place = event.site.user.location()
+        groups.setdefault(place, []).append(event)
+        if place not in used and _used_again(trace, known, event):
+            used.add(place)
+    for place, events in groups.items():
+        once = sum(e.count for e in events) == 1 and not settled(trace)  # an error came in between
+        if place not in used and not once:
+            yield _finding(trace, events)
+
+
+def _finding(trace: Trace, events: list[Event]) -> Finding:
+    event = events[0]
+    times = sum(e.count for e in events)
+    argument = "create_graph" if event.data.get("create_graph") else "retain_graph"
+    nodes, held = event.data.get("held_nodes"), event.data.get("held_bytes")
+    seen = f"{passes(times)} kept the graph, no later one went through it"
+    if held:
+        seen += f"; one keeps {plural(nodes or 0, 'node')} with {held:,} bytes saved for backward"
+    took = time_of(trace, event.site)
+    if took and argument == "create_graph":
+        seen += f"; the passes of this line took {took} in all, building a graph of their own"
+    call = code(trace, event.site.user, "the backward pass")
+    return Finding(
+        message=f"{call} keeps its graph with `{argument}`, and nothing uses it again",
+        cause=event.site.user,
+        cause_label="no second pass goes through this graph",
+        seen=(seen,),
+        fix=f"leave `{argument}=True` out of {located(trace, event.site.user, 'the pass')}",
+        count=times,
+        edits=without_argument(trace, event.site.user, argument),
+        subjects=frozenset({("retain", event.site.user.location())}),
+    )
+
+
+def _used_again(trace: Trace, known: Paths, event: Event) -> bool:
+    """Whether a later pass went through the graph of this one, or may have."""
+    first = _inner(known, event)
+    if event.data.get("create_graph") and _gradient_used(trace, known):
+        return True
+    after = False
+    failed = [e for e in trace.of("error") if e.data.get("where") == "backward"]
+    if any(e.graph < 0 for e in failed):
+        return True  # it may be what that pass went through
+    for other in [*known.backwards, *failed]:
+        if other is event:
+            after = True
+            continue
+        same = other.segment == event.segment and other.graph == event.graph
+        if same and not after:
+            continue
+        reach = known.reach(_roots(other))
+        if same and (reach.nodes & first or not reach.complete):
+            return True
+        if not same and any(key in first for key in reach.nodes if key[0] != other.graph):
+            return True
+        if not same and _carries(known, other.graph, reach.nodes, event.graph, first):
+            return True
+    # Equal stretches are stored once: a state that enters its own graph again is its own later pass.
+    return _carries(known, event.graph, known.reach(_roots(event)).nodes, event.graph, first)
+
+
+def _roots(event: Event) -> list[Key]:
+    return [(event.graph, root) for root in event.data.get("roots", ())]
+
+
+def _inner(known: Paths, event: Event) -> set[Key]:
+    """The nodes that a pass visits, without those of leaves, which every pass may share."""
+    return {
+        key
+        for key in known.reach(_roots(event)).nodes
+        if known.graph(key[0]).nodes[key[1]].name != "AccumulateGrad"
+    }
+
+
+def _carries(known: Paths, graph: int, nodes: set[Key], source: int, wanted: set[Key]) -> bool:
+    """Whether the visited part of `graph` goes on in `source`, through a tensor carried over."""
+    for value in known.graph(graph).values:
+        if value.kind != "carried" or value.node is None or (graph, value.node) not in nodes:
+            continue
+        if value.origin is None:
+            return True  # made by a pass, or in a stretch that was not seen
+        if value.origin[0] == source:
+            node = known.graph(source).values[value.origin[1]].node
+            if node is None or (source, node) in wanted:
+                return True
+    return False
+
+
+def _made_of(graph: Graph, value: int) -> Iterator[int]:
+    """What is computed from a value, or written with it, with gradients on."""
+    for op in graph.consumers.get(value, ()):
+        if op.nodes:
+            yield from op.outputs or op.inputs
+
+
+def _gradient_used(trace: Trace, known: Paths) -> bool:
+    """Whether a pass went through a gradient that has a graph itself, or an optimizer may have."""
+    if any(optimizer.cls not in FIRST_ORDER for optimizer in trace.optimizers.values()):
+        return True
+    gradients = {
+        (number, output)
+        for number in known.graph_ids
+        for op in known.graph(number).ops
+        if op.name == "grad"
+        for output in op.outputs
+    }
+    failed = [e for e in trace.of("error") if e.data.get("where") == "backward" and e.graph >= 0]
+    visited = known.reached.nodes | known.reach(root for e in failed for root in _roots(e)).nodes
+    for number in known.graph_ids:
+        graph = known.graph(number)
+        for value in graph.values:
+            unknown = value.kind == "carried" and value.origin is None
+            if unknown or gradients & {(number, value.index), value.origin}:
+                if any(graph.values[i].requires_grad for i in _made_of(graph, value.index)):
+                    if unknown or value.node is None or not known.reached.complete:
+                        return True
+                    if (number, value.node) in visited:
+                        return True
+    return False

@@ -1,0 +1,1 @@
+"""GS5xx: devices and dtypes."""

@@ -1,0 +1,1 @@
+"""GS1xx: memory that is shared behind autograd's back."""

@@ -1,0 +1,79 @@
+"""Saved memory that was overwritten behind autograd's back, as GS101 and GS103 tell it."""
+
+from __future__ import annotations
+
+from gradscope.analysis.names import names_of
+from gradscope.analysis.words import listed, numbers, owner, source, user
+from gradscope.analysis.writes import memory_root
+from gradscope.model import Event, Finding, Site
+from gradscope.store import Trace
+
+SHARING = {"__dlpack__": "DLPack", "from_numpy": "`torch.from_numpy`"}
+
+
+OTHER_LIBRARIES = {"numpy", "from_numpy", "__dlpack__", "storage", "untyped_storage"}  # GS103's
+
+
+def corruptions(trace: Trace) -> list[list[Event]]:
+    """One write that one backward suffers from may have changed what several ops had saved.
+    In each list the event with the measured gradient stands first."""
+    groups: dict[tuple[object, object], list[Event]] = {}
+    for event in trace.of("corrupted"):
+        groups.setdefault((event.data.get("write"), event.data.get("backward")), []).append(event)
+    for events in groups.values():
+        events.sort(key=lambda e: (not e.data.get("right"), not e.data.get("wrong")))
+    return list(groups.values())
+
+
+def corruption(
+    trace: Trace, events: list[Event], write: Site | None, attribute: str, label: str, fix: str
+) -> Finding:
+    """The finding for saved memory that was overwritten at `write` (also GS103's)."""
+    event, data, read = events[0], events[0].data, events[0].data.get("read")
+    cause, effect = user(write), user(trace.site(data.get("backward")) or event.site)
+    memory = _memory(trace, event, write)
+    name = owner(source(trace, cause), attribute) or _name(trace, memory)
+    right: dict[str, object] = data.get("right") or {}
+    wrong = {leaf: values for leaf, values in (data.get("wrong") or {}).items() if values != right.get(leaf)}
+    saved = {
+        site: f"saved here for backward, as {numbers(e.data.get('saved'))}"
+        for e in reversed(events)
+        if (site := user(trace.site(e.data.get("saved_site")))) is not None
+    }
+    seen = [_measured(leaf, values, right.get(leaf)) for leaf, values in wrong.items()]
+    if not seen and read is not None:
+        seen = [f"saved as {numbers(data.get('saved'))}, read by backward as {numbers(read)}"]
+    subject = f"`{name}`" if name else "a tensor that backward needs"
+    leaves = listed([f"`{leaf}`" for leaf in wrong]) or "the leaves below it"
+    return Finding(
+        message=f"{subject} was overwritten behind autograd's back: the gradient of {leaves} is wrong",
+        cause=cause,
+        cause_label=label,
+        effect=effect,
+        effect_label=f"read {numbers(read)}" if read is not None else "read the new values",
+        related=tuple(reversed(saved.items())),
+        seen=tuple(seen),
+        why=f"{SHARING.get(attribute, f'`.{attribute}`')} shares memory with {subject} but not its version"
+        " counter, so autograd does not see the write: backward used the new values where it needs the saved ones",
+        fix=fix.format(name=name or "x"),
+        count=max(e.count for e in events),
+        subjects=frozenset({("memory", *memory)} if memory is not None else ()),
+    )
+
+
+def _memory(trace: Trace, event: Event, write: Site | None) -> tuple[int, int] | None:
+    """(graph, first value) of the memory that was written at `write`."""
+    if write is None or event.graph < 0:
+        return None
+    graph = trace.graph(event.graph)
+    op = next((op for op in graph.ops if op.site.id == write.id and (op.writes or op.inputs)), None)
+    return (graph.id, memory_root(graph, (op.writes or op.inputs)[0])) if op is not None else None
+
+
+def _name(trace: Trace, memory: tuple[int, int] | None) -> str:
+    return (names_of(trace).name(trace.graph(memory[0]), memory[1]) if memory is not None else None) or ""
+
+
+def _measured(leaf: str, wrong: object, right: object) -> str:
+    text = f"{leaf}.grad is {numbers(wrong)}"
+    return f"{text}; with the saved values it is {numbers(right)}" if right is not None else text

@@ -1,0 +1,77 @@
+"""A tensor that backward needs was changed in place: torch stops the backward.
+
+Why: the forward saved this tensor to compute gradients with it. The in-place write
+replaced its values, autograd saw the version move and refuses to go on.
+
+Fix: make a new tensor instead of writing in place (`x = x + 1`, not `x += 1`), or give the call that
+saved it a copy: `x[i] = f(x[i].clone())`. A copy of what is written (`x.clone()[i] = …`) loses the write.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from gradscope.analysis.failures import failure_subject, versions
+from gradscope.analysis.words import code, source, user
+from gradscope.fixes.in_place import mended
+from gradscope.model import Event, Finding
+from gradscope.rules import rule
+from gradscope.store import Trace
+
+_TEXT = "modified by an inplace operation"
+
+
+def bad() -> None:
+    import torch
+
+    a = torch.tensor([7.0, 0.0, 0.0], requires_grad=True)
+    b = a + 2
+    loss = torch.mean(b * b)
+    b.detach().zero_()  # cause: GS104
+    loss.backward()  # effect: GS104
+
+
+def good() -> None:
+    import torch
+
+    a = torch.tensor([7.0, 0.0, 0.0], requires_grad=True)
+    b = a + 2
+    b += 1  # nothing has saved `b` yet
+    loss = torch.mean(b * b)
+    loss.backward()
+
+
+@rule("GS104", name="inplace-on-saved-tensor", severity="error", over=("GS102",))
+def inplace_on_saved_tensor(trace: Trace) -> Iterator[Finding]:
+    for event in trace.of("error"):
+        if event.data.get("where") == "backward" and _TEXT in event.data.get("text", ""):
+            yield _explained(trace, event)
+
+
+def _explained(trace: Trace, event: Event) -> Finding:
+    writes: list[dict[str, Any]] = event.data.get("writes") or []
+    write = writes[0] if writes else {}
+    cause, saved = user(trace.site(write.get("site"))), user(trace.site(event.data.get("saved_site")))
+    text = code(trace, cause, f"`{write['op']}`" if write.get("op") else "an in-place operation")
+    by = f", saved by {code(trace, saved)}," if source(trace, saved) else ""
+    sites = [trace.site(w.get("site")) for w in writes[1:4]]
+    more = tuple((site.user, "and written here") for site in sites if site is not None)
+    fix, edits = mended(trace, event, write)
+    return Finding(
+        message=f"a tensor that backward needs{by} was changed by {text}",
+        cause=cause,
+        cause_label=f"written in place here{_versions(write)}",
+        effect=user(event.site),
+        effect_label="torch stops: the saved values are gone",
+        related=(((saved, "saved here for backward"),) if saved is not None else ()) + more,
+        seen=(versions(str(event.data.get("text", ""))),),
+        fix=fix,
+        count=event.count,
+        edits=edits,
+        subjects=frozenset({failure_subject(event)}),
+    )
+
+
+def _versions(write: dict[str, Any]) -> str:
+    if write.get("from") is None or write.get("to") is None:
+        return ""
+    return f" (version {write['from']} → {write['to']})"

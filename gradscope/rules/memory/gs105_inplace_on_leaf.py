@@ -1,0 +1,100 @@
+"""A leaf that requires a gradient is written to in place: torch stops the write.
+
+Why: a leaf (a parameter, a tensor made with `requires_grad=True`) is where the gradient
+ends up. A recorded write would make it a computed tensor, and its gradient would belong to
+the old values. Updates and initialisation are no part of the graph, and have to say so.
+
+Fix: update or initialise it inside `with torch.no_grad():`; where the new values should carry a
+gradient, write to a copy (`y = x.clone()`) or make a new tensor (`x = x + 1`).
+
+Silent on: writes inside `torch.no_grad()`, to detached tensors and to computed ones.
+"""
+
+from collections.abc import Iterator
+
+from gradscope.analysis.failures import Failure, Operand, failures
+from gradscope.analysis.names import names_of
+from gradscope.analysis.words import MAX_CODE, code, parameter_subjects, source
+from gradscope.fixes.calls import under_no_grad
+from gradscope.fixes.in_place import on_a_copy, written_name
+from gradscope.fixes.source import LOOPS
+from gradscope.model import Finding, Site
+from gradscope.rules import rule
+from gradscope.store import Trace
+
+_LEAF = "leaf Variable that requires grad is being used in an in-place operation"
+
+
+def bad_update() -> None:
+    import torch
+
+    w = torch.ones(3, requires_grad=True)
+    (w * torch.tensor([1.0, 2.0, 3.0])).sum().backward()
+    w -= 0.1 * w.grad  # type: ignore[operator]  # cause: GS105
+
+
+def good_no_grad() -> None:
+    import torch
+
+    w = torch.ones(3, requires_grad=True)
+    (w * 2).sum().backward()
+    with torch.no_grad():
+        assert w.grad is not None
+        w -= 0.1 * w.grad
+
+
+@rule("GS105", name="inplace-on-leaf", severity="error")
+def inplace_on_leaf(trace: Trace) -> Iterator[Finding]:
+    for failure in failures(trace, _LEAF):
+        yield _explained(trace, failure)
+
+
+def _explained(trace: Trace, failure: Failure) -> Finding:
+    view = "a view of a leaf" in failure.text
+    leaf = next((o for o in failure.operands if o.name), None) or Operand("", None, "")
+    written = _statement(trace, failure)
+    target = written_name(trace, failure.site) or leaf.name
+    part = "part of " if view else ""
+    made = leaf.made if leaf.made is not None and leaf.made.location() != failure.site.location() else None
+    return Finding(
+        message=f"{written} writes in place to {part}`{target}`, a leaf that requires a gradient"
+        if target
+        else f"{written} writes in place to {part}a leaf that requires a gradient",
+        cause=failure.site,
+        cause_label="torch stops: a leaf cannot be overwritten in its own graph",
+        related=((made, "the leaf is made here"),) if made is not None else (),
+        seen=(f"{f'`{target}`' if target else leaf.shown}: {leaf.facts}, a leaf",)
+        if leaf.facts
+        else (failure.said,),
+        fix=_fix(trace, failure.site, target),
+        count=failure.event.count,
+        edits=under_no_grad(trace, failure.site)
+        if ".grad" in source(trace, failure.site) or "." in target  # an update, or a layer's initialisation
+        else (),
+        subjects=parameter_subjects([] if leaf.parameter is None else [leaf.parameter]),
+    )
+
+
+def _statement(trace: Trace, failure: Failure) -> str:
+    text = source(trace, failure.site)
+    line = names_of(trace).line(failure.site) or ""
+    if (
+        text.endswith("]") and line.startswith(text) and len(line) <= MAX_CODE
+    ):  # only the target of `x[0] = 1`
+        return f"`{line.partition('#')[0].strip()}`"
+    return code(trace, failure.site, "an in-place operation")
+
+
+def _fix(trace: Trace, site: Site, target: str) -> str:
+    name = target or "the leaf"
+    if ".grad" in source(trace, site):
+        return f"put the update of `{name}` inside `with torch.no_grad():`"
+    own = "copy" if target != "copy" else "new"
+    then = on_a_copy(trace, site, target, own)
+    loops = any(isinstance(node, LOOPS) for node in trace.source_file(site.path).around(site))
+    return (
+        f"for an update or initialisation write to `{name}` inside `with torch.no_grad():`; where a gradient"
+        f" should flow, write to a copy: `{own} = {name}.clone()`{' before the loop' if loops else ''}"
+        + (f", `{then}`" if then else "")
+        + f", and go on with `{own}`"
+    )

@@ -1,0 +1,146 @@
+"""A view is written to in place that cannot take the write: torch stops it.
+
+Why: a view shares memory with its base. Where several elements are one in memory (`expand`),
+a write to one would change the others; where one call gave several views (`unbind`, `split`,
+`chunk`), or the view was made without gradients or by a custom Function, autograd cannot say
+what the write does to the graph of the base.
+
+Fix: clone what was expanded; take parts that are written to by an index or slice (`x[0]`), which is a
+single view; or make a new tensor instead of writing in place (`part = part + 1`).
+
+Silent on: writes through slices and other single views of computed tensors.
+"""
+
+import ast
+from collections.abc import Iterator
+
+from gradscope.analysis.failures import Failure, failures
+from gradscope.analysis.names import place
+from gradscope.analysis.words import code, located
+from gradscope.fixes.calls import line_before
+from gradscope.fixes.in_place import new_statement, root_name, written_name
+from gradscope.fixes.source import Edits, Source
+from gradscope.model import Finding, Op
+from gradscope.rules import rule
+from gradscope.store import Trace
+
+_SHARED = "more than one element of the written-to tensor refers to a single memory location"
+_VIEWS = "is a view and is being modified inplace"
+_NO_GRAD = "A view was created in no_grad mode"
+_INFERENCE = "A view was created in inference mode"
+
+
+def bad_expanded() -> None:
+    import torch
+
+    mask = torch.zeros(1, 4).expand(3, 4)  # cause: GS106
+    mask.add_(1.0)  # effect: GS106
+
+
+def good_clone() -> None:
+    import torch
+
+    mask = torch.zeros(1, 4).expand(3, 4).clone()
+    mask.add_(1.0)
+    x = torch.ones(3, 2, requires_grad=True) * 2
+    first, second, _third = x.unbind()
+    first = first + 1
+    (first * second).sum().backward()
+
+
+@rule("GS106", name="inplace-on-view", severity="error")
+def inplace_on_view(trace: Trace) -> Iterator[Finding]:
+    for failure in failures(trace, _SHARED, _VIEWS, _NO_GRAD, _INFERENCE):
+        if failure.event.data.get("where") != "backward":  # a write inside a hook: GS109
+            yield _explained(trace, failure)
+
+
+def _explained(trace: Trace, failure: Failure) -> Finding:
+    view = _view(trace, failure)
+    made = view.site.user if view is not None else None
+    what, label = _kind(failure.text)
+    name = written_name(trace, failure.site)
+    shown = f"`{name}`" if name else "a view"
+    written = code(trace, failure.site, "an in-place operation")
+    fix, edits = _fix(trace, failure, view, name)
+    return Finding(
+        message=f"{written} writes in place to {shown}, {what}",
+        cause=made or failure.site,
+        cause_label=label,
+        effect=failure.site,
+        effect_label="torch stops: it cannot be written in place",
+        seen=(failure.said,),
+        fix=fix,
+        count=failure.event.count,
+        edits=edits,
+        subjects=frozenset({("written", failure.site.location())}),
+    )
+
+
+def _kind(text: str) -> tuple[str, str]:
+    if _SHARED in text:
+        return "whose elements share memory", "several elements become one in memory here"
+    if _NO_GRAD in text or _INFERENCE in text:
+        return "a view that was made while gradients were off", "made without gradients here"
+    if "custom Function" in text:
+        return (
+            "a view that a custom Function (or a module's backward hook) gave out",
+            "the view comes from here",
+        )
+    return "one of several views of one tensor", "several views are made here"
+
+
+def _view(trace: Trace, failure: Failure) -> Op | None:
+    """The call that made the view: the written tensor is the first that the failing call was given."""
+    written = failure.operands[0].value if failure.operands else None
+    if written is None:
+        return None
+    graph = trace.graph(written[0])
+    maker = graph.values[written[1]].op
+    return graph.ops[maker] if maker is not None else None
+
+
+def _fix(trace: Trace, failure: Failure, view: Op | None, name: str) -> tuple[str, Edits]:
+    text, shown = failure.text, name or "x"
+    before = line_before(trace, failure.site, f"{name} = {name}.clone()") if name.isidentifier() else ()
+    if _SHARED in text:
+        node = trace.source_file(view.site.path).at(view.site) if view is not None else None
+        if view is not None and len(view.outputs) == 1 and isinstance(node, ast.Call):
+            here = Source(trace, view.site.path)
+            return (
+                f"give each element memory of its own: `{here.file.text(node)}.clone()` ({place(view.site)})",
+                here.append(node, ".clone()"),
+            )
+        return f"give each element memory of its own before the write: `{shown} = {shown}.clone()`", before
+    if _NO_GRAD in text or _INFERENCE in text:
+        return (
+            f"make `{shown}` and write to it in the same mode: both inside the `no_grad` block, or both outside",
+            (),
+        )
+    if "custom Function" in text:
+        return (
+            f"write to a copy (`{shown} = {shown}.clone()`), or use the operation that is not in place",
+            before,
+        )
+    return _one_by_one(trace, failure, view, shown), ()
+
+
+def _one_by_one(trace: Trace, failure: Failure, view: Op | None, name: str) -> str:
+    """Slices are views that may be written to, whatever else is a view of the same memory."""
+    if view is None:
+        return f"take `{name}` as an index or slice (`x[0]`, `x[:, :2]`): a single view may be written to"
+    here, site = Source(trace, view.site.user.path), view.site.user
+    node, statement = here.file.at(site), here.file.statement(site)
+    loop = statement.iter if isinstance(statement, ast.For) else None
+    whole = root_name(loop if node is None else node) or "x"
+    made = f"`for {name} in {ast.unparse(loop)}`" if loop is not None else located(trace, site)
+    plain = loop is not None and (
+        root_name(loop) == ast.unparse(loop) or ast.unparse(loop).endswith(".unbind()")
+    )
+    new = new_statement(trace, failure.site)
+    aside = f"; or make a new tensor (`{new}`) where `{whole}` is not to change" if new else ""
+    if plain:
+        how = f"go through `{whole}` by index (`for i in range(len({whole})): {name} = {whole}[i]`)"
+    else:
+        how = f"take `{name}` as an index or slice of `{whole}` (`{whole}[0]`, `{whole}[:, :2]`)"
+    return f"{how} in place of {made}: a single view may be written to{aside}"

@@ -1,0 +1,137 @@
+"""Two parameters share memory, and each has a gradient of its own.
+
+Why: `a.weight.data = b.weight.data` makes two parameters over one memory. Each gets only its
+part of the gradient and its own optimizer state; both updates go into the same numbers. And the
+tie breaks silently: `.to(device)`, `load_state_dict` into new memory or a copy of the model part
+the two.
+
+Fix: make both names hold one parameter: `decoder.weight = embedding.weight`.
+
+Silent on: parameters that are one object; copies of values (`.data.copy_()`, `.clone()`); memory
+shared with a parameter that gets no gradient.
+"""
+
+import ast
+import re
+from collections.abc import Iterator
+
+from gradscope.analysis.names import names_of
+from gradscope.analysis.words import parameter_name, parameter_subjects, plural
+from gradscope.fixes.source import Source
+from gradscope.model import Edit, Finding, Parameter, Site
+from gradscope.rules import rule
+from gradscope.store import Trace
+
+
+def bad_data_assigned() -> None:
+    import torch
+    from torch import nn
+
+    embedding, decoder = nn.Embedding(5, 3), nn.Linear(3, 5, bias=False)
+    decoder.weight.data = embedding.weight.data  # cause: GS107
+    opt = torch.optim.Adam([*embedding.parameters(), *decoder.parameters()])
+    for _ in range(2):
+        opt.zero_grad()
+        decoder(embedding(torch.tensor([0, 1]))).pow(2).mean().backward()
+        opt.step()
+
+
+def good_one_parameter() -> None:
+    import torch
+    from torch import nn
+
+    embedding, decoder = nn.Embedding(5, 3), nn.Linear(3, 5, bias=False)
+    decoder.weight = embedding.weight
+    opt = torch.optim.SGD(embedding.parameters(), lr=0.1)
+    for _ in range(2):
+        opt.zero_grad()
+        decoder(embedding(torch.tensor([0, 1]))).pow(2).mean().backward()
+        opt.step()
+
+
+@rule("GS107", name="tied-by-data", severity="warning", over=("GS102",))
+def tied_by_data(trace: Trace) -> Iterator[Finding]:
+    yield from _copied_again(trace)
+    known = {p.id: p for p in trace.parameters}
+    told: set[frozenset[int]] = set()
+    for event in trace.of("tied"):
+        pair = [known[id] for id in event.data["parameters"] if id in known]
+        key = frozenset(p.id for p in pair)
+        if len(pair) == 2 and all(p.requires_grad and p.passes for p in pair) and key not in told:
+            told.add(key)
+            first, second = (parameter_name(trace, p.id) for p in pair)
+            yield Finding(
+                message=f"`{first}` and `{second}` share memory, but are two parameters",
+                cause=event.site.user,
+                cause_label="one memory, two parameters from here on",
+                seen=tuple(_seen(trace, p) for p in pair),
+                fix=_fix(names_of(trace).line(event.site.user) or "", first, second),
+                count=event.count,
+                edits=_tied(trace, event.site.user),
+                subjects=parameter_subjects(p.id for p in pair),
+            )
+
+
+def _copied_again(trace: Trace) -> Iterator[Finding]:
+    """A copy into a network that shares its memory already: from the first time on the two never
+    differ, where a target network is to stay behind."""
+    known = {p.id: p for p in trace.parameters}
+    places: dict[Site, list[tuple[Parameter, Parameter]]] = {}
+    for event in trace.of("tied"):
+        pair = [known[id] for id in event.data["parameters"] if id in known]
+        if event.data.get("again") and len(pair) == 2 and pair[0].steps and not pair[1].passes:
+            places.setdefault(event.site.user, []).append((pair[0], pair[1]))
+    for site, pairs in places.items():
+        first, second = (parameter_name(trace, p.id) for p in pairs[0])
+        yield Finding(
+            message=f"`{second}` is to be a copy of `{first}`, but is the same memory: the two never differ",
+            cause=site,
+            cause_label="shares the memory, and has done so since the first time",
+            seen=(f"{plural(pairs[0][0].steps, 'step')} of `{first}` changed `{second}` at once",),
+            fix="copy the values: `.data.copy_(…)` on the left, or `load_state_dict`",
+            edits=_copied(trace, site),
+            subjects=parameter_subjects(p.id for pair in pairs for p in pair),
+        )
+
+
+def _seen(trace: Trace, p: Parameter) -> str:
+    held = f", held by {plural(len(p.optimizers), 'optimizer')}" if p.optimizers else ""
+    passes = plural(p.passes, "backward pass")
+    return f"`{parameter_name(trace, p.id)}`: a gradient of its own in {passes}{held}"
+
+
+def _fix(text: str, first: str, second: str) -> str:
+    left, sign, right = text.partition("=")
+    if sign and ".data" in left:
+        holder = right.partition("#")[0].strip().removesuffix(".data")
+        target = left.strip().removesuffix(".data")
+        return f"assign the parameter itself: `{target} = {holder}`"
+    wrapped = re.fullmatch(r"\s*[\w.]*Parameter\(([\w.]+)\)", right.partition("#")[0].rstrip())
+    if wrapped:
+        return f"assign the parameter itself: `{left.strip()} = {wrapped[1].removesuffix('.data')}`"
+    return f"assign the parameter itself, so that `{second}` and `{first}` are one object"
+
+
+def _copied(trace: Trace, site: Site) -> tuple[Edit, ...]:
+    """`late.data.copy_(p.data)` in place of `late.data = p.data`."""
+    here = Source(trace, site.path)
+    statement = here.file.statement(site)
+    if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
+        return ()
+    target, value = here.file.text(statement.targets[0]), here.file.text(statement.value)
+    return here.replace(statement, f"{target}.copy_({value})")
+
+
+def _tied(trace: Trace, site: Site) -> tuple[Edit, ...]:
+    """`decoder.weight = embedding.weight` in place of one with `.data` or a `Parameter` made anew."""
+    here = Source(trace, site.path)
+    statement = here.file.statement(site)
+    if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
+        return ()
+    target, value = statement.targets[0], statement.value
+    if isinstance(value, ast.Call) and len(value.args) == 1 and not value.keywords:
+        value = value.args[0]  # nn.Parameter(embedding.weight)
+    plain = [node.value if getattr(node, "attr", "") == "data" else node for node in (target, value)]  # type: ignore[attr-defined]
+    if not all(isinstance(node, ast.Attribute) for node in plain):
+        return ()
+    return here.replace(statement, " = ".join(here.file.text(node) for node in plain))

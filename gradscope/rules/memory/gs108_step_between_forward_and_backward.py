@@ -1,0 +1,137 @@
+"""An optimizer stepped between a forward and its backward: the graph needs the old weights.
+
+Why: the forward saved the weights, since the gradient of its inputs is computed with them. The
+step wrote new values into the same memory, and a backward through the old graph would mix the
+two. torch sees the version move and stops.
+
+Fix: run all backward passes of a graph before the step, or compute the loss after it. In a GAN
+compute the generator's loss anew after the discriminator's step. Detach a state that is carried over
+steps: `retain_graph=True` keeps its old graph, and the step makes it useless.
+
+Silent on: graphs that are computed after the step; steps of other parameters.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from gradscope.analysis.carried import carried_into
+from gradscope.analysis.failures import failure_subject, versions
+from gradscope.analysis.names import names_of
+from gradscope.analysis.reach import paths
+from gradscope.analysis.words import code, located, user
+from gradscope.fixes.blocks import detached_before
+from gradscope.model import Event, Finding, Graph, Site
+from gradscope.rules import rule
+from gradscope.store import Trace
+
+_TEXT = "modified by an inplace operation"
+
+
+def bad_two_losses() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    model = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 1))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    first, second = model(torch.ones(2, 3)), model(torch.zeros(2, 3))
+    first.mean().backward()
+    opt.step()  # cause: GS108
+    opt.zero_grad()
+    second.mean().backward()  # effect: GS108
+    opt.step()
+
+
+def good_both_before_the_step() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 1))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(2):
+        opt.zero_grad()
+        out = model(torch.randn(2, 3))
+        out.mean().backward(retain_graph=True)
+        out.pow(2).mean().backward()
+        opt.step()
+
+
+@rule("GS108", name="step-between-forward-and-backward", severity="error", over=("GS104",))
+def step_between_forward_and_backward(trace: Trace) -> Iterator[Finding]:
+    for event in trace.of("error"):
+        if event.data.get("where") == "backward" and _TEXT in str(event.data.get("text", "")):
+            step = stepped(event)
+            if step is not None:
+                yield _carried_over(trace, event, step) or _explained(trace, event, step)
+
+
+def stepped(event: Event) -> dict[str, Any] | None:
+    """The optimizer's step that moved the version, unless a write of the program's own did."""
+    writes: list[dict[str, Any]] = event.data.get("writes") or []
+    steps = [write for write in writes if write.get("op") == "step"]
+    return steps[0] if steps and len(steps) == len(writes) else None
+
+
+def _explained(trace: Trace, event: Event, step: dict[str, Any]) -> Finding:
+    cause, forward = user(trace.site(step.get("site"))), trace.site(event.data.get("saved_site"))
+    saved = forward.entry if forward is not None else None  # the call in the loop, not the layer's line
+    shown = code(trace, cause, "an optimizer's step")
+    by = f" that {code(trace, saved)} had saved" if saved is not None and code(trace, saved) else ""
+    return Finding(
+        message=f"{shown} changed weights{by}, before their backward ran",
+        cause=cause,
+        cause_label="writes new values into the weights",
+        effect=event.site.user,
+        effect_label="torch stops: this graph was computed with the old weights",
+        related=((saved, "the old weights are saved here"),) if saved is not None else (),
+        seen=(versions(str(event.data.get("text", ""))),),
+        fix=f"compute {code(trace, saved) or 'its loss'} again after {located(trace, cause, 'the step')}; or call"
+        f" {located(trace, event.site.user, 'the backward')} before it, where that step may use its gradients too",
+        count=event.count,
+        subjects=frozenset({failure_subject(event)}),
+    )
+
+
+def _runs_through(graph: Graph, value: int, line: Site) -> bool:
+    """Whether something that was computed from `value` runs through this line again."""
+    seen, todo = {value}, [value]
+    while todo:
+        for op in graph.consumers.get(todo.pop(), ()):
+            if op.nodes and op.site.user.location() == line.location():
+                return True
+            todo += [o for o in op.outputs if o not in seen]
+            seen.update(op.outputs)
+    return False
+
+
+def _carried_over(trace: Trace, event: Event, step: dict[str, Any]) -> Finding | None:
+    """Where the line that saved the old weights has run again since, on a value that brought its old graph."""
+    known = paths(trace)
+    found, saved = carried_into(known, event), trace.site(event.data.get("saved_site"))
+    if found is None or saved is None:
+        return None
+    graph = known.graph(event.graph)
+    value, reader = found
+    if not _runs_through(graph, value.index, saved.user):
+        return None
+    cause, stepped_at = reader.site.entry, user(trace.site(step.get("site")))
+    name = names_of(trace).name(graph, value.index)
+    shown = code(trace, stepped_at, "an optimizer's step")
+    return Finding(
+        message=f"{f'`{name}`' if name else 'a value'} carries the graph of an earlier step into "
+        f"{code(trace, cause, 'this one')}, and {shown} has changed the weights that it saved",
+        cause=cause,
+        cause_label="takes in a value with the graph of an earlier step",
+        effect=event.site.user,
+        effect_label="torch stops: the old part of the graph was computed with the old weights",
+        related=((stepped_at, "writes new values into the weights"),) if stepped_at is not None else (),
+        seen=(versions(str(event.data.get("text", ""))),),
+        fix=f"detach it before the next step (`{name or 'h'} = {name or 'h'}.detach()`)"
+        + (
+            "; `retain_graph=True` is not needed then"
+            if "retain_graph" in code(trace, event.site.user)
+            else ""
+        ),
+        edits=detached_before(trace, cause, name or ""),
+        count=event.count,
+        subjects=frozenset({failure_subject(event)}),
+    )

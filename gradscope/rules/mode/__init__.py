@@ -1,0 +1,1 @@
+"""GS4xx: training mode, evaluation mode, no_grad."""

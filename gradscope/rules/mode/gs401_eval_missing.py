@@ -1,0 +1,277 @@
+"""The model was evaluated in training mode: dropout and batch norm were still active.
+
+Why: in training mode dropout zeroes part of the activations at random, and batch norm uses
+the statistics of the batch at hand and moves its running ones: the result depends on chance
+and on the other samples, and evaluation data leaks into the model. `torch.no_grad()` turns
+gradients off, not these layers.
+
+Fix: call `model.eval()` before evaluating and `model.train()` before training goes on.
+
+Silent on: models without such layers; dropout left on by choice while the rest is in eval
+(Monte Carlo dropout); results that a training loss uses; generators that draw samples;
+shape probes and forwards that only refresh running statistics.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from gradscope.analysis.calls import Call, Calls, calls
+from gradscope.analysis.unread import module_name
+from gradscope.analysis.words import located, numbers, plural
+from gradscope.fixes.source import eval_around
+from gradscope.model import Finding, Site
+from gradscope.rules import rule
+from gradscope.store import Trace
+
+
+def bad_validation_in_training_mode() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.ReLU(), nn.Dropout(0.5), nn.Linear(8, 2))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+
+    def evaluate() -> float:
+        right = 0.0
+        with torch.no_grad():  # effect: GS401
+            for _ in range(2):
+                scores = model(torch.randn(8, 4))  # cause: GS401
+                right += (scores.argmax(dim=1) == 0).sum().item()
+        return right
+
+    for _ in range(2):
+        for _ in range(2):
+            opt.zero_grad()
+            loss = nn.functional.cross_entropy(model(torch.randn(8, 4)), torch.zeros(8, dtype=torch.long))
+            loss.backward()
+            opt.step()
+        evaluate()
+
+
+def good_eval_and_no_grad() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.Dropout(0.5), nn.Linear(8, 2))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(2):
+        model.train()
+        opt.zero_grad()
+        nn.functional.cross_entropy(model(torch.randn(8, 4)), torch.zeros(8, dtype=torch.long)).backward()
+        opt.step()
+        model.eval()
+        with torch.no_grad():
+            (model(torch.randn(8, 4)).argmax(dim=1) == 0).sum().item()
+
+
+@rule("GS401", name="eval-missing", severity="error")
+def eval_missing(trace: Trace) -> Iterator[Finding]:
+    known = calls(trace)
+    if not known.paths.roots:
+        return
+    told: set[tuple[int, int | None]] = set()
+    for call in known.all:
+        severity = severity_of(known, call)
+        if severity is None:
+            continue
+        if bare_layer(known, call):
+            region = known.region(call.event)
+            group = (call.event.data["module"], region.id if region is not None else None)
+            if group in told:
+                continue  # another layer of the same evaluation
+            told.add(group)
+        yield _finding(trace, known, call, severity)
+
+
+def _finding(trace: Trace, known: Calls, call: Call, severity: str) -> Finding:
+    event = call.event
+    train = event.data["train_layers"]
+    region = known.region(event)
+    name = module_name(trace, event.data["module"]) if bare_layer(known, call) else known.name(event)
+    effect = region.site.user if region is not None else None
+    bare = name.strip("`") if name.startswith("`") else "model"
+    cause = caller(call.entry) if bare_layer(known, call) else own_line(known, call)
+    return Finding(
+        message=f"{name} is evaluated in training mode: {known.layers(train)} behaved as in training",
+        cause=cause,
+        cause_label="called in training mode",
+        related=((call.entry, "this call ran as in training"),) if cause is not call.entry else (),
+        effect=effect,
+        effect_label="turns gradients off, not dropout and batch norm",
+        seen=tuple(measured(trace, event.data))
+        or (f"{plural(event.count, 'call')}: {known.layers(train)} in training mode",),
+        fix=f"call `{bare}.eval()` before {located(trace, effect or cause, 'evaluating')}, and `{bare}.train()` "
+        "before training goes on",
+        count=event.count,
+        severity=severity,
+        edits=eval_around(trace, call.entry, effect, trained_at(known, call))
+        if call.direct and cause is call.entry and not trains_at(known, call)
+        else (),
+        subjects=frozenset({("module", known.called(event)), ("call", call.entry.location())})
+        | ({("region", region.id)} if region is not None else set()),
+    )
+
+
+def severity_of(known: Calls, call: Call) -> str | None:
+    """None where the call is no evaluation, or is right as it is."""
+    data = call.event.data
+    train, other = data.get("train_layers") or [], data.get("eval_layers") or []
+    if not train or not call.event.site.user.kind == "user":
+        return None
+    if call.used and not (data.get("grad") and evaluates_by_turns(known, call)):
+        return None
+    if (other or not data.get("training")) and all(known.dropout(layer) for layer in train):
+        return None  # Monte Carlo dropout
+    if data.get("grad") and inside_step(known, call):
+        return None
+    mine = {p.id for p in known.parameters(call.event)}
+    if bare_layer(known, call):
+        if any(not c.event.data.get("training") for c in beside(known, call)):
+            return None  # Monte Carlo dropout, in a method of the model
+        mine = {p.id for c in beside(known, call) for p in known.parameters(c.event)}
+    if not mine & known.trained:
+        return None
+    if data.get("grad") and any(callers(c) == callers(call) for c in trains_at(known, call)):
+        if not evaluates_by_turns(known, call):
+            return None  # the training call itself, on a pass that was skipped
+    draws = known.called(call.event) in known.generators and not known.feeds_another(call.event)
+    if not (known.judged(call.event) if data.get("grad") else known.consumed(call.event)):
+        if data.get("grad"):
+            return None
+        return "warning" if kept(known, call) and not draws else "note"
+    return "note" if draws else "error"
+
+
+PHASE = re.compile(r"(is_)?(train|trn|training|Train|TRAIN)(_?mode)?")
+
+
+def bare_layer(known: Calls, call: Call) -> bool:
+    """Whether a layer without parameters was called by a method of its model other than `forward`."""
+    event = call.event
+    return known.called(event) != event.data["module"] and not known.parameters(event)
+
+
+def beside(known: Calls, call: Call) -> list[Call]:
+    """The calls of parts of the same model in the same block."""
+    event, region = call.event, known.region(call.event)
+    return [
+        c
+        for c in known.all
+        if c.event.data["module"] == event.data["module"]
+        and c.event.graph == event.graph
+        and known.called(c.event) != event.data["module"]
+        and known.region(c.event) == region
+    ]
+
+
+def inside_step(known: Calls, call: Call) -> bool:
+    """Whether the call stands between `zero_grad()` and `step()` of the function that
+    trains: whatever its result is for, it is no evaluation."""
+    event = call.event
+    near = [
+        e
+        for e in known.trace.of("zero_grad", "step")
+        if e.segment == event.segment and e.site.user.function == event.site.user.function
+    ]
+    cleared = any(e.kind == "zero_grad" and e.position <= event.position for e in near)
+    return cleared and any(e.kind == "step" and e.position >= event.position for e in near)
+
+
+def trains_at(known: Calls, call: Call) -> list[Call]:
+    """The calls of the same line that train."""
+    return [c for c in known.all if c.trains and c.entry.location() == call.entry.location()]
+
+
+def callers(call: Call) -> tuple[tuple[str, int], ...]:
+    """The user's lines that led to the call, with its own."""
+    return tuple(frame.location() for frame in call.entry.stack if frame.kind == "user")
+
+
+def evaluates_by_turns(known: Calls, call: Call) -> bool:
+    """Whether one loop trains and evaluates, and this call comes before one that trains and trains nothing."""
+    after = [c for c in trains_at(known, call) if c.event.graph == call.event.graph and c.itself]
+    later = any(c.event.position > call.event.position for c in after)
+    return later and not call.itself and asks_the_phase(known, call)
+
+
+def asks_the_phase(known: Calls, call: Call) -> bool:
+    """Whether the function of the call backwards only `if phase == "train"`: the other turns of the same
+    loop are its evaluation."""
+    entry = call.entry
+    file = known.trace.source_file(entry.path)
+    for event in known.paths.backwards:
+        site = event.site.user
+        if (site.path, site.function) != (entry.path, entry.function):
+            continue
+        above: ast.AST | None = file.at(site)
+        while above is not None and not isinstance(above, (ast.FunctionDef, ast.Module)):
+            if isinstance(above, ast.If) and entry.line < above.lineno and _is_phase(above.test):
+                return True
+            above = file.parent.get(id(above))
+    return False
+
+
+def _is_phase(test: ast.expr) -> bool:
+    if isinstance(test, ast.Compare):
+        texts = [n.value for n in test.comparators if isinstance(n, ast.Constant)]
+        return any(isinstance(text, str) and PHASE.fullmatch(text) for text in texts)
+    name = test.attr if isinstance(test, ast.Attribute) else getattr(test, "id", "")
+    return bool(PHASE.fullmatch(name))
+
+
+def kept(known: Calls, call: Call) -> bool:
+    """Whether the result is given a name or passed on after training began: not so for a
+    shape probe, or a forward that only refreshes running statistics."""
+    entry, first = call.entry, known.paths.first_pass
+    if first is None or call.event.segment < first:
+        return False
+    lines = known.trace.lines(entry.path)
+    before = lines[entry.line - 1][: entry.column - 1].strip() if 0 < entry.line <= len(lines) else ""
+    return bool(before) and not before.endswith((":", ";")) and not re.match(r"_\w*\s*=$", before)
+
+
+def trained_at(known: Calls, call: Call) -> Site | None:
+    """The line that calls the same model to train it, in another function."""
+    return next(
+        (
+            other.entry
+            for other in known.all
+            if other.trains
+            and other.direct
+            and other.entry.function != call.entry.function
+            and known.called(other.event) == known.called(call.event)
+        ),
+        None,
+    )
+
+
+def own_line(known: Calls, call: Call) -> Site:
+    """The line that only the evaluation takes, where it shares the model's call with the training."""
+    trained = {place for other in trains_at(known, call) for place in callers(other)}
+    frames = [f for f in call.entry.stack if f.kind == "user" and f.location() not in trained]
+    return frames[-1] if trained and frames else call.entry
+
+
+def caller(site: Site) -> Site:
+    """The user's line that called the function in which `site` stands."""
+    return next((frame for frame in site.stack[-2::-1] if frame.kind == "user"), site)
+
+
+def measured(trace: Trace, data: dict[str, object]) -> Iterator[str]:
+    """What the call moved or dropped: running statistics, a part of its input."""
+    stats = data.get("stats")
+    for row in stats if isinstance(stats, list) else ():
+        module = trace.modules.get(row["module"])
+        path = module.path if module is not None and module.path else "batch norm"
+        yield f"`{path}.{row['name']}` moved from {numbers(row['before'])} to {numbers(row['after'])}"
+    layers = data.get("train_layers")
+    for event in trace.of("dropout"):
+        number = event.data["module"]
+        if isinstance(layers, list) and number in layers and "zeroed" in event.data:
+            module = trace.modules.get(number)
+            path = module.path if module is not None and module.path else "dropout"
+            yield f"`{path}` set {event.data['zeroed']:.0%} of its input to zero"
+            return

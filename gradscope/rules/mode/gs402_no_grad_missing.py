@@ -1,0 +1,261 @@
+"""Evaluation builds graphs that no backward pass ever uses.
+
+Why: outside of `torch.no_grad()` every forward keeps what a backward would need:
+activations of every layer, for as long as the result lives. In evaluation that is memory
+and time for nothing.
+
+Fix: evaluate under `with torch.no_grad():` (or `torch.inference_mode()`).
+
+Silent on: evaluation that asks for gradients (saliency, adversarial examples); results that
+a loss uses; a single forward that nobody looks at.
+At note at most: a single call with a small graph; the evaluation that a library's `fit()` makes;
+forwards in training mode, such as those that choose an agent's actions; a forward beside one
+whose input gets a gradient, in the same function (the attacked input of an FGSM test is judged
+with the code that made it).
+"""
+
+import ast
+from collections.abc import Iterator, Sequence
+
+from gradscope.analysis.calls import Call, Calls, calls
+from gradscope.analysis.loop import settled
+from gradscope.analysis.memo import once
+from gradscope.analysis.unread import calls_time
+from gradscope.analysis.words import code, located, parameter_subjects, plural
+from gradscope.fixes.source import Source
+from gradscope.model import Edit, Event, Finding, Site
+from gradscope.rules import rule
+from gradscope.store import Trace
+
+LARGE = 10_000_000  # bytes that the graph of a single call has to hold to be worth a warning
+MODEST = 5  # nodes of a forward in training mode to be worth a note
+
+
+def bad_validation_with_graphs() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(2):
+        model.train()
+        opt.zero_grad()
+        nn.functional.cross_entropy(model(torch.randn(8, 4)), torch.zeros(8, dtype=torch.long)).backward()
+        opt.step()
+        model.eval()
+        for _ in range(2):
+            scores = model(torch.randn(8, 4))  # cause: GS402
+            (scores.argmax(dim=1) == 0).sum().item()
+
+
+def good_no_grad() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(2):
+        model.train()
+        opt.zero_grad()
+        nn.functional.cross_entropy(model(torch.randn(8, 4)), torch.zeros(8, dtype=torch.long)).backward()
+        opt.step()
+        model.eval()
+        with torch.inference_mode():
+            for _ in range(2):
+                (model(torch.randn(8, 4)).argmax(dim=1) == 0).sum().item()
+
+
+@rule("GS402", name="no-grad-missing", severity="warning")
+def no_grad_missing(trace: Trace) -> Iterator[Finding]:
+    known = calls(trace)
+    if not known.paths.roots or not known.paths.reached.complete:
+        return
+    groups: dict[tuple[str, int], list[Call]] = {}
+    for call in known.all:
+        if _builds_for_nothing(known, call):
+            groups.setdefault(_asked(known, call).location(), []).append(call)
+    owning = {place: group for place, group in groups.items() if known.parameters(group[0].event)}
+    groups = owning or groups  # what a loss module is given was built by the model, which is told
+    models: dict[int, list[list[Call]]] = {}
+    for group in groups.values():
+        models.setdefault(_root(known, group[0].event), []).append(group)
+    for model, places in models.items():
+        severe = [group for group in places if _severe(known, group)]
+        if severe:  # one cause, however many lines
+            first = next((g for g in severe if known.called(g[0].event) == model), severe[0])
+            yield _finding(known, first, "", [g for g in places if g is not first])
+            continue
+        for group in places:
+            if not _training(group[0]) or (_times(known, group) > 1 and _modest(known, group)):
+                if not _cut_short(known, group):
+                    yield _finding(known, group, "note", ())
+
+
+def _cut_short(known: Calls, group: list[Call]) -> bool:
+    """Whether an exception ended the program around these calls: their pass may have been to come."""
+    last = max((event.segment for event in known.trace.of("step")), default=0)
+    return not settled(known.trace) and all(_training(c) and c.event.segment >= last - 1 for c in group)
+
+
+def _asked(known: Calls, call: Call) -> Site:
+    """The user's line that asks: where a method of the model calls its layers, for training too, the
+    innermost line on the way there that no call which trains came by."""
+    shared = _used_lines(known.trace)
+    frames = [frame for frame in reversed(call.event.site.stack) if frame.kind == "user"]
+    return next((frame for frame in frames if frame.location() not in shared), call.entry)
+
+
+@once
+def _used_lines(trace: Trace) -> set[tuple[str, int]]:
+    """The lines by which the calls came that a loss depends on, and those that a backward goes back through."""
+    known = calls(trace)
+    sites = {call.event.site.id: call.event.site for call in known.all if call.used}
+    for number, index in known.paths.reached.nodes:
+        if (site := known.paths.graph(number).nodes[index].site) is not None:
+            sites[site.id] = site
+    return {frame.location() for site in sites.values() for frame in site.stack}
+
+
+def _root(known: Calls, event: Event) -> int:
+    """The model that holds the called module."""
+    return known.trace.modules[known.called(event)].root
+
+
+def _builds_for_nothing(known: Calls, call: Call) -> bool:
+    if not call.event.data.get("grad") or call.used or call.event.site.user.kind != "user":
+        return False
+    if _training(call) and not known.consumed(call.event):
+        return False  # may be a call for its running statistics, or for shapes
+    graph = known.paths.graph(call.event.graph)
+    return any(graph.values[i].requires_grad for _, i in known.outputs(call.event))
+
+
+def _training(call: Call) -> bool:
+    return bool(call.event.data.get("training"))
+
+
+def _times(known: Calls, group: list[Call]) -> int:
+    """How often the module that this line calls most was called there."""
+    counts: dict[int, int] = {}
+    for call in group:
+        number = known.called(call.event)
+        counts[number] = counts.get(number, 0) + call.event.count
+    return max(counts.values())
+
+
+def _modest(known: Calls, group: list[Call]) -> bool:
+    """Whether it is more than a number computed from another, such as a constrained parameter."""
+    return any(_nodes(known, call.event) >= MODEST for call in group)
+
+
+def _nodes(known: Calls, event: Event) -> int:
+    return len(known.paths.reach(known.outputs(event)).nodes)
+
+
+def _severe(known: Calls, group: list[Call]) -> bool:
+    """Whether it is worth a warning: evaluation whose result is looked at, and that costs something."""
+    held = group[0].event.data.get("graph_bytes") or 0
+    return (
+        not any(_training(call) for call in group)
+        and any(known.consumed(call.event) for call in group)
+        and _worth(known, group[0], _times(known, group), held)
+    )
+
+
+def _finding(known: Calls, group: list[Call], severity: str, beside: Sequence[list[Call]]) -> Finding:
+    first, trace = group[0].event, known.trace
+    times = _times(known, group)
+    name = known.name(first) if len({known.called(c.event) for c in group}) == 1 else _whole(known, first)
+    nodes = _nodes(known, first)
+    held = first.data.get("graph_bytes")
+    seen = f"{plural(times, 'call')} built a graph of {plural(nodes, 'node')} each, none was used"
+    if held:
+        seen += f"; one holds {_size(held)}"
+    took = calls_time(trace, {call.event.site.id for call in group})
+    asked = _asked(known, group[0])
+    if asked.location() != group[0].entry.location() and len({known.called(c.event) for c in group}) > 1:
+        name = code(trace, asked, name)
+    here = located(trace, asked, "this call")
+    under = f"put {here}{_loop(trace, asked)} under `with torch.no_grad():`"
+    trains = all(_training(call) for call in group)
+    return Finding(
+        message=f"what {name} gives here reaches no backward, and so trains nothing"
+        if trains
+        else f"{name} is evaluated with gradients on: it builds graphs that no backward uses",
+        cause=asked,
+        cause_label="keeps everything a backward would need",
+        related=tuple((_asked(known, other[0]), "and here") for other in beside),
+        seen=(seen, took) if took else (seen,),
+        fix=f"call `backward()` on a loss made from it; if it is only to be looked at, {under}"
+        if trains
+        else under,
+        count=times,
+        severity=severity,
+        edits=() if severity == "note" else _edits(known, [group, *beside]),
+        subjects=frozenset({("call", asked.location())})
+        | (parameter_subjects(p.id for p in known.parameters(first)) if trains else frozenset()),
+    )
+
+
+def _worth(known: Calls, call: Call, times: int, held: float) -> bool:
+    """Whether it costs something, and the user's line is one that can be changed."""
+    where = call.event.site.user.location()
+    trains = any(event.site.user.location() == where for event in known.paths.backwards)  # a library's loop
+    return (times > 1 or held >= LARGE) and not trains and not _beside_gradients(known, call)
+
+
+def _whole(known: Calls, event: Event) -> str:
+    """The name of the model that holds the called module."""
+    root = known.trace.modules[known.trace.modules[known.called(event)].root]
+    return f"`{root.name or root.cls}`"
+
+
+def _edits(known: Calls, groups: list[list[Call]]) -> tuple[Edit, ...]:
+    """Where the model itself is called, once in a function: what calls its parts may train them too."""
+    entries: dict[str, Site] = {}
+    for group in groups:
+        if known.called(group[0].event) == _root(known, group[0].event) or group is groups[0]:
+            entry = _asked(known, group[0])
+            entries.setdefault(entry.function, entry)
+    return tuple(edit for entry in entries.values() for edit in _under_no_grad(known.trace, entry))
+
+
+def _under_no_grad(trace: Trace, entry: Site) -> tuple[Edit, ...]:
+    here = Source(trace, entry.path)
+    if "torch" not in here.file.imported:
+        return ()
+    return here.under(here.block(entry), "with torch.no_grad():")
+
+
+def _beside_gradients(known: Calls, call: Call) -> bool:
+    """Whether the same function, in evaluation mode too, asks this module for its input's gradient."""
+    where = (call.entry.path, call.entry.function, known.called(call.event))
+    return any(
+        other.used
+        and not other.event.data.get("training")
+        and (other.entry.path, other.entry.function, known.called(other.event)) == where
+        and _input_requires_grad(known, other)
+        for other in known.all
+    )
+
+
+def _input_requires_grad(known: Calls, call: Call) -> bool:
+    values = known.paths.graph(call.event.graph).values
+    return any(values[i].requires_grad for i in call.event.data.get("inputs", ()) if i < len(values))
+
+
+def _size(count: float) -> str:
+    for unit in ("bytes", "kB", "MB"):
+        if count < 1000:
+            return f"{count:.3g} {unit}"
+        count /= 1000
+    return f"{count:.3g} GB"
+
+
+def _loop(trace: Trace, entry: Site) -> str:
+    """The loop that has nothing but the evaluation in it."""
+    here = Source(trace, entry.path)
+    block = here.block(entry)
+    return (
+        f", and the loop of line {block.lineno} with it," if isinstance(block, (ast.For, ast.While)) else ""
+    )

@@ -1,0 +1,222 @@
+"""Dropout stays active in evaluation mode: a function or layer that was not told of the mode.
+
+Why: `model.eval()` reaches modules. `F.dropout(x)` drops by default, whatever the mode, and the
+`dropout_p` of attention is a plain number. A layer made in `forward`, or kept in a plain list, is
+no part of the model, and `eval()` passes it by. Predictions then depend on chance.
+
+Fix: pass the mode on: `F.dropout(x, p, training=self.training)`,
+`dropout_p=self.p if self.training else 0.0`; or make an `nn.Dropout` in `__init__`.
+
+Silent on: Monte Carlo dropout with dropout modules left in training mode; results that train.
+At note: a model that is asked the same thing several times in a row, or that is not trained here and
+has `training=True` written out (Monte Carlo dropout by choice).
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from gradscope.analysis.calls import Call, Calls, calls
+from gradscope.analysis.loop import timeline
+from gradscope.analysis.words import code, located
+from gradscope.fixes.calls import in_method, with_argument
+from gradscope.model import Edit, Event, Finding, Site
+from gradscope.rules import rule
+from gradscope.store import Trace
+
+ATTENTION = "scaled_dot_product_attention"
+HEADS = "multi_head_attention_forward"
+
+
+def bad_functional_dropout() -> None:
+    import torch
+    from torch import nn
+
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.first, self.last = nn.Linear(4, 32), nn.Linear(32, 2)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            x = nn.functional.dropout(self.first(x), 0.5)  # cause: GS404
+            out: torch.Tensor = self.last(x)
+            return out
+
+    model = Net()
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(2):
+        model.train()
+        opt.zero_grad()
+        nn.functional.cross_entropy(model(torch.randn(8, 4)), torch.zeros(8, dtype=torch.long)).backward()
+        opt.step()
+        model.eval()
+        with torch.no_grad():
+            scores = model(torch.randn(8, 4))  # effect: GS404
+            (scores.argmax(dim=1) == 0).sum().item()
+
+
+def good_mode_passed_on() -> None:
+    import torch
+    from torch import nn
+
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer = nn.Linear(4, 2)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            out: torch.Tensor = self.layer(nn.functional.dropout(x, 0.5, training=self.training))
+            return out
+
+    model = Net()
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(2):
+        model.train()
+        opt.zero_grad()
+        model(torch.randn(8, 4)).pow(2).mean().backward()
+        opt.step()
+        model.eval()
+        with torch.no_grad():
+            model(torch.randn(8, 4)).pow(2).mean().item()
+
+
+@rule("GS404", name="dropout-ignores-eval", severity="error")
+def dropout_ignores_eval(trace: Trace) -> Iterator[Finding]:
+    known = calls(trace)
+    told: set[tuple[str, int]] = set()
+    for event in trace.of("dropout"):
+        module = trace.modules.get(event.data["module"])
+        if event.graph < 0 or module is None or event.site.user.location() in told:
+            continue
+        call = _evaluation(known.all, event)
+        if call is None or call.used or call.event.data.get("training"):
+            continue
+        layer = any(frame.path.endswith("nn/modules/dropout.py") for frame in event.site.stack)
+        if not layer or (module.root == module.id and call.event.data["module"] != module.id):
+            told.add(event.site.user.location())
+            yield _finding(trace, known, event, call, layer)
+
+
+def _evaluation(found: list[Call], event: Event) -> Call | None:
+    """The outermost call that this dropout ran in."""
+    later = [c for c in found if c.event.graph == event.graph and c.event.segment == event.segment]
+    later = [c for c in later if c.event.position >= event.position]
+    return min(later, key=lambda c: c.event.position) if later else None
+
+
+def _finding(trace: Trace, known: Calls, event: Event, call: Call, layer: bool) -> Finding:
+    cause = event.site.user
+    attention = event.data.get("op") == ATTENTION
+    text = code(trace, cause, f"`{event.data.get('op')}`")
+    if "zeroed" in event.data:
+        seen = f"in evaluation mode it set {event.data['zeroed']:.0%} of its input to zero"
+    elif "moved" in event.data:
+        seen = f"in evaluation mode its result is up to {event.data['moved']:.3g} off the one without dropout"
+    else:
+        seen = f"it ran in evaluation mode with p={event.data.get('p')}"
+    rate = event.data.get("p")
+    fix = (
+        f"make the layer of {located(trace, cause)} once, in `__init__`, as an attribute of the module: `eval()` "
+        "reaches it there"
+        if layer
+        else _told_of_the_mode(attention, rate, text)
+    )
+    severity = ""
+    if not call.event.data.get("outputs"):
+        severity = "note"
+    elif not layer and asked_again(known, call):
+        severity = "note"
+    elif not (layer or attention) and _written_out(trace, cause, event.data.get("op")):
+        severity = "warning" if known.paths.roots else "note"
+    return Finding(
+        message=f"{text} drops in evaluation mode too: it does not follow `eval()`",
+        cause=cause,
+        cause_label="active whatever the mode",
+        effect=call.entry,
+        effect_label="evaluated, with dropout",
+        seen=(seen,),
+        fix=fix,
+        edits=() if layer or severity == "note" else _following(trace, cause, attention, rate),
+        count=call.event.count,
+        severity=severity,
+        subjects=frozenset({("call", call.entry.location())}),
+    )
+
+
+def _told_of_the_mode(attention: bool, rate: object, text: str) -> str:
+    if attention:
+        return f"pass `dropout_p={rate} if self.training else 0.0` to {text}"
+    return f"pass `training=self.training` to {text}"
+
+
+def _written_out(trace: Trace, site: Site, op: object) -> bool:
+    """Whether the call says `True` for its mode, or takes it from something else than the module."""
+    node = trace.source_file(site.path).at(site)
+    if not isinstance(node, ast.Call):
+        return False
+    place = 13 if op == HEADS else 2
+    given = [k.value for k in node.keywords if k.arg in ("training", "train")] + node.args[place : place + 1]
+    return any(not isinstance(a, ast.Attribute) or a.attr != "training" for a in given)
+
+
+def _following(trace: Trace, site: Site, attention: bool, rate: object) -> tuple[Edit, ...]:
+    if not in_method(trace, site):
+        return ()
+    if attention:
+        return with_argument(trace, site, "dropout_p", f"{rate} if self.training else 0.0", 4)
+    return with_argument(trace, site, "training", "self.training", 2)
+
+
+COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
+
+
+KEEPING = {
+    "to", "cuda", "cpu", "float", "double", "half", "long", "unsqueeze", "squeeze", "view", "reshape", "expand",
+    "repeat", "clone", "detach", "flatten", "permute", "transpose", "contiguous", "zeros", "ones", "full", "tensor",
+    "zeros_like", "ones_like", "linspace", "arange", "from_numpy", "as_tensor", "stack", "cat",
+}  # fmt: skip
+
+
+def asked_again(known: Calls, call: Call) -> bool:
+    """Whether a loop asks the model several times in a row, without a change of the input."""
+    sites = {c.event.site.id for c in known.all if c.entry.location() == call.entry.location() and not c.used}
+    return _in_a_row(known.trace, sites) and _in_steady_loop(known.trace, call.entry)
+
+
+def _in_a_row(trace: Trace, sites: set[int]) -> bool:
+    """Whether two calls from these places have no backward pass between them."""
+    waiting = False
+    for repeat, events in timeline(trace):
+        trains = any(event.kind == "backward" for event in events)
+        for event in events:
+            if event.kind == "backward":
+                waiting = False
+            elif event.kind == "call" and event.site.id in sites:
+                if waiting or (repeat > 1 and not trains):
+                    return True
+                waiting = True
+    return False
+
+
+def _in_steady_loop(trace: Trace, entry: Site) -> bool:
+    """Whether the innermost loop around a call gives it the same arguments each time."""
+    for frame in reversed(list(entry.stack)):
+        if frame.kind != "user":
+            continue
+        around = list(trace.source_file(frame.path).around(frame))
+        loop = next((n for n in around if isinstance(n, (ast.For, ast.While, *COMPREHENSIONS))), None)
+        if loop is not None:
+            asked = list(ast.walk(around[0]))
+            names = {n.id for n in asked if isinstance(n, ast.Name)}
+            changed = {
+                n.id for n in ast.walk(loop) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
+            }
+            given = [n for n in asked if isinstance(n, ast.Call) and n is not around[0]]
+            return not names & changed and all(_keeps(n.func) for n in given)
+    return False
+
+
+def _keeps(function: ast.expr) -> bool:
+    """Whether a call in the arguments gives the same for the same, as far as its name says."""
+    return isinstance(function, ast.Attribute) and function.attr in KEEPING

@@ -1,0 +1,166 @@
+"""A frozen layer's running statistics still move.
+
+Why: `requires_grad_(False)` freezes parameters. Batch norm's running mean and variance are
+buffers, which every forward in training mode moves: the "frozen" network gives other features
+after training than before, and other ones in training than in evaluation.
+
+Fix: put the frozen part into evaluation mode as well (`backbone.eval()`), after every
+`model.train()`.
+
+Silent on: networks that are frozen for a while (a critic in the generator's step); averaged
+copies; layers whose statistics did not move.
+"""
+
+from collections.abc import Iterator
+
+from gradscope.analysis.calls import Calls, calls
+from gradscope.analysis.loop import timeline
+from gradscope.analysis.own_writes import kept_up
+from gradscope.analysis.words import located, numbers, plural, source
+from gradscope.fixes.calls import beside, line_after
+from gradscope.fixes.source import Source
+from gradscope.model import Edit, Event, Finding, Site
+from gradscope.rules import rule
+from gradscope.store import Trace
+
+
+def bad_frozen_backbone() -> None:
+    import torch
+    from torch import nn
+
+    backbone = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.ReLU())
+    head = nn.Linear(8, 2)
+    backbone.requires_grad_(False)
+    opt = torch.optim.SGD(head.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        features = backbone(torch.randn(8, 4) + 1)  # cause: GS405
+        nn.functional.cross_entropy(head(features), torch.zeros(8, dtype=torch.long)).backward()
+        opt.step()
+
+
+def good_frozen_in_eval() -> None:
+    import torch
+    from torch import nn
+
+    backbone = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.ReLU()).eval()
+    head = nn.Linear(8, 2)
+    backbone.requires_grad_(False)
+    opt = torch.optim.SGD(head.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        head(backbone(torch.randn(8, 4) + 1)).pow(2).mean().backward()
+        opt.step()
+
+
+@rule("GS405", name="frozen-module-drifts", severity="error")
+def frozen_module_drifts(trace: Trace) -> Iterator[Finding]:
+    known = calls(trace)
+    if not known.paths.stepping:
+        return
+    written = kept_up(trace)
+    groups: dict[tuple[tuple[str, int], int], list[Event]] = {}
+    for event in trace.of("drift"):
+        own = [p for p in trace.parameters if p.module == event.data["module"]]
+        if any(p.requires_grad or p.id in written for p in own):
+            continue
+        trained = {p.id for p in own if p.passes or p.steps}
+        if trained and not trained <= _frozen_for_good(trace, event):
+            continue
+        if any(c.used and c.entry.location() == event.site.user.location() for c in known.all):
+            groups.setdefault((event.site.user.location(), event.data["called"]), []).append(event)
+    for events in groups.values():
+        yield _finding(trace, known, events)
+
+
+def _frozen_for_good(trace: Trace, event: Event) -> set[int]:
+    """Parameters that were trained, then frozen once and for all, before two calls from this line."""
+    trained: set[int] = set()
+    frozen: dict[int, int] = {}  # → calls since
+    thawed: set[int] = set()
+    for repeat, events in timeline(trace):
+        for one in events:
+            if one.kind == "backward":
+                filled = set(one.data.get("accumulated", ()))
+                trained |= filled
+                thawed |= filled & set(frozen)
+            elif one.kind == "requires_grad" and not one.data["to"] and one.data["parameter"] in trained:
+                frozen.setdefault(one.data["parameter"], 0)
+            elif one.kind == "flipped" and not one.data["to"]:
+                frozen |= {id: frozen.get(id, 0) for id in trained & set(one.data["leaves"])}
+            elif one.kind == "call" and one.site.user.location() == event.site.user.location():
+                frozen = {id: calls + repeat for id, calls in frozen.items()}
+    return {id for id, calls in frozen.items() if calls >= 2} - thawed
+
+
+def _finding(trace: Trace, known: Calls, events: list[Event]) -> Finding:
+    site = events[0].site.user
+    layers = known.layers([e.data["module"] for e in events])
+    name = _frozen_part(trace, known, events)
+    seen = []
+    for event in events[:2]:
+        module = trace.modules[event.data["module"]]
+        label = f"{module.path}.{event.data['name']}" if module.path else event.data["name"]
+        seen.append(f"`{label}` moved from {numbers(event.data['before'])} to {numbers(event.data['after'])}")
+    times = sum(c.event.count for c in known.all if c.entry.location() == site.location())
+    bare, switched = name.strip("`"), _switched(trace, events[0])
+    elsewhere = name.startswith("the ")
+    after = f"after {located(trace, switched)}" if switched else f"before {located(trace, site, 'this call')}"
+    return Finding(
+        message=f"{name} is frozen, but its running statistics move: {layers} ran in training mode",
+        cause=site,
+        cause_label="called in training mode",
+        seen=(*seen, f"{plural(times, 'call')} in training mode from this line"),
+        fix=f"call {f'`eval()` on {name}' if elsewhere else f'`{bare}.eval()`'} {after}: frozen parameters are not"
+        " enough",
+        count=times,
+        edits=() if elsewhere else _kept_in_eval(trace, site, switched, bare),
+        subjects=frozenset({("call", site.location())}),
+    )
+
+
+def _frozen_part(trace: Trace, known: Calls, events: list[Event]) -> str:
+    """The largest module around these layers that nothing trains in."""
+    module = trace.modules[events[0].data["module"]]
+    while module.parent is not None:
+        above = trace.modules[module.parent]
+        members = known.members(above.id)
+        if any(p.requires_grad for p in trace.parameters if p.module in members):
+            break
+        module = above
+    root = trace.modules[module.root]
+    called = trace.modules[events[0].data["called"]]
+    if (
+        module.path and called.root != root.id and called.name
+    ):  # it was a part of another model when it was first called
+        return f"the `{module.cls}` in `{called.name}`"
+    if not module.path:
+        return f"`{module.name or module.cls}`"
+    if module.path.isdigit() and root.name:
+        return f"`{root.name}[{module.path}]`"
+    return f"`{root.name}.{module.path}`" if root.name else f"`{module.path}`"
+
+
+def _switched(trace: Trace, event: Event) -> Site | None:
+    """The user's last `train()` of a model that holds this layer."""
+    roots = {trace.modules[event.data[which]].root for which in ("module", "called")}
+    return next(
+        (
+            mode.site.user
+            for mode in reversed(trace.of("mode"))
+            if mode.data["training"] and trace.modules[mode.data["module"]].root in roots
+        ),
+        None,
+    )
+
+
+def _kept_in_eval(trace: Trace, call: Site, switched: Site | None, name: str) -> tuple[Edit, ...]:
+    """`backbone.eval()` after `model.train()`; else before the loop that calls it."""
+    if not beside(trace, call, switched or call) or name.partition("[")[0].partition(".")[0] not in source(
+        trace, call
+    ):
+        return ()
+    if switched is not None:
+        return line_after(trace, switched, f"{name}.eval()")
+    here = Source(trace, call.path)
+    return here.before(here.outermost_loop(call), f"{name}.eval()")

@@ -1,0 +1,157 @@
+"""An averaged copy of a model is evaluated with running statistics that nobody averaged.
+
+Why: a moving average of the weights leaves buffers alone: the copy's batch norm still has the
+mean and variance it was made with (0 and 1, mostly). In evaluation mode it normalises by them,
+and the averaged weights look far worse than they are.
+
+Fix: copy the buffers along with each average, as `torch.optim.swa_utils.AveragedModel` does, or
+call `torch.optim.swa_utils.update_bn(loader, averaged)` before evaluating.
+
+Silent on: copies whose statistics follow; models without such buffers; models that are not averaged.
+"""
+
+from collections.abc import Iterator
+
+from gradscope.analysis.calls import Call, Calls, calls
+from gradscope.analysis.own_writes import kept_up
+from gradscope.analysis.unread import module_name
+from gradscope.analysis.words import numbers, plural
+from gradscope.fixes.blocks import buffers_copied
+from gradscope.model import Event, Finding, Module, Site
+from gradscope.rules import rule
+from gradscope.store import Trace
+
+
+def bad_average_by_hand() -> None:
+    import copy
+
+    import torch
+    from torch import nn
+
+    model = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.Linear(8, 2))
+    averaged = copy.deepcopy(model)
+    averaged.eval()
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        model(torch.randn(8, 4) + 2).pow(2).mean().backward()
+        opt.step()
+        with torch.no_grad():
+            for slow, fast in zip(averaged.parameters(), model.parameters(), strict=True):
+                slow.mul_(0.9).add_(fast, alpha=0.1)
+    with torch.no_grad():
+        averaged(torch.randn(8, 4) + 2).pow(2).mean().item()  # cause: GS407
+
+
+def good_buffers_too() -> None:
+    import torch
+    from torch import nn
+    from torch.optim.swa_utils import AveragedModel
+
+    model = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.Linear(8, 2))
+    averaged = AveragedModel(model, use_buffers=True)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        model(torch.randn(8, 4) + 2).pow(2).mean().backward()
+        opt.step()
+        averaged.update_parameters(model)
+    averaged.eval()
+    with torch.no_grad():
+        averaged(torch.randn(8, 4) + 2).pow(2).mean().item()
+
+
+@rule("GS407", name="averaged-buffers-ignored", severity="error")
+def averaged_buffers_ignored(trace: Trace) -> Iterator[Finding]:
+    known = calls(trace)
+    written = kept_up(trace)
+    told: set[int] = set()
+    for event in trace.of("running_stats"):
+        if not _untouched(event):
+            continue
+        part = _averaged(trace, known, event, written)
+        source = _source(trace, known, event, part) if part is not None and part.id not in told else None
+        if part is not None and source is not None:
+            told.add(part.id)
+            yield _finding(trace, known, event, part, source)
+
+
+def _untouched(event: Event) -> bool:
+    """Whether the layer has never seen a batch nor been given another one's statistics: they are
+    as they were made, or stayed the same while its parameters changed."""
+    first, last = event.data["first"], event.data["last"]
+    fresh = all(x == 0 for x in last["mean"]) and all(x == 1 for x in last["var"])
+    still = all(first[k] == last[k] for k in ("mean", "var", "batches"))
+    return (fresh and not last["batches"]) or (still and first["version"] != last["version"])
+
+
+def _averaged(trace: Trace, known: Calls, event: Event, written: set[int]) -> Module | None:
+    """The largest module around a layer whose parameters the program writes while it trains, and no
+    gradient trains: a model, or a part of the one that holds both copies. A teacher whose
+    weights were loaded before is none."""
+    layer, found = trace.modules[event.data["module"]], None
+    moved = event.data["first"]["version"] != event.data["last"]["version"]
+    above: int | None = layer.id
+    while above is not None and above in trace.modules:
+        members = known.members(above)
+        mine = [p for p in trace.parameters if p.module in members]
+        if any(p.steps or p.passes for p in mine):
+            break
+        if any(p.id in written or p.updates or (moved and p.changed) for p in mine):
+            found = trace.modules[above]
+        above = trace.modules[above].parent
+    return found
+
+
+def _source(trace: Trace, known: Calls, event: Event, part: Module) -> Call | None:
+    """A training call of a model with the same layer, which moved its statistics."""
+    layer, members = trace.modules[event.data["module"]], known.members(part.id)
+    inside = layer.path.removeprefix(f"{part.path}.") if part.path else layer.path
+    for call in known.all:
+        if not call.trains or known.called(call.event) in members:
+            continue
+        for number in call.event.data.get("train_layers") or ():
+            other = trace.modules.get(number)
+            if other is not None and number not in members and other.cls == layer.cls:
+                if _alike(other.path, inside):
+                    return call
+    return None
+
+
+def _alike(a: str, b: str) -> bool:
+    """Whether two dotted paths name the same layer, one perhaps inside a wrapper."""
+    return a == b or a.endswith(f".{b}") or b.endswith(f".{a}")
+
+
+def _averaging(trace: Trace, members: set[int]) -> Site | None:
+    """Where the program writes the parameters of these modules."""
+    ids = {p.id for p in trace.parameters if p.module in members}
+    return next((e.site.user for e in trace.of("update") if e.data["parameter"] in ids), None)
+
+
+def _finding(trace: Trace, known: Calls, event: Event, part: Module, source: Call) -> Finding:
+    site = event.site.user
+    layer = trace.modules[event.data["module"]]
+    copy = module_name(trace, part.id)
+    original = known.name(source.event)
+    last = event.data["last"]
+    times = sum(
+        c.event.count for c in known.all if c.trains and c.event.data["module"] == source.event.data["module"]
+    )
+    fix = (
+        f"copy the buffers of {original} with each average: "
+        f"`for b, s in zip({copy.strip('`')}.buffers(), {original.strip('`')}.buffers()): b.copy_(s)`"
+    )
+    return Finding(
+        message=f"{copy} averages the parameters of {original} but not its running statistics",
+        cause=site,
+        cause_label="normalises by statistics that nobody updated",
+        related=((source.entry, "trains with batch statistics here"),),
+        seen=(
+            f"`{layer.path}.running_mean` of {copy} is {numbers(last['mean'])} and `running_var` is "
+            f"{numbers(last['var'])} after {plural(times, 'training call')} of {original}",
+        ),
+        fix=fix,
+        edits=buffers_copied(trace, _averaging(trace, known.members(part.id))),
+        subjects=frozenset({("call", site.location())}),
+    )

@@ -1,0 +1,73 @@
+"""Spectral norm is used in evaluation mode before it has ever run in training mode.
+
+Why: `torch.nn.utils.spectral_norm` estimates a weight's largest singular value from a random
+vector that each training forward improves. In evaluation mode the vector stays as it is: used
+first, the weight is divided by a random number and is not normalised at all.
+
+Fix: run a few forwards in training mode first, load a trained state, or use
+`torch.nn.utils.parametrizations.spectral_norm`, which iterates when it is made.
+
+Silent on: layers that were trained or loaded; the newer parametrization; weight norm, which
+computes its norm in every forward.
+"""
+
+from collections.abc import Iterator
+
+from gradscope.analysis.words import numbers
+from gradscope.fixes.blocks import spectral_norm_renewed
+from gradscope.model import Event, Finding
+from gradscope.rules import rule
+from gradscope.store import Trace
+
+OFF = 0.1  # from 1, which spectral norm is there for
+
+
+def bad_evaluated_first() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Sequential(nn.utils.spectral_norm(nn.Linear(16, 32)), nn.ReLU())
+    model.eval()
+    with torch.no_grad():
+        model(torch.randn(8, 16)).mean().item()  # cause: GS408
+
+
+def good_trained_first() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Sequential(nn.utils.spectral_norm(nn.Linear(16, 32)), nn.ReLU())
+    opt = torch.optim.SGD(model.parameters(), lr=0.01)
+    for _ in range(30):
+        opt.zero_grad()
+        model(torch.randn(8, 16)).pow(2).mean().backward()
+        opt.step()
+    model.eval()
+    with torch.no_grad():
+        model(torch.randn(8, 16)).mean().item()
+
+
+@rule("GS408", name="eval-first-normalisation", severity="warning")
+def eval_first_normalisation(trace: Trace) -> Iterator[Finding]:
+    groups: dict[int, list[Event]] = {}
+    for event in trace.of("spectral"):
+        if abs(event.data["norm"] - 1) > OFF:
+            groups.setdefault(event.data["called"], []).append(event)
+    for called, events in groups.items():
+        event = events[0]
+        site = event.site.user
+        root = trace.modules[called]
+        names = []
+        for one in events[:3]:
+            module = trace.modules[one.data["module"]]
+            path = f"{module.path}.{one.data['name']}" if module.path else one.data["name"]
+            names.append(f"the largest singular value of `{path}` is {numbers(one.data['norm'])}, not 1")
+        name = root.name or root.cls
+        yield Finding(
+            message=f"`{name}` is evaluated before spectral norm ran in training mode: its weights are not normalised",
+            cause=site,
+            cause_label="in evaluation mode the estimate stays as it was drawn",
+            seen=tuple(names),
+            fix=f"call `{name}` in training mode first, or use `torch.nn.utils.parametrizations.spectral_norm`",
+            edits=tuple(edit for path in trace.sources for edit in spectral_norm_renewed(trace, path)),
+        )

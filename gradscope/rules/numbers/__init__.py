@@ -1,0 +1,1 @@
+"""GS7xx: numbers and losses."""

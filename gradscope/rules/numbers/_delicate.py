@@ -1,0 +1,69 @@
+"""Calls that make NaN or infinity of some numbers, and which of them was on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gradscope.analysis.names import op_name
+from gradscope.analysis.reach import Key, Paths, paths
+from gradscope.analysis.words import user
+from gradscope.model import Event, Op
+from gradscope.store import Trace
+
+LOGARITHMS = {"log", "log2", "log10", "log1p", "logit", "xlogy", "log_"}
+ROOTS = {"sqrt", "rsqrt", "pow", "__pow__", "norm", "vector_norm", "std", "var", "cdist", "sqrt_", "rsqrt_"}
+QUOTIENTS = {"div", "__truediv__", "true_divide", "divide", "__rtruediv__", "reciprocal", "__rdiv__", "div_"}
+MEANS = {"mean", "median", "nanmean", "std", "var", "std_mean", "var_mean"}
+POWERS = {"exp", "exp2", "expm1", "exp_", "sinh", "cosh"}
+DELICATE = (LOGARITHMS | ROOTS | QUOTIENTS | MEANS | POWERS) - {"pow", "__pow__", "mean"}
+
+
+def maker_of(trace: Trace, event: Event) -> Op | None:
+    """The one call on the way to the input that can make such a number, in a pass that was looked at."""
+    origin, known = user(trace.site(event.data.get("origin"))), paths(trace)
+    values = event.data.get("values") or []
+    if event.graph >= 0 and values and values[0] < len(known.graph(event.graph).values):
+        own = {o.site.user.location(): o for o in _risky(known, [(event.graph, values[0])])}
+        if own:
+            return next(iter(own.values())) if len(own) == 1 else None
+    for number in reversed(known.graph_ids):
+        for op in known.graph(number).ops:
+            if origin is not None and op.nodes and op.site.user.location() == origin.location():
+                risky = {
+                    o.site.user.location(): o for o in _risky(known, [(number, i) for i in op.inputs[:1]])
+                }
+                return next(iter(risky.values())) if len(risky) == 1 else None
+    return None
+
+
+def _risky(known: Paths, entered: list[Key]) -> Iterator[Op]:
+    """The user's own calls before these values that have numbers they cannot take. A quotient
+    counts where its divisor is computed from what is divided: a constant is rarely 0."""
+    for number, index in list(known.flow(entered).order)[:1000]:
+        graph = known.graph(number)
+        made = graph.values[index].op
+        op = graph.ops[made] if made is not None else None
+        if op is None or op.name not in DELICATE or op.site.user.kind != "user":
+            continue
+        if op.name not in QUOTIENTS or set(graph.upstream(op.inputs[0])) & set(
+            graph.upstream(op.inputs[-1])[1:]
+        ):
+            yield op
+
+
+DIVERGED = 1e9  # what is larger got so by growing: no operation of its own is to blame
+
+
+def overflow(event: Event) -> bool:
+    """Whether numbers had grown until plain arithmetic could not hold them."""
+    if event.data["where"] == "parameter":
+        return True
+    ranges = [
+        abs(float(data[end]))
+        for data in event.data.get("inputs") or ()
+        for end in ("min", "max")
+        if end in data
+    ]
+    if ranges:
+        return max(ranges) > DIVERGED
+    return event.data["where"] == "forward" and op_name(str(event.data["name"])) not in DELICATE

@@ -1,0 +1,126 @@
+"""What stands between a loss function and the op that really made its input."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gradscope.analysis.reach import Key, Paths
+from gradscope.analysis.words import plural
+from gradscope.model import Event, Op
+from gradscope.store import Trace
+
+# Calls that hand the numbers on as they are: other shape, type, memory or a selection of them.
+PASSING = {
+    "view", "view_as", "reshape", "reshape_as", "squeeze", "unsqueeze", "flatten", "unflatten", "transpose",
+    "permute", "t", "T", "mT", "movedim", "swapaxes", "contiguous", "clone", "to", "float", "double", "half",
+    "bfloat16", "type", "type_as", "cuda", "cpu", "__getitem__", "select", "narrow", "split", "chunk", "unbind", "cat",
+    "concat", "stack", "vstack", "hstack", "expand", "repeat", "clamp", "clamp_", "clip", "clamp_min", "clamp_max",
+    "index_select", "masked_select", "identity", "resize", "Resize", "ravel", "swapdims", "moveaxis", "flip", "tile",
+    "concatenate", "column_stack", "squeeze_", "unsqueeze_",
+}  # fmt: skip
+
+JOINING = {"cat", "concat", "concatenate", "stack", "vstack", "hstack", "column_stack"}
+PROBABILITIES = {"softmax", "sigmoid", "sigmoid_", "softmax_", "expit"}
+PRODUCTS = {"bmm", "mm", "matmul", "einsum", "mul"}
+
+
+def makers(known: Paths, key: Key) -> list[tuple[Key, Op]]:
+    """The ops whose results `key` holds, perhaps reshaped, cast, joined or selected from."""
+    found: list[tuple[Key, Op]] = []
+    seen = {key}
+    todo = [key]
+    while todo:
+        current = todo.pop()
+        sources, op = known.sources(current)
+        if op is None:
+            nexts = sources
+        elif op.name in PASSING:
+            nexts = sources if op.name in JOINING else sources[:1]
+        else:
+            found.append((current, op))
+            continue
+        for source in nexts:
+            if source not in seen:
+                seen.add(source)
+                todo.append(source)
+    return found
+
+
+def weights_of_labels(known: Paths, op: Op) -> Key | None:
+    """What the result of `op` mixes one-hot labels by: `w` of `w @ F.one_hot(y)` and of
+    `(w * F.one_hot(y)).sum(1)`. By probabilities that gives probabilities."""
+    if op.name == "sum":
+        made = known.sources((op.graph, op.inputs[0]))[1]
+        if made is None or made.name != "mul":
+            return None
+        op = made
+    elif op.name not in PRODUCTS - {"mul"}:
+        return None
+    sources = [(op.graph, value) for value in op.inputs]
+    labels = [key for key in sources if _one_hot(known, key)]
+    others = [key for key in sources if key not in labels]
+    return others[0] if len(labels) == 1 and len(others) == 1 else None
+
+
+def _one_hot(known: Paths, key: Key) -> bool:
+    """Whether each row of a tensor has a single 1: made by `one_hot`, as rows of `eye`, or by a
+    number scattered into zeros."""
+    found = makers(known, key)
+    return bool(found) and all(
+        op.name in ("one_hot", "eye")
+        or (
+            op.name in ("scatter", "scatter_")
+            and len(op.inputs) == 2
+            and [made.name for _, made in makers(known, (op.graph, op.inputs[0]))]
+            in (["zeros"], ["new_zeros"], ["zeros_like"], ["zero_"])
+        )
+        for _, op in found
+    )
+
+
+def evaluated(known: Paths, names: set[str]) -> Iterator[tuple[Key, Op]]:
+    """Each call of these loss functions that no backward pass depends on and that measures what
+    a trained model gives, with its input."""
+    for graph_id in known.graph_ids:
+        for op in known.graph(graph_id).ops:
+            if op.name not in names or not op.inputs or not op.outputs:
+                continue
+            key = (graph_id, op.inputs[0])
+            if (graph_id, op.outputs[0]) in known.used.order or key in known.used.order:
+                continue
+            behind = (known.parameter_of(k) for k in known.flow([key]).order)
+            if any(p is not None and known.stepped(p) for p in behind):
+                yield key, op
+
+
+def unused(count: int) -> str:
+    return f"in {plural(count, 'call')} that no backward pass depends on"
+
+
+def losses(known: Paths, names: set[str]) -> Iterator[tuple[Key, Op]]:
+    """Each call of these loss functions that a backward pass depends on, with its input."""
+    seen: set[tuple[int, int]] = set()
+    for graph_id, index in known.used.order:
+        graph = known.graph(graph_id)
+        maker = graph.values[index].op
+        if maker is None or (graph_id, maker) in seen:
+            continue
+        seen.add((graph_id, maker))
+        op = graph.ops[maker]
+        if op.name in names and op.inputs and graph.values[op.inputs[0]].requires_grad:
+            yield (graph_id, op.inputs[0]), op
+
+
+def shape_of(known: Paths, key: Key) -> tuple[int, ...]:
+    return known.graph(key[0]).values[key[1]].shape
+
+
+def loss_values(trace: Trace, known: Paths, key: Key) -> list[float]:
+    """The measured losses of the backward passes that began at this very value."""
+    sites = {event.site.id for event in known.roots.get(key, ())}
+    return [value for site in sites for _, value in trace.numbers("loss", site)]
+
+
+def loss_event(known: Paths, op: Op) -> Event | None:
+    """The first backward pass that the result of `op` leads to."""
+    return known.loss_of((op.graph, op.outputs[0])) if op.outputs else None

@@ -1,0 +1,180 @@
+"""A gradient is NaN or infinite: where the first such number was made.
+
+Why: one NaN spreads to everything that is computed from it. A step that uses such a gradient
+destroys the parameters, so by the time it shows it is everywhere.
+
+Fix: keep the input of that operation where it is defined, before the operation: a small constant
+under a root, `clamp(min=…)` before a logarithm, a mean only of what is not empty. `torch.where`
+after it does not help: its gradient is multiplied with the infinite derivative all the same.
+
+Where training diverges until plain arithmetic overflows, GS705 tells it.
+
+Silent on: infinities in attention masks, NaN that reaches no gradient, steps that a `GradScaler`
+skips, cross entropy of labels that are all ignored. A warning where the loss is not finite while
+every gradient is.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from gradscope.analysis.names import names_of, op_name
+from gradscope.analysis.words import code, located, numbers, parameter_names, parameter_subjects, user
+from gradscope.model import Event, Finding, Site
+from gradscope.rules import rule
+from gradscope.rules.numbers._delicate import LOGARITHMS, MEANS, POWERS, QUOTIENTS, ROOTS, maker_of
+from gradscope.store import Trace
+
+
+def bad_log() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 3)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        chance = torch.softmax(500 * model(torch.randn(8, 4)), dim=1)
+        loss = -torch.log(chance)[:, 0].mean()  # cause: GS701
+        loss.backward()  # effect: GS701
+        opt.step()
+
+
+def good_clamped() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 3)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        share = torch.relu(model(torch.randn(8, 4)))
+        (-torch.log(share.clamp(min=1e-6)).mean() + torch.sqrt(share + 1e-6).mean()).backward()
+        opt.step()
+
+
+@rule("GS701", name="non-finite-origin", severity="error")
+def non_finite_origin(trace: Trace) -> Iterator[Finding]:
+    events = trace.of("non_finite")
+    for event in [e for e in events if e.data["parameters"]] or events:
+        origin = trace.site(event.data.get("origin"))
+        name, where = op_name(str(event.data["name"])), event.data["where"]
+        if origin is None and where != "unknown" and not name:
+            continue
+        yield _finding(trace, event, user(origin), name, where)
+
+
+def _finding(trace: Trace, event: Event, origin: Site | None, name: str, where: str) -> Finding:
+    ids = event.data["parameters"]
+    made = {"nan": "NaN", "inf": "infinity", "-inf": "-infinity"}.get(event.data["made"], "NaN or infinity")
+    subject = code(trace, origin, f"`{name}`")
+    value = _value(trace, event, 0)
+    maker = maker_of(trace, event) if where == "input" else None
+    messages = {
+        "forward": f"{subject} makes the first number that is not finite ({made})",
+        "backward": f"the derivative of {subject} is not finite: the gradient becomes {made} there",
+        "input": f"{value or 'the input'} holds {made} before anything is computed from it",
+        "parameter": f"{value or 'a parameter'} holds {made} before this pass",
+        "unknown": f"the gradients of {parameter_names(trace, ids)} are not finite",
+    }
+    if where == "unknown" and origin is not None:
+        messages[where] += f", most likely by the derivative of {subject}"
+    if maker is not None:
+        by = code(trace, maker.site.user, f"`{maker.name}`")
+        messages[where] = f"{value or 'the input'} holds {made}, which {by} can have made"
+    effect = f"the gradients of {parameter_names(trace, ids)} are" if ids else "the loss is"
+    labels = {
+        "forward": f"gives {made}", "backward": f"its derivative gives {made}", "input": f"reads {made}",
+        "parameter": f"reads {made}", "unknown": "its derivative can be infinite",
+    }  # fmt: skip
+    if origin is None:
+        labels[where] = "leaves gradients that are not finite"
+    related: tuple[tuple[Site, str], ...] = ()
+    if maker is not None and origin is not None:
+        related, origin = ((origin, f"reads {made}"),), maker.site.user
+        labels[where] = f"can make {made}"
+    told = (str(event.data["name"]), where, value) if maker is None else (maker.name, "forward", "")
+    cause = origin or event.site.user
+    return Finding(
+        message=messages[where],
+        cause=cause,
+        cause_label=labels[where],
+        effect=event.site.user if event.site.user != cause else None,
+        effect_label=f"{effect} not finite from here on",
+        related=related,
+        severity="" if ids else "warning",
+        seen=tuple(_seen(trace, event)),
+        fix=_fix(trace, event, origin, *told),
+        count=event.count,
+        subjects=parameter_subjects(ids),
+    )
+
+
+def _value(trace: Trace, event: Event, place: int) -> str:
+    values = event.data.get("values") or []
+    if event.graph < 0 or place >= len(values) or values[place] >= len(trace.graph(event.graph).values):
+        return ""
+    name = names_of(trace).name(trace.graph(event.graph), values[place])
+    return f"`{name}`" if name else ""
+
+
+def _seen(trace: Trace, event: Event) -> Iterator[str]:
+    for place, data in enumerate(event.data.get("inputs") or ()):
+        what = data.get("of") or f"input {_value(trace, event, place)}".rstrip()
+        yield f"its {what}: {_range(data)}"
+    loss = event.data.get("loss")
+    if loss is not None:
+        yield f"the loss was {loss}" + ("" if event.data["parameters"] else ", the gradients were finite")
+    elif event.data["where"] == "backward":
+        yield "the loss was finite"
+
+
+def _range(data: dict[str, Any]) -> str:
+    elements = data["elements"]
+    if not elements:
+        return "no elements"
+    parts = []
+    if "min" in data:
+        parts.append(f"{numbers(float(data['min']))} to {numbers(float(data['max']))}")
+    if data.get("zeros"):
+        parts.append(f"{data['zeros']} of {elements} {'is' if data['zeros'] == 1 else 'are'} 0")
+    if data.get("not_finite"):
+        parts.append(
+            f"{data['not_finite']} of {elements} {'is' if data['not_finite'] == 1 else 'are'} not finite"
+        )
+    return ", ".join(parts)
+
+
+def _fix(trace: Trace, event: Event, place: Site | None, name: str, where: str, value: str) -> str:
+    name = name.removesuffix("Backward0").removesuffix("Backward1").lower()
+    given = value or "the input"
+    whole = located(trace, place, f"`{op_name(name)}`")
+    inputs = event.data.get("inputs") or [{}]
+    if where == "input":
+        return f"clean {given} before it is used: find those rows with `isnan()`"
+    if where == "parameter" or not name:
+        return "look at every step with `gradscope run --full`, to find the pass in which it begins"
+    if name in MEANS and inputs[0].get("elements") == 0:
+        return f"leave {whole} out where nothing is selected: the mean of no elements is NaN"
+    if name in MEANS:
+        return f"{whole} needs two elements that differ: add a small constant under its root"
+    where_before = (
+        "; a `torch.where` must choose before the operation, not after it" if where == "backward" else ""
+    )
+    if name in LOGARITHMS:
+        return (
+            f"keep {given} above 0 in {whole}: `clamp(min=1e-8)`, or `log_softmax` and `logsigmoid` on scores"
+            + where_before
+        )
+    overflows = (
+        name == "pow" and where == "forward" and event.data["made"] == "inf" and not inputs[0].get("zeros")
+    )
+    if name in ROOTS and not overflows:
+        return f"keep {given} above 0 in {whole}: add a small constant (1e-8) before the root" + where_before
+    if name in QUOTIENTS:
+        return (
+            f"keep the divisor of {whole} away from 0: `clamp(min=1e-8)`, or add a small constant"
+            + where_before
+        )
+    if name in POWERS or overflows:
+        return f"bound {given} from above before {whole}, with `clamp(max=…)`" + where_before
+    return f"look at the range of what goes into {whole}" + where_before

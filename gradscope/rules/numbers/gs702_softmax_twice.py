@@ -1,0 +1,166 @@
+"""A loss that applies softmax or sigmoid itself is given what has been through one already.
+
+Why: `cross_entropy` takes scores and applies log-softmax, `binary_cross_entropy_with_logits` applies
+a sigmoid. Probabilities lie between 0 and 1: squeezed once more they are all nearly alike, the loss
+cannot come near zero and the gradients are small.
+
+Fix: give the loss the scores: leave the softmax (sigmoid) out of the model, or take the loss that
+expects probabilities (`nll_loss` of their log, `binary_cross_entropy`).
+
+A note where no backward pass depends on it: the loss of an evaluation is not what it is called.
+Probabilities that mix one-hot labels (the attention of a matching network) give probabilities too.
+
+Silent on: log-softmax before `cross_entropy` (the same loss), probabilities as targets, distillation
+with `kl_div`, scores that are scaled after a softmax.
+"""
+
+import math
+from collections.abc import Iterator
+
+from gradscope.analysis.reach import Key, Paths, paths
+from gradscope.analysis.words import code, located, numbers
+from gradscope.fixes.calls import taken_out
+from gradscope.model import Finding, Op
+from gradscope.rules import rule
+from gradscope.rules.numbers._losses import (
+    PROBABILITIES,
+    evaluated,
+    loss_values,
+    losses,
+    makers,
+    shape_of,
+    unused,
+    weights_of_labels,
+)
+from gradscope.store import Trace
+
+APPLIES = {
+    "cross_entropy": "softmax", "log_softmax": "softmax", "binary_cross_entropy_with_logits": "sigmoid",
+    "multilabel_soft_margin_loss": "sigmoid",
+}  # fmt: skip
+
+
+def bad() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    model = nn.Sequential(nn.Linear(4, 3), nn.Softmax(dim=1))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        probabilities = model(torch.randn(8, 4))  # cause: GS702
+        loss = nn.functional.cross_entropy(probabilities, torch.randint(0, 3, (8,)))  # effect: GS702
+        loss.backward()
+        opt.step()
+
+
+def good() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 3)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        scores = model(torch.randn(8, 4))
+        nn.functional.cross_entropy(scores, torch.randint(0, 3, (8,))).backward()
+        opt.step()
+        print(scores.softmax(dim=1).max().item())
+
+
+@rule("GS702", name="softmax-twice", severity="warning")
+def softmax_twice(trace: Trace) -> Iterator[Finding]:
+    known = paths(trace)
+    groups: dict[tuple[tuple[str, int], str], list[tuple[Key, Op, Op]]] = {}
+    for key, op in losses(known, set(APPLIES)):
+        _gather(known, key, op, groups)
+    trained = {place: list(found) for place, found in groups.items()}
+    for key, op in evaluated(known, set(APPLIES)):
+        _gather(known, key, op, groups)
+    for place, found in groups.items():
+        yield _finding(trace, known, trained.get(place, found), "" if place in trained else "note")
+
+
+def _gather(
+    known: Paths, key: Key, op: Op, groups: dict[tuple[tuple[str, int], str], list[tuple[Key, Op, Op]]]
+) -> None:
+    if op.name == "log_softmax" and not _ends_in_nll(known, op):
+        return
+    for maker in _makers(known, key):
+        if maker.name in PROBABILITIES or _exponential(known, maker):
+            groups.setdefault((maker.site.user.location(), maker.name), []).append((key, op, maker))
+
+
+def _makers(known: Paths, key: Key) -> Iterator[Op]:
+    """The ops that made a loss's input, and what it mixes one-hot labels by."""
+    for _, maker in makers(known, key):
+        weights = weights_of_labels(known, maker)
+        yield from [maker] if weights is None else (op for _, op in makers(known, weights))
+
+
+def _ends_in_nll(known: Paths, op: Op) -> bool:
+    readers = known.used.feeds.get((op.graph, op.outputs[0]), [])
+    return any(reader is not None and reader.name == "nll_loss" for _, reader in readers)
+
+
+def _exponential(known: Paths, op: Op) -> bool:
+    """Whether it is the exponential of a log-softmax or log-sigmoid."""
+    return op.name in ("exp", "exp_") and any(
+        maker.name in ("log_softmax", "logsigmoid") for _, maker in makers(known, (op.graph, op.inputs[0]))
+    )
+
+
+def _finding(trace: Trace, known: Paths, found: list[tuple[Key, Op, Op]], severity: str) -> Finding:
+    key, op, maker = found[0]
+    applied, cause = APPLIES[op.name], maker.site.user
+    places = list(dict.fromkeys(other.site.user for _, other, _ in found))
+    mixed = all(maker is not made for _, made in makers(known, key))
+    through = maker.name if maker.name in PROBABILITIES else f"{maker.name}(log-{applied})"
+    given = code(trace, cause, f"the {maker.name}")
+    return Finding(
+        message=f"`{op.name}` applies a {applied}, and its input has been through `{through}` already",
+        cause=cause,
+        cause_label=f"its result has been through `{through}`",
+        effect=op.site.user,
+        effect_label=f"applies {applied} to it once more",
+        related=tuple((place, "and here") for place in places[1:]),
+        seen=(unused(len(found)),) if severity else tuple(_seen(trace, known, key, op)),
+        fix=_fix(trace, op, f"`{through}` out of {located(trace, cause, given)}", mixed=mixed),
+        count=len(found),
+        severity=severity,
+        edits=taken_out(trace, cause, op.site.user) if maker.name == through and not mixed else (),
+    )
+
+
+def _fix(trace: Trace, op: Op, softmax: str, *, mixed: bool) -> str:
+    if mixed:
+        return (
+            f"the labels mixed by it are probabilities: take their logarithm and `nll_loss` in place of "
+            f"{located(trace, op.site.user, f'`{op.name}`')}"
+        )
+    return f"take the {softmax} and give `{op.name}` the scores themselves"
+
+
+def _seen(trace: Trace, known: Paths, key: Key, op: Op) -> Iterator[str]:
+    shape = shape_of(known, key)
+    values = loss_values(trace, known, (op.graph, _loss_of(known, op).outputs[0]))
+    finite = [value for value in values if math.isfinite(value)]
+    best = f"the loss was {numbers(min(finite))} at best; " if finite else ""
+    if op.name == "binary_cross_entropy_with_logits":
+        yield (
+            f"{best}of numbers between 0 and 1 the loss cannot be below "
+            f"{math.log(1 + 1 / math.e):.4g} (a mean)"
+        )
+    if op.name not in ("cross_entropy", "log_softmax") or not shape:
+        return
+    classes = shape[1] if len(shape) > 1 else shape[0]
+    floor = math.log(1 + (classes - 1) / math.e)
+    yield (
+        f"{best}of {classes} numbers between 0 and 1 the loss cannot be below {floor:.4g} (a mean over labels)"
+    )
+
+
+def _loss_of(known: Paths, op: Op) -> Op:
+    """The `nll_loss` that a `log_softmax` goes into."""
+    readers = known.used.feeds.get((op.graph, op.outputs[0]), [])
+    return next((reader for _, reader in readers if reader is not None and reader.name == "nll_loss"), op)

@@ -1,0 +1,220 @@
+"""Prediction and target broadcast against each other: every prediction meets every target.
+
+Why: (N, 1) against (N,) makes (N, N). The mean over that compares each prediction with all targets,
+so the model learns their average.
+
+Fix: give both the same shape: `prediction.squeeze(1)`, or `target.unsqueeze(1)`.
+
+Silent on: pairwise differences written with `unsqueeze`, `None` or `expand`; one operand that
+repeats as a whole (a mean that is subtracted); distances that are not reduced to a loss.
+"""
+
+from collections.abc import Iterator
+
+from gradscope.analysis.names import names_of, op_name, place
+from gradscope.analysis.reach import Key, Paths, paths
+from gradscope.analysis.words import source
+from gradscope.fixes.calls import method_added
+from gradscope.model import Edit, Finding, Graph, Op
+from gradscope.rules import rule
+from gradscope.rules.numbers._losses import loss_event
+from gradscope.store import Trace
+
+LOSSES = {"mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss", "soft_margin_loss", "poisson_nll_loss"}
+DIFFERENCES = {"sub", "__sub__", "rsub", "__rsub__", "subtract", "mul", "__mul__"}
+POINTWISE = {
+    "pow", "__pow__", "square", "abs", "absolute", "__abs__", "mul", "__mul__", "sqrt", "log1p", "cosh", "log",
+    "clamp", "neg", "__neg__", "add", "__add__", "sub", "__sub__", "div", "__truediv__", "where", "float", "to",
+    "detach", "min", "max", "minimum", "maximum",
+}  # fmt: skip
+REDUCTIONS = {"mean", "sum", "nanmean", "norm"}
+EXPLICIT = {"unsqueeze", "expand", "expand_as", "repeat", "meshgrid", "broadcast_to", "repeat_interleave"}
+NEAR = 8  # ops that are followed back to an explicit unsqueeze, or on to the reduction
+
+
+def bad() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        target = torch.randn(8)
+        loss = nn.functional.mse_loss(model(torch.randn(8, 4)), target)  # cause: GS703
+        loss.backward()  # effect: GS703
+        opt.step()
+
+
+def good() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        target = torch.randn(8)
+        nn.functional.mse_loss(model(torch.randn(8, 4)).squeeze(1), target).backward()
+        opt.step()
+
+
+@rule("GS703", name="broadcast-in-loss", severity="warning")
+def broadcast_in_loss(trace: Trace) -> Iterator[Finding]:
+    known = paths(trace)
+    found: dict[tuple[str, int], list[Op]] = {}
+    for graph_id, index in known.used.order:
+        graph = known.graph(graph_id)
+        maker = graph.values[index].op
+        if maker is None or len(graph.ops[maker].inputs) < 2:
+            continue
+        op = graph.ops[maker]
+        if op.name in LOSSES or op.name in DIFFERENCES:
+            first, second = (graph.values[i].shape for i in op.inputs[:2])
+            if _mutual(first, second) and _is_loss(known, graph, op):
+                found.setdefault(op.site.user.location(), []).append(op)
+    for ops in found.values():
+        yield _finding(trace, known, ops)
+
+
+def _mutual(a: tuple[int, ...], b: tuple[int, ...]) -> bool:
+    """Whether each is repeated along a dimension of the other."""
+    return _repeats(a, b) and _repeats(b, a)
+
+
+def _repeats(a: tuple[int, ...], b: tuple[int, ...]) -> bool:
+    """Whether `a` is repeated to meet `b`."""
+    padded = (1,) * (len(b) - len(a)) + a
+    return any(x == 1 and y > 1 for x, y in zip(padded[::-1], b[::-1], strict=False))
+
+
+def _is_loss(known: Paths, graph: Graph, op: Op) -> bool:
+    wide = [_expanded(known, (graph.id, i)) for i in op.inputs[:2]]
+    if op.name in LOSSES:
+        return not all(wide)
+    if any(wide) or not _reduced(known, (graph.id, op.outputs[0])):
+        return False
+    a, b = (graph.values[i] for i in op.inputs[:2])
+    if any(value.kind in ("parameter", "buffer") for value in (a, b)):
+        return False
+    if a.requires_grad == b.requires_grad and (a.requires_grad or not _one_is_predicted(known, graph, op)):
+        return False  # not a prediction and a target
+    return _without_ones(a.shape) == _without_ones(b.shape)  # the same examples on both sides
+
+
+def _one_is_predicted(known: Paths, graph: Graph, op: Op) -> bool:
+    """Whether one of two constants comes from a network and the other does not: an advantage."""
+    predicted = [
+        any(known.parameter_of(key) is not None for key in known.flow([(graph.id, i)]).order)
+        for i in op.inputs[:2]
+    ]
+    return predicted[0] != predicted[1]
+
+
+def _without_ones(shape: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(n for n in shape if n != 1)
+
+
+def _expanded(known: Paths, key: Key) -> bool:
+    """Whether the program gave it its dimension of size 1 on purpose, for pairs."""
+    for _ in range(NEAR):
+        sources, op = known.sources(key)
+        if op is not None:
+            graph = known.graph(key[0])
+            if op.name in EXPLICIT:
+                return True
+            if op.name == "__getitem__" and _adds_dimension(graph, op):
+                return True
+            if op.name not in POINTWISE and op.name not in ("contiguous", "detach", "clone"):
+                return False
+        if not sources:
+            return False
+        key = sources[0]
+    return False
+
+
+def _adds_dimension(graph: Graph, op: Op) -> bool:
+    built = [graph.nodes[i].name for i in op.nodes]
+    before, after = graph.values[op.inputs[0]].shape, graph.values[op.outputs[0]].shape
+    return "UnsqueezeBackward0" in built or len(after) > len(before)
+
+
+def _reduced(known: Paths, key: Key) -> bool:
+    """Whether only simple arithmetic stands between a value and its mean or sum over everything."""
+    todo, seen = [(key, 0)], {key}
+    while todo:
+        current, far = todo.pop()
+        for reader, op in known.used.feeds.get(current, ()):
+            if op is None or far > NEAR:
+                continue
+            if op.name in REDUCTIONS and not known.graph(reader[0]).values[reader[1]].shape:
+                return True
+            if op.name in POINTWISE and reader not in seen:
+                seen.add(reader)
+                todo.append((reader, far + 1))
+    return False
+
+
+def _finding(trace: Trace, known: Paths, ops: list[Op]) -> Finding:
+    op = ops[0]
+    graph = known.graph(op.graph)
+    first, second = (graph.values[i].shape for i in op.inputs[:2])
+    names = [_name(trace, graph, i) for i in op.inputs[:2]]
+    event = loss_event(known, op)
+    made = _broadcast(first, second)
+    wanted = max(_size(first), _size(second))
+    fix, edits = _fix(trace, graph, op)
+    return Finding(
+        message=f"{names[0]} {_shape(first)} and {names[1]} {_shape(second)} broadcast to {_shape(made)}: "
+        "each of one meets all of the other",
+        cause=op.site.user,
+        cause_label=f"{_shape(first)} against {_shape(second)}",
+        effect=event.site.user if event is not None else None,
+        effect_label="learns from the wrong pairs",
+        seen=(f"{_size(made)} results where {wanted} were meant",),
+        fix=fix,
+        count=len(ops),
+        edits=edits,
+    )
+
+
+def _name(trace: Trace, graph: Graph, index: int) -> str:
+    name = names_of(trace).name(graph, index)
+    maker = graph.values[index].op
+    if name or maker is None:
+        return f"`{name}`" if name else "a tensor"
+    op = graph.ops[maker]
+    text = source(trace, op.site.user)
+    return f"`{text}`" if text and len(text) < 40 else f"the output of `{op_name(op.name)}`"
+
+
+def _fix(trace: Trace, graph: Graph, op: Op) -> tuple[str, tuple[Edit, ...]]:
+    """What to write, and the edit."""
+    both = "give both the same shape"
+    shapes = [graph.values[i].shape for i in op.inputs[:2]]
+    long, short = (0, 1) if len(shapes[0]) > len(shapes[1]) else (1, 0)
+    ones = [i for i, n in enumerate(shapes[long]) if n == 1]
+    rest = tuple(n for i, n in enumerate(shapes[long]) if not ones or i != ones[-1])
+    if len(shapes[0]) == len(shapes[1]) or rest != shapes[short]:
+        return f"{both} before they are compared ({place(op.site.user)})", ()
+    names = [_name(trace, graph, i) for i in op.inputs[:2]]
+    at = ones[-1]
+    edits = method_added(trace, op.site.user, names[long].strip("`"), f".squeeze({at})")
+    return f"{both}: `.squeeze({at})` on {names[long]}, or `.unsqueeze({at})` on {names[short]}", edits
+
+
+def _broadcast(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
+    size = max(len(a), len(b))
+    padded = [(1,) * (size - len(s)) + s for s in (a, b)]
+    return tuple(max(x, y) for x, y in zip(*padded, strict=True))
+
+
+def _size(shape: tuple[int, ...]) -> int:
+    size = 1
+    for n in shape:
+        size *= n
+    return size
+
+
+def _shape(shape: tuple[int, ...]) -> str:
+    return f"({', '.join(map(str, shape))}{',' if len(shape) == 1 else ''})"

@@ -1,0 +1,143 @@
+"""The loss is the same whatever the model says: softmax over a single class.
+
+Why: softmax makes numbers that sum to one. Over one class that is always 1, its logarithm always 0,
+so the cross entropy is 0, its gradient is exactly zero and nothing is learned.
+
+Fix: one output per class for `cross_entropy`; for a single output `binary_cross_entropy_with_logits`
+(yes or no) or `mse_loss` (a number); or take the softmax along the dimension of the classes.
+
+Silent on: attention over a single position, softmax over one class beside other ways to the loss.
+"""
+
+from collections.abc import Iterator
+
+from gradscope.analysis.reach import Paths, passes, paths
+from gradscope.analysis.words import located, parameter_names, parameter_subjects
+from gradscope.model import Event, Finding, Graph, Op
+from gradscope.rules import rule
+from gradscope.rules.numbers._losses import loss_event
+from gradscope.store import Trace
+
+SOFTMAX_NODES = {"SoftmaxBackward0", "LogSoftmaxBackward0"}
+LAYERS = {"linear", "conv1d", "conv2d", "conv3d", "matmul"}  # their second input is the weight
+
+
+def bad() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        loss = nn.functional.cross_entropy(model(torch.randn(8, 4)), torch.rand(8, 1))  # cause: GS704
+        loss.backward()  # effect: GS704
+        opt.step()
+
+
+def good() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 2)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        nn.functional.cross_entropy(model(torch.randn(8, 4)), torch.randint(0, 2, (8,))).backward()
+        opt.step()
+
+
+@rule("GS704", name="degenerate-loss", severity="error", over=("GS204", "GS212", "GS302", "GS305"))
+def degenerate_loss(trace: Trace) -> Iterator[Finding]:
+    known = paths(trace)
+    found: dict[tuple[tuple[str, int], str], tuple[Op, Event, list[int]]] = {}
+    for graph_id, index in known.used.order:
+        graph = known.graph(graph_id)
+        maker = graph.values[index].op
+        op = graph.ops[maker] if maker is not None else None
+        if (
+            op is None
+            or not op.nodes
+            or not _over_one(graph.values[op.inputs[0]].shape if op.inputs else (), op)
+        ):
+            continue
+        place = (op.site.user.location(), op.name)
+        if place not in found and (event := loss_event(known, op)) is not None:
+            zero = _lost(trace, known, event, op)
+            if zero:
+                found[place] = (op, event, zero)
+    for op, event, zero in found.values():
+        yield _finding(trace, known, op, event, zero)
+
+
+def _over_one(shape: tuple[int, ...], op: Op) -> bool:
+    """Whether the call may be a softmax over one class, by its input's shape."""
+    if op.name == "cross_entropy":
+        return bool(shape) and shape[1 if len(shape) > 1 else 0] == 1
+    return op.name in ("softmax", "log_softmax") and 1 in shape
+
+
+def _lost(trace: Trace, known: Paths, event: Event, op: Op) -> list[int]:
+    """The parameters that the loss reaches only through a softmax, where the gradient of every one of
+    them was exactly zero whenever it was measured. One alone says nothing: a key's bias in attention
+    has no effect either. Where the layer before has one output, they are those behind that softmax."""
+    roots = [(event.graph, root) for root in event.data["roots"]]
+    behind = known.reach(roots).parameters
+    past = known.reach(roots, SOFTMAX_NODES).parameters
+    if _one_output(known.graph(op.graph), op):
+        same = [o for o in known.graph(op.graph).ops if o.site.user.location() == op.site.user.location()]
+        stop = {(op.graph, node) for o in same if o.name == op.name for node in o.nodes}
+        past = known.reach(roots, stop=stop).parameters
+    norms = [trace.numbers("grad_norm", id) for id in behind - past]
+    zero = all(known and not any(norm for _, norm in known) for known in norms)
+    return sorted(behind - past) if zero else []
+
+
+def _one_output(graph: Graph, op: Op) -> bool:
+    """Whether a layer with a single output, and nothing that changes sizes, made what goes in."""
+    value = graph.values[op.inputs[0]]
+    for _ in range(6):
+        maker = graph.ops[value.op] if value.op is not None else None
+        if maker is None or len(maker.inputs) < (2 if maker.name in LAYERS else 1):
+            return False
+        if maker.name in LAYERS:
+            weight = graph.values[maker.inputs[1]]
+            outputs = weight.shape[-1:] if maker.name == "matmul" else weight.shape[:1]
+            return weight.parameter is not None and outputs == (1,)
+        if graph.values[maker.inputs[0]].shape != value.shape:
+            return False
+        value = graph.values[maker.inputs[0]]
+    return False
+
+
+def _finding(trace: Trace, known: Paths, op: Op, event: Event, zero: list[int]) -> Finding:
+    shape = known.graph(op.graph).values[op.inputs[0]].shape
+    names = parameter_names(trace, zero)
+    made = located(trace, op.site.user, f"`{op.name}`")
+    measured = len(trace.numbers("grad_norm", zero[0]))
+    losses = [value for _, value in trace.numbers("loss", event.site.id)]
+    seen = [f"the gradient of {names} was exactly 0 in {passes(measured)}"]
+    if losses and max(losses) == min(losses):
+        seen.append(f"the loss was {losses[0] + 0.0:.5g} every time")
+    alone = op.name == "cross_entropy" or not known.reach(
+        [(event.graph, root) for root in event.data["roots"]]
+    ).parameters - set(zero)
+    effect = "the loss cannot change" if alone else "it gives the same whatever goes in"
+    return Finding(
+        message=f"`{op.name}` is taken over a single class: {effect}, the gradient is zero",
+        cause=op.site.user,
+        cause_label=f"its input is {_shape(shape)}: one class",
+        effect=event.site.user,
+        effect_label=f"{names} get a gradient of exactly zero",
+        seen=tuple(seen),
+        fix=f"give {made} one output per class; for a single output take `binary_cross_entropy_with_logits` or"
+        " `mse_loss`"
+        if op.name == "cross_entropy"
+        else f"take {made} along the dimension of the classes, or a sigmoid for a single output",
+        count=event.count,
+        subjects=parameter_subjects(zero),
+    )
+
+
+def _shape(shape: tuple[int, ...]) -> str:
+    return f"({', '.join(map(str, shape))}{',' if len(shape) == 1 else ''})"

@@ -1,0 +1,329 @@
+"""Gradients shrink to nothing on their way to the first layers, or grow without bound.
+
+Why: each layer multiplies the gradient that passes it. Ten factors of a tenth leave the first layers
+with nothing to learn from; factors above one, or steps that are too long, make it grow until the
+parameters overflow.
+
+Fix: against vanishing: ReLU-like activations in place of sigmoid, normalisation, residual connections,
+an initialisation that keeps the variance. Against exploding: a smaller learning rate, and
+`clip_grad_norm_` between `backward()` and the step.
+
+Silent on: single parameters with a small gradient, layers that begin at zero on purpose and what lies
+behind them, gradients that are cleared unused (those of a critic in the pass of its actor), small ones
+that an optimizer such as Adam brings up to size, gradients that are clipped, losses that a `GradScaler`
+has scaled.
+"""
+
+import itertools
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from statistics import median
+
+from gradscope.analysis.loop import fresh, timeline
+from gradscope.analysis.names import place
+from gradscope.analysis.reach import Paths, paths
+from gradscope.analysis.words import (
+    code,
+    listed,
+    located,
+    numbers,
+    parameter_name,
+    parameter_names,
+    parameter_subjects,
+    user,
+)
+from gradscope.model import Event, Finding, Op, Site
+from gradscope.rules import rule
+from gradscope.rules.numbers._delicate import overflow
+from gradscope.store import Trace
+
+DEEP = 5  # weights on the way, at least
+TINY = 1e-5  # of the gradient in the last third of the layers
+STEADY = 0.7  # of the neighbouring layers (steps) go the same way
+GROWN = 1e4  # times the gradient, from the first passes on
+LOSS_GROWN = 100  # times the loss, with it
+HUGE = 1e8
+IDLE = 1e3  # times smaller than its weight's, the gradient of a bias says nothing
+PASSES = 3  # measured, at least
+SQUASHING = {"sigmoid": 0.25, "tanh": 1.0, "softmax": 0.5, "hardsigmoid": 1 / 6, "softsign": 1.0}
+
+
+def bad_vanishing() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    layers = [layer for _ in range(9) for layer in (nn.Linear(8, 8), nn.Sigmoid())]
+    model = nn.Sequential(*layers, nn.Linear(8, 1))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(4):
+        opt.zero_grad()
+        out = model(torch.randn(8, 8))  # cause: GS705
+        loss = (out - 1).pow(2).mean()
+        loss.backward()  # effect: GS705
+        opt.step()
+
+
+def good_deep() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    layers = [layer for _ in range(9) for layer in (nn.Linear(8, 8), nn.LayerNorm(8), nn.ReLU())]
+    model = nn.Sequential(*layers, nn.Linear(8, 1))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(4):
+        opt.zero_grad()
+        (model(torch.randn(8, 8)) - 1).pow(2).mean().backward()
+        opt.step()
+
+
+@rule("GS705", name="vanishing-or-exploding", severity="warning", over=("GS212", "GS701"))
+def vanishing_or_exploding(trace: Trace) -> Iterator[Finding]:
+    if trace.of("scaler"):
+        return
+    vanished: set[int] = set()
+    for one in _lines(trace):
+        layers = [layer for layer in _layers(one) if layer[1] not in vanished]
+        # Where activations shrink as the gradients do, the weights' are small all along: biases tell.
+        series = (layers, _biases(one, layers))
+        shrinking = next((s for s in series if _vanishes(one, [id for _, id in s])), None)
+        if shrinking is not None:
+            vanished.update(id for _, id in layers)
+            yield _vanishing(one, shrinking)
+        elif not trace.of("clip") and all(map(overflow, trace.of("non_finite"))):
+            yield from _exploding(one)
+
+
+@dataclass
+class _Line:
+    """The passes of one line: `event` is the last of their kinds; `filled`, the parameters that they give
+    a gradient which is not thrown away."""
+
+    trace: Trace
+    known: Paths
+    event: Event
+    sites: set[int]
+    filled: set[int]
+
+    def norms(self, id: int) -> list[float]:
+        return [norm for _, norm in self.trace.numbers("grad_norm", id, self.sites)]
+
+    def sizes(self, id: int) -> list[float]:
+        """The gradient's mean size by element, in each pass that was measured."""
+        elements = math.sqrt(max(1, math.prod(self.trace.parameter(id).shape)))
+        return [norm / elements for norm in self.norms(id)]
+
+
+def _lines(trace: Trace) -> Iterator[_Line]:
+    known, thrown = paths(trace), _thrown_away(trace)
+    events = {event.site.user.location(): event for event in known.backwards}
+    for line, event in events.items():
+        sites = {e.site.id for e in trace.of("backward") if e.site.user.location() == line}
+        filled = set(event.data["accumulated"]) - thrown.get(line, set())
+        yield _Line(trace, known, event, sites, filled)
+
+
+def _thrown_away(trace: Trace) -> dict[tuple[str, int], set[int]]:
+    """Line of a backward → parameters whose gradients from there no step used before they were cleared:
+    those of a critic in the pass of its actor."""
+    used: dict[tuple[str, int], set[int]] = {}
+    cleared: dict[tuple[str, int], set[int]] = {}
+    waiting: dict[int, tuple[str, int]] = {}  # parameter → the last pass that filled it
+    for _, events in timeline(trace):
+        for event in events:
+            if event.kind == "backward":
+                waiting.update((id, event.site.user.location()) for id in event.data["accumulated"])
+            elif event.kind == "step":
+                for id in fresh(event) & waiting.keys():
+                    used.setdefault(waiting.pop(id), set()).add(id)
+            elif event.kind == "zero_grad":
+                for id in set(event.data.get("parameters") or ()) & waiting.keys():
+                    cleared.setdefault(waiting.pop(id), set()).add(id)
+    return {line: ids - used.get(line, set()) for line, ids in cleared.items()}
+
+
+def _layers(one: _Line) -> list[tuple[Op, int]]:
+    """(op, parameter) of each weight that this pass trains and the forward uses once, first layer first."""
+    graph = one.known.graph(one.event.graph)
+    found: list[tuple[Op, int]] = []
+    for value in graph.values:
+        if value.parameter is None or value.index >= len(graph.values) or value.kind != "parameter":
+            continue
+        readers = [op for op in graph.consumers.get(value.index, ()) if op.nodes]
+        if len(readers) == 1 and len(value.shape) >= 2 and value.parameter in one.filled:
+            found.append((readers[0], value.parameter))
+    return sorted(found, key=lambda layer: layer[0].index)
+
+
+def _biases(one: _Line, layers: list[tuple[Op, int]]) -> list[tuple[Op, int]]:
+    """The same layers with their biases, where each has one that counts: before a
+    normalisation its gradient is zero but for rounding, and its weight's is not."""
+    found = []
+    for op, weight in layers:
+        ids = [v.parameter for v in one.known.graph(one.event.graph).inputs(op) if len(v.shape) == 1]
+        if len(ids) != 1 or ids[0] is None or ids[0] not in one.filled:
+            return []
+        if median(one.sizes(weight) or [0.0]) > IDLE * median(one.sizes(ids[0]) or [0.0]):
+            return []
+        found.append((op, ids[0]))
+    return found
+
+
+def _taught(rows: Iterable[list[float]]) -> list[list[float]]:
+    """Layer by layer what was measured of them, without the passes in which nothing arrived at the last
+    layer either: there the loss has no more to teach."""
+    return [list(one) for one in zip(*(row for row in zip(*rows, strict=False) if any(row)), strict=True)]
+
+
+def _vanishes(one: _Line, ids: list[int]) -> bool:
+    series = _taught(one.sizes(id) for id in ids)
+    if len(series) < DEEP or len(series[0]) < 2 or _scaled_up(one.trace, ids[0], median(series[0])):
+        return False
+    half = len(series[0]) // 2
+    return all(_falls([median(part) for part in parts]) for parts in (
+        [s[:half] for s in series], [s[half:] for s in series],
+    ))  # fmt: skip
+
+
+def _scaled_up(trace: Trace, id: int, size: float) -> bool:
+    """Whether its optimizer divides the gradient by its own size, as Adam does, and that is more than the
+    `eps` which it adds: then a small gradient moves the parameter as far as a large one."""
+    groups = (group for number in trace.parameter(id).optimizers for group in trace.optimizers[number].groups)
+    return any(
+        isinstance(group.get("eps"), (int, float)) and size > group["eps"]
+        for group in groups
+        if id in group["parameters"]
+    )
+
+
+def _falls(sizes: list[float]) -> bool:
+    """Whether sizes (first layer first) shrink steadily from the last layer to the first. One place may
+    shrink them as far as it likes: behind a gate that begins at zero, or a last layer that begins with
+    small weights, the gradient grows as training goes on."""
+    if not all(math.isfinite(size) and size > 0 for size in sizes):
+        return False
+    third = max(1, len(sizes) // 3)
+    rising = sum(a < b for a, b in itertools.pairwise(sizes))
+    factors = [a / b for a, b in itertools.pairwise(sizes)]
+    gate = factors.index(min(factors))
+    even = [*sizes[: gate + 1], *(size * factors[gate] for size in sizes[gate + 1 :])]
+    small = median(even[:third]) < TINY * median(even[-third:])
+    return small and rising >= STEADY * (len(sizes) - 1)
+
+
+def _vanishing(one: _Line, layers: list[tuple[Op, int]]) -> Finding:
+    trace, event = one.trace, one.event
+    ids = [id for _, id in layers]
+    first, last = ids[0], ids[-1]
+    series = _taught(one.norms(id) for id in ids)
+    norms = {id: median(some) for id, some in zip(ids, series, strict=True)}
+    shown = [ids[round(i * (len(ids) - 1) / 4)] for i in range(5)]
+    each = [f"`{parameter_name(trace, id)}` {norms[id]:.2g}" for id in shown]
+    few = [id for id in ids if norms[id] < norms[last] * 1e-3]
+    return Finding(
+        message=f"the gradient vanishes on its way to the first layers: {parameter_names(trace, few)} learn nothing",
+        cause=layers[0][0].site.user,
+        cause_label=f"the gradient that arrives at `{parameter_name(trace, first)}` is "
+        f"{norms[first] / norms[last]:.1g} of that at `{parameter_name(trace, last)}`",
+        effect=event.site.user,
+        effect_label=f"goes back through {len(ids)} layers",
+        seen=(f"gradient norms (median of {len(series[0])} passes): {', '.join(each)}",),
+        fix=_against_vanishing(trace, one.known, event),
+        count=event.count,
+        subjects=parameter_subjects(few),
+    )
+
+
+def _against_vanishing(trace: Trace, known: Paths, event: Event) -> str:
+    names = [op.name for op in known.graph(event.graph).ops if op.nodes and op.name in SQUASHING]
+    general = (
+        "add normalisation or residual connections between the layers, and initialise for the activation used"
+    )
+    if not names:
+        return general
+    name = max(set(names), key=names.count)
+    first = next(op.site.user for op in known.graph(event.graph).ops if op.nodes and op.name == name)
+    if SQUASHING[name] >= 1:  # where it is flat the gradient is lost, elsewhere the weights are small
+        return f"{general}; or use ReLU in place of `{name}` ({place(first)}) inside the network"
+    return (
+        f"each of the {names.count(name)} `{name}` calls, from {located(trace, first, 'the first')} on, multiplies"
+        f" the gradient by at most {SQUASHING[name]:.2g}: use ReLU in its place inside the network; or {general}"
+    )
+
+
+def _exploding(one: _Line) -> Iterator[Finding]:
+    trace, event = one.trace, one.event
+    known = {p.id for p in trace.parameters}  # a trace that is still growing may lack some
+    ids = [id for id in event.data["accumulated"] if id in known & one.filled and one.norms(id)]
+    if not ids or not trace.parameter(ids[0]).steps:
+        return
+    totals = [math.hypot(*norms) for norms in zip(*(one.norms(id) for id in ids), strict=False)]
+    losses = [value for _, value in trace.numbers("loss", None, one.sites)]
+    grown = _grows(totals, losses)
+    finite = [total for total in totals if math.isfinite(total)]
+    if not finite or not (grown or median(finite[:PASSES]) > HUGE):
+        return
+    grown = grown or finite[0] <= HUGE
+    seen = [f"norm of all gradients: {listed([f'{t:.2g}' for t in _some(finite)], 6)}"]
+    if losses:
+        seen.append(f"the loss went from {numbers(losses[0])} to {numbers(losses[-1])}")
+    origins = [user(trace.site(first.data.get("origin"))) for first in trace.of("non_finite")]
+    if origin := next((site for site in origins if site is not None), None):
+        seen.append(f"{code(trace, origin)} is the first to overflow ({place(origin)})")
+    yield Finding(
+        message=f"the gradients explode: their norm reaches {max(finite):.2g}",
+        cause=event.site.user,
+        cause_label="each pass leaves larger gradients than the last"
+        if grown
+        else "leaves gradients this large from the first pass on",
+        seen=tuple(seen),
+        fix=_against_exploding(trace, ids, event.site.user, grown),
+        count=event.count,
+        subjects=parameter_subjects(ids),
+    )
+
+
+def _grows(totals: list[float], losses: list[float]) -> bool:
+    """Whether gradients and loss have grown out of proportion, steadily up to the end."""
+    finite = [total for total in totals if math.isfinite(total)]
+    sound = [abs(loss) for loss in losses if math.isfinite(loss)]
+    if len(finite) < PASSES or len(sound) < PASSES:
+        return False
+    start = median(finite[: max(1, len(finite) // 4)])
+    late = finite[-max(PASSES, len(finite) // 4) :]
+    rising = sum(a < b for a, b in itertools.pairwise(late))
+    first = median(sound[: max(1, len(sound) // 4)])
+    return (
+        0 < start * GROWN < finite[-1]
+        and rising >= STEADY * (len(late) - 1)
+        and sound[-1] > LOSS_GROWN * first
+    )
+
+
+def _some(totals: list[float]) -> list[float]:
+    """Five of them, spread over the run."""
+    places = dict.fromkeys(round(i * (len(totals) - 1) / 4) for i in range(5))
+    return [totals[place] for place in places]
+
+
+def _against_exploding(trace: Trace, ids: list[int], backward: Site, grown: bool) -> str:
+    if not grown:
+        return (
+            "initialise the layers so that activations keep their size (`nn.init.kaiming_normal_`, or torch's "
+            "default), or normalise between them; bring inputs and targets to a common scale"
+        )
+    rates = {
+        f"{group['lr']:g}"
+        for number in trace.parameter(ids[0]).optimizers
+        for group in trace.optimizers[number].groups
+        if isinstance(group.get("lr"), (int, float))
+    }
+    rate = f" than {rates.pop()}" if len(rates) == 1 else ""
+    made = next((trace.optimizers[n].site for n in trace.parameter(ids[0]).optimizers), None)
+    where = f" in {located(trace, user(made))}" if made is not None else ""
+    return (
+        f"take a smaller learning rate{rate}{where}, or clip with `clip_grad_norm_(…, 1.0)` after "
+        f"{located(trace, backward, '`backward()`')}, before the step"
+    )

@@ -1,0 +1,133 @@
+"""`nll_loss` is given something that is no log-probability.
+
+Why: `nll_loss` takes no logarithm: it returns minus the number in the place of the label. Of
+probabilities that is between -1 and 0, and its gradient does not grow where the model is wrong; of
+raw scores it has no lower bound at all.
+
+Fix: apply `log_softmax` before `nll_loss`, or use `cross_entropy` on the raw scores. `ctc_loss`
+and `kl_div` want log-probabilities in the same way.
+
+A note where no backward pass depends on it: the loss of an evaluation is not what it is called.
+
+Silent on: `log_softmax`, the logarithm of a softmax, logarithms computed by hand.
+"""
+
+from collections.abc import Iterator
+
+from gradscope.analysis.reach import Paths, paths
+from gradscope.analysis.words import located, numbers
+from gradscope.fixes.calls import renamed
+from gradscope.model import Finding, Op
+from gradscope.rules import rule
+from gradscope.rules.numbers._losses import PROBABILITIES, evaluated, loss_values, losses, makers, unused
+from gradscope.store import Trace
+
+SCORES = {
+    "linear",
+    "conv1d",
+    "conv2d",
+    "conv3d",
+    "addmm",
+    "bilinear",
+    "relu",
+    "dropout",
+    "layer_norm",
+    "batch_norm",
+}
+LOSSES = {"nll_loss", "nll_loss_nd", "ctc_loss", "kl_div"}
+
+
+def bad() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 3)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        probabilities = torch.softmax(model(torch.randn(8, 4)), dim=1)  # cause: GS706
+        loss = nn.functional.nll_loss(probabilities, torch.randint(0, 3, (8,)))  # effect: GS706
+        loss.backward()
+        opt.step()
+
+
+def good() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 3)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        logs = torch.log_softmax(model(torch.randn(8, 4)), dim=1)
+        nn.functional.nll_loss(logs, torch.randint(0, 3, (8,))).backward()
+        opt.step()
+
+
+@rule("GS706", name="nll-without-log", severity="warning")
+def nll_without_log(trace: Trace) -> Iterator[Finding]:
+    known = paths(trace)
+    groups: dict[tuple[tuple[str, int], tuple[str, int]], list[tuple[Op, Op]]] = {}
+    for key, op in losses(known, LOSSES):
+        made = [maker for _, maker in makers(known, key)]
+        wrong = [maker for maker in made if maker.name in PROBABILITIES | SCORES]
+        if not wrong and op.name.startswith("nll_loss") and _below_zero(trace, known, op):
+            wrong = made[:1]
+        for maker in wrong:
+            places = (maker.site.user.location(), op.site.user.location())
+            groups.setdefault(places, []).append((op, maker))
+    trained = {place for place, _ in groups}
+    for key, op in evaluated(known, LOSSES):
+        for _, maker in makers(known, key):
+            if maker.name in PROBABILITIES and maker.site.user.location() not in trained:
+                places = (maker.site.user.location(), op.site.user.location())
+                groups.setdefault(places, []).append((op, maker))
+    for (place, _), found in groups.items():
+        yield _finding(trace, known, found, "" if place in trained else "note")
+
+
+def _below_zero(trace: Trace, known: Paths, op: Op) -> bool:
+    """Whether the loss was measured below zero, where the logarithm of a probability cannot take it."""
+    return any(value < 0 for value in loss_values(trace, known, (op.graph, op.outputs[0])))
+
+
+def _finding(trace: Trace, known: Paths, found: list[tuple[Op, Op]], severity: str) -> Finding:
+    op, maker = found[0]
+    made = located(trace, maker.site.user, f"`{maker.name}`")
+    kind = (
+        "probabilities"
+        if maker.name in PROBABILITIES
+        else "raw scores"
+        if maker.name in SCORES
+        else "numbers above 0"
+    )
+    return Finding(
+        message=f"`{op.name}` wants log-probabilities and is given {kind}",
+        cause=maker.site.user,
+        cause_label=f"`{maker.name}` gives {kind}",
+        effect=op.site.user,
+        effect_label="takes no logarithm",
+        seen=(unused(len(found)),) if severity else tuple(_seen(trace, known, found, kind)),
+        fix=f"use `log_softmax` in place of `softmax` in {made}"
+        if maker.name == "softmax"
+        else f"apply `log_softmax` to {made} first"
+        if not op.name.startswith("nll_loss")
+        else f"use `cross_entropy` in place of {located(trace, op.site.user, '`nll_loss`')}, or apply `log_softmax` to"
+        f" {made} first",
+        count=len(found),
+        severity=severity,
+        edits=renamed(trace, maker.site.user, "softmax", "log_softmax")
+        if maker.name == "softmax"
+        else renamed(trace, op.site.user, "nll_loss", "cross_entropy")
+        if op.name.startswith("nll_loss")
+        else (),
+    )
+
+
+def _seen(trace: Trace, known: Paths, found: list[tuple[Op, Op]], kind: str) -> Iterator[str]:
+    op = found[0][0]
+    values = [v for one, _ in found for v in loss_values(trace, known, (one.graph, one.outputs[0]))]
+    if any(value < 0 for value in values):
+        yield f"the loss was {numbers(min(values))}; of log-probabilities it cannot be below 0"
+    elif values and op.name.startswith("nll_loss"):
+        yield f"the loss was {numbers(min(values))} to {numbers(max(values))}: a mean of the {kind} themselves"

@@ -1,0 +1,1 @@
+"""GS3xx: where the gradient is lost."""

@@ -1,0 +1,301 @@
+"""Targets that a network made of its own estimate, or that a copy of it made."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from gradscope.analysis.calls import Call, Calls
+from gradscope.analysis.names import names_of
+from gradscope.analysis.own_writes import written_in_use
+from gradscope.analysis.reach import Paths, passes
+from gradscope.analysis.terms import SUMS, terms
+from gradscope.analysis.unread import asked_at, module_name
+from gradscope.analysis.words import parameter_subjects
+from gradscope.analysis.writes import memory_root
+from gradscope.model import Event, Finding, Graph, Op, Site
+from gradscope.store import Trace
+
+LOSSES = {"mse_loss", "smooth_l1_loss", "l1_loss", "huber_loss"}
+DIFFERENCES = {"sub", "__sub__", "__rsub__", "rsub"}
+SCALES = {"mul", "mul_", "__mul__", "__rmul__", "__imul__", "div", "__truediv__"}
+MEANT = re.compile(
+    r"target|goal|boot|backup|^y$|^td$|^tgt|^q_?next|^next_?q|^returns?$|^expected|desired|label",
+    re.IGNORECASE,
+)
+WRITES = {"__setitem__", "copy_", "index_put_", "index_copy_", "scatter_", "masked_scatter_"}
+CARRY = SUMS | SCALES | WRITES | {"stack", "cat", "view", "reshape", "squeeze", "unsqueeze", "flatten"}
+MAX_HOPS = 200
+
+
+@dataclass
+class Bootstrap:
+    """A loss that compares a prediction with a target made by the same network."""
+
+    loss: Op
+    made: Op  # the sum that makes the target
+    call: Call
+    shared: frozenset[int]
+    way: frozenset[tuple[str, int]]  # lines that made what the target has of the network
+
+
+@dataclass
+class TrainedCopy:
+    """A network that the program writes from another of the same form, and that is trained as well."""
+
+    module: int
+    original: int
+    event: Event
+    site: Site  # asks it
+    parameters: list[int]
+
+
+def bootstraps(trace: Trace, known: Calls) -> Iterator[tuple[Graph, Bootstrap]]:
+    """Losses whose target was bootstrapped from the trained network, once per line."""
+    told: set[tuple[str, int]] = set()
+    for number in known.paths.graph_ids:
+        graph = known.paths.graph(number)
+        for op in graph.ops:
+            found = _bootstraps(trace, known, graph, op)
+            if found is not None and found.made.site.user.location() not in told:
+                told.add(found.made.site.user.location())
+                yield graph, found
+
+
+def _bootstraps(trace: Trace, known: Calls, graph: Graph, op: Op) -> Bootstrap | None:
+    if len(op.inputs) < 2 or not op.outputs or (graph.id, op.outputs[0]) not in known.paths.used.order:
+        return None
+    named = op.name in LOSSES
+    if not named and op.name not in DIFFERENCES:
+        return None
+    sides = op.inputs[:2]
+    if not all(graph.values[i].requires_grad and not graph.values[i].is_leaf for i in sides):
+        return None
+    for target, prediction in (sides[::-1], sides):
+        made = _sum_with_data(graph, target)
+        if made is None or not (named or squared(graph, op)):
+            continue
+        name = names_of(trace).name(graph, target) or ""
+        if not named and not MEANT.search(name) and not _steers(known, graph, op):
+            continue
+        call = _call_behind(known, graph, made)
+        if call is None:
+            continue
+        paths = known.paths
+        own = paths.reach([(graph.id, target)]).parameters
+        shared = own & paths.reach([(graph.id, prediction)]).parameters & known.trained
+        bootstrapped = own & {p.id for p in known.parameters(call.event)} & known.trained
+        if shared and bootstrapped <= shared and not _says_residual(trace, made):
+            return Bootstrap(op, made, call, frozenset(shared), _way(graph, target, call))
+    return None
+
+
+def squared(graph: Graph, op: Op) -> bool:
+    """Whether the difference is squared or made absolute, as a loss does; what it is added up to, too
+    (an advantage estimated over several steps)."""
+    return any(
+        r.name in ("pow", "__pow__", "square", "abs") or (r.name in SCALES and len(set(r.inputs)) == 1)
+        for value in _carries(graph, op.outputs[0])
+        for r in graph.consumers.get(value, ())
+    )
+
+
+def _steers(known: Calls, graph: Graph, difference: Op) -> bool:
+    """Whether a loss also takes the difference without its graph, as an actor takes its advantage."""
+    return any(
+        reader.cut in ("detach", "data") and (graph.id, reader.outputs[0]) in known.paths.used.order
+        for value in _carries(graph, difference.outputs[0])
+        for reader in graph.consumers.get(value, ())
+    )
+
+
+def _carries(graph: Graph, value: int) -> Iterator[int]:
+    """The value, and what it was added to, scaled with or written into."""
+    todo, seen = [value], {value}
+    while todo and len(seen) < MAX_HOPS:
+        current = todo.pop(0)
+        yield current
+        for op in graph.consumers.get(current, ()):
+            if op.module is None and op.name in CARRY and len(set(op.inputs)) == len(op.inputs):
+                new = [i for i in op.outputs or _written(graph, op) if i not in seen]
+                seen.update(new)
+                todo += new
+
+
+def _written(graph: Graph, op: Op) -> list[int]:
+    """The states that an op without a result has left of what it wrote to."""
+    last = max(op.writes, default=len(graph.values))
+    return [v.index for v in graph.values[last : last + MAX_HOPS] if v.op == op.index]
+
+
+def _sum_with_data(graph: Graph, target: int) -> Op | None:
+    """The op outside all modules that added data to what a network gave, discounted before."""
+    made, scaled = None, False
+    todo, seen = [target], {target}
+    while todo and len(seen) < MAX_HOPS:
+        value = graph.values[todo.pop(0)]
+        op = graph.ops[value.op] if value.op is not None else None
+        if op is None or op.module is not None:
+            continue
+        tracked = [i for i in op.inputs if graph.values[i].requires_grad and not graph.values[i].is_leaf]
+        data = [
+            i for i in op.inputs if not graph.values[i].requires_grad and graph.values[i].kind != "parameter"
+        ]
+        if op.name in SUMS and len(tracked) == 1 and data and made is None:
+            made = op
+        scaled = scaled or (made is not None and op.name in SCALES and len(tracked) == 1)
+        for index in (*tracked, *_put_into(graph, value.index)):
+            if index not in seen:
+                seen.add(index)
+                todo.append(index)
+    return made if scaled else None
+
+
+def _put_into(graph: Graph, value: int) -> Iterator[int]:
+    """What with a graph was written into the memory of a value, as in `target[i] = reward + …`."""
+    memory = memory_root(graph, value)
+    for op in graph.ops:
+        if op.name in WRITES and any(memory_root(graph, w) == memory for w in op.writes):
+            yield from (i for i in op.inputs if graph.values[i].requires_grad and i not in op.writes)
+
+
+def _call_behind(known: Calls, graph: Graph, made: Op) -> Call | None:
+    """The last module call before the target whose output it was made of."""
+    upstream = set(graph.upstream(made.outputs[0]))
+    for call in reversed(known.all):
+        event = call.event
+        if (
+            event.graph == graph.id
+            and event.position < made.index
+            and upstream & set(event.data.get("outputs", ()))
+        ):
+            return call
+    return None
+
+
+def _way(graph: Graph, target: int, call: Call) -> frozenset[tuple[str, int]]:
+    """The lines between the network's call and the target."""
+    after = (graph.values[i].op for i in graph.upstream(target) if graph.values[i].requires_grad)
+    ops = (graph.ops[i] for i in after if i is not None and i >= call.event.position)
+    return frozenset({op.site.user.location() for op in ops} | {call.entry.location()})
+
+
+def _says_residual(trace: Trace, made: Op) -> bool:
+    """Whether the user's function says that gradients through both sides are meant."""
+    site = made.site.user
+    return "residual" in site.function.lower() or "residual" in site.path.rpartition("/")[2].lower()
+
+
+def trained_copies(trace: Trace, known: Calls) -> Iterator[TrainedCopy]:
+    """Networks that the program writes from another one while both are trained by the same pass."""
+    written = written_in_use(trace) & known.trained
+    if not written:
+        return
+    covered: set[int] = set()
+    forms = _forms(trace, known)
+    for number, form in forms.items():
+        mine = {id for _, _, id in form}
+        if not mine <= written or mine <= covered:
+            continue
+        shape = [(name, size) for name, size, _ in form]
+        for other, its in forms.items():
+            originals = {id for _, _, id in its}
+            if [(name, size) for name, size, _ in its] != shape or originals & written_in_use(trace):
+                continue
+            found = _trained_copy(known, number, other, mine, originals)
+            if found is not None:
+                covered |= mine
+                yield found
+                break
+
+
+def _forms(trace: Trace, known: Calls) -> dict[int, list[tuple[str, tuple[int, ...], int]]]:
+    """Module → name below it, shape and id of each of its parameters; outer modules first."""
+    found: dict[int, list[tuple[str, tuple[int, ...], int]]] = {}
+    for module in sorted(trace.modules.values(), key=lambda m: (m.path.count("."), bool(m.path), m.id)):
+        members = known.members(module.id)
+        skip = len(module.path) + 1 if module.path else 0
+        form = sorted((p.name[skip:], p.shape, p.id) for p in trace.parameters if p.module in members)
+        if form:
+            found[module.id] = form
+    return found
+
+
+def _trained_copy(
+    known: Calls, module: int, original: int, mine: set[int], originals: set[int]
+) -> TrainedCopy | None:
+    event = next(
+        (
+            e
+            for e in known.paths.backwards
+            if mine & set(e.data.get("accumulated", ())) and _together(known.paths, e, mine, originals)
+        ),
+        None,
+    )
+    if event is None or not _copied(known.paths, mine, originals):
+        return None
+    for call in known.all:
+        if (
+            call.trains
+            and call.event.graph == event.graph
+            and mine & {p.id for p in known.parameters(call.event)}
+        ):
+            site = asked_at(known, event, known.members(module), call.entry)
+            return TrainedCopy(module, original, event, site, sorted(mine))
+    return None
+
+
+def _together(paths: Paths, event: Event, mine: set[int], originals: set[int]) -> bool:
+    """Whether one term of the loss compares both, rather than a sum of losses of their own."""
+    parts = [part for root in event.data.get("roots", ()) for part in terms(paths, (event.graph, root))]
+    reached = [paths.reach([part]).parameters for part in parts]
+    return any(mine & one and originals & one for one in reached)
+
+
+def _copied(paths: Paths, mine: set[int], originals: set[int]) -> bool:
+    """Whether the program writes all of `mine` from values of `originals`."""
+    left = set(mine)
+    for number in paths.graph_ids:
+        graph = paths.graph(number)
+        for op in graph.ops:
+            owned = {p for value in op.writes if (p := _owner(paths, graph, value)) in left}
+            if (
+                owned
+                and op.module is None
+                and any(_copies(paths, graph, given, originals) for given in op.inputs)
+            ):
+                left -= owned
+    return not left
+
+
+def _copies(paths: Paths, graph: Graph, given: int, originals: set[int]) -> bool:
+    """Whether a value was computed from `originals` alone, not by a network that has them."""
+    upstream = graph.upstream(given)
+    made = [graph.ops[op] for value in upstream if (op := graph.values[value].op) is not None]
+    return all(op.module is None for op in made) and any(
+        _owner(paths, graph, value) in originals for value in upstream
+    )
+
+
+def _owner(paths: Paths, graph: Graph, value: int) -> int | None:
+    """The parameter whose memory a value shares."""
+    return graph.values[paths.memory(graph.id, value)].parameter
+
+
+def copy_finding(trace: Trace, found: TrainedCopy) -> Finding:
+    """GS314 for a network that is trained although another writes it."""
+    name, original = (module_name(trace, number) for number in (found.module, found.original))
+    return Finding(
+        message=f"{name} gets its values from {original}, and is trained with its graph as well",
+        cause=found.site,
+        cause_label="asked with gradients on, and its parameters are in the optimizer",
+        effect=found.event.site.user,
+        effect_label="gradients flow into both sides",
+        seen=(
+            f"in {passes(found.event.count)} both {name} and {original} got a gradient, and a step used it",
+        ),
+        fix=f"ask {name} under `with torch.no_grad():`, and leave it out of the optimizer",
+        count=found.event.count,
+        subjects=parameter_subjects(found.parameters),
+    )

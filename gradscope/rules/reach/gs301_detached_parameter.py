@@ -1,0 +1,221 @@
+"""Parameters feed the loss, but every way back to them is cut: they get no gradient.
+
+Why: `detach()`, `.data`, `numpy()` and operations under `torch.no_grad()` pass the values
+on and end the graph. The loss still depends on the parameters behind the cut, yet backward
+cannot reach them, so the optimizer silently leaves them as they are.
+
+Fix: remove the cut. Where the parameters are frozen on purpose, say so with
+`requires_grad_(False)` and leave them out of the optimizer.
+
+Silent on: frozen parameters; parameters that no optimizer holds, where one steps; parameters that get a
+gradient from another loss; targets that the program itself writes (averages, copies).
+A warning where they have an optimizer that nothing in the program ever steps; a note where its step stands in
+a part of the program that this run did not come to. Where a gradient
+stops in the middle of the run: a warning; a note where that is another phase, at a backward of its own or under a
+block without gradients.
+"""
+
+import re
+from collections.abc import Iterator
+
+from gradscope.analysis.cuts import Cut, cut_words, cuts, resting_cuts
+from gradscope.analysis.loop import settled
+from gradscope.analysis.own_writes import kept_up
+from gradscope.analysis.reach import Paths, passes, paths
+from gradscope.analysis.text import called_in_source
+from gradscope.analysis.words import (
+    code,
+    listed,
+    located,
+    method,
+    optimizer_name,
+    parameter_names,
+    parameter_subjects,
+    root_of,
+    source,
+    variable,
+    where,
+)
+from gradscope.fixes.calls import receiver_in_place_of
+from gradscope.model import Edit, Finding, Parameter, Site
+from gradscope.rules import rule
+from gradscope.store import Trace
+
+
+def bad_detach_between_layers() -> None:
+    import torch
+    from torch import nn
+
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer1 = nn.Linear(4, 8)
+            self.layer2 = nn.Linear(8, 1)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            h = torch.relu(self.layer1(x))
+            h = h.detach()  # cause: GS301
+            y: torch.Tensor = self.layer2(h)
+            return y
+
+    model = Net()
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        loss = model(torch.randn(16, 4)).pow(2).mean()
+        loss.backward()  # effect: GS301
+        opt.step()
+
+
+def good_frozen_trunk() -> None:
+    import torch
+    from torch import nn
+
+    trunk, head = nn.Linear(4, 8), nn.Linear(8, 1)
+    opt = torch.optim.SGD(head.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        with torch.no_grad():
+            features = torch.relu(trunk(torch.randn(16, 4)))
+        head(features).pow(2).mean().backward()
+        opt.step()
+
+
+@rule("GS301", name="detached-parameter", severity="error", over=("GS204", "GS302", "GS402"))
+def detached_parameter(trace: Trace) -> Iterator[Finding]:
+    known = paths(trace)
+    for cut in (*cuts(trace), *resting_cuts(trace)):
+        if cut.kind in ("nondifferentiable", "rewrap", "leaf", "item") or cut.loss is None:
+            continue  # GS305 and GS304 tell these
+        severity = _severity(trace, cut)
+        if severity is None:
+            continue
+        ids = [p.id for p in cut.parameters]
+        names = parameter_names(trace, ids)
+        verb, more = "feeds" if len(ids) == 1 else "feed", " any more" if cut.known.stop else ""
+        loss = code(trace, cut.loss.site.user, "the backward pass")
+        words = _words(trace, cut)
+        yield Finding(
+            message=f"{names} {verb} the loss, but {words} cuts the graph on the way: no gradient arrives{more}",
+            cause=cut.site,
+            cause_label="the graph is cut here",
+            effect=cut.loss.site.user,
+            effect_label="this pass cannot reach past the cut",
+            related=_related(known, cut),
+            seen=(
+                cut.known.seen(ids, f"`.grad` of {names} is None after {passes(known.passes)}"),
+                *_resting(trace, cut),
+            ),
+            why=f"the value goes on after {words}, the graph does not: {loss} stops there",
+            fix=_fix(trace, cut, names) + _and_step(trace, cut),
+            count=cut.count,
+            edits=_without(trace, cut) if not _resting(trace, cut) else (),
+            severity=severity,
+            subjects=parameter_subjects(ids),
+            since=cut.since,
+        )
+
+
+def _related(known: Paths, cut: Cut) -> tuple[tuple[Site, str], ...]:
+    """Where the cut value was made, or where its number goes on."""
+    graph = known.graph(cut.output[0])
+    again = graph.values[cut.output[1]].op
+    if cut.kind in ("number", "numpy") and again is not None:
+        place, label = graph.ops[again].site.user, "goes on from here as plain numbers"
+    else:
+        place, label = cut.op.site.user, "the result has no grad_fn"
+    return ((place, label),) if place.location() != cut.site.location() else ()
+
+
+def _words(trace: Trace, cut: Cut) -> str:
+    """How a sentence names the cut; a call whose own code turns gradients off, by the user's words."""
+    if _drawn(trace, cut):
+        return f"{code(trace, cut.site, '`sample()`')}, which draws without a gradient,"
+    if cut.kind == "number" and cut.op.name == "__float__":
+        return "the plain number that `float()` gives"
+    return cut_words(cut.op, cut.kind)
+
+
+def _drawn(trace: Trace, cut: Cut) -> bool:
+    """Whether `sample()` of a distribution is the cut."""
+    region = trace.regions.get(cut.region) if cut.region is not None else None
+    return region is not None and region.site.kind == "torch" and "distributions" in region.site.path
+
+
+def _severity(trace: Trace, cut: Cut) -> str | None:
+    """None where the cut is no fault, "note" where it is likely meant."""
+    known = paths(trace)
+    if any(p.id in kept_up(trace) for p in cut.parameters):
+        return "note"
+    if any(_rests(known, p) for p in cut.parameters):
+        return "warning" if settled(trace) and not _may_step(trace, cut) else "note"
+    if known.stepping:
+        return cut.severity(trace) or "error"
+    mine = {root_of(trace, p) for p in cut.parameters}
+    trained = {root_of(trace, p) for p in known.parameters.values() if p.registered and known.has_gradient(p)}
+    return "error" if mine & trained else "note"
+
+
+def _rests(known: Paths, p: Parameter) -> bool:
+    """Whether optimizers hold it that never step, while another one does."""
+    return bool(known.stepping and p.optimizers) and not known.stepped(p)
+
+
+def _may_step(trace: Trace, cut: Cut) -> bool:
+    """Whether the program's text steps an optimizer of these that this run did not step (in a later phase,
+    under a condition), or hands it on to who may."""
+    made = [trace.optimizers[number].site for number in _held(trace, cut) if number in trace.optimizers]
+    return any(called_in_source(trace, site, "step") is not False for site in made)
+
+
+def _resting(trace: Trace, cut: Cut) -> list[str]:
+    """What says of a cut that the optimizers of what is behind it never stepped."""
+    return [
+        f"{optimizer_name(trace, number)}, which holds them, made no step" for number in _held(trace, cut)
+    ]
+
+
+def _and_step(trace: Trace, cut: Cut) -> str:
+    """What is to be done beside taking such a cut away."""
+    calls = [method(trace, number, "step") for number in _held(trace, cut)]
+    return f"; if they should, call {listed(calls)} too" if calls else ""
+
+
+def _held(trace: Trace, cut: Cut) -> list[int]:
+    """The optimizers of a cut's parameters, where these rest."""
+    if not any(_rests(paths(trace), p) for p in cut.parameters):
+        return []
+    return sorted({number for p in cut.parameters for number in p.optimizers})
+
+
+_TAKEN_OUT = {"detach": ("detach", "detach_"), "number": ("item",)}  # kind of cut → the methods that make it
+
+
+def _fix(trace: Trace, cut: Cut, names: str) -> str:
+    frozen = f"; if {names} should not train: `requires_grad_(False)`, and not in the optimizer"
+    text = source(trace, cut.site)
+    for taken in _TAKEN_OUT.get(cut.kind, ()):
+        if f".{taken}()" in text:
+            found = "" if taken == "item" else frozen
+            return f"leave `.{taken}()` out of {located(trace, cut.site, 'this line')}{found}"
+    if _drawn(trace, cut):
+        return (
+            f"call `rsample()` in {located(trace, cut.site, 'this line')} where the distribution has it, or put "
+            + ("the `log_prob` of what was drawn into the loss")
+        )
+    if cut.kind == "numpy":
+        return f"compute with tensors from {located(trace, cut.site, 'here')} to the loss, not with NumPy{frozen}"
+    if cut.region is not None:
+        made = variable(trace, cut.op.site) or source(trace, cut.op.site.user)
+        what = f"`{made}` ({where(cut.op.site)})" if made else "it"
+        return f"compute {what} outside of {located(trace, cut.site, 'the block')}{frozen}"
+    if text := source(trace, cut.site):
+        number = re.fullmatch(r"(?:float|int|bool)\((.+)\)", text)
+        if number:
+            return f"keep the tensor: `{number[1]}` in place of {located(trace, cut.site)}{frozen}"
+    return f"take {located(trace, cut.site, 'the cut')} away{frozen}"
+
+
+def _without(trace: Trace, cut: Cut) -> tuple[Edit, ...]:
+    found = (receiver_in_place_of(trace, cut.site, taken) for taken in _TAKEN_OUT.get(cut.kind, ()))
+    return next((edits for edits in found if edits), ())

@@ -1,0 +1,306 @@
+"""A parameter is in the optimizer, but no loss ever depends on it.
+
+Why: the parameter's layer is never called, or its result is dropped on the way. Its `.grad`
+stays None, the optimizer skips it, and it keeps its initial value; under
+DistributedDataParallel it stops the run.
+
+Fix: use the layer in `forward`, or remove it.
+
+Silent on: parameters that some pass of the run trains; averaged copies that the program
+writes itself; one of several alternatives (experts) that the run may not have chosen yet.
+A note for parts of a library's model, which only some of its tasks need (the head of a backbone
+that is used for its features), for a parameter that is only read as a number (a setting), and for a
+layer or a parameter that is used under a condition only, where this run never met it; and for a layer
+that losses depended on up to some step, while its optimizer steps on.
+"""
+
+import ast
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Any
+
+from gradscope.analysis.cuts import cuts, exits
+from gradscope.analysis.made import made_at
+from gradscope.analysis.memo import once
+from gradscope.analysis.own_writes import kept_up
+from gradscope.analysis.reach import Paths, late_paths, passes, paths
+from gradscope.analysis.stops import Stop
+from gradscope.analysis.text import nodes_of_program
+from gradscope.analysis.unheld import replaced
+from gradscope.analysis.words import located, parameter_names, parameter_subjects, source, user
+from gradscope.model import Finding, Module, Parameter, Site
+from gradscope.rules import rule
+from gradscope.store import Trace
+
+CONTAINERS = ("Sequential", "ModuleList", "ModuleDict", "ParameterList", "ParameterDict")
+MANY_PASSES = 50  # after which a layer that is one of several alternatives should have had its turn
+
+
+def bad_layer_never_called() -> None:
+    import torch
+    from torch import nn
+
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.hidden = nn.Linear(4, 8)
+            self.extra = nn.Linear(8, 8)  # cause: GS302
+            self.out = nn.Linear(8, 1)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            y: torch.Tensor = self.out(torch.relu(self.hidden(x)))
+            return y
+
+    model = Net()
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        model(torch.randn(8, 4)).pow(2).mean().backward()  # effect: GS302
+        opt.step()
+
+
+def good_heads_in_turn() -> None:
+    import torch
+    from torch import nn
+
+    trunk, heads = nn.Linear(4, 8), nn.ModuleList([nn.Linear(8, 1), nn.Linear(8, 1)])
+    opt = torch.optim.SGD([*trunk.parameters(), *heads.parameters()], lr=0.1)
+    for step in range(4):
+        opt.zero_grad()
+        heads[step % 2](trunk(torch.randn(8, 4))).pow(2).mean().backward()
+        opt.step()
+
+
+@rule("GS302", name="unused-parameter", severity="warning")
+def unused_parameter(trace: Trace) -> Iterator[Finding]:
+    yield from _never(trace)
+    for known in late_paths(trace):
+        yield from _no_longer(trace, known)
+
+
+def _no_longer(trace: Trace, known: Paths) -> Iterator[Finding]:
+    """Parameters that losses depended on up to some step. A note: a program may well be done with a
+    branch of its own."""
+    stop = known.stop
+    if stop is None or not known.roots or not known.reached.complete:
+        return
+    lost = {p.id for cut in cuts(trace) if cut.known is known for p in cut.parameters}
+    gone = [p.id for p in known.expected() if p.id not in lost | known.reached.parameters]
+    past = [id for id in gone if id in known.feeding]  # behind a cut that was there all along
+    for ids in ([id for id in gone if id not in past], past):
+        if ids:
+            yield _gone(trace, known, stop, ids, past=ids is past)
+
+
+def _gone(trace: Trace, known: Paths, stop: Stop, ids: list[int], *, past: bool) -> Finding:
+    names, it = parameter_names(trace, ids), "it" if len(ids) == 1 else "them"
+    used = list(dict.fromkeys(site for id in ids if (site := _last_used(trace, stop, id)) is not None))
+    label = f"not used for a loss after step {stop.step - 1:,}"
+    return Finding(
+        message=f"no gradient arrives at {names} any more: what carried it is no longer part of a loss"
+        if past
+        else f"no loss depends on {names} any more, though the optimizer that holds {it} steps on",
+        cause=used[0] if used else stop.site,
+        cause_label="the gradient came back through here, as long as it did" if past else label,
+        effect=known.backwards[0].site.user,
+        effect_label=f"no longer reaches {it}",
+        related=tuple((site, label) for site in used[1:] if not past),
+        seen=(stop.seen(trace, ids),),
+        why="the optimizer skips a parameter without a gradient: it keeps the value that it had then",
+        fix=f"let the loss depend on {names} all along; if the program is done with {it}, go on with an optimizer"
+        " of the others",
+        count=stop.after,
+        severity="note",
+        subjects=parameter_subjects(ids),
+        since=stop.since,
+    )
+
+
+def _last_used(trace: Trace, stop: Stop, parameter: int) -> Site | None:
+    """The line that read a parameter last, before its gradients stopped."""
+    earlier = [s.graph for s in trace.segments if s.index < stop.segment and s.graph is not None]
+    for number in dict.fromkeys(reversed(earlier)):
+        graph = trace.graph(number)
+        for value in graph.values:
+            if value.parameter == parameter and (
+                readers := [op for op in graph.consumers.get(value.index, ()) if op.nodes]
+            ):
+                return readers[-1].site.user
+    return None
+
+
+def _never(trace: Trace) -> Iterator[Finding]:
+    """Parameters that no loss of the run depends on."""
+    known = paths(trace)
+    program = trace.program
+    ended = program.get("exception") is None
+    if (
+        not known.stepping
+        or not known.roots
+        or known.passes < (1 if ended else 2)
+        or not known.reached.complete
+    ):
+        return
+    if any(event.data.get("unlooked") and event.data.get("roots") for event in known.backwards):
+        return
+    lost = {p.id for cut in cuts(trace) for p in cut.parameters}  # GS301's, GS304's and GS305's
+    lost |= replaced(trace)  # GS206's
+    groups: dict[tuple[Site | None, str], list[Parameter]] = {}
+    for parameter in known.expected():
+        if parameter.id not in known.feeding and parameter.id not in lost:
+            groups.setdefault((made_at(trace, parameter), _severity(trace, known, parameter)), []).append(
+                parameter
+            )
+    effect = max(known.backwards, key=lambda event: event.count).site.user
+    for (made, severity), parameters in groups.items():
+        ids = [p.id for p in parameters]
+        names = parameter_names(trace, ids)
+        optimizer = trace.optimizers.get(next(n for n in parameters[0].optimizers if n in known.stepping))
+        held = user(optimizer.site) if optimizer is not None else None
+        yield Finding(
+            message=f"{names} {'is' if len(ids) == 1 else 'are'} in the optimizer, but no loss depends on "
+            f"{'it' if len(ids) == 1 else 'them'}",
+            cause=made or held or user(parameters[0].site),
+            cause_label="made here and never used for a loss" if made else "handed to the optimizer here",
+            effect=effect,
+            effect_label="no backward pass reaches it" if len(ids) == 1 else "no backward pass reaches them",
+            related=((held, "handed to the optimizer here"),) if made and held else (),
+            seen=(f"`.grad` of {names} is None after {passes(known.passes)}",),
+            fix=_fix(trace, made, held, names),
+            severity=severity,
+            subjects=parameter_subjects(ids) | (_holders(trace, ids) if severity == "note" else frozenset()),
+        )
+
+
+def _holders(trace: Trace, ids: list[int]) -> frozenset[Any]:
+    """The optimizers that hold them: GS208 may tell of these parameters with others of the same one."""
+    return frozenset(("held", number) for id in ids for number in trace.parameter(id).optimizers)
+
+
+def _severity(trace: Trace, known: Paths, parameter: Parameter) -> str:
+    if parameter.id in kept_up(trace) or _in_library(trace, parameter) or _not_yet(trace, parameter):
+        return "note"
+    if any(True for graph in trace.graphs for _ in exits(graph, parameter.id)):
+        return "note"
+    return "note" if known.passes < MANY_PASSES and _alternative(trace, known, parameter) else "warning"
+
+
+def _in_library(trace: Trace, parameter: Parameter) -> bool:
+    """Whether its layer is part of a model whose forward stands in a library: those have
+    parts that only some of their tasks need."""
+    module = trace.modules.get(parameter.module) if parameter.module is not None else None
+    kinds = _forwards(trace)
+    while module is not None and module.id not in kinds:
+        if _used_for_parts(trace, module):
+            return True
+        module = trace.modules.get(module.parent) if module.parent is not None else None
+    return module is not None and kinds[module.id] == "library"
+
+
+def _used_for_parts(trace: Trace, module: Module) -> bool:
+    """Whether a class that is not the program's own made this module of layers, and the program
+    calls others of them itself."""
+    if module.cls in CONTAINERS or module.cls in _classes(trace):
+        return False
+    return any(_within(trace, id, module.id) for id in _forwards(trace))
+
+
+def _forwards(trace: Trace) -> dict[int, str]:
+    """Module → the kind of code, outside torch, that computes in it."""
+    found: dict[int, str] = {}
+    for graph in trace.graphs:
+        for op in graph.ops:
+            if op.module is not None and op.module not in found:
+                kinds = (frame.kind for frame in reversed(op.site.stack) if frame.kind != "torch")
+                found[op.module] = next(kinds, "torch")
+    return found
+
+
+def _not_yet(trace: Trace, parameter: Parameter) -> bool:
+    """Whether it or its layer was not used, and the user's class uses it only under a condition."""
+    called = set(_forwards(trace))
+    module = trace.modules.get(parameter.module) if parameter.module is not None else None
+    if module is not None and module.id in called:  # a parameter of the class's own
+        seen = any(
+            graph.values[i].parameter == parameter.id
+            for graph in trace.graphs
+            for op in graph.ops
+            if op.module is not None  # the program may print it
+            for i in op.inputs
+        )
+        attribute = parameter.name.rpartition(".")[2]
+        return not seen and any(conditional(text, module.cls, attribute) for text in trace.sources.values())
+    while module is not None and module.parent is not None and module.id not in called:
+        holder, attribute = trace.modules[module.parent], module.path.rpartition(".")[2]
+        if any(conditional(text, holder.cls, attribute) for text in trace.sources.values()):
+            return not any(_within(trace, id, module.id) for id in called)
+        module = holder
+    return False
+
+
+def _within(trace: Trace, inner: int, outer: int) -> bool:
+    number: int | None = inner
+    while number is not None and number != outer:
+        number = trace.modules[number].parent if number in trace.modules else None
+    return number is not None
+
+
+def _alternative(trace: Trace, known: Paths, parameter: Parameter) -> bool:
+    """Whether its layer is one of several alike in a container, of which another one trains."""
+    module = trace.modules.get(parameter.module) if parameter.module is not None else None
+    while module is not None and module.parent is not None:
+        holder = trace.modules[module.parent]
+        if holder.cls in ("ModuleList", "ModuleDict"):
+            alike = [m for m in trace.modules.values() if m.parent == holder.id and m.cls == module.cls]
+            prefixes = tuple(f"{m.path}." for m in alike if m.id != module.id)
+            for other in known.parameters.values():
+                owner = trace.modules.get(other.module) if other.module is not None else None
+                if owner and owner.root == module.root and f"{owner.path}.".startswith(prefixes or ("\0",)):
+                    if known.has_gradient(other):
+                        return True
+        module = holder
+    return False
+
+
+@once
+def _classes(trace: Trace) -> set[str]:
+    """The names of the program's classes."""
+    return {node.name for node in nodes_of_program(trace) if isinstance(node, ast.ClassDef)}
+
+
+@lru_cache(maxsize=256)
+def conditional(text: str, cls: str, attribute: str, known: frozenset[str] = frozenset()) -> bool:
+    """Whether class `cls` uses `self.attribute` outside its `__init__`, each time under a condition
+    or in a method that it calls under conditions only. `known`: the methods asked for already."""
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError):
+        return False
+    found: list[bool] = []
+    todo: list[tuple[ast.AST, bool, str]] = [
+        (function, False, function.name)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ClassDef) and node.name == cls
+        for function in node.body
+        if isinstance(function, ast.FunctionDef) and function.name != "__init__"
+    ]
+    while todo:
+        node, under, method = todo.pop()
+        if (
+            isinstance(node, ast.Attribute)
+            and node.attr == attribute
+            and getattr(node.value, "id", "") == "self"
+        ):
+            found.append(under or (method not in known and conditional(text, cls, method, known | {method})))
+        under = under or isinstance(node, (ast.If, ast.IfExp, ast.While, ast.match_case))
+        todo += ((child, under, method) for child in ast.iter_child_nodes(node))
+    return bool(found) and all(found)
+
+
+def _fix(trace: Trace, made: Site | None, held: Site | None, names: str) -> str:
+    if made is None:
+        return (
+            f"let the loss depend on {names}, or leave {names} out of {located(trace, held, 'the optimizer')}"
+        )
+    attribute = source(trace, made).partition("=")[0].partition(":")[0].strip()
+    return f"use `{attribute}` in `forward`, or remove {located(trace, made, 'it')}"

@@ -1,0 +1,223 @@
+"""`backward()` was called on a value that has no graph.
+
+Why: a tensor carries a graph only if one of the values it was computed from requires a
+gradient, and nothing on the way cut the graph: `detach()`, `torch.no_grad()`, a new tensor
+made of numbers, an operation without a gradient. torch stops here with "does not require
+grad and does not have a grad_fn".
+
+Fix: take the cut between the parameters and the loss away, or unfreeze what should train.
+
+Silent on: errors of any other kind.
+"""
+
+from collections.abc import Iterator
+
+from gradscope.analysis.cuts import cut_kind, cut_words, nearest_cuts
+from gradscope.analysis.failures import failure_subject
+from gradscope.analysis.names import place
+from gradscope.analysis.numbers import back_as
+from gradscope.analysis.reach import Key, Paths, paths
+from gradscope.analysis.words import code, located, parameter_names, parameter_subjects, user
+from gradscope.fixes.calls import receiver_in_place_of
+from gradscope.model import Event, Finding, Op, Parameter, Site
+from gradscope.rules import rule
+from gradscope.store import Trace
+
+
+def bad_detached_loss() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 1)
+    loss = model(torch.randn(8, 4)).pow(2).mean()
+    shown = loss.detach()  # cause: GS303
+    shown.backward()  # effect: GS303
+
+
+def good_graph_kept() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 1)
+    loss = model(torch.randn(8, 4)).pow(2).mean()
+    assert loss.detach().item() >= 0
+    loss.backward()
+
+
+@rule("GS303", name="backward-without-graph", severity="error", over=("GS301", "GS304", "GS305"))
+def backward_without_graph(trace: Trace) -> Iterator[Finding]:
+    known = paths(trace)
+    for event in trace.of("error"):
+        text = str(event.data.get("text", ""))
+        if "does not require grad" not in text or "grad_fn" not in text:
+            continue
+        values = (event.data.get("roots") or event.data.get("inputs") or ()) if event.graph >= 0 else ()
+        roots = [(event.graph, v) for v in values if not known.graph(event.graph).values[v].requires_grad]
+        if roots:
+            yield _explain(trace, known, event, roots[0])
+
+
+def _explain(trace: Trace, known: Paths, event: Event, root: Key) -> Finding:
+    effect = event.site.user
+    name = _name(trace, effect)
+    found = next(nearest_cuts(known, root), None)
+    if found is not None:
+        return _cut(trace, known, event, name, root, found)
+    numbers = back_as(known, root)
+    if numbers is not None:
+        return _numbers(trace, known, event, name, root, numbers)
+    found_by_id = {p.id: p for key in known.flow([root]).order if (p := known.parameter_of(key)) is not None}
+    frozen = [p for p in found_by_id.values() if not p.requires_grad]
+    froze = _freeze(trace, known, frozen)
+    cause, label = froze, "made not to require a gradient here"
+    if cause is None:
+        value = known.graph(root[0]).values[root[1]]
+        cause, label = user(value.site) or effect, "made here"
+    what = (
+        f"everything it was computed from is frozen ({parameter_names(trace, [p.id for p in frozen])})"
+        if frozen
+        else "nothing it was computed from requires a gradient"
+    )
+    return Finding(
+        message=f"{name} has no graph to go back through: {what}",
+        seen=(_facts(known, name, root),),
+        cause=cause,
+        cause_label=label,
+        effect=effect,
+        effect_label="there is nothing to go back through",
+        why=_steps(trace, known, root, None),
+        fix=f"take {located(trace, cause)} out for what should train, or leave {located(trace, effect)} out"
+        if froze is not None
+        else "let what should train require a gradient (`requires_grad_(True)`), or leave "
+        f"{located(trace, effect, '`backward()`')} out",
+        count=event.count,
+        subjects=parameter_subjects(p.id for p in frozen) | {failure_subject(event)},
+    )
+
+
+def _cut(trace: Trace, known: Paths, event: Event, name: str, root: Key, found: tuple[Op, Key]) -> Finding:
+    op, output = found
+    kind = cut_kind(trace, known, op, output)
+    region = (
+        trace.regions.get(op.region)
+        if op.region is not None and kind in ("no_grad", "inference_mode")
+        else None
+    )
+    if region is not None and region.kind == "set_grad_enabled":
+        kind = "set_grad_enabled"
+    lost = [s for s in known.sources(output)[0] if known.graph(s[0]).values[s[1]].requires_grad]
+    behind = known.reach(lost).parameters
+    cause = region.site.user if region is not None else op.site.user
+    seen = [_facts(known, name, root)]
+    if behind:
+        seen.append(f"behind the cut: {parameter_names(trace, sorted(behind))}")
+    return Finding(
+        message=f"{name} has no graph to go back through: it was lost at {cut_words(op, kind)}",
+        cause=cause,
+        cause_label="gradients are off in here" if region is not None else "the graph ends here",
+        effect=event.site.user,
+        effect_label="there is nothing to go back through",
+        related=((op.site.user, "made without a graph"),)
+        if op.site.user.location() != cause.location()
+        else (),
+        seen=tuple(seen),
+        why=_steps(trace, known, root, op),
+        fix=_fix(trace, kind, op, cause),
+        count=event.count,
+        edits=receiver_in_place_of(trace, cause, "detach") if kind == "detach" else (),
+        subjects=parameter_subjects(behind) | {failure_subject(event)},
+    )
+
+
+def _numbers(
+    trace: Trace, known: Paths, event: Event, name: str, root: Key, found: tuple[Op, Op, Key]
+) -> Finding:
+    """The value went out of torch as numbers and came back as a new tensor."""
+    given, cut, back = found
+    value = known.graph(back[0]).values[back[1]]
+    made = user(value.site)
+    behind = known.reach((back[0], i) for i in cut.inputs).parameters
+    seen = [_facts(known, name, root)]
+    if behind:
+        seen.append(f"behind the cut: {parameter_names(trace, sorted(behind))}")
+    return Finding(
+        message=f"{name} has no graph to go back through: it is made of numbers that left it at "
+        f"{code(trace, cut.site.user, cut_words(cut, cut.cut or given.name))}",
+        cause=cut.site.user,
+        cause_label="the graph ends here",
+        effect=event.site.user,
+        effect_label="there is nothing to go back through",
+        related=((made, "comes back as a new tensor"),)
+        if made is not None and made.location() != cut.site.user.location()
+        else (),
+        seen=tuple(seen),
+        why=_steps(trace, known, root, None),
+        fix=f"keep the tensors from {located(trace, cut.site.user, 'here')} to the loss: `torch.stack` and "
+        "`torch.cat` join them with their graph",
+        count=event.count,
+        subjects=parameter_subjects(behind) | {failure_subject(event)},
+    )
+
+
+def _fix(trace: Trace, kind: str, op: Op, cause: Site) -> str:
+    made = op.site.user
+    if kind in ("no_grad", "inference_mode", "set_grad_enabled"):
+        return f"compute {located(trace, made, 'it')} outside of {located(trace, cause, 'the block')}"
+    if kind == "nondifferentiable":
+        return (
+            f"use a loss that has a gradient in place of {located(trace, made, f'`{op.name}`')}"
+            " (cross entropy on the scores, a soft maximum)"
+        )
+    if kind == "detach":
+        return f"leave `.detach()` out of {located(trace, made)}, or call `backward()` on the value before it"
+    return f"call `backward()` on the value as it was before {cut_words(op, kind)} ({place(made)})"
+
+
+def _facts(known: Paths, name: str, root: Key) -> str:
+    value = known.graph(root[0]).values[root[1]]
+    shape = f"shape {'×'.join(map(str, value.shape))}" if value.shape else "a scalar"
+    return f"{name}: {value.dtype}, {shape}, `requires_grad` is False"
+
+
+def _steps(trace: Trace, known: Paths, root: Key, cut: Op | None) -> str:
+    """The way back from the loss, step by step, up to the cut."""
+    steps: list[str] = []
+    flow = known.flow([root])
+    for key in flow.order:
+        graph = known.graph(key[0])
+        value = graph.values[key[1]]
+        if value.op is None:
+            continue
+        op = graph.ops[value.op]
+        text = f"line {op.site.user.line}: {code(trace, op.site.user, f'`{op.name}`')}"
+        if op is cut:
+            steps.append(f"{text} takes a value with a graph and gives one without")
+            break
+        if text not in steps:
+            steps.append(text)
+    if len(steps) > 5:
+        steps = [*steps[:3], "…", steps[-1]]
+    way = " ← ".join(steps)
+    return (
+        f"the way back from the loss: {way}"
+        if way
+        else "the value is a leaf that does not require a gradient"
+    )
+
+
+def _name(trace: Trace, site: Site) -> str:
+    text = code(trace, site)
+    head, dot, _ = text.strip("`").partition(".backward")
+    return f"`{head}`" if dot and head else "the loss"
+
+
+def _freeze(trace: Trace, known: Paths, frozen: list[Parameter]) -> Site | None:
+    """Where one of these was last made not to require a gradient."""
+    ids = {p.id for p in frozen}
+    for event in reversed(trace.of("requires_grad")):
+        if event.data.get("to") or event.graph < 0:
+            continue
+        parameter = known.parameter_of((event.graph, event.data["value"]))
+        if parameter is not None and parameter.id in ids:
+            return event.site.user
+    return None

@@ -1,0 +1,323 @@
+"""A value was taken out of its graph and wrapped into a new tensor: backward stops there.
+
+Why: `torch.tensor(loss)`, `.item()` put back into a tensor and `.detach().requires_grad_()`
+make a new leaf with the same numbers and no history. `backward()` on it runs without an
+error, because the leaf requires a gradient, and gives the model none.
+
+Fix: use the value as it is; combine losses with `+`, `sum` or `torch.stack`, which keep the graph.
+
+Silent on: leaves made to ask for the gradient of an input (adversarial examples, saliency),
+and values whose parameters get their gradient in another way.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import replace
+from math import prod
+
+from gradscope.analysis.cuts import Cut, cuts, nearest_cuts
+from gradscope.analysis.names import place
+from gradscope.analysis.numbers import EXITS, MAKERS, entered
+from gradscope.analysis.reach import Key, Paths, passes, paths
+from gradscope.analysis.terms import Wrapped, wrapped_losses, wrapped_terms
+from gradscope.analysis.words import code, located, parameter_names, parameter_subjects, quoted
+from gradscope.fixes.source import Source
+from gradscope.model import Edit, Event, Finding, Op, Parameter, Site
+from gradscope.rules import rule
+from gradscope.store import Trace
+
+_LEFT = ("no_grad", "inference_mode", "detach", "data")  # what leaves the graph behind, on a line of its own
+
+
+def bad_tensor_of_loss() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        loss = model(torch.randn(8, 4)).pow(2).mean()
+        loss = loss.detach().clone().requires_grad_()  # cause: GS304
+        loss.backward()  # effect: GS304
+        opt.step()
+
+
+def good_term_detached() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 2)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        soft = model(torch.randn(8, 3)).sigmoid().mean()
+        hard = (soft > 0.5).float()
+        (soft + (hard - soft).detach()).backward()
+        opt.step()
+
+
+@rule(
+    "GS304",
+    name="graph-rewrapped",
+    severity="error",
+    over=("GS102", "GS202", "GS204", "GS206", "GS301", "GS302", "GS402", "GS601"),
+)
+def graph_rewrapped(trace: Trace) -> Iterator[Finding]:
+    known = paths(trace)
+    told: set[tuple[str, int]] = set()
+    for cut in cuts(trace):
+        site = _wrapper(cut.known, cut)
+        if site is not None and cut.loss is not None:
+            told.add(site.user.location())
+            rewrapped = _finding(trace, cut.known, site.user, cut.parameters, cut.loss, cut)
+            yield replace(rewrapped, count=cut.count, severity=cut.severity(trace), since=cut.since)
+    if not told:
+        for made, parameters, loss in numbers_put_back(known):
+            told.add(made.location())
+            yield _finding(trace, known, made, parameters, loss)
+    for kind, found in ((_loss, wrapped_losses(known)), (_term, wrapped_terms(known))):
+        for wrapped in found:
+            if wrapped.made.location() not in told:
+                told.add(wrapped.made.location())
+                yield kind(trace, wrapped)
+
+
+def _wrapper(known: Paths, cut: Cut) -> Site | None:
+    """Where the value was put into a new tensor, where that is what cut the graph."""
+    if cut.kind in ("rewrap", "leaf"):
+        return cut.op.site
+    if cut.kind in ("item", "tolist"):
+        maker = known.graph(cut.output[0]).values[cut.output[1]].op
+        return (known.graph(cut.output[0]).ops[maker] if maker is not None else cut.op).site
+    unnamed = cut.op.cut is None  # a view under no_grad, which says of itself that it requires a gradient
+    if cut.kind == "nondifferentiable" or (unnamed and cut.kind != "numpy"):
+        return None
+    return _leaf_behind(known, cut.output)
+
+
+def _leaf_behind(known: Paths, output: Key) -> Site | None:
+    """Where the result was made to require a gradient again, between the cut and the loss."""
+    seen = {output}
+    todo = [output]
+    while todo:
+        key = todo.pop()
+        graph = known.graph(key[0])
+        value = graph.values[key[1]]
+        if value.is_leaf and value.requires_grad:
+            made = known.required(key) if key in known.roots else None
+            return graph.ops[value.op].site if value.op is not None else made
+        for target, _ in known.used.feeds.get(key, ()):
+            following = known.graph(target[0]).values[target[1]]
+            if target not in seen and following.is_leaf:
+                seen.add(target)
+                todo.append(target)
+    return None
+
+
+def _finding(
+    trace: Trace,
+    known: Paths,
+    site: Site,
+    parameters: list[Parameter],
+    loss: Event,
+    cut: Cut | None = None,
+) -> Finding:
+    ids = [p.id for p in parameters]
+    fix, edits = _fix(trace, site, cut)
+    names = parameter_names(trace, ids)
+    made = code(trace, site, "this")
+    return Finding(
+        message=f"the loss was rewrapped into a new tensor: backward ends there and {names} "
+        f"get{'s' if len(ids) == 1 else ''} no gradient",
+        cause=site,
+        cause_label="a new leaf: same numbers, no history",
+        effect=loss.site.user,
+        effect_label="reaches the new leaf and nothing behind it",
+        seen=(known.seen(ids, f"`.grad` of {names} is None after {passes(known.passes)}"),),
+        why=f"{made} copies the numbers, not the graph they came from",
+        fix=fix,
+        count=loss.count,
+        edits=edits,
+        subjects=parameter_subjects(ids),
+    )
+
+
+def _loss(trace: Trace, loss: Wrapped) -> Finding:
+    """Its parameters get gradients from other passes."""
+    names = parameter_names(trace, sorted(loss.parameters))
+    found = _finding(
+        trace, paths(trace), loss.made, [trace.parameter(id) for id in loss.parameters], loss.loss
+    )
+    return replace(
+        found,
+        message=f"the loss was rewrapped into a new tensor: backward ends there and gives {names} nothing",
+        seen=(f"{passes(loss.loss.count)} from this line reached no parameter",),
+    )
+
+
+def _term(trace: Trace, term: Wrapped) -> Finding:
+    names = parameter_names(trace, sorted(term.parameters))
+    fix, edits = _fix(trace, term.made)
+    return Finding(
+        message="a term of the loss was rewrapped into a new tensor: it trains nothing",
+        cause=term.made,
+        cause_label="a new leaf: same numbers, no history",
+        effect=term.loss.site.user,
+        effect_label="only the other terms of the loss arrive",
+        seen=("no gradient of the term reaches any parameter in this pass",),
+        why=f"its numbers were computed from {names}, which only the other terms of the loss train",
+        fix=fix,
+        count=term.loss.count,
+        edits=edits,
+        severity="warning",
+        subjects=frozenset({("term", *term.made.location())}),
+    )
+
+
+def _fix(trace: Trace, site: Site, cut: Cut | None = None) -> tuple[str, tuple[Edit, ...]]:
+    made = located(trace, site, "this")
+    old, edits = as_it_is(trace, site, cut.op.site.user if cut is not None else None)
+    new = edits[0].text.strip() if edits else ""
+    if edits:
+        fix = f"write {quoted(new)} in place of {quoted(old)} ({place(site)}): it has its graph"
+        return (fix if new else f"take {made} out"), edits
+    node = trace.source_file(site.path).at(site)
+    given = node.args[0] if isinstance(node, ast.Call) and node.args else None
+    if isinstance(given, ast.Name):
+        return (
+            f"fill `{given.id}` without `item()`, and write `torch.stack({given.id})` in place of {made}",
+            (),
+        )
+    if cut is not None and cut.op.site.user.location() != site.location() and cut.op.cut in _LEFT:
+        lost = located(trace, cut.op.site.user, "the call")
+        where = "with gradients on" if cut.op.cut in ("no_grad", "inference_mode") else "with its graph"
+        return f"compute {lost} {where}, and leave `requires_grad` out: the loss has its graph then", ()
+    return f"use the value itself in place of {made}; `+`, `sum` and `torch.stack` keep its graph", ()
+
+
+_CUTS = ("item", "detach", "data")  # of them, those that leave the graph behind
+
+
+_COPIES = ("item", "detach", "clone", "requires_grad_")  # methods that give the same numbers
+
+
+def numbers_put_back(known: Paths) -> Iterator[tuple[Site, list[Parameter], Event]]:
+    """Losses made of plain numbers, which `item()` had just taken out of a graph: where they were
+    made, the parameters behind the numbers, and the pass."""
+    expected = {p.id: p for p in known.expected()}
+    if not expected:
+        return
+    told = set()
+    for key, events in known.roots.items():
+        reach = known.reach([key])
+        if reach.parameters & {p.id for p in known.parameters.values() if p.registered or p.optimizers}:
+            continue
+        for leaf in reach.leaves:
+            wrapped = _wrapped(known, leaf)
+            if wrapped is None or wrapped[0].location() in told:
+                continue
+            site, before = wrapped
+            behind: set[int] = set()
+            for op in before:
+                behind |= _parameters(known, [(leaf[0], i) for i in op.inputs])
+            parameters = [expected[i] for i in sorted(behind & expected.keys())]
+            if parameters:
+                told.add(site.location())
+                yield site, parameters, events[0]
+
+
+def _parameters(known: Paths, keys: list[Key]) -> set[int]:
+    """The parameters that these values were computed from, also where `detach()` came between."""
+    found = known.reach(keys).parameters
+    for key in keys:
+        for op, output in nearest_cuts(known, key):
+            if op.cut in ("detach", "data"):
+                found |= known.reach((output[0], i) for i in op.inputs).parameters
+    return found
+
+
+def _wrapped(known: Paths, leaf: Key) -> tuple[Site, list[Op]] | None:
+    """Where a leaf without a past was made, and the ops before it that took values out of a graph."""
+    graph = known.graph(leaf[0])
+    value = graph.values[leaf[1]]
+    if value.op is not None:
+        op = graph.ops[value.op]
+        if op.inputs:
+            return _made_to_require(known, leaf, op)
+        if op.name not in MAKERS:
+            return None
+        return op.site.user, [o for o in graph.ops[: op.index] if o.name in EXITS]
+    parameter = known.parameter_of(leaf)
+    if value.origin is not None or prod(value.shape) != 1 or (parameter is not None and parameter.optimizers):
+        return None
+    site = known.required(leaf)
+    given = [
+        o for o in graph.ops if o.name in EXITS and o.cut is not None and o.index < entered(graph, leaf[1])
+    ]
+    if leaf in known.roots and site is not None and given:
+        return site.user, given[-1:]
+    taken = [o for o in graph.ops if o.cut in ("data", "detach") and not graph.consumers.get(o.outputs[0])]
+    return (taken[-1].site.user, taken[-1:]) if taken else None
+
+
+def _made_to_require(known: Paths, leaf: Key, op: Op) -> tuple[Site, list[Op]] | None:
+    """The same for a leaf computed from numbers alone, which was then made to require a gradient."""
+    graph = known.graph(leaf[0])
+    sources = [graph.values[i] for i in graph.upstream(leaf[1])[1:]]
+    if op.written or prod(graph.values[leaf[1]].shape) != 1:
+        return None
+    if any(v.parameter is not None or v.requires_grad or v.origin is not None for v in sources):
+        return None
+    before = [o for o in graph.ops[: op.index] if o.name in EXITS]
+    set_by = op.site if op.name == "Variable" else known.required(leaf)
+    return (set_by.user, before) if set_by is not None and before else None
+
+
+def as_it_is(trace: Trace, site: Site, cut: Site | None = None) -> tuple[str, tuple[Edit, ...]]:
+    """`loss` in place of `torch.tensor(loss.item(), requires_grad=True)` or `loss.detach().requires_grad_()`:
+    the text that goes, and the edits. `cut` is where the graph was lost, which may be within what stays:
+    `out.sum()` in place of `out.detach().sum().requires_grad_()`. Nothing where what stays has no graph."""
+    here = Source(trace, site.path)
+    node = here.file.at(site)
+    while isinstance(node, ast.Call) and isinstance(above := here.file.parent.get(id(node)), ast.Attribute):
+        call = here.file.parent.get(id(above))
+        if above.attr not in _COPIES or not isinstance(call, ast.Call):
+            break
+        node = call
+    if not isinstance(node, ast.expr):
+        return "", ()
+    value, mended = _behind(here, node)
+    lost = here.file.at(cut) if cut is not None and cut.path == site.path else None
+    if value is None or (isinstance(value, ast.Call) and here.file.is_imported(value.func)):
+        return "", ()  # makes a new tensor itself
+    text = here.file.text(value)
+    if lost is not None and any(part is lost for part in ast.walk(value)):
+        source = lost.func if isinstance(lost, ast.Call) else lost
+        if not isinstance(source, ast.Attribute) or source.attr not in _CUTS:
+            return "", ()
+        assert isinstance(lost, ast.expr)
+        text, mended = text.replace(here.file.text(lost), here.file.text(source.value), 1), True
+    old = here.file.text(node)
+    statement = here.file.parent.get(id(node))
+    if not mended or text == old:
+        return "", ()
+    if isinstance(statement, ast.Assign) and [ast.unparse(t) for t in statement.targets] == [text]:
+        return old, here.remove(statement)
+    return old, here.replace(node, text)
+
+
+def _behind(here: Source, node: ast.expr) -> tuple[ast.expr | None, bool]:
+    """The value that a new leaf was made of, and whether what was taken off had cut its graph."""
+    value, mended = node, False
+    if isinstance(value, ast.Call) and value.args and here.file.is_imported(value.func):
+        value, mended = value.args[0], True
+        if not (isinstance(value, ast.Call) and getattr(value.func, "attr", "") == "item"):
+            return None, False
+    while isinstance(value, ast.Call) and getattr(value.func, "attr", "") in _COPIES:
+        assert isinstance(value.func, ast.Attribute)
+        mended |= value.func.attr in _CUTS
+        value = value.func.value
+    return value, mended

@@ -1,0 +1,212 @@
+"""A statement looks as if it changed something about gradients, and does nothing.
+
+Why: `x.detach()` gives a new tensor and leaves `x` as it is; without parentheses a method is
+named, not called; `requires_grad` of a module is no switch, and Python makes a new attribute of
+whatever name it is given (`p.require_grad = False`).
+
+Fix: use the result (`x = x.detach()`), call the method (`h.detach_()`), and freeze a module with
+`module.requires_grad_(False)`. Where a `zero_grad` or `backward` that is not called had its effect,
+GS201 or GS204 tells of it.
+
+Silent on: results that are used; `detach_()`; attributes of other names; what already is frozen.
+"""
+
+import ast
+import re
+from collections.abc import Iterator
+
+from gradscope.analysis.reach import paths
+from gradscope.analysis.text import named_subject, parentheses, site_of, uncalled
+from gradscope.analysis.words import parameter_names, parameter_subjects, plural, variable
+from gradscope.fixes.calls import assigned_back
+from gradscope.fixes.source import Source
+from gradscope.model import Event, Finding, Site
+from gradscope.rules import rule
+from gradscope.source import SourceFile
+from gradscope.store import Trace
+
+_METHODS = {"requires_grad_", "detach_", "detach", "zero_grad", "backward", "zero_", "retain_grad"}
+_MEANT = "requires_grad"
+
+
+def bad_detach() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 3)
+    h = model(torch.ones(2, 3))
+    h.detach()  # cause: GS308
+    (h * h).sum().backward()
+
+
+def good_detach_used() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 3)
+    h = model(torch.ones(2, 3))
+    target = h.detach()
+    h2 = model(torch.ones(2, 3))
+    (h2 - target).pow(2).sum().backward()
+
+
+@rule("GS308", name="detach-discarded", severity="warning", over=("GS206", "GS306", "GS314", "GS605"))
+def detach_discarded(trace: Trace) -> Iterator[Finding]:
+    yield from _discarded(trace)
+    yield from _never_called(trace)
+    found: dict[tuple[Site, str, str], list[int]] = {}  # (place, kind of holder, name) → parameters
+    for event in trace.of("misnamed"):
+        site = next(_assigned(trace, event), None)
+        if site is not None:
+            key = site, str(event.data["holder"]), str(event.data["name"])
+            found.setdefault(key, []).extend(event.data["parameters"])
+    for (site, holder, name), ids in found.items():
+        yield _misnamed(trace, site, holder, name, list(dict.fromkeys(ids)))
+
+
+def _discarded(trace: Trace) -> Iterator[Finding]:
+    """`x.detach()` as a statement, where `x` carries a gradient."""
+    counts: dict[Site, int] = {}
+    needed: set[Site] = set()  # a loss goes on with the tensor as it is
+    makers: dict[Site, set[tuple[str, tuple[str, int]]]] = {}  # the lines that made the tensor
+    known = paths(trace)
+    used = known.used.order
+    for graph in trace.graphs:
+        for op in graph.ops:
+            if op.name == "detach" and op.cut == "detach" and op.site.kind == "user":
+                file = trace.source_file(op.site.path)
+                node = file.at(op.site)
+                if node is not None and isinstance(file.parent.get(id(node)), ast.Expr):
+                    counts[op.site] = counts.get(op.site, 0) + max(graph.count, 1)
+                    needed |= {op.site} if any((graph.id, i) in used for i in op.inputs) else set()
+                    made = (known.maker((graph.id, i)) for i in op.inputs)
+                    lines = {("made", m.site.user.location()) for m in made if m is not None}
+                    makers.setdefault(op.site, set()).update(lines)
+    for site, count in counts.items():
+        node = trace.source_file(site.path).at(site)
+        text = "the tensor"
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            text = ast.unparse(node.func.value)
+        yield Finding(
+            message=f"the result of `{text}.detach()` is not used: `{text}` keeps its graph",
+            cause=site,
+            cause_label="gives a new tensor, which is dropped",
+            seen=(f"`{text}` required a gradient, also after this line",),
+            fix=f"use the result: `{text} = {text}.detach()`"
+            + (f" where no gradient is to go through `{text}`; else leave it out" if site in needed else ""),
+            count=count,
+            edits=assigned_back(trace, site) if site not in needed else (),
+            subjects=frozenset(makers[site]),
+        )
+
+
+# -- never called ----------------------------------------------------------------------
+
+
+def _never_called(trace: Trace) -> Iterator[Finding]:
+    for path, function, node in uncalled(trace, _METHODS):
+        yield _uncalled(trace, path, function, node)
+
+
+def _uncalled(trace: Trace, path: str, function: str, node: ast.Attribute) -> Finding:
+    text = ast.unparse(node)
+    held = node.attr == "zero_grad"
+    site = site_of(path, function, node)
+    return Finding(
+        message=f"`{text}` is named, but not called: nothing happens",
+        cause=site,
+        cause_label="a method without parentheses",
+        seen=(f"it stands in `{function}`, which ran" if function != "<module>" else "the file ran",),
+        fix=f"call it: `{text}()`",
+        edits=parentheses(site),
+        subjects=(parameter_subjects(_held(trace, ast.unparse(node.value))) if held else frozenset())
+        | {named_subject(site)},
+    )
+
+
+def _held(trace: Trace, holder: str) -> Iterator[int]:
+    """What the optimizer of this name was given, or all optimizers where none goes by it."""
+    name = holder.rpartition(".")[2]
+    own = [o for o in trace.optimizers.values() if variable(trace, o.site).rpartition(".")[2] == name]
+    for optimizer in own or trace.optimizers.values():
+        yield from (n for n in optimizer.parameters if trace.parameter(n).passes)
+
+
+# -- attributes that do nothing ----------------------------------------------------------
+
+
+def _misnamed(trace: Trace, site: Site, kind: str, name: str, ids: list[int]) -> Finding:
+    target = trace.source_file(site.path).lines[site.line - 1][site.column - 1 : site.end_column - 1]
+    holder = target.rpartition(".")[0]
+    names = parameter_names(trace, ids)
+    meant = f"{holder}.requires_grad_(False)" if kind == "module" else f"{holder}.requires_grad = False"
+    here = Source(trace, site.path)
+    statement = here.file.statement(site)
+    return Finding(
+        message=f"`{target} = False` freezes nothing: `{name}` is a new attribute of the {kind}",
+        cause=site,
+        cause_label="sets an attribute that torch does not look at",
+        seen=(f"{plural(len(ids), 'parameter')} still required a gradient: {names}",),
+        fix=f"write `{meant}`",
+        edits=here.replace(statement, meant) if statement is not None else (),
+        subjects=parameter_subjects(ids),
+    )
+
+
+def _assigned(trace: Trace, event: Event) -> Iterator[Site]:
+    """The user's assignments of False to an attribute of this name, the likeliest first."""
+    name = str(event.data["name"])
+    if event.data["holder"] == "module" and _own(trace, trace.modules[event.data["id"]].cls, name):
+        return
+    found: list[tuple[int, Site]] = []
+    for path in trace.sources:
+        file = trace.source_file(path)
+        for node in ast.walk(file.tree) if file.tree is not None else ():
+            if not isinstance(node, ast.Assign) or not isinstance(node.targets[0], ast.Attribute):
+                continue
+            target = node.targets[0]
+            off = isinstance(node.value, ast.Constant) and node.value.value is False
+            if target.attr != name or not off or ast.unparse(target.value) == "self":
+                continue
+            rank = 0 if name != _MEANT else _fit(trace, event, ast.unparse(target.value))
+            if rank == 2 and _one_of_many(file, node, target.value):
+                rank = 1
+            if rank < 2:
+                end = target.end_lineno or target.lineno, (target.end_col_offset or 0) + 1
+                found.append((rank, Site(-1, path, target.lineno, target.col_offset + 1, *end, "", "user")))
+    yield from (site for _, site in sorted(found, key=lambda item: item[0]))
+
+
+def _own(trace: Trace, cls: str, name: str) -> bool:
+    """Whether the class gives itself an attribute of this name."""
+    for path in trace.sources:
+        tree = trace.source_file(path).tree
+        for node in ast.walk(tree) if tree is not None else ():
+            if isinstance(node, ast.ClassDef) and node.name == cls.rpartition(".")[2]:
+                sets = (n for n in ast.walk(node) if isinstance(n, ast.Attribute) and n.attr == name)
+                if any(isinstance(n.ctx, ast.Store) and ast.unparse(n.value) == "self" for n in sets):
+                    return True
+    return False
+
+
+def _one_of_many(file: SourceFile, node: ast.AST, holder: ast.expr) -> bool:
+    """Whether a loop gives `holder`, over something else than parameters."""
+    above = file.parent.get(id(node))
+    while above is not None and isinstance(holder, ast.Name):
+        if isinstance(above, ast.For) and any(
+            isinstance(n, ast.Name) and n.id == holder.id for n in ast.walk(above.target)
+        ):
+            return "param" not in ast.unparse(above.iter)
+        above = file.parent.get(id(above))
+    return False
+
+
+def _fit(trace: Trace, event: Event, text: str) -> int:
+    """How well the text names the module: 0 its path, 1 perhaps, 2 not at all."""
+    module = trace.modules[event.data["id"]]
+    root = trace.modules[module.root]
+    own = ".".join(part for part in (root.name, module.path) if part)
+    plain = re.sub(r"['\"\]]", "", text.replace("[", ".")).replace("self.", "")
+    if plain in (own, module.path):
+        return 0
+    return 1 if plain.rpartition(".")[2] in (own.rpartition(".")[2], module.path.rpartition(".")[2]) else 2

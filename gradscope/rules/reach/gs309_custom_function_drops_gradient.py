@@ -1,0 +1,269 @@
+"""The backward of a custom Function returns no gradient where one is needed.
+
+Why: `backward` returns one gradient for each argument of `forward`. None, or zeros, for an
+argument that requires a gradient ends the gradient there without a word: everything that the
+argument was computed from does not train.
+
+Fix: return the gradient for that argument; where none is meant, `detach()` what is passed in and
+call `ctx.mark_non_differentiable` or freeze what should not train.
+
+A note where what the argument was computed from gets a gradient by another path: that may be meant.
+Silent on: arguments that need no gradient; integer inputs; parameters that are written by hand; a
+Function whose name or comments say that it stops the gradient.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from gradscope.analysis.reach import Paths, passes, paths
+from gradscope.analysis.words import code, parameter_names, parameter_subjects
+from gradscope.model import Event, Finding, Graph, Op, Parameter, Site
+from gradscope.rules import rule
+from gradscope.store import Trace
+
+
+def bad_none() -> None:
+    from typing import Any
+
+    import torch
+    from torch import nn
+
+    class Scale(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
+            ctx.save_for_backward(w)
+            return x * w
+
+        @staticmethod
+        def backward(ctx: Any, g: torch.Tensor) -> Any:  # cause: GS309
+            (w,) = ctx.saved_tensors
+            return g * w, None
+
+    fc, w = nn.Linear(3, 3), nn.Parameter(torch.ones(3))
+    opt = torch.optim.SGD([*fc.parameters(), w], lr=0.1)
+    for _ in range(2):
+        opt.zero_grad()
+        Scale.apply(fc(torch.ones(2, 3)), w).pow(2).sum().backward()  # effect: GS309
+        opt.step()
+
+
+def good_straight_through() -> None:
+    from typing import Any
+
+    import torch
+    from torch import nn
+
+    class Rounded(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
+            return x.round()
+
+        @staticmethod
+        def backward(ctx: Any, g: torch.Tensor) -> torch.Tensor:
+            return g
+
+    fc = nn.Linear(3, 3)
+    opt = torch.optim.SGD(fc.parameters(), lr=0.1)
+    for _ in range(2):
+        opt.zero_grad()
+        Rounded.apply(fc(torch.randn(4, 3)) * 5).pow(2).sum().backward()
+        opt.step()
+
+
+@rule(
+    "GS309", name="custom-function-drops-gradient", severity="warning",
+    over=("GS204", "GS206", "GS301", "GS302"),
+)  # fmt: skip
+def custom_function_drops_gradient(trace: Trace) -> Iterator[Finding]:
+    known = paths(trace)
+    for event in trace.of("dropped_gradient"):
+        found = applied(trace, event)
+        if found is None:
+            continue
+        graph, op = found
+        yield from _hidden(trace, known, event, op)
+        for kind in ("none", "zero"):
+            for position in event.data[kind]:
+                value = argument_of(graph, op, event, position)
+                if value is None:
+                    continue
+                behind = _behind(known, graph, value)
+                lost = [p for p in behind if not p.passes or _always_zero(trace, p)]
+                if lost:
+                    yield _finding(trace, event, kind, position, lost)
+                elif kind == "none" and behind and not _stopped(trace, event, position):
+                    yield _beside(trace, event, position, behind)
+
+
+def _hidden(trace: Trace, known: Paths, event: Event, op: Op) -> Iterator[Finding]:
+    """Parameters inside an argument that is no tensor: autograd never learns of them."""
+    if not any((op.graph, i) in known.used.order for i in op.outputs):
+        return
+    silent = {p.id for p in known.expected()} - set(known.feeding)
+    lost = [p for p, _ in event.data.get("hidden", ()) if p in silent]
+    if not lost:
+        return
+    names, name = parameter_names(trace, lost), event.data["function"]
+    position = next(position for p, position in event.data.get("hidden", ()) if p == lost[0])
+    _, shown = shown_argument(trace, event, position)
+    yield Finding(
+        message=f"{names} reaches `{name}` inside {shown}: autograd does not look into it, no gradient comes back",
+        cause=event.site.user,
+        cause_label=f"{shown} is no tensor",
+        seen=(f"no gradient reached {names} in {passes(known.passes)}",),
+        fix=f"pass the tensors themselves to `{name}.apply`, and return their gradients from `backward`",
+        subjects=parameter_subjects(lost),
+    )
+
+
+def _behind(known: Paths, graph: Graph, value: int) -> list[Parameter]:
+    """Leaves behind the argument that should train by gradients."""
+    order = known.flow([(graph.id, value)]).order
+    found = {p.id: p for key in order if (p := known.parameter_of(key)) is not None}
+    return [p for p in found.values() if p.requires_grad and not p.updates]
+
+
+def _stopped(trace: Trace, event: Event, position: int) -> bool:
+    """Whether a comment or a name says that no gradient is meant: `StopGradient`, `# no gradient for w`."""
+    site = definition_of(trace, event.data["function"], event.data["line"])
+    lines = trace.lines(site.path)[site.line - 1 : site.line + 14] if site is not None else []
+    words = " ".join([event.data["function"], *(line.partition("#")[2] for line in lines)]).lower()
+    return any(word in words for word in ("stop", "block", "detach", "no grad"))
+
+
+def _always_zero(trace: Trace, p: Parameter) -> bool:
+    measured = trace.numbers("grad_norm", p.id)
+    return bool(measured) and not any(norm for _, norm in measured)
+
+
+def _finding(trace: Trace, event: Event, kind: str, position: int, lost: list[Parameter]) -> Finding:
+    name, text, shown = event.data["function"], *shown_argument(trace, event, position)
+    names = _names(trace, lost, text)
+    what = "None" if kind == "none" else "only zeros"
+    return Finding(
+        message=f"the backward of `{name}` returns {what} for {shown}: {names} cannot train",
+        cause=definition_of(trace, name, event.data["line"]) or event.site.user,
+        cause_label=f"returns {what} for {shown}",
+        effect=event.site.user,
+        effect_label="a gradient is needed here",
+        related=_returned(trace, event, position, shown),
+        seen=(
+            measured_calls(event, what),
+            f"no gradient but zeros reached {names}" if kind == "zero" else f"no gradient reached {names}",
+        ),
+        fix=_fix(trace, event, position, text),
+        subjects=parameter_subjects(p.id for p in lost),
+    )
+
+
+def _beside(trace: Trace, event: Event, position: int, behind: list[Parameter]) -> Finding:
+    """What the argument is computed from trains all the same, by another path: a stop may be meant."""
+    name, text, shown = event.data["function"], *shown_argument(trace, event, position)
+    names = _names(trace, behind, text)
+    whose = "its gradient comes" if names == f"`{text}`" else f"the gradient of {names} comes"
+    return Finding(
+        message=f"the backward of `{name}` returns None for {shown}: {whose} by other paths only",
+        cause=definition_of(trace, name, event.data["line"]) or event.site.user,
+        cause_label=f"returns None for {shown}",
+        effect=event.site.user,
+        effect_label="no gradient comes back from here",
+        related=_returned(trace, event, position, shown),
+        seen=(measured_calls(event, "None"),),
+        fix=_fix(trace, event, position, text),
+        severity="note",
+        subjects=frozenset({("function", name)}),
+    )
+
+
+def _returned(trace: Trace, event: Event, position: int, shown: str) -> tuple[tuple[Site, str], ...]:
+    site = returned(trace, event.data["function"], event.data["line"], position)
+    return ((site, f"the gradient of {shown}"),) if site is not None else ()
+
+
+def _names(trace: Trace, parameters: list[Parameter], text: str) -> str:
+    """The parameters by name; a single one without a name by the argument's text."""
+    nameless = len(parameters) == 1 and not parameters[0].name and text.isidentifier()
+    return f"`{text}`" if nameless else parameter_names(trace, [p.id for p in parameters])
+
+
+def _fix(trace: Trace, event: Event, position: int, text: str) -> str:
+    return (
+        f"return the gradient of {f'`{text}`' if text else 'that argument'} at position {position + 1} of"
+        f" `backward`, or `detach()` it in {code(trace, event.site.user, 'the call')} if it should get none"
+    )
+
+
+def applied(trace: Trace, event: Event) -> tuple[Graph, Op] | None:
+    for graph in trace.graphs:
+        for op in graph.ops:
+            if op.name == event.data["function"] and op.site.id == event.site.id:
+                return graph, op
+    return None
+
+
+def call_of(trace: Trace, event: Event) -> ast.Call | None:
+    node = trace.source_file(event.site.user.path).at(event.site.user)
+    plain = isinstance(node, ast.Call) and not any(isinstance(a, ast.Starred) for a in node.args)
+    return node if isinstance(node, ast.Call) and plain else None
+
+
+def argument_of(graph: Graph, op: Op, event: Event, position: int) -> int | None:
+    """The value that was passed at this position."""
+    order = event.data["tensors"].index(position)
+    index = op.inputs[order] if order < len(op.inputs) else None
+    return index if index is not None and graph.values[index].requires_grad else None
+
+
+def definition_of(trace: Trace, cls: str, line: int) -> Site | None:
+    """The line of `backward` in the user's class."""
+    for path, part in _backward(trace, cls, line):
+        start = part.col_offset + 1
+        end = start + len(f"def {part.name}")
+        return Site(-1, path, part.lineno, start, part.lineno, end, part.name, "user")
+    return None
+
+
+def returned(trace: Trace, cls: str, line: int, position: int) -> Site | None:
+    """What the `backward` of the user's class returns for an argument, where it returns at one place."""
+    for path, part in _backward(trace, cls, line):
+        ends = [node for node in ast.walk(part) if isinstance(node, ast.Return) and node.value is not None]
+        if len(ends) != 1:
+            return None
+        value = ends[0].value
+        elements = value.elts if isinstance(value, ast.Tuple) else []
+        shown = elements[position] if position < len(elements) else ends[0]
+        if any(isinstance(element, ast.Starred) for element in elements):
+            shown = ends[0]
+        return Site(-1, path, *trace.source_file(path).span(shown), part.name, "user")
+    return None
+
+
+def _backward(trace: Trace, cls: str, line: int) -> Iterator[tuple[str, ast.FunctionDef]]:
+    for path in trace.sources:
+        tree = trace.source_file(path).tree
+        for node in ast.walk(tree) if tree is not None else ():
+            if isinstance(node, ast.ClassDef) and node.name == cls and _spans(node, line):
+                for part in node.body:
+                    if isinstance(part, ast.FunctionDef) and part.name in ("backward", "vjp"):
+                        yield path, part
+
+
+def _spans(node: ast.ClassDef, line: int) -> bool:
+    return node.lineno <= line <= (node.end_lineno or node.lineno)
+
+
+def shown_argument(trace: Trace, event: Event, position: int) -> tuple[str, str]:
+    """The text of an argument, and the words for it."""
+    call = call_of(trace, event)
+    text = ast.unparse(call.args[position]) if call is not None and position < len(call.args) else ""
+    return text, f"argument {position + 1}{f', `{text}`' if text and len(text) < 40 else ''}"
+
+
+def measured_calls(event: Event, what: str) -> str:
+    calls = event.data["calls"]
+    return (
+        f"{what} in {'the one call' if calls == 1 else f'all {calls} calls'} that were looked at, with a"
+        " gradient that was not zero arriving"
+    )

@@ -1,0 +1,81 @@
+"""`forward` of a module with hooks was called directly: the hooks did not run.
+
+Why: `module(x)` runs the hooks around `forward`, `module.forward(x)` only `forward`. Weight norm,
+spectral norm, pruning, feature extractors and wrappers work through hooks.
+
+Fix: call the module: `model(x)`.
+
+Silent on: modules without hooks; `super().forward(x)` inside of a module's own forward.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from gradscope.analysis.names import names_of
+from gradscope.analysis.words import listed, parameter_subjects, source
+from gradscope.fixes.calls import receiver_in_place_of
+from gradscope.model import Event, Finding
+from gradscope.rules import rule
+from gradscope.store import Trace
+
+
+def bad_hook_skipped() -> None:
+    import torch
+    from torch import nn
+
+    kept: list[torch.Tensor] = []
+    model = nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 1))
+    model.register_forward_hook(lambda module, given, result: kept.append(result.detach()))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(2):
+        opt.zero_grad()
+        loss = model.forward(torch.ones(2, 3)).pow(2).mean()  # cause: GS312
+        loss.backward()
+        opt.step()
+
+
+def good_called() -> None:
+    import torch
+    from torch import nn
+
+    kept: list[torch.Tensor] = []
+    model = nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 1))
+    model.register_forward_hook(lambda module, given, result: kept.append(result.detach()))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(2):
+        opt.zero_grad()
+        model(torch.ones(2, 3)).pow(2).mean().backward()
+        opt.step()
+
+
+@rule("GS312", name="forward-called-directly", severity="warning", over=("GS206", "GS301", "GS302", "GS306"))
+def forward_called_directly(trace: Trace) -> Iterator[Finding]:
+    for event in trace.of("direct_forward"):
+        yield _finding(trace, event)
+
+
+def _finding(trace: Trace, event: Event) -> Finding:
+    site = event.site.user
+    holder = (names_of(trace).receiver(site) or "").removesuffix(".forward") or "module"
+    hooks = [f"`{name}`" for name in dict.fromkeys(event.data["hooks"])]
+    count = len(event.data["hooks"])
+    text = source(trace, site)
+    called = text.replace(".forward(", "(", 1) if ".forward(" in text and len(text) < 60 else f"{holder}(…)"
+    return Finding(
+        message=f"`{holder}.forward(…)` goes past the {'hook' if count == 1 else f'{count} hooks'} of `{holder}`",
+        cause=site,
+        cause_label="calls `forward` itself",
+        seen=(
+            f"not run in this call: the {'hook' if count == 1 else 'hooks'} {listed(hooks)} of `{holder}`",
+        ),
+        fix=f"call the module: `{called}`",
+        count=event.count,
+        edits=receiver_in_place_of(trace, site, "forward"),
+        subjects=_unnormalised(trace, event) | {("taken in", site.location())},
+    )
+
+
+def _unnormalised(trace: Trace, event: Event) -> frozenset[Any]:
+    """The module's own parameters, where the hook that did not run makes its weight of them."""
+    makes = any("Norm" in name for name in event.data["hooks"])
+    return parameter_subjects(p.id for p in trace.parameters if makes and p.module == event.data["module"])

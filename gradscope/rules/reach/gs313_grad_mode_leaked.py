@@ -1,0 +1,235 @@
+"""Gradients were switched off and stayed off, far beyond the place that meant it.
+
+Why: `torch.set_grad_enabled(False)` as a statement holds until somebody switches back; a
+generator that yields inside `with torch.no_grad():` leaves the mode on in the loop that uses it, and so
+does a context that is entered by hand. What is computed after that has no graph.
+
+Fix: use the mode as a block around what it is meant for (`with torch.no_grad():`), and yield outside
+of it.
+
+Silent on: blocks and decorators that end; modes that are switched back before training.
+"""
+
+import ast
+from collections.abc import Iterator
+
+from gradscope.analysis.failures import failure_subject, opening
+from gradscope.analysis.loop import timeline
+from gradscope.analysis.words import code, located
+from gradscope.fixes.blocks import rest_without_grad
+from gradscope.model import Event, Finding, Graph, Region, Site, Value
+from gradscope.rules import rule
+from gradscope.store import Trace
+
+_MODES = ("no_grad", "inference_mode", "set_grad_enabled")
+
+
+def bad_statement() -> None:
+    import torch
+    from torch import nn
+
+    def evaluate(model: nn.Module) -> float:
+        torch.set_grad_enabled(False)  # cause: GS313
+        return float(model(torch.ones(2, 3)).mean())
+
+    try:
+        model = nn.Linear(3, 1)
+        opt = torch.optim.SGD(model.parameters(), lr=0.1)
+        for _ in range(2):
+            opt.zero_grad()
+            loss = model(torch.randn(4, 3)).pow(2).mean()
+            loss.backward()  # effect: GS313
+            opt.step()
+            evaluate(model)
+    finally:
+        torch.set_grad_enabled(True)
+
+
+def good_switched_back() -> None:
+    import torch
+    from torch import nn
+
+    def evaluate(model: nn.Module) -> float:
+        torch.set_grad_enabled(False)
+        result = float(model(torch.ones(2, 3)).mean())
+        torch.set_grad_enabled(True)
+        return result
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(2):
+        opt.zero_grad()
+        model(torch.randn(4, 3)).pow(2).mean().backward()
+        opt.step()
+        evaluate(model)
+
+
+@rule("GS313", name="grad-mode-leaked", severity="error", over=("GS303", "GS401"))
+def grad_mode_leaked(trace: Trace) -> Iterator[Finding]:
+    stopped = list(_stopped(trace))
+    yield from stopped or _silently(trace)
+
+
+def _stopped(trace: Trace) -> Iterator[Finding]:
+    """Where torch stopped at a loss that was computed with gradients off."""
+    for event in trace.of("error"):
+        if "does not require grad" not in str(event.data.get("text", "")) or event.graph < 0:
+            continue
+        graph = trace.graph(event.graph)
+        for root in event.data.get("roots") or event.data.get("inputs") or ():
+            value = graph.values[root] if root < len(graph.values) else None
+            region = _region(trace, graph, value) if value is not None else None
+            if value is not None and region is not None and _leaked(trace, region, _made(graph, value)):
+                yield _finding(trace, event, region, _made(graph, value))
+                break
+
+
+def _silently(trace: Trace) -> Iterator[Finding]:
+    """`model.train()` and a training forward while gradients are still off, where nothing fails since
+    the program leaves out a backward that it can't do."""
+    trained: set[tuple[str, int]] = set()  # lines that built a graph in training mode
+    off: dict[int, set[int]] = {}  # regions that calls were in → models on which `train()` was called since
+    found: dict[tuple[str, int], tuple[Event, Region]] = {}
+    for _, events in timeline(trace):
+        for event in events:
+            if event.kind == "mode" and event.data["training"]:
+                for models in off.values():
+                    models.add(_model(trace, event))
+            if event.kind != "call":
+                continue
+            place = event.site.user.location()
+            if event.data["grad"]:
+                trained |= {place} if event.data["training"] and event.data["builds_graph"] else set()
+                found.pop(place, None)
+                off.clear()  # what was switched off is on again
+                continue
+            region = _region_of_call(trace, event)
+            if region is None or not _statement(trace, region):
+                continue
+            if event.data["training"] and place in trained and _model(trace, event) in off.get(region.id, ()):
+                found.setdefault(place, (event, region))
+            off.setdefault(region.id, set())
+    for event, region in {region.id: (event, region) for event, region in reversed(found.values())}.values():
+        yield _training_without(trace, event, region)
+
+
+def _model(trace: Trace, event: Event) -> int:
+    """The outermost module of the one that was called, or put into a mode."""
+    number: int = event.data["module"]
+    return trace.modules[number].root if number in trace.modules else number
+
+
+def _region_of_call(trace: Trace, event: Event) -> Region | None:
+    outputs = event.data["outputs"]
+    if event.graph < 0 or not outputs:
+        return None
+    graph = trace.graph(event.graph)
+    return _region(trace, graph, graph.values[outputs[0]])
+
+
+def _training_without(trace: Trace, event: Event, region: Region) -> Finding:
+    opened, call = region.site.user, event.site.user
+    shown = code(trace, opened)
+    return Finding(
+        message=f"gradients are still off in the training: {shown} was never undone",
+        cause=opened,
+        cause_label="gradients go off here, and stay off",
+        effect=call,
+        effect_label="called in training mode, and builds no graph",
+        seen=(
+            f"{code(trace, call, 'this call')} built a graph before, and none after {located(trace, opened)}",
+        ),
+        why="as a statement it holds until it is switched back, also after its function has returned",
+        fix=f"put what {located(trace, opened)} is meant for into `with torch.no_grad():`",
+        count=event.count,
+        edits=rest_without_grad(trace, opened, in_place_of_it=True),
+        subjects=frozenset({("region", region.id)}),
+    )
+
+
+def _region(trace: Trace, graph: Graph, value: Value) -> Region | None:
+    """The mode under which a value was computed."""
+    number = graph.ops[value.op].region if value.op is not None else None
+    region = trace.regions.get(number) if number is not None else None
+    return region if region is not None and region.kind in _MODES else None
+
+
+def _made(graph: Graph, value: Value) -> Site:
+    assert value.op is not None
+    return graph.ops[value.op].site
+
+
+def _leaked(trace: Trace, region: Region, made: Site) -> bool:
+    """Whether the value was computed outside of the block (or function) that the mode was opened for."""
+    opened = region.site.user
+    if region.site.kind != "user" or _of_a_context_manager(region.site):
+        return False  # its line in the user's code is a call of what opens and closes it
+    if _statement(trace, region):
+        return True
+    if _decorator(trace, opened):
+        return False
+    inside = [
+        frame
+        for frame in made.stack
+        if frame.path == opened.path
+        and frame.function == opened.function
+        and opened.line <= frame.line <= (region.end_line or frame.line)
+    ]
+    return not inside
+
+
+def _statement(trace: Trace, region: Region) -> bool:
+    """`torch.set_grad_enabled(False)` or `mode.__enter__()` on a line of the user's own. Of a mode that
+    a library opens, the user's line is the call of the library: it says nothing of how that ends."""
+    if region.site.kind != "user":
+        return False
+    file = trace.source_file(region.site.path)
+    node = file.at(region.site)
+    return isinstance(node, ast.Call) and isinstance(file.parent.get(id(node)), (ast.Expr, ast.Assign))
+
+
+def _of_a_context_manager(site: Site) -> bool:
+    """Whether the mode was opened by a function that a `with` statement has entered, and will leave."""
+    return any(
+        place.path.endswith("contextlib.py") and place.function.endswith("__enter__") for place in site.stack
+    )
+
+
+def _decorator(trace: Trace, opened: Site) -> bool:
+    lines = trace.source_file(opened.path).lines
+    return 0 < opened.line <= len(lines) and lines[opened.line - 1].lstrip().startswith(
+        ("@", "def ", "async def ")
+    )
+
+
+def _finding(trace: Trace, event: Event, region: Region, made: Site) -> Finding:
+    opened, effect = region.site.user, event.site.user
+    by_hand = _statement(trace, region)
+    shown = code(trace, opened) if by_hand else f"`{region.kind}` of line {opened.line}"
+    function = opened.function.rpartition(".")[2]
+    where = f" in `{function}`" if not function.startswith("<") else ""
+    why = (
+        "as a statement it holds until it is switched back, also after its function has returned"
+        if by_hand
+        else "the generator stopped at its `yield` inside the block, so the mode went on in the code that uses it"
+    )
+    return Finding(
+        message=f"gradients are still off here: {shown}{where} was never undone",
+        cause=opening(trace, opened),
+        cause_label="gradients go off here, and stay off",
+        effect=effect,
+        effect_label="torch stops: there is no graph to go back through",
+        related=((made.user, "computed with gradients off"),)
+        if made.user.location() != effect.location()
+        else (),
+        seen=(
+            f"what {code(trace, effect, 'the backward')} starts from was computed after it, and has no graph",
+        ),
+        why=why,
+        fix=f"put what {located(trace, opened)} is meant for{where} into `with torch.no_grad():`"
+        if by_hand
+        else f"compute{where} inside the block and `yield` outside of it",
+        count=event.count,
+        edits=rest_without_grad(trace, opened, in_place_of_it=True) if by_hand else (),
+        subjects=frozenset({("region", region.id), failure_subject(event)}),
+    )

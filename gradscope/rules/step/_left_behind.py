@@ -1,0 +1,181 @@
+"""Gradients that one optimizer's pass leaves in the parameters of another, whose step then uses them."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import islice
+
+from gradscope.analysis.loop import stretches
+from gradscope.analysis.text import nodes_of_program
+from gradscope.analysis.words import (
+    code,
+    method,
+    optimizer_name,
+    parameter_names,
+    parameter_subjects,
+    plural,
+    where,
+)
+from gradscope.fixes.calls import beside, line_before
+from gradscope.fixes.source import receiver
+from gradscope.model import Edit, Event, Finding, Site
+from gradscope.store import Trace
+
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+MAX_STRETCHES = 5000  # of the run: such a loop shows itself in its first rounds
+
+
+@dataclass
+class _Pass:
+    event: Event
+    left: set[int]  # parameters in which its gradient still stands, unused
+    made_for: set[int] = field(default_factory=set)  # optimizers that stepped right after it
+
+
+@dataclass
+class _Leak:
+    optimizer: int
+    step: Site
+    earlier: Site  # the pass that leaves its gradients
+    own: Site  # the first pass of the step, which adds to them
+    parameters: set[int] = field(default_factory=set)
+    count: int = 0
+
+
+def left_behind(trace: Trace) -> list[Finding]:
+    """A step that used its own passes first, and from the next round on that of another optimizer's
+    step too: the other pass stands below the step in the loop, where nothing clears before the next round."""
+    if len({event.data.get("optimizer") for event in trace.of("step")}) < 2 or _by_hand(trace):
+        return []
+    leaks: dict[tuple[int, Site, Site], _Leak] = {}
+    first: dict[tuple[int, Site], set[Site]] = {}  # the passes that a line's first step used
+    passes: list[_Pass] = []
+    for segment, events in islice(stretches(trace), MAX_STRETCHES):
+        if segment.graph is None:  # not looked at
+            passes.clear()
+            continue
+        for event in events:
+            if event.kind == "backward" and event.data.get("accumulated"):
+                passes.append(_Pass(event, set(event.data["accumulated"])))
+            elif event.kind == "zero_grad":
+                _gone(passes, set(event.data.get("parameters") or ()))
+            elif event.kind == "step" and passes and event.data.get("optimizer") is not None:
+                _used(event, segment.repeat, passes, first, leaks)
+        passes = [p for p in passes if p.left]
+    return [_finding(trace, leak) for leak in leaks.values()]
+
+
+def _by_hand(trace: Trace) -> bool:
+    """Whether the text of what ran has `.grad`: it may clear gradients in a way that nobody sees."""
+    return any(
+        (isinstance(node, ast.Attribute) and node.attr == "grad" and not _is_function(node.value))
+        or (isinstance(node, ast.Constant) and node.value == "grad")
+        for node in _ran(trace)
+    )
+
+
+def _ran(trace: Trace) -> Iterator[ast.AST]:
+    """The nodes of the program's top level, of the functions that led to its steps and passes, and of
+    those that they call by a name."""
+    functions: dict[str, list[ast.AST | None]] = {}
+    for node in nodes_of_program(trace):
+        if isinstance(node, FUNCTIONS):
+            functions.setdefault(node.name, []).append(node)
+    todo: list[ast.AST | None] = [trace.source_file(path).tree for path in trace.sources]
+    for name in {f.function for e in trace.of("step", "backward", "zero_grad") for f in e.site.stack}:
+        todo += functions.get(name.rpartition(".")[2], ())
+    seen: set[int] = set()
+    for scope in todo:  # grows on the way
+        for node in _own(scope) if scope is not None and id(scope) not in seen else ():
+            yield node
+            if isinstance(node, ast.Name | ast.Attribute):
+                todo += functions.get(node.id if isinstance(node, ast.Name) else node.attr, ())
+        seen.add(id(scope))
+
+
+def _own(scope: ast.AST) -> Iterator[ast.AST]:
+    """What stands in a scope, without the functions in it."""
+    todo = list(ast.iter_child_nodes(scope))
+    for node in todo:  # grows on the way
+        yield node
+        if not isinstance(node, FUNCTIONS):
+            todo += ast.iter_child_nodes(node)
+
+
+def _is_function(holder: ast.expr) -> bool:
+    """Whether `.grad` of this is `torch.autograd.grad` or `torch.func.grad`."""
+    return ast.unparse(holder).rpartition(".")[2] in ("autograd", "func")
+
+
+def _gone(passes: list[_Pass], ids: set[int]) -> None:
+    for one in passes:
+        one.left -= ids
+
+
+def _used(
+    step: Event,
+    repeat: int,
+    passes: list[_Pass],
+    first: dict[tuple[int, Site], set[Site]],
+    leaks: dict[tuple[int, Site, Site], _Leak],
+) -> None:
+    number, site = step.data["optimizer"], step.site.user
+    ids = set((step.data.get("states") or {}).get("fresh", ()))  # a stale one is told by itself
+    given = [one for one in passes if one.left & ids]
+    if given:
+        usual = first.setdefault((number, site), {one.event.site.user for one in given})
+        own = next((one.event.site.user for one in given if one.event.site.user in usual), None)
+        for one in given:
+            earlier = one.event.site.user
+            other = earlier not in usual and one.made_for - {number}
+            if own is not None and other and _below(one.event.site, step.site):
+                leak = leaks.setdefault((number, site, earlier), _Leak(number, site, earlier, own))
+                leak.parameters |= one.left & ids
+                leak.count += repeat
+        given[-1].made_for.add(number)
+    _gone(passes, ids)
+
+
+def _below(late: Site, early: Site) -> bool:
+    """Whether `late` stands below `early` in the function that leads to both."""
+    a, b = _parting(late, early)
+    return (a.path, a.function) == (b.path, b.function) and a.line > b.line
+
+
+def _parting(one: Site, other: Site) -> tuple[Site, Site]:
+    """The calls, in the function that leads to both, by which two stacks differ."""
+    pairs = zip(one.stack, other.stack, strict=False)
+    return next(((a, b) for a, b in pairs if a.location() != b.location()), (one, other))
+
+
+def _finding(trace: Trace, leak: _Leak) -> Finding:
+    earlier, own = leak.earlier, leak.own
+    if earlier.location() == own.location():  # one helper makes both passes
+        earlier, own = _parting(earlier, own)
+    names, step = parameter_names(trace, sorted(leak.parameters)), code(trace, leak.step, "the step")
+    return Finding(
+        message=f"{names}: {step} also uses the gradients of a pass for another optimizer, nothing cleared them",
+        cause=earlier,
+        cause_label=f"leaves gradients in {names} too, after they were cleared",
+        effect=own,
+        effect_label="adds to the gradients that were left",
+        related=((leak.step, "uses the sum"),),
+        seen=(
+            f"the first step of {optimizer_name(trace, leak.optimizer)} used the gradients of its own pass,"
+            f" {plural(leak.count, 'later one')} those of the other too",
+        ),
+        fix=f"call {method(trace, leak.optimizer, 'zero_grad')} before"
+        f" {code(trace, own, '`backward()`')} ({where(own)}), not only after {step}",
+        severity="warning",
+        count=leak.count,
+        edits=_cleared(trace, leak.step, own),
+        subjects=parameter_subjects(leak.parameters),
+    )
+
+
+def _cleared(trace: Trace, step: Site, before: Site) -> tuple[Edit, ...]:
+    """`zero_grad()` of the stepped optimizer before the pass, where one function has both."""
+    name = receiver(trace, step, "step")
+    return line_before(trace, before, f"{name}.zero_grad()") if name and beside(trace, step, before) else ()

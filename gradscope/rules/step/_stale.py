@@ -1,0 +1,57 @@
+"""Uses of gradients that hold an older part, and what that part came to."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from gradscope.analysis.words import parameter_names
+from gradscope.model import Event, Site
+from gradscope.store import Trace
+
+
+def stale_uses(trace: Trace) -> list[Event]:
+    """Uses of stale sums. A write by hand counts only where the program takes gradients itself:
+    clipping weights or copying them is no use of a gradient. And where the old part was measured
+    as zero it was cleared in a way that nobody saw (`p.grad.data.zero_()`)."""
+    events = trace.of("stale_used")
+    cleared = {p for event in events if _adds_nothing(event) for p in event.data.get("parameters", ())}
+    return [
+        event
+        for event in events
+        if not cleared.issuperset(event.data.get("parameters", ()))
+        and (
+            event.data.get("optimizer") is not None
+            or any(trace.parameter(p).taken for p in event.data.get("parameters", ()))
+        )
+    ]
+
+
+def _adds_nothing(event: Event) -> bool:
+    norm, without = event.data.get("norm"), event.data.get("norm_without")
+    return norm is not None and norm == without
+
+
+def measured(trace: Trace, events: list[Event]) -> Iterator[str]:
+    """A gradient's norm with and without the part that a step had used before."""
+    for event in events:
+        data = event.data
+        if all(data.get(key) is not None for key in ("norm", "norm_without", "parameter")):
+            name = parameter_names(trace, [data["parameter"]])
+            yield (
+                f"norm of {name}'s gradient as used: {float(data['norm']):.4g}; "
+                f"of the new gradient alone: {float(data['norm_without']):.4g}"
+            )
+            return
+
+
+def gradients_read(trace: Trace, cause: Site) -> list[str]:
+    """`w` of the update `w -= lr * w.grad`."""
+    statement = trace.source_file(cause.path).statement(cause)
+    return list(
+        dict.fromkeys(
+            ast.unparse(node.value)
+            for node in (ast.walk(statement) if statement is not None else ())
+            if isinstance(node, ast.Attribute) and node.attr == "grad"
+        )
+    )

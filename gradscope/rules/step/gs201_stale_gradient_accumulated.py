@@ -1,0 +1,220 @@
+"""Gradients of two steps are added together: nothing cleared them in between.
+
+Why: `backward()` adds into `.grad`. A gradient that one step has used stays there, so the
+next step gets the sum of both.
+
+Fix: call `optimizer.zero_grad()` once per step, before `backward()`.
+
+Silent on: gradient accumulation, several losses before one step, closures, zeroing by
+hand, sums that are cleared before a step uses them (a GAN's discriminator).
+A note where several backward passes pile up, no step follows and nothing is ever cleared.
+A warning where a critic is cleared after its step only, and the generator's pass fills it again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from gradscope.analysis.loop import timeline
+from gradscope.analysis.names import names_of
+from gradscope.analysis.text import not_called, parentheses
+from gradscope.analysis.words import (
+    code,
+    listed,
+    located,
+    method,
+    parameter_names,
+    parameter_subjects,
+    plural,
+    user,
+    where,
+)
+from gradscope.fixes.source import Source, receiver
+from gradscope.model import Edit, Event, Finding, Site
+from gradscope.rules import rule
+from gradscope.rules.step._left_behind import left_behind
+from gradscope.rules.step._stale import gradients_read, measured, stale_uses
+from gradscope.store import Trace
+
+
+def bad() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        loss = model(torch.randn(8, 3)).pow(2).mean()
+        loss.backward()  # effect: GS201
+        opt.step()  # cause: GS201
+
+
+def good() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        model(torch.randn(8, 3)).pow(2).mean().backward()
+        opt.step()
+
+
+@rule("GS201", name="stale-gradient-accumulated", severity="error", over=("GS308",))
+def stale_gradient_accumulated(trace: Trace) -> Iterator[Finding]:
+    groups: dict[tuple[object, object], list[Event]] = {}
+    for event in stale_uses(trace):
+        cause, effect = _used_and_added(trace, event)
+        groups.setdefault((cause.location(), effect.location() if effect else None), []).append(event)
+    meant = not_called(trace, "zero_grad") if groups else None
+    for events in groups.values():
+        found = _used(trace, *_used_and_added(trace, events[0]), events)
+        yield _not_called(trace, found, meant) if meant is not None else found
+    yield from left_behind(trace)
+    if not groups:
+        yield from never_used(trace)
+
+
+def _used_and_added(trace: Trace, event: Event) -> tuple[Site, Site | None]:
+    """The line that used the gradients, and that of the pass that added to them."""
+    cause = user(trace.site(event.data.get("used_by"))) or event.site.user
+    return cause, user(trace.site(event.data.get("backward")))
+
+
+def _used(trace: Trace, cause: Site, effect: Site | None, events: list[Event]) -> Finding:
+    ids = list(dict.fromkeys(p for event in events for p in event.data.get("parameters", ())))
+    step, names = code(trace, cause, "the step"), parameter_names(trace, ids)
+    uses = [event.site.user for event in events if event.site.user.location() != cause.location()]
+    optimizer = events[0].data.get("optimizer")
+    own = own_pass(trace, events[0], effect)
+    clear = effect if own is None else own
+    return Finding(
+        message=f"{names}: the step uses old gradients added to new ones, nothing cleared them in between",
+        cause=cause,
+        cause_label="used these gradients, and nothing clears them afterwards",
+        effect=effect,
+        effect_label="adds to the gradients that were used already",
+        related=(
+            *((site, "uses the sum") for site in dict.fromkeys(uses)),
+            *([(own, "the pass of this step: adds its gradient to those")] if own is not None else ()),
+        ),
+        seen=tuple(measured(trace, events)),
+        fix=f"call {method(trace, optimizer, 'zero_grad', argument(trace, clear))} once per step, before"
+        f" {code(trace, clear, '`backward()`')} ({where(clear)})"
+        if optimizer is not None
+        else f"clear the gradients after {located(trace, cause, 'the update')}: {by_hand(trace, cause)}",
+        count=sum(event.count for event in events),
+        edits=zeroed(trace, cause, effect, own),
+        subjects=parameter_subjects(ids),
+    )
+
+
+def _not_called(trace: Trace, found: Finding, meant: Site) -> Finding:
+    """The program has the call that is missing, but for its parentheses."""
+    return replace(
+        found,
+        cause=meant,
+        cause_label="named, but not called: nothing is cleared",
+        related=((found.cause, "uses these gradients"), *found.related) if found.cause else found.related,
+        fix=f"call it: `{names_of(trace).text(meant) or 'zero_grad'}()`",
+        edits=parentheses(meant),
+    )
+
+
+def own_pass(trace: Trace, use: Event, effect: Site | None) -> Site | None:
+    """The first pass of the step that used the sum, where an earlier one, made for another optimizer's
+    step, began it: cleared before that one, its gradients would still be among those used."""
+    ids = set(use.data.get("parameters", ()))
+    passes = [
+        event.site.user
+        for event in trace.of("backward")
+        if event.segment == use.segment and ids & set(event.data.get("accumulated", ()))
+    ]
+    return passes[0] if passes and effect not in passes else None
+
+
+def argument(trace: Trace, effect: Site | None) -> str:
+    """What to tell `zero_grad()` where the program goes on adding to the gradient itself."""
+    passes = {event.site.user.location() for event in trace.of("backward")}
+    return "set_to_none=False" if effect is not None and effect.location() not in passes else ""
+
+
+def zeroed(trace: Trace, cause: Site | None, effect: Site | None, own: Site | None) -> tuple[Edit, ...]:
+    """A `zero_grad()` after the step; before the backward where several optimizers share gradients."""
+    if cause is None:
+        return ()
+    optimizer = receiver(trace, cause, "step")
+    if not optimizer:
+        return _zeroed_by_hand(trace, cause)
+    if own is not None:
+        here = Source(trace, own.path)
+        if (own.path, own.function) != (cause.path, cause.function):
+            return ()
+        return here.before(here.file.statement(own), f"{optimizer}.zero_grad()")
+    late = effect is not None and effect.path == cause.path and effect.function == cause.function
+    if len({event.data.get("optimizer") for event in trace.of("step")}) > 1 and late and effect is not None:
+        here = Source(trace, effect.path)
+        return here.before(here.file.statement(effect), f"{optimizer}.zero_grad({argument(trace, effect)})")
+    here = Source(trace, cause.path)
+    return here.after(here.file.statement(cause), f"{optimizer}.zero_grad({argument(trace, effect)})")
+
+
+def _zeroed_by_hand(trace: Trace, cause: Site) -> tuple[Edit, ...]:
+    """`w.grad = None` after `w -= lr * w.grad`."""
+    here = Source(trace, cause.path)
+    reads = gradients_read(trace, cause)
+    return here.after(here.file.statement(cause), f"{reads[0]}.grad = None") if len(reads) == 1 else ()
+
+
+def by_hand(trace: Trace, cause: Site | None) -> str:
+    """What clears the gradients that an update by hand has used."""
+    reads = list(gradients_read(trace, cause)) if cause is not None else []
+    return listed([f"`{name}.grad = None`" for name in reads]) or "`p.grad = None` for each parameter"
+
+
+def never_used(trace: Trace) -> Iterator[Finding]:
+    """Several passes pile up and nothing is ever cleared, stepped or updated."""
+    if trace.of("step", "zero_grad", "update"):
+        yield from _left_over(trace)
+        return
+    filled: dict[int, Event] = {}
+    piles: dict[Site, tuple[Event, set[int], int]] = {}
+    for repeat, events in timeline(trace):
+        fresh: dict[int, Event] = {}  # passes over one forward belong together: several losses, retain_graph
+        for event in events:
+            if event.kind == "backward" and event.data.get("call") != "grad":
+                again = {p for p in event.data.get("accumulated", ()) if p in filled or repeat > 1}
+                if again:
+                    first, ids, count = piles.get(event.site.user, (event, set(), 0))
+                    piles[event.site.user] = (first, ids | again, count + repeat)
+                fresh.update(dict.fromkeys(event.data.get("accumulated", ()), event))
+        filled.update(fresh)
+    for site, (first, ids, count) in piles.items():
+        yield Finding(
+            message=f"{parameter_names(trace, sorted(ids))}: gradients of several backward passes pile up",
+            cause=site,
+            cause_label="adds to what earlier passes left, and nothing clears it",
+            seen=(f"gradients were added to earlier ones {plural(count, 'time')}",),
+            severity="note",
+            subjects=parameter_subjects(ids),
+            count=max(count, first.count),
+        )
+
+
+def _left_over(trace: Trace) -> Iterator[Finding]:
+    """A pass adds to used gradients that nothing in the whole run ever clears."""
+    cleared = {p for event in trace.of("zero_grad") for p in event.data.get("parameters", ())}
+    for event in trace.of("backward"):
+        ids = [p for p in event.data.get("stale") or () if p not in cleared]
+        if ids:
+            yield Finding(
+                message=f"{parameter_names(trace, ids)}: a used gradient was added to, nothing cleared it",
+                effect=event.site.user,
+                effect_label="adds to gradients that a step has used already",
+                severity="note",
+                subjects=parameter_subjects(ids),
+                count=event.count,
+            )

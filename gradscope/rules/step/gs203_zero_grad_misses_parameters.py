@@ -1,0 +1,122 @@
+"""`zero_grad()` does not cover all that the optimizer steps: old gradients are added to new ones there.
+
+Why: `zero_grad()` clears only the parameters of the optimizer or module that it is called
+on. The parameters that it misses keep the gradients of the step before, and the next
+backward adds to them.
+
+Fix: clear the gradients of what is stepped: call `zero_grad()` on every optimizer that
+steps, or on a module that holds all of their parameters.
+
+Silent on: networks whose gradients nobody uses, and two networks that are each cleared
+before their own step.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from gradscope.analysis.loop import timeline
+from gradscope.analysis.words import code, method, parameter_names, parameter_subjects, user, where
+from gradscope.fixes.calls import beside, line_after
+from gradscope.fixes.source import receiver
+from gradscope.model import Edit, Event, Finding, Site
+from gradscope.rules import rule
+from gradscope.rules.step._stale import measured, stale_uses
+from gradscope.store import Trace
+
+
+def bad_other_model() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model, other = nn.Linear(3, 1), nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        other.zero_grad()  # cause: GS203
+        loss = model(torch.randn(8, 3)).pow(2).mean()
+        loss.backward()
+        opt.step()  # effect: GS203
+
+
+def good_module_covers_both() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 1))
+    opt_trunk = torch.optim.SGD(model[0].parameters(), lr=0.1)
+    opt_head = torch.optim.SGD(model[1].parameters(), lr=0.1)
+    for _ in range(3):
+        model.zero_grad()
+        model(torch.randn(8, 3)).pow(2).mean().backward()
+        opt_trunk.step()
+        opt_head.step()
+
+
+@dataclass
+class _Miss:
+    """A `zero_grad()` that prepared a backward, and a step that then used stale gradients."""
+
+    parameters: set[int] = field(default_factory=set)
+    count: int = 0
+    backward: Site | None = None
+    events: list[Event] = field(default_factory=list)
+
+
+@rule("GS203", name="zero-grad-misses-parameters", severity="error", over=("GS201",))
+def zero_grad_misses_parameters(trace: Trace) -> Iterator[Finding]:
+    ever = {p for event in trace.of("zero_grad") for p in event.data.get("parameters") or ()}
+    found: dict[tuple[Site, Site], _Miss] = {}
+    for repeat, event, prepared in _prepared(trace):
+        missed = {p for p in event.data.get("parameters", ()) if p not in ever}
+        if missed and prepared is not None:
+            miss = found.setdefault((prepared.site.user, event.site.user), _Miss())
+            miss.parameters |= missed
+            miss.count += repeat
+            miss.events.append(event)
+            miss.backward = user(trace.site(event.data.get("backward")))
+    for (cause, effect), miss in found.items():
+        yield _finding(trace, cause, effect, miss)
+
+
+def _prepared(trace: Trace) -> Iterator[tuple[int, Event, Event | None]]:
+    """Each use of stale gradients, with the `zero_grad()` that prepared the backward it follows:
+    one without a step between it and that backward. In a GAN the other network's is none."""
+    clear: Event | None = None
+    prepared: Event | None = None
+    passes = {event.site for event in trace.of("backward")}  # what is added by hand no pass has prepared
+    real = {id(e) for e in stale_uses(trace) if trace.site(e.data.get("backward")) in passes}
+    for repeat, events in timeline(trace):
+        for event in events:
+            if event.kind == "zero_grad" and event.data.get("by") != "hand":
+                clear = event
+            elif event.kind == "backward" and event.data.get("call") != "grad":
+                prepared = clear
+            elif event.kind == "step" and clear is prepared:
+                clear = None
+            elif event.data.get("optimizer") is not None and id(event) in real:
+                yield repeat, event, prepared
+
+
+def _finding(trace: Trace, cause: Site, effect: Site, miss: _Miss) -> Finding:
+    names, clear = parameter_names(trace, sorted(miss.parameters)), code(trace, cause, "`zero_grad()`")
+    step = code(trace, effect, "the step")
+    return Finding(
+        message=f"{clear} does not cover {names}: {step} uses old gradients added to new ones",
+        cause=cause,
+        cause_label="clears other parameters than the ones that go stale",
+        effect=effect,
+        effect_label="steps parameters whose gradients nothing cleared",
+        related=((miss.backward, "adds to the gradients that were used already"),) if miss.backward else (),
+        seen=(f"no `zero_grad()` of this run covers {names}", *measured(trace, miss.events)),
+        fix=f"call {method(trace, miss.events[0].data.get('optimizer'), 'zero_grad')} too,"
+        f" beside {clear} ({where(cause)})",
+        count=miss.count,
+        edits=_cleared_too(trace, cause, effect),
+        subjects=parameter_subjects(miss.parameters),
+    )
+
+
+def _cleared_too(trace: Trace, clear: Site, step: Site) -> tuple[Edit, ...]:
+    """`zero_grad()` of the stepped optimizer after that of the other one."""
+    name = receiver(trace, step, "step")
+    return line_after(trace, clear, f"{name}.zero_grad()") if name and beside(trace, clear, step) else ()

@@ -1,0 +1,155 @@
+"""The optimizer steps, but none of its parameters has a gradient.
+
+Why: `step()` leaves a parameter alone whose `.grad` is None, and a gradient that was just
+zeroed moves it only by momentum and weight decay. Nothing is learned from this step.
+
+Fix: order the loop `zero_grad()`, forward, `backward()`, `step()`, and give the optimizer
+the parameters of the model that makes the loss.
+
+Silent on: closures of a run with any backward pass, one step before the first backward
+(scheduler warm-up), schedules that are tried out (nothing is computed between the steps), steps skipped by a
+gradient scaler, optimizers whose parameters are all frozen, a rare step without gradient
+among others.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+
+from gradscope.analysis.idle import Tally, forwards, mistaken, tallied
+from gradscope.analysis.loop import fresh, nearest_backward, timeline
+from gradscope.analysis.names import names_of
+from gradscope.analysis.since import since_segment
+from gradscope.analysis.text import named_subject, not_called, parentheses
+from gradscope.analysis.words import (
+    code,
+    located,
+    method,
+    optimizer_name,
+    parameter_names,
+    parameter_subjects,
+    user,
+    variable,
+    where,
+)
+from gradscope.fixes.calls import moved, receiver_replaced
+from gradscope.model import Event, Finding, Site
+from gradscope.rules import rule
+from gradscope.store import Trace
+
+
+def bad() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(4):
+        opt.zero_grad()
+        loss = model(torch.randn(8, 3)).pow(2).mean()
+        opt.step()  # cause: GS204
+        loss.backward()
+
+
+def good_schedule_tried_out() -> None:
+    import torch
+
+    opt = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=0.1)
+    scheduler = torch.optim.lr_scheduler.StepLR(opt, 2)
+    for _ in range(5):
+        opt.step()
+        scheduler.step()
+
+
+@rule("GS204", name="step-without-gradient", severity="warning", over=("GS205", "GS302", "GS308", "GS402"))
+def step_without_gradient(trace: Trace) -> Iterator[Finding]:
+    tallies = tallied(trace)
+    if trace.of("backward"):  # by the closure, it may be, before the optimizer cleared its gradients
+        tallies = {number: tally for number, tally in tallies.items() if not tally.closure}
+    elif not forwards(trace, set(tallies)):
+        return
+    for number, tally in tallies.items():
+        if told := tally.told():
+            yield _finding(trace, number, tally, told)
+
+
+def _finding(trace: Trace, number: int, tally: Tally, told: Counter[Site]) -> Finding:
+    (step, _), empty = told.most_common(1)[0], told.total()
+    ids = trace.optimizers[number].parameters
+    late, meant = _own_pass(trace, set(ids)), not_called(trace, "backward")
+    found = Finding(
+        message=f"{code(trace, step, 'the step')} runs without any gradient: nothing is learned from it",
+        cause=step,
+        cause_label=f"{parameter_names(trace, ids)}: no gradient at this point",
+        seen=(f"{empty} of {tally.steps} steps of this `{trace.optimizers[number].cls}` found no gradient",),
+        fix=_fix(trace, number, step, late, tally.closure),
+        count=empty,
+        edits=moved(trace, step, late.site.user, after=True) if late is not None else (),
+        subjects=parameter_subjects(ids) | {("optimizer", number)},
+        since=since_segment(trace, tally.first) if tally.first is not None else None,
+    )
+    if number in mistaken(trace):
+        return _mistaken(trace, number, found)
+    if meant is None or late is not None:
+        return found
+    return replace(
+        found,
+        cause=meant,
+        cause_label="named, but not called: no gradient is computed",
+        effect=step,
+        effect_label=found.cause_label,
+        fix=f"call it: `{names_of(trace).text(meant) or 'backward'}()`",
+        edits=parentheses(meant),
+        subjects=found.subjects | {named_subject(meant)},
+    )
+
+
+def _mistaken(trace: Trace, number: int, found: Finding) -> Finding:
+    """The step of one optimizer stands where that of another belongs."""
+    own, made_for = mistaken(trace)[number]
+    name, made = optimizer_name(trace, own), user(trace.optimizers[own].site)
+    meant = parameter_subjects(trace.optimizers[own].parameters)
+    return replace(
+        found,
+        effect=made_for.site.user,
+        effect_label=f"computes gradients for {name}, which never steps",
+        fix=f"call {method(trace, own, 'step')} here ({where(found.cause)})",
+        edits=receiver_replaced(trace, found.cause, "step", variable(trace, made), made),
+        subjects=found.subjects | meant | {("optimizer", own)},
+    )
+
+
+def _own_pass(trace: Trace, ids: set[int]) -> Event | None:
+    """The pass that the step should have followed: not one that a step has used, its own or another
+    optimizer's (a generator's pass also fills the discriminator)."""
+    late = nearest_backward(trace, ids)
+    others = {p for o in trace.optimizers.values() if not ids & set(o.parameters) for p in o.parameters}
+    if late is None or others & set(late.data.get("accumulated") or ()):
+        return None
+    return None if late.site.user.location() in _served(trace, ids) else late
+
+
+def _served(trace: Trace, ids: set[int]) -> set[tuple[str, int]]:
+    """Lines whose passes a step right after them has used."""
+    found: set[tuple[str, int]] = set()
+    last: Event | None = None
+    for _, events in timeline(trace):
+        for event in events:
+            if event.kind == "backward":
+                last = event
+            elif event.kind == "step" and last is not None:
+                if ids & fresh(event):
+                    found.add(last.site.user.location())
+                last = None
+    return found
+
+
+def _fix(trace: Trace, number: int, step: Site, late: Event | None, closure: bool) -> str:
+    if closure:
+        return f"call `backward()` on the loss in the closure that {located(trace, step, 'the step')} calls"
+    if late is None:
+        return f"call `backward()` on the loss before {located(trace, step, 'the step')}"
+    return (
+        f"move {located(trace, step, 'the step')} after {located(trace, late.site.user, '`backward()`')}, with"
+        f" {method(trace, number, 'zero_grad')} before the forward"
+    )

@@ -1,0 +1,164 @@
+"""Gradients are computed again and again, and no step of their optimizer ever uses them.
+
+Why: `backward()` only fills `.grad`. The parameters change in `optimizer.step()`, and this
+run never called it, so nothing was learned.
+
+Fix: call `optimizer.step()` after `backward()`, with the parentheses: `optimizer.step` alone
+does nothing.
+
+Silent on: gradients that the program reads (saliency, attribution, a list of their norms)
+for more than to print them, a run that ends
+before an accumulation is full, a step that is there and waits for its turn.
+"""
+
+import ast
+from collections.abc import Iterator
+
+from gradscope.analysis.looks import kept_gradients
+from gradscope.analysis.loop import idle, norm, parameters_of, settled
+from gradscope.analysis.text import called_in_source, parentheses, site_of, uncalled
+from gradscope.analysis.unread import time_of
+from gradscope.analysis.words import (
+    code,
+    method,
+    optimizer_name,
+    parameter_subjects,
+    plural,
+    source,
+    variable,
+    where,
+)
+from gradscope.fixes.calls import beside, line_after
+from gradscope.model import Edit, Event, Finding, Optimizer, Parameter, Site
+from gradscope.rules import rule
+from gradscope.store import Trace
+
+
+def bad() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)  # cause: GS205
+    for _ in range(3):
+        opt.zero_grad()
+        loss = model(torch.randn(8, 3)).pow(2).mean()
+        loss.backward()  # effect: GS205
+
+
+def good_gradients_logged() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    sizes = []
+    for _ in range(3):
+        opt.zero_grad()
+        model(torch.randn(8, 3)).pow(2).mean().backward()
+        sizes.append(sum(float(p.grad.norm()) for p in model.parameters() if p.grad is not None))
+
+
+@rule("GS205", name="backward-without-step", severity="warning", over=("GS201", "GS206", "GS605"))
+def backward_without_step(trace: Trace) -> Iterator[Finding]:
+    if not settled(trace):
+        return
+    any_step = bool(trace.of("step"))
+    for number, optimizer in trace.optimizers.items():
+        held = parameters_of(trace, optimizer.parameters)
+        trained = [p for p in held if p.passes]
+        # what needs no gradient (the vectors of a spectral norm) may well be written by hand
+        if optimizer.steps or not trained or not all(idle(p) for p in held if p.requires_grad or p.passes):
+            continue
+        if any(p.id in kept_gradients(trace) for p in trained):
+            continue
+        if max(p.passes for p in trained) >= 2 and _forgotten(trace, number, optimizer, trained, any_step):
+            yield _finding(trace, number, optimizer, trained)
+
+
+def _forgotten(
+    trace: Trace, number: int, optimizer: Optimizer, trained: list[Parameter], any_step: bool
+) -> bool:
+    """Whether no step is to come: the text has none, or what was computed is thrown away unused."""
+    written = called_in_source(trace, optimizer.site, "step")
+    ids = {p.id for p in trained}
+    if written is False:
+        return True
+    drops = [e for e in trace.of("zero_grad") if ids & set(e.data.get("dropped") or ())]
+    thrown = sum(e.count for e in drops) >= 2
+    if not any_step:
+        return thrown
+    return thrown and written is None and bool(_own_passes(trace, ids))
+
+
+def _own_passes(trace: Trace, ids: set[int]) -> list[Event]:
+    """Passes that fill nothing but these: they can have been made for them only."""
+    return [
+        e
+        for e in trace.of("backward")
+        if e.data.get("accumulated") and set(e.data["accumulated"]) <= ids and not e.data.get("leaves")
+    ]
+
+
+def _finding(trace: Trace, number: int, optimizer: Optimizer, trained: list[Parameter]) -> Finding:
+    ids = {p.id for p in trained}
+    passes = max(p.passes for p in trained)
+    passing = _pass(trace, ids)
+    effect = passing.user if passing is not None else None
+    last = norm(trace, trained[0].id)
+    bare = _named_only(trace, number, optimizer)
+    step = method(trace, number, "step")
+    after = (
+        f"after {code(trace, effect, '`backward()`')} ({where(effect)})" if effect else "after `backward()`"
+    )
+    seen = [f"{plural(passes, 'backward pass')}, no step; the parameters never changed"]
+    took = time_of(trace, passing) if passing is not None else ""
+    if took:
+        seen.append(f"the passes of this line took {took} in all")
+    if last:
+        seen.append(f"norm of the last gradient of `{trained[0].name}`: {last:.4g}")
+    return Finding(
+        message=f"gradients for {optimizer_name(trace, number)} are computed {passes} times and never used:"
+        " it never steps",
+        cause=bare or (optimizer.site.user if optimizer.site else None),
+        cause_label="names the method, and does not call it"
+        if bare
+        else "no step of this optimizer in the whole run",
+        effect=effect,
+        effect_label="computes gradients that nothing uses",
+        seen=tuple(seen),
+        fix=f"call it, with its parentheses: `{source(trace, bare)}()`" if bare else f"call {step} {after}",
+        count=passes,
+        edits=parentheses(bare) if bare else _step_added(trace, number, optimizer, effect),
+        subjects=parameter_subjects(ids) | {("optimizer", number)},
+    )
+
+
+def _named_only(trace: Trace, number: int, optimizer: Optimizer) -> Site | None:
+    """`opt.step` as a statement of its own, where it must be this optimizer's."""
+    for path, function, node in uncalled(trace, {"step"}):
+        holder = ast.unparse(node.value)
+        mine = holder.rpartition(".")[2] == variable(trace, optimizer.site).rpartition(".")[2]
+        if mine or (len(trace.optimizers) == 1 and "sched" not in holder.lower()):
+            return site_of(path, function, node)
+    return None
+
+
+def _pass(trace: Trace, ids: set[int]) -> Site | None:
+    own = _own_passes(trace, ids) or [
+        e for e in trace.of("backward") if ids & set(e.data.get("accumulated") or ())
+    ]
+    return own[0].site if own else None
+
+
+def _step_added(trace: Trace, number: int, optimizer: Optimizer, after: Site | None) -> tuple[Edit, ...]:
+    """`opt.step()` after the pass, where the gradients are cleared."""
+    name = variable(trace, optimizer.site)
+    if not name or optimizer.site is None:
+        return ()
+    cleared = any(
+        set(optimizer.parameters) <= set(e.data.get("parameters", ())) for e in trace.of("zero_grad")
+    )
+    if not cleared or not beside(trace, optimizer.site.user, after):
+        return ()
+    return line_after(trace, after, f"{name}.step()")

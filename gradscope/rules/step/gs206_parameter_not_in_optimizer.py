@@ -1,0 +1,207 @@
+"""A parameter receives gradients, but no optimizer holds it: it never trains.
+
+Why: an optimizer changes only the parameters that it was given. The rest of the model
+gets gradients at every backward and keeps its initial values.
+
+Fix: give the optimizer all parameters (`model.parameters()`), also those of layers that
+were added later (`optimizer.add_param_group`); where the part is meant to stay as it is,
+freeze it with `requires_grad_(False)`, which also saves the work.
+
+A note only where a whole model goes on with what a trained one gives it: it may be there to judge; and
+where the program passes over these layers by their name.
+
+Silent on: several optimizers that share a model, parameters updated by hand, models of
+which nothing is stepped (gradients for an input), frozen parts.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from gradscope.analysis.loop import idle, norm
+from gradscope.analysis.memo import once
+from gradscope.analysis.own_writes import kept_up
+from gradscope.analysis.text import nodes_of_program
+from gradscope.analysis.unheld import _nearest, left_behind, left_out
+from gradscope.analysis.words import (
+    dotted,
+    listed,
+    optimizer_name,
+    parameter_name,
+    parameter_names,
+    parameter_subjects,
+    plural,
+    where,
+)
+from gradscope.fixes.blocks import made_of_all
+from gradscope.fixes.calls import also_given
+from gradscope.model import Event, Finding, Parameter, Site
+from gradscope.rules import rule
+from gradscope.store import Trace
+
+
+def bad() -> None:
+    import torch
+    from torch import nn
+
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.trunk = nn.Linear(3, 3)
+            self.head = nn.Linear(3, 1)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            y: torch.Tensor = self.head(torch.relu(self.trunk(x)))
+            return y
+
+    model = Net()
+    opt = torch.optim.SGD(model.trunk.parameters(), lr=0.1)  # cause: GS206
+    for _ in range(3):
+        opt.zero_grad()
+        model(torch.randn(8, 3)).pow(2).mean().backward()  # effect: GS206
+        opt.step()
+
+
+def good_two_optimizers() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 1))
+    optimizers = [torch.optim.SGD(layer.parameters(), lr=0.1) for layer in model]
+    for _ in range(3):
+        model.zero_grad()
+        model(torch.randn(8, 3)).pow(2).mean().backward()
+        for opt in optimizers:
+            opt.step()
+
+
+@rule("GS206", name="parameter-not-in-optimizer", severity="warning")
+def parameter_not_in_optimizer(trace: Trace) -> Iterator[Finding]:
+    for parameters, stepped, left in left_out(trace):
+        found = _finding(trace, parameters, stepped, left)
+        meant = skipped_by_name(trace, (p.name for p in left))
+        yield replace(found, severity="note", edits=()) if meant else found
+    for parameters, stepped, left in left_behind(trace):  # which may be wanted: a model that judges
+        yield replace(_finding(trace, parameters, stepped, left), severity="note", edits=())
+    yield from _loose(trace)
+
+
+def _loose(trace: Trace) -> Iterator[Finding]:
+    """An `nn.Parameter` of no module: the weights of a loss, say, beside the model that it trains with."""
+    written = kept_up(trace)
+    left = {p.id: p for p in trace.parameters if _alone(p) and p.id not in written}
+    found: dict[Site, tuple[dict[int, Parameter], list[Parameter]]] = {}
+    for event in trace.of("backward") if left else ():
+        values = trace.graph(event.graph).values if event.graph >= 0 else ()
+        ids = [values[leaf["value"]].parameter for leaf in event.data.get("leaves", ())]
+        mine = {id: left[id] for id in ids if id in left}
+        stepped = [p for id in event.data.get("accumulated") or () if (p := trace.parameter(id)).steps]
+        if mine and stepped:
+            found.setdefault(event.site.user, ({}, stepped))[0].update(mine)
+    for site, (mine, stepped) in found.items():
+        optimizer, names = _nearest(trace, stepped), parameter_names(trace, mine)
+        count = max(p.passes for p in mine.values())
+        yield Finding(
+            message=f"{names} {'gets' if len(mine) == 1 else 'get'} gradients but no optimizer holds"
+            f" {'it' if len(mine) == 1 else 'them'}: no step ever uses them",
+            cause=optimizer.site.user if optimizer.site else None,
+            cause_label="was not given these parameters",
+            effect=site,
+            effect_label="computes gradients for them that nothing uses",
+            seen=(f"an `nn.Parameter` that got a gradient in {plural(count, 'pass')} and never changed",),
+            fix=f"give {names} to {optimizer_name(trace, optimizer.id)} too ({where(optimizer.site)})",
+            edits=also_given(trace, optimizer.site, [parameter_name(trace, id) for id in mine], single=True),
+            subjects=parameter_subjects(mine),
+        )
+
+
+def _alone(p: Parameter) -> bool:
+    held = p.registered or p.optimizers
+    return p.declared and not held and p.requires_grad and p.passes >= 2 and idle(p)
+
+
+def _finding(
+    trace: Trace, parameters: list[Parameter], stepped: list[Parameter], left: list[Parameter]
+) -> Finding:
+    optimizer, backward = _nearest(trace, stepped), _backward(trace, left)
+    groups = _groups(trace, parameters, left)
+    subject = listed(groups)
+    verbs = ("gets", "is") if len(groups) == 1 else ("get", "are")
+    return Finding(
+        message=f"{subject} {verbs[0]} gradients but {verbs[1]} in no optimizer: no step ever uses them",
+        cause=optimizer.site.user if optimizer.site else None,
+        cause_label="was not given these parameters",
+        effect=backward,
+        effect_label="computes gradients for them that nothing uses",
+        seen=(
+            f"{plural(len(left), 'parameter')} that no step changed, with a gradient in"
+            f" {max(p.passes for p in left)} of the run's backward passes",
+            *_measured(trace, left),
+        ),
+        fix=f"give {subject} to {optimizer_name(trace, optimizer.id)} too ({where(optimizer.site)}); freeze"
+        " what is meant to stay (`requires_grad_(False)`)"
+        if any(p.steps for p in stepped)
+        else f"make {optimizer_name(trace, optimizer.id)} ({where(optimizer.site)}) after {subject}"
+        f" {verbs[1]} put in: all that it holds is frozen",
+        edits=also_given(trace, optimizer.site, [group.strip("`") for group in groups])
+        or made_of_all(trace, optimizer, backward, left),
+        subjects=parameter_subjects(p.id for p in left),
+    )
+
+
+def _measured(trace: Trace, left: list[Parameter]) -> Iterator[str]:
+    last = norm(trace, left[0].id)
+    if last:
+        yield f"norm of the last gradient of `{left[0].name}`, which no step used: {last:.4g}"
+
+
+def _backward(trace: Trace, left: list[Parameter]) -> Site | None:
+    ids = {p.id for p in left}
+    events: list[Event] = [e for e in trace.of("backward") if ids & set(e.data.get("accumulated") or ())]
+    return events[0].site.user if events else None
+
+
+def _groups(trace: Trace, parameters: list[Parameter], left: list[Parameter]) -> list[str]:
+    """The outermost modules whose parameters are all left out, then single parameters."""
+    missing, found = {p.id for p in left}, dict[str, None]()
+    root = trace.modules[trace.modules[left[0].module or 0].root]
+    held = any(p.optimizers for p in parameters)
+    if root.name and not held and len(left) == sum(p.requires_grad for p in parameters):
+        return [f"`{root.name}`"]
+    for p in left:
+        parts = p.name.split(".")
+        for depth in range(1, len(parts)):
+            prefix = ".".join(parts[:depth])
+            if all(o.id in missing for o in parameters if o.name.startswith(f"{prefix}.")):
+                found[f"`{dotted(root.name, prefix)}`"] = None
+                break
+        else:
+            found[f"`{dotted(root.name, p.name)}`"] = None
+    return list(found)
+
+
+def skipped_by_name(trace: Trace, names: Iterable[str]) -> bool:
+    """Whether each of `names` contains a text that the program tests names for in order to leave
+    them out: `if "layer4" in name: continue`, or `[p for n, p in … if "head" not in n]`."""
+    tested = _tested(trace)
+    return all(any(word in name for word in tested) for name in names)
+
+
+@once
+def _tested(trace: Trace) -> set[str]:
+    found: set[str] = set()
+    for node in nodes_of_program(trace):
+        if isinstance(node, ast.If):
+            found |= set(_words(node.test, ast.In if isinstance(node.body[-1], ast.Continue) else ast.NotIn))
+        elif isinstance(node, ast.comprehension):
+            found |= {word for test in node.ifs for word in _words(test, ast.NotIn)}
+    return found
+
+
+def _words(test: ast.expr, operator: type[ast.cmpop]) -> Iterator[str]:
+    for node in ast.walk(test):
+        if isinstance(node, ast.Compare) and isinstance(node.ops[0], operator):
+            if isinstance(node.left, ast.Constant) and isinstance(node.left.value, str) and node.left.value:
+                yield node.left.value

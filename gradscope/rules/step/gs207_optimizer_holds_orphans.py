@@ -1,0 +1,231 @@
+"""The optimizer holds parameters of a model that does not train, and misses those that do.
+
+Why: an optimizer keeps the parameter objects that it was given. Where the model (or a layer
+of it) is replaced afterwards, by a new head, a copy, a loaded or a re-parametrised module, it
+goes on stepping the old ones and the new ones never change.
+
+Fix: make the optimizer after the model is complete, or give it the new parameters with
+`optimizer.add_param_group`.
+
+Silent on: parameters that simply were not used in this run, target networks, models whose
+gradients are only wanted for an input.
+"""
+
+from collections.abc import Iterator
+
+from gradscope.analysis.loop import idle, nearest_backward, parameters_of, timeline
+from gradscope.analysis.unheld import left_out
+from gradscope.analysis.words import (
+    backward_text,
+    optimizer_name,
+    parameter_names,
+    parameter_subjects,
+    plural,
+    root_of,
+    where,
+)
+from gradscope.fixes.blocks import made_later
+from gradscope.model import Finding, Optimizer, Parameter, Site
+from gradscope.rules import rule
+from gradscope.store import Trace
+
+HANDED_ON = 4  # passes without one copy back: a worker may fetch the shared weights now and then
+
+
+def bad() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 10))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)  # cause: GS207
+    model[1] = nn.Linear(3, 2)
+    for _ in range(3):
+        opt.zero_grad()
+        model(torch.randn(8, 3)).pow(2).mean().backward()  # effect: GS207
+        opt.step()
+
+
+def good_rebuilt_in_time() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 10))
+    model[1] = nn.Linear(3, 2)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        model(torch.randn(8, 3)).pow(2).mean().backward()
+        opt.step()
+
+
+@rule(
+    "GS207",
+    name="optimizer-holds-orphans",
+    severity="error",
+    over=("GS204", "GS206", "GS215", "GS302", "GS605"),
+)
+def optimizer_holds_orphans(trace: Trace) -> Iterator[Finding]:
+    for number, optimizer in trace.optimizers.items():
+        if not optimizer.steps:
+            continue
+        held = parameters_of(trace, optimizer.parameters)
+        if held and not any(p.passes for p in held):
+            left = _trained_elsewhere(trace, held)
+            if left:
+                yield _finding(trace, number, optimizer, held, left)
+                continue
+        if swapped := _swapped(trace, number, held):
+            yield _finding(trace, number, optimizer, held, swapped)
+            continue
+        for parameters, stepped, left in left_out(trace):
+            orphans = _replaced(trace, held, parameters, left)
+            goes_on = _steps_since(trace, number, {p.id for p in left}) >= min(2, optimizer.steps)
+            if (
+                orphans
+                and goes_on
+                and (any(number in p.optimizers for p in stepped) or _took_place(orphans, held, left))
+            ):
+                yield _finding(trace, number, optimizer, orphans, left)
+
+
+def _took_place(orphans: list[Parameter], held: list[Parameter], left: list[Parameter]) -> bool:
+    """Whether all that an optimizer holds is gone, and what the model misses is just as large: a layer
+    that has an optimizer of its own was replaced."""
+    return len(orphans) == len(held) and sorted(p.shape for p in held) == sorted(p.shape for p in left)
+
+
+def _trained_elsewhere(trace: Trace, held: list[Parameter]) -> list[Parameter]:
+    """The parameters of a model that gets gradients in every pass and is in nobody's hands."""
+    if not any(p.requires_grad for p in held):
+        return []
+    shapes = sorted(p.shape for p in held)
+    found: list[Parameter] = []
+    for parameters in _by_root(trace):
+        same = sorted(p.shape for p in parameters) == shapes
+        if same and any(p.steps for p in held) and all(_handed_on(p) for p in parameters):
+            return parameters  # its gradients are handed to a copy that is stepped and goes nowhere
+        if all(idle(p) and not p.optimizers and p.passes >= 2 for p in parameters):
+            if same:
+                return parameters
+            found = found or parameters
+    return found if not any(p.steps for p in trace.parameters if p.passes) else []
+
+
+def _by_root(trace: Trace) -> list[list[Parameter]]:
+    """The trainable parameters of each model."""
+    roots: dict[int, list[Parameter]] = {}
+    for p in trace.parameters:
+        if p.registered and p.module in trace.modules and p.requires_grad:
+            roots.setdefault(trace.modules[p.module].root, []).append(p)
+    return list(roots.values())
+
+
+def _swapped(trace: Trace, number: int, held: list[Parameter]) -> list[Parameter]:
+    """The parameters of a model that took the place of the trained one in the middle of the run: in no
+    hands, and no step finds a new gradient since its passes began. One of other shapes is only
+    meant to do so where the trained one is called no more."""
+    shapes = sorted(p.shape for p in held if p.requires_grad)
+    for parameters in _by_root(trace):
+        if any(p.optimizers or p.steps or p.changed or p.taken for p in parameters):
+            continue
+        ids = {p.id for p in parameters}
+        alike = sorted(p.shape for p in parameters) == shapes
+        roots = set() if alike else {root_of(trace, p) for p in held}
+        if _empty_steps_since(trace, number, ids, roots) >= 2:
+            return parameters
+    return []
+
+
+def _empty_steps_since(trace: Trace, number: int, ids: set[int], roots: set[int | None]) -> int:
+    """Steps of one optimizer without a new gradient since the first pass over `ids`; 0 where one of them
+    had some, where the program itself wrote to these meanwhile, or called a model of `roots`."""
+    begun, empty = False, 0
+    for repeat, events in timeline(trace):
+        for event in events:
+            if event.kind == "backward":
+                begun = begun or bool(ids & set(event.data.get("accumulated") or ()))
+            elif begun and event.kind == "step" and event.data["optimizer"] == number:
+                if not set(event.data.get("states") or ()) <= {"none", "zero", "used"}:
+                    return 0
+                empty += repeat
+            elif begun and event.kind == "update" and event.data["parameter"] in ids:
+                return 0
+            elif begun and event.kind == "call" and event.data["module"] in roots:
+                return 0
+    return empty
+
+
+def _steps_since(trace: Trace, number: int, ids: set[int]) -> int:
+    """Steps of one optimizer since the passes over `ids` began."""
+    begun, steps = False, 0
+    for repeat, events in timeline(trace):
+        for event in events:
+            if event.kind == "backward":
+                begun = begun or bool(ids & set(event.data.get("accumulated") or ()))
+            elif begun and event.kind == "step" and event.data["optimizer"] == number:
+                steps += repeat
+    return steps
+
+
+def _handed_on(p: Parameter) -> bool:
+    """Whether all that came of many gradients is that others got them."""
+    used = p.steps or p.updates or p.changed or p.optimizers
+    return p.taken > 0 and p.passes >= HANDED_ON and not used
+
+
+def _replaced(
+    trace: Trace, held: list[Parameter], parameters: list[Parameter], left: list[Parameter]
+) -> list[Parameter]:
+    """What the optimizer still holds of what the model no longer has: it was never part of the
+    model that runs, or goes by the name of a parameter that took its place."""
+    names = {p.name for p in left}
+    root = {p.module for p in parameters}
+    found = []
+    for p in held:
+        gone = not p.registered and not p.passes and p.requires_grad
+        if gone or (p.module in root and p.name in names and p.id not in {q.id for q in left}):
+            found.append(p)
+    return found
+
+
+def _finding(
+    trace: Trace, number: int, optimizer: Optimizer, orphans: list[Parameter], left: list[Parameter]
+) -> Finding:
+    ids = {p.id for p in left}
+    effect = nearest_backward(trace, ids)
+    names, passes = parameter_names(trace, [p.id for p in left]), max(p.passes for p in left)
+    holder = optimizer_name(trace, number)
+    return Finding(
+        message=f"{holder} holds {plural(len(orphans), 'parameter')} that the training model does not have,"
+        f" and misses {names}",
+        cause=optimizer.site.user if optimizer.site else None,
+        cause_label="was given parameters that the model no longer has",
+        effect=effect.site.user if effect else None,
+        effect_label="fills gradients that no optimizer knows",
+        related=_made(left, optimizer),
+        seen=(
+            f"{plural(len(left), 'parameter')} got a gradient {passes} times and never changed;"
+            f" {plural(len(orphans), 'parameter')} in {holder} got none from them",
+        ),
+        fix=f"copy what {holder} has changed back into {names} after each step, under `torch.no_grad()`"
+        if any(p.steps for p in orphans) and all(_handed_on(p) for p in left)
+        else f"make {holder} ({where(optimizer.site)}) after the model is complete, before"
+        f" {backward_text(trace, effect)}; or `add_param_group` the new parameters",
+        count=passes,
+        edits=made_later(
+            trace,
+            optimizer.site.user if optimizer.site else None,
+            effect.site.user if effect else None,
+            [p.site for p in left],
+        ),
+        subjects=parameter_subjects([*ids, *(p.id for p in orphans)]) | {("optimizer", number)},
+    )
+
+
+def _made(left: list[Parameter], optimizer: Optimizer) -> tuple[tuple[Site, str], ...]:
+    """Where the parameters that the optimizer misses came from."""
+    site = next((p.site.user for p in left if p.site is not None), None)
+    known = optimizer.site.user.location() if optimizer.site else None
+    if site is None or site.kind != "user" or site.location() == known:
+        return ()
+    return ((site, "the model's parameters were made here"),)

@@ -1,0 +1,204 @@
+"""An optimizer holds parameters that never require a gradient, or from some step on no longer.
+
+Why: a frozen parameter gets no gradient, so the optimizer skips it. Where a group with
+settings of its own is frozen as a whole, somebody meant it to train.
+
+Fix: unfreeze the group (`requires_grad_(True)`), or leave it out of the optimizer.
+
+A note; a warning only where the optimizer trains nothing at all, or a whole group with a learning
+rate of its own never trains, and nothing in the program's text unfreezes anything; a note as well for
+parameters that were trained and then frozen, while their optimizer steps on. Silent on: parameters
+that are unfrozen later in the run.
+"""
+
+import ast
+from collections.abc import Iterator
+
+from gradscope.analysis.loop import parameters_of
+from gradscope.analysis.made import made_at
+from gradscope.analysis.stops import Stop, frozen, stops
+from gradscope.analysis.text import nodes_that_ran, site_of
+from gradscope.analysis.unheld import left_out
+from gradscope.analysis.words import located, optimizer_name, parameter_names, parameter_subjects, plural
+from gradscope.fixes.blocks import only_trained
+from gradscope.model import Event, Finding, Optimizer, Parameter, Site
+from gradscope.rules import rule
+from gradscope.source import lines_of
+from gradscope.store import Trace
+
+UNFREEZES = (".requires_grad = True", ".requires_grad=True", ".requires_grad_(", "unfreeze(")
+
+
+def bad() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 1))
+    model[0].requires_grad_(False)  # effect: GS208
+    opt = torch.optim.SGD(  # cause: GS208
+        [
+            {"params": model[0].parameters(), "lr": 0.01},
+            {"params": model[1].parameters(), "lr": 0.1},
+        ]
+    )
+    for _ in range(3):
+        opt.zero_grad()
+        model(torch.randn(8, 3)).pow(2).mean().backward()
+        opt.step()
+
+
+def good_only_what_trains() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 1))
+    model[0].requires_grad_(False)
+    opt = torch.optim.SGD((p for p in model.parameters() if p.requires_grad), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        model(torch.randn(8, 3)).pow(2).mean().backward()
+        opt.step()
+
+
+@rule("GS208", name="frozen-in-optimizer", severity="warning", over=("GS302",))
+def frozen_in_optimizer(trace: Trace) -> Iterator[Finding]:
+    yield from _always(trace)
+    for stop in stops(trace):
+        if still := frozen(trace, stop):
+            yield _from_then_on(trace, stop, still)
+
+
+def _from_then_on(trace: Trace, stop: Stop, still: dict[int, Event]) -> Finding:
+    """Frozen in the middle of the run: a note while the optimizer has others to train, since that is how
+    a phase that trains a part of a model is written."""
+    ids, holder = sorted(still), optimizer_name(trace, stop.optimizer)
+    names = parameter_names(trace, ids)
+    froze = _written_freeze(trace, still[ids[0]])
+    return Finding(
+        message=f"{names}: frozen from here on, while {holder} steps on with"
+        f" {'it' if len(ids) == 1 else 'them'}",
+        cause=froze or stop.site,
+        cause_label="frozen here" if froze else "steps on without a gradient",
+        effect=stop.site if froze else None,
+        effect_label="steps on without a gradient",
+        seen=(stop.seen(trace, ids),),
+        fix=f"leave {located(trace, froze, 'the line that freezes')} out, or make an optimizer of the other"
+        f" parameters for what comes after it, in place of {holder}",
+        count=stop.after,
+        severity="" if stop.whole and len(ids) == len(stop.parameters) else "note",
+        subjects=parameter_subjects(ids) | {("optimizer", stop.optimizer)},
+        since=stop.since,
+    )
+
+
+def _written_freeze(trace: Trace, event: Event) -> Site | None:
+    """The line that froze. Where nobody looked it is the only one of the program's that freezes and was
+    not seen to run."""
+    if event.kind == "requires_grad":
+        return event.site.user
+    ran = {e.site.user.location() for e in trace.of("requires_grad")}
+    found = [
+        site_of(path, function, node.targets[0] if isinstance(node, ast.Assign) else node)
+        for path, function, node in nodes_that_ran(trace)
+        if isinstance(node, (ast.Assign, ast.Call)) and _freezes(node) and (path, node.lineno) not in ran
+    ]
+    return found[0] if len(found) == 1 else None
+
+
+def _freezes(node: ast.Assign | ast.Call) -> bool:
+    """Whether this is `x.requires_grad = False` or `x.requires_grad_(False)`."""
+    if isinstance(node, ast.Assign):
+        changed, name, given = node.targets[0], "requires_grad", [node.value]
+    else:
+        changed, name = node.func, "requires_grad_"
+        given = [*node.args, *(word.value for word in node.keywords)]
+    off = any(isinstance(value, ast.Constant) and value.value is False for value in given)
+    return off and isinstance(changed, ast.Attribute) and changed.attr == name
+
+
+def _always(trace: Trace) -> Iterator[Finding]:
+    """Frozen in every step of the run."""
+    told = {
+        number
+        for parameters, known, left in left_out(trace)
+        if len(parameters) == len(known) + len(left)  # it was made over the whole model
+        for p in known
+        if not p.steps
+        for number in p.optimizers
+    }
+    for number, optimizer in trace.optimizers.items():
+        if optimizer.steps < 2 or number in told:  # GS206's: what should train was put in later
+            continue
+        groups = [parameters_of(trace, group["parameters"]) for group in optimizer.groups]
+        frozen = [[p for p in group if _frozen(p)] for group in groups]
+        if all(len(some) == len(group) for some, group in zip(frozen, groups, strict=True)):
+            if (everything := [p for some in frozen for p in some]) and trace.of("backward"):
+                yield _finding(trace, number, optimizer, None, everything, True)
+            continue
+        for place, (some, group) in enumerate(zip(frozen, groups, strict=True)):
+            if some:
+                rates = [str(other.get("lr")) for other in optimizer.groups]
+                whole = len(some) == len(group) and rates.count(rates[place]) == 1
+                yield _finding(trace, number, optimizer, place, some, whole)
+
+
+def _frozen(p: Parameter) -> bool:
+    """Never trained, nor kept up with another network by the program itself (a momentum encoder)."""
+    return not (p.requires_grad or p.steps or p.passes or p.updates > 1)
+
+
+def _finding(
+    trace: Trace, number: int, optimizer: Optimizer, place: int | None, frozen: list[Parameter], whole: bool
+) -> Finding:
+    names, holder = parameter_names(trace, [p.id for p in frozen]), optimizer_name(trace, number)
+    froze = _froze(trace, {p.id for p in frozen})
+    one = place is not None and len(optimizer.groups) > 1
+    group = f"group {place} of {holder}" if one else holder
+    idle = _never_reached(trace, optimizer)
+    unused = (
+        (f"{parameter_names(trace, [p.id for p in idle])}, in {holder} too, never got a gradient either",)
+        if idle
+        else ()
+    )
+    made = dict.fromkeys(site for p in idle if (site := made_at(trace, p)) is not None)
+    return Finding(
+        message=f"{names}: frozen all the time, though {group} is to train "
+        + ("them" if len(frozen) > 1 else "it"),
+        cause=optimizer.site.user if optimizer.site else None,
+        cause_label=f"holds {plural(len(frozen), 'parameter')} without a gradient to come",
+        effect=froze,
+        effect_label="frozen here",
+        seen=(f"no gradient and no change in {plural(optimizer.steps, 'step')} of {holder}", *unused),
+        related=tuple((site, "no loss reaches what is made here") for site in made),
+        fix=(
+            f"take {located(trace, froze, 'this line')} out"
+            if froze
+            else "call `requires_grad_(True)` on them"
+        )
+        + f", or leave them out of {holder}",
+        severity="" if whole and not _unfreezes(trace) else "note",
+        count=1,
+        edits=only_trained(
+            trace, optimizer.site.user if optimizer.site else None, froze, place if one else None
+        ),
+        subjects=parameter_subjects(p.id for p in frozen) | {("optimizer", number), ("held", number)},
+    )
+
+
+def _never_reached(trace: Trace, optimizer: Optimizer) -> list[Parameter]:
+    """Parameters of the same optimizer that would train, and that no backward pass gave a gradient."""
+    held = parameters_of(trace, optimizer.parameters)
+    return [p for p in held if p.requires_grad and not (p.passes or p.steps or p.updates)]
+
+
+def _froze(trace: Trace, ids: set[int]) -> Site | None:
+    for event in trace.of("requires_grad"):
+        if event.data.get("to") is False and event.data.get("leaf") in ids:
+            return event.site.user
+    return None
+
+
+def _unfreezes(trace: Trace) -> bool:
+    """Whether the program's text unfreezes anything, though it did not come to it."""
+    lines = [line for text in trace.sources.values() for line in lines_of(text)]
+    return any(text in line and "False" not in line for text in UNFREEZES for line in lines)

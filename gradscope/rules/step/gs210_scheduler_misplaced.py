@@ -1,0 +1,180 @@
+"""A learning-rate schedule runs ahead of its optimizer, or never runs.
+
+Why: a scheduler sets the first learning rate when it is made, and the next one at each
+`step()`. Called before the optimizer's step it skips the first value of the schedule; never
+called, the learning rate stays what it was at the start.
+
+Fix: call `scheduler.step()` after `optimizer.step()`: once per epoch, or once per batch where
+the schedule counts batches.
+
+Silent on: schedules that are tried out without training, fast-forwarding after a restart, a
+first step that a gradient scaler skipped, warm-up whose first rate is 0 and skipped on
+purpose, a program that ends before the first epoch does, a schedule that is given to a library.
+"""
+
+import ast
+import re
+from collections.abc import Iterator
+
+from gradscope.analysis.loop import settled, timeline
+from gradscope.analysis.text import called_in_source, calls_in_source
+from gradscope.analysis.words import code, located, optimizer_name, plural, variable, where
+from gradscope.fixes.calls import moved_behind
+from gradscope.fixes.source import Source
+from gradscope.model import Event, Finding, Site
+from gradscope.rules import rule
+from gradscope.store import Trace
+
+PASSIVE = ("append", "print", "len", "type", "isinstance", "repr", "str", "id")  # calls that step nothing
+
+
+def bad() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    scheduler = torch.optim.lr_scheduler.StepLR(opt, 1)
+    for _ in range(3):
+        scheduler.step()  # cause: GS210
+        opt.zero_grad()
+        model(torch.randn(8, 3)).pow(2).mean().backward()
+        opt.step()  # effect: GS210
+
+
+def good_after_each_epoch() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    scheduler = torch.optim.lr_scheduler.StepLR(opt, 5)
+    for i in range(3):
+        opt.zero_grad()
+        model(torch.randn(8, 3)).pow(2).mean().backward()
+        opt.step()
+        if i % 100 == 99:
+            scheduler.step()
+
+
+@rule("GS210", name="scheduler-misplaced", severity="warning")
+def scheduler_misplaced(trace: Trace) -> Iterator[Finding]:
+    for event in trace.of("scheduler"):
+        optimizer = trace.optimizers.get(event.data["optimizer"])
+        if optimizer is not None and optimizer.steps:
+            yield from _early(trace, event)
+            if optimizer.steps >= 2 and _never(trace, event):
+                yield _forgotten(trace, event)
+
+
+def _early(trace: Trace, made: Event) -> Iterator[Finding]:
+    """A line that steps the schedule both before and after the optimizer's first step."""
+    number, optimizer = made.data["scheduler"], made.data["optimizer"]
+    before: dict[Site, tuple[Event, int]] = {}
+    first: Event | None = None
+    held = set(trace.optimizers[optimizer].parameters)
+    passes = since = 0  # passes into these parameters: before the schedule's first step, and after it
+    for repeat, events in timeline(trace):
+        for event in events:
+            if event.kind == "scaler" and event.data.get("optimizer") == optimizer and first is None:
+                return  # the step that comes first may have been skipped
+            if event.kind == "step" and event.data.get("optimizer") == optimizer and first is None:
+                first = event
+                if passes and since:
+                    return  # an accumulation: the schedule counts passes
+            if event.kind == "backward" and first is None and held & set(event.data.get("accumulated") or ()):
+                passes, since = (passes, since + repeat) if before else (passes + repeat, since)
+            if event.kind == "schedule" and event.data.get("scheduler") == number:
+                site = event.site.user
+                if first is None:
+                    before[site] = (event, before.get(site, (event, 0))[1] + repeat)
+                elif site in before:
+                    yield from _ahead(trace, made, *before[site], first)
+                    return
+
+
+def _ahead(trace: Trace, made: Event, early: Event, times: int, first: Event) -> Iterator[Finding]:
+    old, new = early.data.get("before"), early.data.get("after")
+    if times > 1 or (old is not None and not any(old)):
+        return
+    calling, stepping = code(trace, early.site.user, "the schedule"), code(trace, first.site.user, "the step")
+    seen = [f"the first {calling} came before the first {stepping}"]
+    if old and new and old != new:
+        seen.append(f"learning rate {old[0]:g} was never used: the first step ran with {new[0]:g}")
+    yield Finding(
+        message=f"{calling} runs before {stepping}: the schedule is one step ahead",
+        cause=early.site.user,
+        cause_label="sets the next learning rate before the first was used",
+        effect=first.site.user,
+        effect_label="the optimizer's first step comes after it",
+        seen=tuple(seen),
+        fix=f"move {located(trace, early.site.user, 'it')} after {stepping} ({where(first.site)})"
+        f"{_and_its_loop(trace, early.site.user, first.site.user)}",
+        edits=moved_behind(trace, early.site.user, first.site.user),
+        subjects=frozenset({("scheduler", made.data["scheduler"])}),
+    )
+
+
+def _never(trace: Trace, made: Event) -> bool:
+    """Whether nothing steps this optimizer's schedules, and the program's text does not either."""
+    optimizer = made.data["optimizer"]
+    if not settled(trace) or any(e.data["optimizer"] == optimizer for e in trace.of("schedule")):
+        return False
+    if any(made.data["scheduler"] in e.data.get("drives", ()) for e in trace.of("scheduler")):
+        return False
+    if _taken_over(trace, made.site.user):
+        return False
+    written = called_in_source(trace, made.site, "step")
+    if written is None:  # handed on: is there any call that could be the schedule's?
+        known = {e.site.user.location() for e in trace.of("step", "scaler")}
+        return bool(trace.sources) and not set(calls_in_source(trace, "step")) - known
+    return not written
+
+
+def _taken_over(trace: Trace, site: Site) -> bool:
+    """Whether the schedule is given to something that the program does not define, such as a
+    trainer's handler, which may set the rates without `step()`."""
+    name, file = variable(trace, site), trace.source_file(site.path)
+    functions = [node for node in file.around(site) if isinstance(node, ast.FunctionDef)]
+    scope = functions[-1] if functions else file.tree
+    for call in ast.walk(scope) if name and scope is not None else ():
+        if not isinstance(call, ast.Call):
+            continue
+        given = [*call.args, *(keyword.value for keyword in call.keywords)]
+        callee = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+        if any(isinstance(node, ast.Name) and node.id == name for node in given):
+            own = re.compile(rf"^\s*(?:async def|def|class)\s+{re.escape(callee)}\b", re.MULTILINE)
+            if callee not in PASSIVE and not any(own.search(text) for text in trace.sources.values()):
+                return True
+    return False
+
+
+def _forgotten(trace: Trace, made: Event) -> Finding:
+    number = made.data["optimizer"]
+    steps = trace.optimizers[number].steps
+    step = next((e for e in trace.of("step") if e.data.get("optimizer") == number), None)
+    name = variable(trace, made.site)
+    subject = f"`{name}`" if name else f"the `{made.data['cls']}`"
+    rates = [group.get("lr") for group in trace.optimizers[number].groups]
+    rate = f" (lr {rates[0]:g})" if rates and isinstance(rates[0], (int, float)) else ""
+    after = f"{code(trace, step.site.user, 'the step')} ({where(step.site)})" if step else "the step"
+    return Finding(
+        message=f"{subject} is never stepped: the learning rate stays what it was",
+        cause=made.site.user,
+        cause_label="made here, and `step()` is never called",
+        effect=step.site.user if step else None,
+        effect_label="runs with the same learning rate all the time",
+        seen=(f"{plural(steps, 'step')} of {optimizer_name(trace, number)}{rate}, no step of the schedule",),
+        fix=f"call `{name or 'scheduler'}.step()` once per epoch (or per batch) after {after}",
+        count=1,
+        subjects=frozenset({("scheduler", made.data["scheduler"])}),
+    )
+
+
+def _and_its_loop(trace: Trace, schedule: Site, step: Site) -> str:
+    """Where the optimizer steps in a loop that the schedule stands outside of."""
+    here = Source(trace, step.path)
+    lines = [n.lineno for n in here.file.around(step) if isinstance(n, (ast.For, ast.While))]
+    outside = {n.lineno for n in here.file.around(schedule) if isinstance(n, (ast.For, ast.While))}
+    inner = [line for line in lines if line not in outside]
+    return f", behind the loop of line {inner[-1]}" if inner and schedule.path == step.path else ""

@@ -1,0 +1,260 @@
+"""A gradient scaler is used for one half of a step only.
+
+Why: `scaler.scale(loss)` multiplies every gradient by the scale (65536 at first);
+`scaler.step(optimizer)` divides by it again and skips the step where a gradient is not finite;
+`scaler.update()` makes the scaler ready for the next step. Each needs the other two.
+
+Fix: `scaler.scale(loss).backward()`, then `scaler.step(optimizer)`, then `scaler.update()`.
+
+Silent on: disabled scalers, gradients that `scaler.unscale_(optimizer)` has divided, steps of
+optimizers whose gradients were never scaled.
+"""
+
+from collections.abc import Iterator
+
+from gradscope.analysis.loop import by_scaler, fresh, norm, timeline
+from gradscope.analysis.words import code, located, optimizer_name, owner, parameter_subjects, source, where
+from gradscope.fixes.calls import line_after, scaled_by, stepped_by
+from gradscope.model import Event, Finding, Site
+from gradscope.rules import rule
+from gradscope.store import Trace
+
+
+def bad() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=1e-6)
+    scaler = torch.amp.GradScaler("cpu")
+    for _ in range(3):
+        opt.zero_grad()
+        loss = model(torch.randn(8, 3)).pow(2).mean()
+        scaler.scale(loss).backward()  # cause: GS211
+        opt.step()  # effect: GS211
+
+
+def good() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    scaler = torch.amp.GradScaler("cpu")
+    for _ in range(3):
+        opt.zero_grad()
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            loss = model(torch.randn(8, 3)).pow(2).mean()
+        scaler.scale(loss).backward()
+        scaler.step(opt)
+        scaler.update()
+
+
+class _Run:
+    """Which gradients carry a scale, pass by pass."""
+
+    def __init__(self, trace: Trace):
+        self.trace = trace
+        self.scaled: dict[int, Event] = {}  # parameter → the pass whose scale its gradient carries
+        self.plain: dict[int, Event] = {}
+        self.next_scaled: bool | None = None  # whether the next pass is; None without a scaler
+        self.scale: float | None = None
+        self.dividing = {e.site.user for e in trace.of("scaler") if e.data["call"] == "step"}
+        self.found: dict[tuple[str, Site, Site], tuple[Event, Event, set[int], int]] = {}
+        for repeat, events in timeline(trace):
+            for event in events:
+                handle = getattr(self, f"_{event.kind}", None)
+                if handle is not None:
+                    handle(event, repeat)
+
+    def _scaler(self, event: Event, repeat: int) -> None:
+        self.scale = self.scale or event.data.get("scale")
+        if event.data["call"] == "backward":
+            self.next_scaled = bool(event.data["scaled"])
+        elif event.data["call"] == "unscale_" and not event.data.get("error"):
+            optimizer = self.trace.optimizers.get(event.data["optimizer"])
+            ids = optimizer.parameters if optimizer is not None else []
+            self._report("plain", event, {p for p in ids if p in self.plain}, repeat)
+            self._forget(ids)
+
+    def _backward(self, event: Event, repeat: int) -> None:
+        for parameter in event.data.get("accumulated") or ():
+            if self.next_scaled:
+                self.scaled[parameter] = event
+                self.plain.pop(parameter, None)
+            elif self.next_scaled is False and parameter not in self.scaled:
+                self.plain[parameter] = event
+        self.next_scaled = None
+
+    def _step(self, event: Event, repeat: int) -> None:
+        new = fresh(event)
+        if by_scaler(event) and event.site.user in self.dividing:
+            if not new & self.scaled.keys():
+                self._report("plain", event, new & self.plain.keys(), repeat)
+        else:
+            self._report("scaled", event, new & self.scaled.keys(), repeat)
+        self._forget(new)
+
+    def _zero_grad(self, event: Event, repeat: int) -> None:
+        self._forget(event.data.get("parameters") or ())
+
+    def _report(self, kind: str, event: Event, ids: set[int], repeat: int) -> None:
+        if not ids:
+            return
+        passed = (self.scaled if kind == "scaled" else self.plain)[min(ids)]
+        key = (kind, passed.site.user, event.site.user)
+        _, _, known, count = self.found.get(key, (passed, event, set(), 0))
+        self.found[key] = (passed, event, known | ids, count + repeat)
+
+    def _forget(self, ids: object) -> None:
+        for parameter in list(ids):  # type: ignore[call-overload]
+            self.scaled.pop(parameter, None)
+            self.plain.pop(parameter, None)
+
+
+@rule("GS211", name="scaler-bypassed", severity="error")
+def scaler_bypassed(trace: Trace) -> Iterator[Finding]:
+    if not trace.of("scaler"):
+        return
+    run = _Run(trace)
+    for (kind, cause, effect), (_, event, ids, count) in run.found.items():
+        yield (_scaled if kind == "scaled" else _plain)(trace, run, cause, effect, event, ids, count)
+    yield from _stopped(trace, bool(run.found))
+
+
+def _scaled(
+    trace: Trace, run: _Run, cause: Site, effect: Site, event: Event, ids: set[int], count: int
+) -> Finding:
+    number = event.data["optimizer"]
+    by = f" by {run.scale:g}" if run.scale is not None else ""
+    name = optimizer_name(trace, number).strip("`")
+    scaler = _scaler_name(trace)
+    arguments = name if " " not in name else "optimizer"
+    return Finding(
+        message=f"{code(trace, effect, 'the step')} uses gradients that are multiplied{by}:"
+        " the scaler is passed by",
+        cause=cause,
+        cause_label="computes scaled gradients",
+        effect=effect,
+        effect_label="steps with them as they are",
+        seen=tuple(_measured(trace, run, ids)),
+        fix=f"call `{scaler}.step({arguments})` and `{scaler}.update()` in place of"
+        f" {code(trace, effect, 'the step')} ({where(effect)})",
+        count=count,
+        edits=stepped_by(trace, cause, effect, scaler, arguments),
+        subjects=parameter_subjects(ids),
+    )
+
+
+def _scaler_name(trace: Trace) -> str:
+    """The user's name of the scaler, from the first call on it that shows one."""
+    for event in trace.of("scaler"):
+        name = owner(source(trace, event.site.user), event.data["call"])
+        if name:
+            return name
+    return "scaler"
+
+
+def _measured(trace: Trace, run: _Run, ids: set[int]) -> Iterator[str]:
+    first = min(ids)
+    last = norm(trace, first)
+    if run.scale is not None and last is not None:
+        name = trace.parameter(first).name
+        yield (
+            f"norm of the gradient of `{name}`: {last:.4g} with the scale {run.scale:g},"
+            f" {last / run.scale:.4g} without"
+        )
+
+
+def _plain(
+    trace: Trace, run: _Run, cause: Site, effect: Site, event: Event, ids: set[int], count: int
+) -> Finding:
+    by = f" by {run.scale:g}" if run.scale is not None else ""
+    root = code(trace, cause, "`backward()`").strip("`").removesuffix(".backward()")
+    return Finding(
+        message=f"{code(trace, effect, 'the step')} divides gradients{by} that were never multiplied",
+        cause=cause,
+        cause_label="the loss is not scaled here",
+        effect=effect,
+        effect_label="takes out a scale that is not there",
+        seen=(f"no pass into these gradients started at a scaled loss; scale {run.scale:g}",)
+        if run.scale is not None
+        else (),
+        fix=f"write `{_scaler_name(trace)}.scale({root}).backward()` ({where(cause)})",
+        count=count,
+        edits=scaled_by(trace, cause, effect, _scaler_name(trace)),
+        subjects=parameter_subjects(ids),
+    )
+
+
+def _stopped(trace: Trace, told: bool) -> Iterator[Finding]:
+    """Explains what the scaler itself stopped on."""
+    last: dict[tuple[str, int | None], Event] = {}
+    for _, events in timeline(trace):
+        for event in events:
+            if event.kind != "scaler" or event.data["call"] == "backward":
+                continue
+            call, text = event.data["call"], event.data.get("error")
+            key = (call, event.data.get("optimizer"))
+            if text and "being called after step()" in text:
+                yield _twice(trace, event, last.get(("step", key[1])) or event)
+            elif text and "_scale is None" in text:
+                yield _never_scaled(trace, event)
+            elif text and "since the last update" in text:
+                yield _twice(trace, event, last.get(key) or event)
+            elif text and call == "update" and "No inf checks" in text and not told:
+                yield _no_step(trace, event)
+            last[key] = event
+
+
+def _never_scaled(trace: Trace, event: Event) -> Finding:
+    calling, scaler = code(trace, event.site.user, f"`{event.data['call']}`"), _scaler_name(trace)
+    passes = trace.of("backward")
+    cause = passes[-1].site.user if passes else None
+    loss = source(trace, cause).removesuffix(".backward()") or "loss"
+    return Finding(
+        message=f"{calling} has no scale to take out: `{scaler}.scale(loss)` was never called",
+        cause=cause,
+        cause_label="the loss is not scaled here",
+        effect=event.site.user,
+        effect_label="torch stops here",
+        seen=(f"torch says: {event.data['error']}",),
+        fix=f"write `{scaler}.scale({loss}).backward()` in place of {located(trace, cause, 'the pass')}",
+        edits=scaled_by(trace, cause, event.site.user, scaler),
+        subjects=frozenset({("scaler", event.data["scaler"])}),
+    )
+
+
+def _no_step(trace: Trace, event: Event) -> Finding:
+    calling = code(trace, event.site.user, "`update()`")
+    scaler = _scaler_name(trace)
+    scaled = next((e for e in trace.of("scaler") if e.data["call"] == "scale"), None)
+    return Finding(
+        message=f"{calling} has nothing to go by: no optimizer stepped through `{scaler}`",
+        cause=scaled.site.user if scaled is not None else None,
+        cause_label="scales the loss",
+        effect=event.site.user,
+        effect_label="torch stops here",
+        seen=(f"torch says: {event.data['error']}",),
+        fix=f"call `{scaler}.step(optimizer)` before {calling} ({where(event.site)})",
+        subjects=frozenset({("scaler", event.data["scaler"])}),
+    )
+
+
+def _twice(trace: Trace, event: Event, before: Event) -> Finding:
+    calling = code(trace, event.site.user, f"`{event.data['call']}`")
+    scaler = _scaler_name(trace)
+    number = event.data.get("optimizer")
+    stepped = before.site.user if before.data["call"] == "step" else None
+    return Finding(
+        message=f"{calling} is reached again without `{scaler}.update()` in between",
+        cause=before.site.user,
+        cause_label="called here, and no `update()` follows",
+        effect=event.site.user,
+        effect_label="called again: torch stops here",
+        seen=(f"torch says: {event.data['error']}",),
+        fix=f"call `{scaler}.update()` after {located(trace, stepped, f'`{scaler}.step(…)`')}, once per iteration"
+        + (" and `unscale_` once before it" if event.data["call"] == "unscale_" else ""),
+        edits=line_after(trace, stepped, f"{scaler}.update()"),
+        subjects=frozenset({("optimizer", number)}),
+    )

@@ -1,0 +1,307 @@
+"""What should be trained is no leaf: it was computed from the tensor that requires the gradient.
+
+Why: only leaves get a `.grad`. `.to(…)`, `* 0.1` and `w = w - lr * w.grad` make a new tensor out
+of the leaf; gradients go to the leaf, which nobody holds any more, and the tensor that the
+program goes on with keeps none. Where an optimizer has the leaf, its steps change the leaf and
+not what was computed from it.
+
+Fix: make the tensor complete first and ask for the gradient last (`.requires_grad_()`), wrap the
+result (`nn.Parameter(value)`), and update in place (`w -= lr * w.grad` under `torch.no_grad()`).
+
+Silent on: tensors that are computed anew in each forward, `retain_grad()`. An input whose `.grad` is
+only looked at (an adversarial example) is GS307.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from gradscope.analysis.loop import idle, settled, stretches
+from gradscope.analysis.names import names_of
+from gradscope.analysis.reach import Key, Paths, paths
+from gradscope.analysis.words import code, holds, parameter_subjects, plural, where
+from gradscope.fixes.leaves import asked_last, changed_here, inside_out, leaf_fix
+from gradscope.model import Event, Finding, Op, Parameter, Site, Value
+from gradscope.rules import rule
+from gradscope.store import Trace
+
+
+def bad_in_an_optimizer() -> None:
+    import torch
+
+    w = torch.randn(3, requires_grad=True).double()  # cause: GS213
+    opt = torch.optim.SGD([w], lr=0.1)  # effect: GS213
+    opt.zero_grad()
+
+
+def good_new_leaf_each_time() -> None:
+    import torch
+
+    w, x = torch.randn(3, requires_grad=True), torch.randn(8, 3)
+    for _ in range(3):
+        loss = (x @ w).pow(2).mean()
+        loss.backward()
+        w = (w - 0.1 * w.grad).detach().requires_grad_()  # type: ignore[operator]
+
+
+@rule(
+    "GS213", name="non-leaf-parameter", severity="error", over=("GS206", "GS214", "GS303", "GS307", "GS601")
+)
+def non_leaf_parameter(trace: Trace) -> Iterator[Finding]:
+    known = paths(trace)
+    for event in trace.of("error"):
+        if event.data.get("where") == "optimizer" and "non-leaf" in event.data.get("text", ""):
+            for index in event.data.get("inputs", ()):
+                found = _leaf_behind(known, (event.graph, index))
+                if found is not None:
+                    yield _finding(trace, known, (event.graph, index), found, event.site.user, "refused here")
+        elif event.data.get("where") == "backward" and "does not require grad" in event.data.get("text", ""):
+            yield from _rebound(trace, known, event)
+    for event in trace.of("grad_read"):
+        if event.data.get("was_none") and not event.data.get("is_leaf"):
+            key = (event.graph, event.data["value"])
+            found = _leaf_behind(known, key)
+            if found is not None and (
+                (_same_thing(trace, known, key, found) and changed_here(trace, event.site.user))
+                or _read_here(trace, known, found, event.site.user)
+            ):
+                yield _finding(trace, known, key, found, event.site.user, "its `.grad` is None")
+    attributes = list(_attributes(trace))
+    yield from attributes
+    told = {subject for finding in attributes for subject in finding.subjects}
+    for copy in leaf_copies(trace, known):
+        if ("parameter", copy.parameter.id) not in told:
+            yield _copied(trace, known, copy)
+
+
+def _value(known: Paths, key: Key) -> Value:
+    return known.graph(key[0]).values[key[1]]
+
+
+def _leaf_behind(known: Paths, key: Key) -> Key | None:
+    """The leaf that a value was computed from, within one statement."""
+    if key[0] < 0 or key[1] >= len(known.graph(key[0]).values) or _value(known, key).is_leaf:
+        return None
+    line = None
+    for _ in range(12):
+        value = _value(known, key)
+        if value.is_leaf:
+            return key if value.requires_grad else None
+        here = value.site.user.location() if value.op is not None and value.site is not None else line
+        if line is not None and here != line:
+            return None
+        line = here
+        sources, _ = known.sources(key)
+        trained = [s for s in sources if _value(known, s).requires_grad]
+        leaves = [s for s in trained if _value(known, s).is_leaf]
+        if not trained or len(leaves) > 1:
+            return None
+        key = (leaves or trained)[0]
+    return None
+
+
+def _same_thing(trace: Trace, known: Paths, key: Key, leaf: Key) -> bool:
+    """Whether the tensor stands for its leaf: it took its name, or the leaf never had one."""
+    value, source_value = _value(known, key), _value(known, leaf)
+    if value.site is None or source_value.site is None:
+        return False
+    names = names_of(trace)
+    name = names.name(known.graph(key[0]), key[1])
+    if name and name == names.name(known.graph(leaf[0]), leaf[1]):
+        return True
+    made, first = (_value(known, known.made(one)).site for one in (key, leaf))
+    return made is not None and first is not None and holds(made.user, first.user)
+
+
+def _read_here(trace: Trace, known: Paths, leaf: Key, read: Site) -> bool:
+    """Whether the line that finds None has read the leaf's own gradient before: what it made of the
+    leaf then (`[p - lr * p.grad for p in params]`) has taken its place."""
+    number = _value(known, leaf).parameter
+    own = trace.parameter(number) if number is not None else None
+    return own is not None and any((path, line) == read.location() for path, line, _ in own.read_at)
+
+
+def _finding(trace: Trace, known: Paths, key: Key, leaf: Key, effect: Site, label: str) -> Finding:
+    origin = known.made(key)
+    value = _value(known, origin)
+    made = value.site.user if value.site is not None else effect
+    name = _name(trace, known, key)
+    node = known.graph(origin[0]).nodes[value.node].name if value.node is not None else ""
+    rebound = name != "this tensor" and name == _name(trace, known, leaf)
+    return Finding(
+        message=f"{name} is no leaf: it was computed from the tensor that is to be trained",
+        cause=made,
+        cause_label="computed here, so gradients go to the tensor before it",
+        effect=effect,
+        effect_label=label,
+        seen=(f"grad_fn of {name} is `{node}`, `.grad` is None",)
+        if node
+        else (f"`.grad` of {name} is None",),
+        fix=leaf_fix(trace, name, made, rebound),
+        edits=asked_last(trace, made, name),
+        severity="" if not settled(trace) else "warning",  # it may only have been looked at
+        subjects=frozenset({("value", *key)}),
+    )
+
+
+def _name(trace: Trace, known: Paths, key: Key) -> str:
+    name = names_of(trace).name(known.graph(key[0]), key[1])
+    return f"`{name}`" if name else "this tensor"
+
+
+def _copied(trace: Trace, known: Paths, copy: LeafCopy) -> Finding:
+    """`w = w.double()` before the loop: what trains is the tensor before it, or nothing."""
+    made, leaf = copy.op.site.user, copy.parameter
+    name, cast = _name(trace, known, copy.key), code(trace, made, f"`{copy.op.name}`")
+    if leaf.steps:
+        message = f"{name} is a copy that {cast} made once: no step of the optimizer reaches it"
+        seen = f"{plural(copy.passes, 'loss')} came from the copy after a step had changed the parameter"
+        fix = f"compute {cast} ({where(made)}) in each pass, or give the optimizer a parameter of that type"
+    else:
+        message = f"{name} is no parameter: {cast} made it of one that nobody holds"
+        seen = f"{plural(leaf.passes, 'gradient')} went to the tensor before it, none was used"
+        text, _ = inside_out(trace, made, name.strip("`"))
+        fix = f"wrap the result: `{name.strip('`')} = {text or 'nn.Parameter(…)'}` ({where(made)}), for the optimizer"
+    return Finding(
+        message=message,
+        cause=made,
+        cause_label="makes a new tensor, which is no leaf",
+        effect=copy.last.site.user,
+        effect_label="the gradient goes to the tensor before it",
+        seen=(seen,),
+        fix=fix,
+        count=copy.passes,
+        subjects=parameter_subjects([leaf.id]) | {("value", *copy.key)},
+    )
+
+
+def _rebound(trace: Trace, known: Paths, event: Event) -> Iterator[Finding]:
+    """`w = w - lr * w.grad` under no_grad: the next loss has no graph."""
+    names = names_of(trace)
+    roots = [(event.graph, i) for i in event.data.get("roots", ())]
+    for key, readers in known.flow(roots).feeds.items():
+        leaf = _value(known, key)
+        name = names.name(known.graph(key[0]), key[1]) if leaf.is_leaf and leaf.requires_grad else None
+        for made, op in readers:
+            if (
+                not name
+                or op is None
+                or op.cut != "no_grad"
+                or names.name(known.graph(made[0]), made[1]) != name
+            ):
+                continue
+            yield Finding(
+                message=f"`{name}` is replaced by a new tensor that requires no gradient",
+                cause=op.site.user,
+                cause_label="makes a new tensor where the old one was to be changed",
+                effect=event.site.user,
+                effect_label="the next loss has no graph: torch stops here",
+                seen=(f"`{name}` is computed from itself under `torch.no_grad()`",),
+                fix=leaf_fix(trace, f"`{name}`", op.site.user, True),
+                subjects=frozenset({("value", *made)}),
+            )
+            return
+
+
+def _attributes(trace: Trace) -> Iterator[Finding]:
+    """`self.w = nn.Parameter(…).to(…)`: the module keeps what was computed."""
+    known = {p.id: p for p in trace.parameters}
+    for event in trace.of("unregistered"):
+        lost = [known[p] for p in event.data["parameters"] if p in known]
+        if event.data["kind"] != "computed" or not lost or not trace.of("step"):
+            continue
+        if any(p.passes < 2 or p.optimizers or p.registered or not idle(p) or p.site is None for p in lost):
+            continue
+        made = lost[0].site.user if lost[0].site is not None else None
+        name = f"self.{event.data['name']}"
+        inside, edits = inside_out(trace, made, name)
+        yield Finding(
+            message=f"`{name}` is no parameter: it was computed from one that nobody holds",
+            cause=made,
+            cause_label="computed here, so gradients go to the tensor before it",
+            effect=event.site.user,
+            effect_label="fills a gradient that no optimizer can use",
+            seen=(f"{plural(lost[0].passes, 'gradient')} went to the tensor before it, none was used",),
+            fix=f"wrap the result, with everything computed inside: `{name} = {inside or 'nn.Parameter(…)'}`"
+            f" ({where(made)})",
+            count=1,
+            edits=edits,
+            subjects=parameter_subjects(p.id for p in lost),
+        )
+
+
+CASTS = {"to", "double", "float", "half", "bfloat16", "type", "type_as", "cuda", "cpu"}
+
+
+@dataclass
+class LeafCopy:
+    """What `op` made of the leaf `parameter`. Passes went through it after a step that it is older
+    than: `last` is one of them."""
+
+    parameter: Parameter
+    key: Key
+    op: Op
+    last: Event
+    passes: int = 0
+    graphs: set[int] = field(default_factory=set)  # those that it was carried into
+
+
+def leaf_copies(trace: Trace, known: Paths) -> list[LeafCopy]:
+    """Casts of a leaf that go on to be used when a step has changed it. Of a leaf that nothing trains,
+    only a declared parameter counts: other tensors may be data."""
+    found: dict[Key, LeafCopy] = {}
+    for event in known.backwards:
+        filled = _filled(known, event)
+        for value in known.graph(event.graph).values if filled else ():
+            if value.kind == "carried" and value.origin is not None:
+                copy = _copy(known, event, value.index, filled)
+                if copy is not None:
+                    found.setdefault(copy.key, copy).graphs.add(event.graph)
+    for copy in found.values():
+        _count(trace, known, copy)
+    return [copy for copy in found.values() if copy.passes]
+
+
+def _copy(known: Paths, event: Event, value: int, filled: set[int]) -> LeafCopy | None:
+    key = known.made((event.graph, value))
+    maker = known.graph(key[0]).values[key[1]].op
+    op = known.graph(key[0]).ops[maker] if maker is not None else None
+    if op is None or op.name not in CASTS or len(op.inputs) != 1:
+        return None
+    leaf = known.parameter_of((key[0], op.inputs[0]))
+    if leaf is None or leaf.id not in filled:
+        return None
+    if not leaf.steps and not (leaf.declared and leaf.module is None and idle(leaf)):
+        return None
+    roots = [(event.graph, root) for root in event.data.get("roots", ())]
+    used = (event.graph, value) in known.flow(roots).order
+    return LeafCopy(leaf, key, op, event) if used else None
+
+
+def _filled(known: Paths, event: Event) -> set[int]:
+    """The parameters, declared or not, that a pass gave a gradient."""
+    leaves = ((event.graph, leaf["value"]) for leaf in event.data.get("leaves") or ())
+    found = {p.id for key in leaves if (p := known.parameter_of(key)) is not None}
+    return found | set(event.data.get("accumulated") or ())
+
+
+def _count(trace: Trace, known: Paths, copy: LeafCopy) -> None:
+    """Counts the passes behind a step: of the leaf's own optimizer, or of any where it has none."""
+    own = set(copy.parameter.optimizers)
+    stepped = False
+    lists: dict[tuple[int | None, int | None], tuple[bool, bool]] = {}
+    for segment, events in stretches(trace):
+        key = segment.graph, segment.events
+        if key not in lists:
+            steps = [e for e in events if e.kind == "step"]
+            lists[key] = (
+                any(e.kind == "backward" and copy.parameter.id in _filled(known, e) for e in events),
+                any(e.data.get("optimizer") in own for e in steps) if copy.parameter.steps else bool(steps),
+            )
+        passed, steps_here = lists[key]
+        if segment.graph == copy.key[0]:
+            stepped = False
+        if passed and segment.graph in copy.graphs:
+            copy.passes += segment.repeat if stepped else segment.repeat - 1 if steps_here else 0
+        stepped |= steps_here

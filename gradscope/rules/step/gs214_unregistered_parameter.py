@@ -1,0 +1,241 @@
+"""A module holds layers or trained tensors that it does not own: no optimizer gets them.
+
+Why: `nn.Module` registers what is assigned to an attribute as a module or an `nn.Parameter`. What
+stands in a plain list or dict, a plain tensor that requires a gradient, and layers made anew in
+`forward` are not registered: `parameters()`, `to()`, `train()` and `state_dict()` pass them by.
+
+Fix: use `nn.ModuleList`, `nn.ModuleDict` or `nn.Parameter`, and make layers in `__init__`.
+
+Silent on: parts that are trained all the same (handed to an optimizer or updated by hand), parts
+that get no gradient, networks that were loaded and serve as they are.
+"""
+
+from collections.abc import Iterable, Iterator
+
+from gradscope.analysis.loop import idle
+from gradscope.analysis.made import assignments
+from gradscope.analysis.reach import paths
+from gradscope.analysis.words import MAX_CODE, code, parameter_subjects, plural, source, where
+from gradscope.fixes.calls import assigned_value, wrapped_value
+from gradscope.model import Event, Finding, Module, Parameter, Site
+from gradscope.rules import rule
+from gradscope.store import Trace
+
+HOLDERS = {"list": "nn.ModuleList", "tuple": "nn.ModuleList", "set": "nn.ModuleList", "dict": "nn.ModuleDict"}
+
+
+def bad_list() -> None:
+    import torch
+    from torch import nn
+
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layers = [nn.Linear(3, 3) for _ in range(2)]  # cause: GS214
+            self.head = nn.Linear(3, 1)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            for layer in self.layers:
+                x = torch.relu(layer(x))
+            y: torch.Tensor = self.head(x)
+            return y
+
+    model = Net()
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        model(torch.randn(8, 3)).pow(2).mean().backward()  # effect: GS214
+        opt.step()
+
+
+def good_registered() -> None:
+    import torch
+    from torch import nn
+
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layers = nn.ModuleList(nn.Linear(3, 3) for _ in range(2))
+            self.scale = nn.Parameter(torch.ones(3))
+            self.order = [self.layers[1], self.layers[0]]
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            for layer in self.order:
+                x = torch.relu(layer(x))
+            y: torch.Tensor = nn.ReLU()(x * self.scale)
+            return y
+
+    model = Net()
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        model(torch.randn(8, 3)).pow(2).mean().backward()
+        opt.step()
+
+
+@rule("GS214", name="unregistered-parameter", severity="warning", over=("GS206", "GS601", "GS605"))
+def unregistered_parameter(trace: Trace) -> Iterator[Finding]:
+    if not trace.of("step"):
+        return
+    wanted = _wanted(trace)
+    known = {p.id: p for p in trace.parameters if p.id not in wanted}
+    for event in trace.of("unregistered"):
+        held = [known[p] for p in event.data["parameters"] if p in known]
+        lost = [p for p in held if _never_trained(trace, p)]
+        module = trace.modules.get(event.data["module"])
+        if event.data["kind"] == "computed" or not lost or module is None or len(lost) < len(held):
+            continue
+        if not _serves_as_it_is(trace, lost):
+            yield _finding(trace, event, module, lost)
+    yield from _made_in_forward(trace)
+
+
+def _wanted(trace: Trace) -> set[int | None]:
+    """Leaves whose gradient `autograd.grad` was asked for: the points of a physics-informed loss."""
+    return {
+        trace.graph(event.graph).values[i].parameter
+        for event in trace.of("backward")
+        if event.graph >= 0
+        for i in event.data.get("inputs") or ()
+    }
+
+
+def _never_trained(trace: Trace, p: Parameter) -> bool:
+    return p.requires_grad and p.passes >= 2 and not p.optimizers and idle(p)
+
+
+def _serves_as_it_is(trace: Trace, lost: list[Parameter]) -> bool:
+    """Whether the run loaded these parameters, or ran their modules in eval mode only: a judge, a
+    fixed feature extractor."""
+    ids = {p.id for p in lost}
+    graphs = paths(trace)
+    for graph in trace.graphs:
+        for op in graph.ops:
+            made = graphs.parameter_of((graph.id, op.writes[0])) if op.writes else None
+            if made is not None and made.id in ids:
+                if any(frame.function.endswith("load_state_dict") for frame in op.site.stack):
+                    return True
+    return False
+
+
+def _finding(trace: Trace, event: Event, module: Module, lost: list[Parameter]) -> Finding:
+    kind, name = event.data["kind"], event.data["name"]
+    first = _made(lost)
+    made = _assigned(trace, module, name, first)
+    held = f"`{module.cls}.{name}`"
+    layers = len({p.module for p in lost if p.module is not None})
+    if kind == "tensor":
+        message = f"{held} is a plain tensor: it gets gradients, and no optimizer gets it"
+        holder = "nn.Parameter"
+        label = "a tensor, no `nn.Parameter`: not registered"
+    else:
+        what = plural(layers, "layer") if layers else plural(len(lost), "tensor")
+        holder = HOLDERS.get(kind, "nn.ModuleList") if layers else "nn.ParameterList"
+        message = (
+            f"{held} is a plain {kind}: its {what} are not part of the model, and no optimizer gets them"
+        )
+        label = f"a plain {kind}: what it holds is not registered"
+    value = assigned_value(trace, made, f"self.{name}")
+    fix = f"write `self.{name} = {holder}({value if len(value) < MAX_CODE else '…'})`"
+    return Finding(
+        message=message,
+        cause=made,
+        cause_label=label,
+        effect=event.site.user,
+        effect_label="fills gradients that nothing uses",
+        related=((first, "makes what it holds"),)
+        if first is not None and made is not None and first.location() != made.location()
+        else (),
+        seen=(
+            f"{plural(len(lost), 'parameter')} got a gradient in {max(p.passes for p in lost)} passes"
+            " and never changed",
+        ),
+        fix=f"{fix} ({where(made)})",
+        edits=wrapped_value(trace, made, f"self.{name}", holder),
+        subjects=parameter_subjects(p.id for p in lost),
+    )
+
+
+def _assigned(trace: Trace, module: Module, name: str, made: Site | None) -> Site | None:
+    """Where the attribute gets its value in the class's text; else where the parameters were made."""
+    for path, text in trace.sources.items():
+        span = assignments(text).get((module.cls, name))
+        if span is not None:
+            return Site(-1, path, *span, "__init__", "user")
+    return made
+
+
+def _made(lost: list[Parameter]) -> Site | None:
+    """The user's line that made the parameters, in `__init__` where there is one."""
+    for p in lost:
+        for frame in p.site.stack[::-1] if p.site is not None else ():
+            if frame.kind == "user" and frame.function.endswith("__init__"):
+                return frame
+    return lost[0].site.user if lost[0].site is not None else None
+
+
+def _made_in_forward(trace: Trace) -> Iterator[Finding]:
+    """One line that makes a new layer at every call of the module around it."""
+    alike: dict[tuple[str, Site], list[Module]] = {}
+    for module in trace.modules.values():
+        if module.root == module.id and module.site is not None and _nested(module.site):
+            alike.setdefault((module.cls, module.site), []).append(module)
+    by_module: dict[int, list[Parameter]] = {}
+    for p in trace.parameters:
+        if p.module in trace.modules:
+            by_module.setdefault(trace.modules[p.module].root, []).append(p)
+    for (cls, site), modules in alike.items():
+        own = [p for module in modules for p in by_module.get(module.id, ())]
+        if len(modules) < 2 or not own or not all(_short_lived(p) for p in own):
+            continue
+        yield _made_anew(trace, cls, site, len(modules), own)
+    leaves: dict[Site, list[Parameter]] = {}
+    for p in trace.parameters:
+        if not p.registered and p.site is not None and _short_lived(p) and _nested(p.site):
+            leaves.setdefault(p.site, []).append(p)
+    for site, own in leaves.items():
+        if len(own) >= 2 and "Parameter(" in _function_text(trace, site.user):
+            yield _made_anew(trace, "Parameter", site, len(own), own)
+
+
+def _nested(site: Site) -> bool:
+    """Whether a call stands inside another module's."""
+    return any(frame.kind == "torch" and frame.function.endswith("_call_impl") for frame in site.user.stack)
+
+
+def _short_lived(p: Parameter) -> bool:
+    return p.passes == 1 and not p.optimizers and idle(p)
+
+
+def _function_text(trace: Trace, site: Site) -> str:
+    """The text of the function that `site` is in, up to it."""
+    lines = trace.lines(site.path)[: site.line]
+    start = max((n for n, line in enumerate(lines) if line.lstrip().startswith("def ")), default=0)
+    return "\n".join(lines[start:])
+
+
+def _made_anew(trace: Trace, cls: str, site: Site, count: int, own: list[Parameter]) -> Finding:
+    ids = [p.id for p in own]
+    backward = _filled(trace, set(ids))
+    made = own[0].site.user if own[0].site is not None else site.user
+    return Finding(
+        message=f"{code(trace, made, f'a `{cls}`')} is made anew at every call: it is never trained",
+        cause=made,
+        cause_label=f"makes a new `{cls}` each time",
+        effect=backward,
+        effect_label="fills gradients of what is thrown away",
+        seen=(f"{count} were made here; each got one gradient and no step",),
+        fix=f"make it once, in `__init__` (`self.{cls.lower()} = {source(trace, made) or f'nn.{cls}(…)'}`), and"
+        f" use `self.{cls.lower()}` here ({where(site)})",
+        count=count,
+        subjects=parameter_subjects(ids),
+    )
+
+
+def _filled(trace: Trace, ids: Iterable[int]) -> Site | None:
+    wanted = set(ids)
+    passes = trace.of("backward")
+    for event in passes:
+        if wanted & set(event.data.get("accumulated") or ()):
+            return event.site.user
+    return next((event.site.user for event in passes if event.data.get("leaves")), None)

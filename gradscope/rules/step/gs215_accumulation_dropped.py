@@ -1,0 +1,295 @@
+"""Backward passes are for nothing: their gradients are cleared before a step uses them.
+
+Why: gradients are accumulated over several passes and used by one step. Cleared at every pass,
+only the last one counts, and the batches before it have cost their time for nothing.
+
+Fix: clear the gradients where they were used: `zero_grad()` right after `step()`, in the same
+branch.
+
+A note where the step waits for something else than a count of passes, and for the rest of each
+epoch that is shorter than an accumulation and is cleared. Silent on: the end of training, a batch
+that is skipped now and then, steps that a gradient scaler skips, gradients of another network (a
+GAN), gradients that are read or that an input wanted (adversarial examples), closures.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from gradscope.analysis.looks import kept_gradients
+from gradscope.analysis.loop import fresh, timeline
+from gradscope.analysis.words import code, parameter_names, parameter_subjects, plural, where
+from gradscope.fixes.calls import moved, taken_away
+from gradscope.fixes.source import LOOPS
+from gradscope.model import Event, Finding, Site
+from gradscope.rules import rule
+from gradscope.store import Trace
+
+
+def bad() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for i in range(8):
+        loss = model(torch.randn(8, 3)).pow(2).mean() / 4
+        opt.zero_grad()  # cause: GS215
+        loss.backward()  # effect: GS215
+        if i % 4 == 3:
+            opt.step()
+
+
+def good() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for i in range(10):
+        loss = model(torch.randn(8, 3)).pow(2).mean() / 4
+        loss.backward()
+        if i % 4 == 3:
+            opt.step()
+            opt.zero_grad()
+    opt.zero_grad()
+
+
+@rule("GS215", name="accumulation-dropped", severity="warning", over=("GS605",))
+def accumulation_dropped(trace: Trace) -> Iterator[Finding]:
+    if not any(event.data.get("dropped") for event in trace.of("zero_grad")):
+        return
+    run = Passes(trace)
+    for site, line in run.lines.items():
+        often = line.dropped >= 2 and line.dropped * 5 >= 2 * (line.dropped + line.used)
+        if not often or line.spared:
+            yield from () if line.spared else _rest(trace, site, line)
+            continue
+        if line.used and line.step is not None:
+            yield _finding(trace, site, line, line.step)
+        elif not line.used and (step := _cleared_in_between(trace, run, site)) is not None:
+            yield _finding(trace, site, line, step)
+
+
+def _rest(trace: Trace, site: Site, line: Line) -> Iterator[Finding]:
+    """The last passes of a loop, fewer than a step waits for, that are cleared behind the loop (or before
+    its next round), each time."""
+    if line.step is None or not counts_passes(trace, line.step) or outside_the_loop(trace, line.step, site):
+        return
+    for clear, times in line.times.items():
+        if times < 2 or not outside_the_loop(trace, clear, site):
+            continue
+        clearing, stepping = _cleared(trace, clear), code(trace, line.step, "the step")
+        yield Finding(
+            message=f"{clearing} clears what the last passes of a loop have accumulated, unused",
+            cause=clear,
+            cause_label="no step stands between the end of the loop and this line",
+            effect=site,
+            effect_label="the last passes here are for nothing",
+            seen=(
+                f"{line.clears[clear]} of {line.dropped + line.used} backward passes were cleared here unused, "
+                f"in {plural(times, 'round')} of the loop around it",
+            ),
+            severity="note",
+            fix=f"let {stepping} ({where(line.step)}) run at the last batch of the loop too",
+            count=line.clears[clear],
+            subjects=parameter_subjects(line.parameters),
+        )
+
+
+def _cleared_in_between(trace: Trace, run: Passes, site: Site) -> Site | None:
+    """The step that a pass was made for which never reaches it: made for one optimizer only, it is
+    cleared each time, and that optimizer steps with another pass over just the same parameters."""
+    line = run.lines[site]
+    owners = [o for o in trace.optimizers.values() if line.parameters <= set(o.parameters)]
+    if not owners or line.others or line.asks:
+        return None
+    for place, other in run.lines.items():
+        alike = other.used <= line.dropped <= 2 * other.used and other.filled == line.parameters
+        if alike and not other.spared and place.location() != site.location():
+            return other.step
+    return None
+
+
+def _finding(trace: Trace, site: Site, line: Line, step: Site) -> Finding:
+    clear = max(line.clears, key=lambda place: line.clears[place])
+    clearing, stepping = _cleared(trace, clear), code(trace, step, "the step")
+    passes = line.dropped + line.used
+    names = parameter_names(trace, sorted(line.parameters))
+    other = _cleared_elsewhere(trace, line, clear, step)
+    seen = [f"{line.dropped} of {passes} backward passes were cleared unused"]
+    if line.norm:
+        seen.append(f"norm of a gradient that was cleared unused: {line.norm:.4g}")
+    return Finding(
+        message=f"{clearing} clears accumulated gradients of {names} before {stepping} uses them",
+        cause=clear,
+        cause_label="runs at every pass, not only after a step",
+        effect=site,
+        effect_label=f"{line.dropped} of {passes} passes here are for nothing",
+        seen=tuple(seen),
+        severity="" if counts_passes(trace, step) else "note",
+        fix=f"take {clearing} ({where(clear)}) out: {code(trace, other, 'another line')} ({where(other)}) clears"
+        f" after {stepping} ({where(step)})"
+        if other is not None
+        else f"move {clearing} ({where(clear)}) right after {stepping} ({where(step)}), into the same branch",
+        count=line.dropped,
+        edits=taken_away(trace, clear) if other is not None else moved(trace, clear, step, after=True),
+        subjects=parameter_subjects(line.parameters),
+    )
+
+
+def _cleared_elsewhere(trace: Trace, line: Line, clear: Site, step: Site) -> Site | None:
+    """Another line than `clear` that clears these gradients after each of these steps, before the next pass."""
+    found: Site | None = None
+    waiting = False
+    for event in (event for _, events in timeline(trace) for event in events):
+        user = event.site.user
+        if event.kind == "step" and user.location() == step.location():
+            waiting = True
+        elif event.kind == "zero_grad" and waiting and user.location() != clear.location():
+            if line.parameters <= set(event.data.get("parameters") or ()):
+                found, waiting = user, False
+        elif event.kind == "backward" and waiting:
+            return None
+    return found
+
+
+def _cleared(trace: Trace, clear: Site) -> str:
+    text = code(trace, clear, "`zero_grad()`")
+    return f"{text[:-1]} = None`" if text.endswith(".grad`") else text
+
+
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+@dataclass
+class Line:
+    """What became of the passes of one line that runs backward."""
+
+    used: int = 0
+    dropped: int = 0
+    clears: dict[Site, int] = field(default_factory=dict)  # passes that each clearing has dropped
+    times: dict[Site, int] = field(default_factory=dict)  # how often it dropped some
+    step: Site | None = None
+    parameters: set[int] = field(default_factory=set)  # whose gradients were dropped
+    filled: set[int] = field(default_factory=set)
+    asks: bool = False  # other gradients of it were read, or its model did not train
+    others: bool = False  # a part of what a pass filled was kept
+    norm: float | None = None
+    spared: bool = False  # it also served something else
+
+
+class Passes:
+    """Follows each pass's gradients to the step that uses them or the call that clears them."""
+
+    def __init__(self, trace: Trace):
+        self.trace = trace
+        self.lines: dict[Site, Line] = {}
+        self.waiting: list[tuple[Site, set[int], int]] = []  # passes whose gradients nobody has used yet
+        self.scaler_stepped = False
+        self.evaluating = False
+        for repeat, events in timeline(trace):
+            for event in events:
+                handle = getattr(self, f"_{event.kind}", None)
+                if handle is not None:
+                    handle(event, repeat)
+
+    def _backward(self, event: Event, repeat: int) -> None:
+        ids = set(event.data.get("accumulated") or ())
+        self.scaler_stepped = False
+        if not ids:
+            return
+        site = event.site.user
+        line = self.lines.setdefault(site, Line())
+        line.spared = line.spared or bool(event.data.get("leaves")) or bool(event.data.get("inputs"))
+        line.filled |= ids
+        line.asks = line.asks or self.evaluating
+        self.waiting.append((site, ids, repeat))
+
+    def _call(self, event: Event, repeat: int) -> None:
+        self.evaluating = not event.data.get("training")
+
+    def _grad_read(self, event: Event, repeat: int) -> None:
+        for site, _, _ in self.waiting[-1:]:
+            self.lines[site].asks = True
+
+    def _scaler(self, event: Event, repeat: int) -> None:
+        self.scaler_stepped = self.scaler_stepped or event.data["call"] == "step"
+
+    def _step(self, event: Event, repeat: int) -> None:
+        new = fresh(event)
+        for site, ids, count in self.waiting:
+            if ids & new:
+                self.lines[site].used += count
+                self.lines[site].step = event.site.user
+                self.lines[site].spared = self.lines[site].spared or bool(event.data.get("closure"))
+        self.waiting = [w for w in self.waiting if not w[1] & new]
+
+    def _update(self, event: Event, repeat: int) -> None:
+        for site, ids, _ in self.waiting:
+            if event.data["parameter"] in ids and event.data.get("used"):
+                self.lines[site].spared = True  # by hand, which is not seen while sampling sleeps
+        self.waiting = [w for w in self.waiting if event.data["parameter"] not in w[1]]
+
+    def _kept(self, event: Event) -> bool:
+        """Whether what was read of the gradients that go may be what they were computed for."""
+        return not kept_gradients(self.trace).isdisjoint(event.data.get("read") or ())
+
+    def _zero_grad(self, event: Event, repeat: int) -> None:
+        dropped, cleared = set(event.data.get("dropped") or ()), set(event.data.get("parameters") or ())
+        by_hand, place = event.data.get("by") == "hand", event.site.user
+        told: set[int] = set()
+        for site, ids, count in self.waiting:
+            line = self.lines[site]
+            if self._kept(event) or self.scaler_stepped:
+                line.spared = line.spared or bool(ids & cleared)
+            elif ids & dropped and (ids <= cleared or (ids - cleared and by_hand)):
+                line.parameters |= ids & cleared
+                line.norm = event.data.get("norm") or line.norm
+                if ids <= cleared:
+                    line.dropped += count
+                    line.clears[place] = line.clears.get(place, 0) + count
+                    line.times[place] = line.times.get(place, 0) + (0 if id(line) in told else repeat)
+                    told.add(id(line))
+            elif ids & cleared:
+                line.others = True
+        if by_hand:  # one parameter at a time
+            self.waiting = [
+                (site, ids - cleared, count) for site, ids, count in self.waiting if ids - cleared
+            ]
+            return
+        self.waiting = [w for w in self.waiting if not w[1] & cleared]
+
+
+def counts_passes(trace: Trace, step: Site) -> bool:
+    """Whether the step waits for every k-th pass: `if i % 4 == 3:`. A step that waits for something
+    else may leave passes out on purpose."""
+    file = trace.source_file(step.path)
+    node: ast.AST | None = file.statement(step)
+    while node is not None and not isinstance(node, _FUNCTIONS):
+        if isinstance(node, ast.If):
+            parts = [
+                ast.unparse(part) for part in ast.walk(node.test) if isinstance(part, (ast.BinOp, ast.Name))
+            ]
+            return any("%" in part or "accum" in part or "sync" in part for part in parts)
+        node = file.parent.get(id(node))
+    return True
+
+
+def outside_the_loop(trace: Trace, clear: Site, backward: Site) -> bool:
+    """Whether `backward` stands in a loop that `clear` does not, in the same function."""
+    if clear.path != backward.path:
+        return False
+    file = trace.source_file(clear.path)
+    around: list[list[ast.AST]] = []
+    for site in (clear, backward):
+        nodes: list[ast.AST] = []
+        for node in file.around(site):
+            nodes.append(node)
+            if isinstance(node, _FUNCTIONS):
+                break
+        around.append(nodes)
+    loop = next((node for node in around[1] if isinstance(node, LOOPS)), None)
+    return loop is not None and loop not in around[0] and around[0][-1] is around[1][-1]

@@ -1,0 +1,178 @@
+"""Mean losses of several batches are added up without dividing by their number.
+
+Why: the sum of k mean losses has a gradient k times as large as that of one batch of all their
+samples. The step is k times longer than with one large batch, and changes with k.
+
+Fix: divide the loss by the number of passes before `backward()`, or lower the learning rate on
+purpose.
+
+A note. Silent on: losses that are divided or reduced by a sum, several different losses before
+one step.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from gradscope.analysis.loop import fresh, timeline
+from gradscope.analysis.words import code, parameter_names, parameter_subjects, source, where
+from gradscope.fixes.blocks import divided
+from gradscope.model import Event, Finding, Graph, Op, Site
+from gradscope.rules import rule
+from gradscope.store import Trace
+
+MEANS = {"mean", "nanmean"}
+SUMS = {"add", "__add__", "__radd__", "__iadd__"}
+WEIGHTS = {"mul", "__mul__", "__rmul__"}
+LOSSES = {
+    "cross_entropy", "mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss", "nll_loss", "binary_cross_entropy",
+    "binary_cross_entropy_with_logits", "kl_div", "poisson_nll_loss", "soft_margin_loss", "ctc_loss",
+}  # fmt: skip
+
+
+def bad() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for i in range(8):
+        loss = nn.functional.mse_loss(model(torch.randn(8, 3)), torch.zeros(8, 1))
+        loss.backward()  # cause: GS216
+        if i % 4 == 3:
+            opt.step()  # effect: GS216
+            opt.zero_grad()
+
+
+def good_divided() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for i in range(8):
+        loss = nn.functional.mse_loss(model(torch.randn(8, 3)), torch.zeros(8, 1)) / 4
+        loss.backward()
+        if i % 4 == 3:
+            opt.step()
+            opt.zero_grad()
+
+
+@dataclass
+class _Sum:
+    """Passes of one line that a step used together."""
+
+    steps: dict[Site, int] = field(default_factory=dict)
+    sizes: list[int] = field(default_factory=list)
+    parameters: set[int] = field(default_factory=set)
+
+
+@rule("GS216", name="accumulation-not-scaled", severity="note")
+def accumulation_not_scaled(trace: Trace) -> Iterator[Finding]:
+    plain: dict[tuple[int, int], bool] = {}
+    open_passes: list[tuple[Event, int]] = []
+    sums: dict[Site, _Sum] = {}
+    for repeat, events in timeline(trace):
+        times = 1 if any(event.kind == "step" for event in events) else repeat  # passes before one step
+        for event in events:
+            if event.kind == "backward" and event.data.get("accumulated"):
+                open_passes.append((event, times))
+            elif event.kind in ("zero_grad", "update"):
+                open_passes = [] if event.kind == "update" or event.data.get("dropped") else open_passes
+            elif event.kind == "step":
+                _count(trace, event, open_passes, sums, plain)
+                open_passes = []
+    for site, one in sums.items():
+        if len(one.sizes) >= 2:
+            yield _finding(trace, site, one)
+
+
+def _count(
+    trace: Trace,
+    step: Event,
+    passes: list[tuple[Event, int]],
+    sums: dict[Site, _Sum],
+    plain: dict[tuple[int, int], bool],
+) -> None:
+    total = sum(count for _, count in passes)
+    if total < 2 or len({event.site for event, _ in passes}) != 1 or step.data.get("closure"):
+        return
+    filled = {frozenset(event.data["accumulated"]) for event, _ in passes}
+    looked = [event for event, _ in passes if event.graph >= 0]
+    if len(filled) != 1 or not next(iter(filled)) <= fresh(step) or not looked:
+        return
+    for event in looked:
+        key = (event.graph, event.position)
+        if key not in plain:
+            plain[key] = _is_mean(trace, event)
+        if not plain[key]:
+            return
+    one = sums.setdefault(passes[0][0].site.user, _Sum())
+    one.sizes.append(total)
+    one.steps[step.site.user] = one.steps.get(step.site.user, 0) + 1
+    one.parameters |= set(passes[0][0].data["accumulated"])
+
+
+def _is_mean(trace: Trace, event: Event) -> bool:
+    """Whether the pass starts at a mean that nothing has divided."""
+    graph, roots = trace.graph(event.graph), list(event.data.get("roots") or [])
+    if len(roots) != 1:
+        return False
+    op = _maker(graph, roots[0])
+    if op is not None and op.name in ("mul", "__mul__") and _by_scaler(op):
+        op = _maker(graph, op.inputs[0])
+    if op is None or graph.values[roots[0]].shape:
+        return False
+    return _mean_of(trace, graph, op)
+
+
+def _mean_of(trace: Trace, graph: Graph, op: Op) -> bool:
+    """Whether `op` takes a mean, or adds one to others that may have a weight."""
+    if op.name in SUMS:
+        terms = [_maker(graph, value) for value in op.inputs]
+        weighted = [_maker(graph, t.inputs[0]) if t and t.name in WEIGHTS and t.inputs else t for t in terms]
+        known = all(term is not None and _mean_of(trace, graph, term) for term in weighted)
+        return known and any(term is not None and term.name not in WEIGHTS for term in terms)
+    if op.name in MEANS:
+        return not _divided(graph, op.inputs[0])
+    return (
+        op.name in LOSSES
+        and op.extra.get("reduction", "mean") == "mean"
+        and "sum" not in source(trace, op.site)
+    )
+
+
+def _maker(graph: Graph, value: int) -> Op | None:
+    op = graph.values[value].op
+    return graph.ops[op] if op is not None else None
+
+
+def _by_scaler(op: Op) -> bool:
+    """Whether this is the factor of `GradScaler.scale`, which the step takes out again."""
+    return any(frame.kind == "torch" and frame.path.endswith("grad_scaler.py") for frame in op.site.stack)
+
+
+def _divided(graph: Graph, value: int) -> bool:
+    """Whether a mean is taken of something that was divided last."""
+    op = _maker(graph, value)
+    return op is not None and op.name in ("div", "__truediv__", "mul", "__mul__", "__rmul__")
+
+
+def _finding(trace: Trace, site: Site, one: _Sum) -> Finding:
+    k, step = max(set(one.sizes), key=one.sizes.count), max(one.steps, key=lambda place: one.steps[place])
+    backward, stepping = code(trace, site, "`backward()`"), code(trace, step, "the step")
+    shown, edits = divided(trace, site, k)
+    return Finding(
+        message=f"{stepping} uses the sum of {k} mean losses, not their mean",
+        cause=site,
+        cause_label=f"{k} passes add up before a step, and the loss is not divided by {k}",
+        effect=step,
+        effect_label="uses the sum",
+        seen=(
+            f"{len(one.sizes)} steps used gradients of {k} passes each into"
+            f" {parameter_names(trace, sorted(one.parameters))}",
+        ),
+        fix=f"write `{shown or f'(loss / {k}).backward()'}` in place of {backward} ({where(site)})",
+        edits=edits,
+        count=len(one.sizes),
+        subjects=parameter_subjects(one.parameters),
+    )

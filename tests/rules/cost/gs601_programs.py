@@ -1,0 +1,151 @@
+"""More programs of GS601: each bad one is reported at its marks, each good one by no rule."""
+
+
+def bad_first_state() -> None:
+    import torch
+    from torch import nn
+
+    class Tagger(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.rnn = nn.GRU(3, 4)
+            self.out = nn.Linear(4, 2)
+            self.scale = nn.Parameter(torch.ones(3))
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            y = torch.tanh(self.scale * x)
+            h = torch.zeros(1, x.size(1), 4, requires_grad=True)  # cause: GS601
+            out: torch.Tensor = self.out(self.rnn(y, h)[0])
+            return out
+
+    model = Tagger()
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(4):
+        opt.zero_grad()
+        loss = model(torch.randn(5, 8, 3)).pow(2).mean()
+        loss.backward()  # effect: GS601
+        opt.step()
+
+
+def bad_target() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    x = torch.randn(8, 4)
+    y = torch.randn(8, 1)
+    y.requires_grad_()  # cause: GS601
+    for _ in range(3):
+        opt.zero_grad()
+        loss = nn.functional.mse_loss(model(x), y)
+        loss.backward()  # effect: GS601
+        opt.step()
+
+
+def bad_noise_of_a_generator() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    generator, critic = nn.Linear(2, 3), nn.Linear(3, 1)
+    opt_g = torch.optim.Adam(generator.parameters())
+    opt_c = torch.optim.Adam(critic.parameters())
+    for _ in range(3):
+        z = torch.randn(4, 2, requires_grad=True)  # cause: GS601
+        fake = generator(z)
+        opt_c.zero_grad()
+        (critic(fake.detach()) - critic(torch.randn(4, 3))).mean().backward()
+        opt_c.step()
+        opt_g.zero_grad()
+        loss = -critic(fake).mean()
+        loss.backward()  # effect: GS601
+        opt_g.step()
+
+
+def good_adversarial_training() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        x = torch.randn(8, 4, requires_grad=True)
+        model(x).pow(2).mean().backward()
+        assert x.grad is not None
+        near = (x + 0.1 * x.grad.sign()).detach()
+        opt.zero_grad()
+        model(near).pow(2).mean().backward()
+        opt.step()
+
+
+def bad_field_of_a_batch() -> None:
+    from types import SimpleNamespace
+
+    import torch
+    from torch import nn
+
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.fc = nn.Linear(4, 1)
+
+        def forward(self, batch: SimpleNamespace) -> torch.Tensor:
+            y: torch.Tensor = self.fc(batch.x)
+            return y
+
+    model = Net()
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(4):
+        x = torch.randn(8, 4)
+        x.requires_grad_()  # cause: GS601
+        opt.zero_grad()
+        model(SimpleNamespace(x=x)).pow(2).mean().backward()  # effect: GS601
+        opt.step()
+
+
+def good_tutorial() -> None:
+    import torch
+
+    x = torch.ones(3, requires_grad=True)
+    y = torch.ones(3, requires_grad=True)
+    (x * y).sum().backward()
+
+
+def good_gradient_of_a_state() -> None:
+    import torch
+    from torch import nn
+
+    class Probe(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.rnn = nn.GRU(3, 4)
+            self.first: torch.Tensor | None = None
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            self.first = torch.zeros(1, x.size(1), 4, requires_grad=True)
+            out: torch.Tensor = self.rnn(x, self.first)[0]
+            return out
+
+    model = Probe()
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    norms = []
+    for _ in range(4):
+        opt.zero_grad()
+        model(torch.randn(5, 8, 3)).pow(2).mean().backward()
+        assert model.first is not None and model.first.grad is not None
+        norms.append(model.first.grad.norm().item())
+        opt.step()
+
+
+def good_trained_input() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 1)
+    code = torch.randn(1, 4, requires_grad=True)
+    opt = torch.optim.SGD([*model.parameters(), code], lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        model(code).pow(2).mean().backward()
+        opt.step()

@@ -1,0 +1,364 @@
+"""More programs of GS602: each bad one is reported at its marks, each good one by no rule."""
+
+
+def bad_sum_that_is_backwarded_and_kept() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    history = []
+    for _ in range(12):
+        opt.zero_grad()
+        total = torch.zeros(())
+        for _ in range(3):
+            total += model(torch.randn(8, 4)).pow(2).mean()
+        total.backward()
+        opt.step()
+        history.append(total)  # cause: GS602
+
+
+def bad_moving_average() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    average = torch.zeros(())
+    for _ in range(12):
+        opt.zero_grad()
+        loss = model(torch.randn(8, 4)).pow(2).mean()
+        loss.backward()
+        opt.step()
+        average = 0.9 * average + 0.1 * loss  # cause: GS602
+
+
+def bad_parts_of_a_loss() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 4)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    history: dict[str, list[torch.Tensor]] = {"fit": [], "size": []}
+    for _ in range(12):
+        opt.zero_grad()
+        x = torch.randn(8, 4)
+        out = model(x)
+        fit = (out - x).pow(2).mean()
+        size = out.abs().mean()
+        (fit + 0.1 * size).backward()
+        opt.step()
+        history["fit"].append(fit)  # cause: GS602
+        history["size"].append(size.detach())
+
+
+def bad_kept_by_a_meter() -> None:
+    import torch
+    from torch import nn
+
+    class Meter:
+        def __init__(self) -> None:
+            self.values: list[torch.Tensor] = []
+
+        def update(self, value: torch.Tensor) -> None:
+            self.values.append(value)
+
+    model, meter = nn.Linear(4, 1), Meter()
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(12):
+        opt.zero_grad()
+        loss = model(torch.randn(8, 4)).pow(2).mean()
+        loss.backward()
+        opt.step()
+        meter.update(loss)  # cause: GS602
+
+
+def bad_logged_by_name() -> None:  # fix: by hand
+    from collections import defaultdict
+
+    import torch
+    from torch import nn
+
+    class History:
+        def __init__(self) -> None:
+            self.logs: defaultdict[str, list[object]] = defaultdict(list)
+
+        def log(self, **values: object) -> None:
+            for name, value in values.items():
+                self.logs[name].append(value)
+
+    model, history = nn.Linear(4, 1), History()
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for step in range(12):
+        opt.zero_grad()
+        loss = model(torch.randn(8, 4)).pow(2).mean()
+        loss.backward()
+        opt.step()
+        history.log(step=step, loss=loss)  # cause: GS602
+
+
+def bad_list_that_is_backwarded() -> None:  # fix: by hand
+    from collections.abc import Callable
+
+    import torch
+    from torch import nn
+
+    def fit(model: nn.Module, loss_of: Callable[[torch.Tensor], torch.Tensor]) -> list[torch.Tensor]:
+        opt = torch.optim.SGD(model.parameters(), lr=0.1)
+        losses: list[torch.Tensor] = []
+        for _ in range(12):
+            opt.zero_grad()
+            losses.append(torch.stack([loss_of(model(torch.randn(8, 4)))]).sum())  # cause: GS602
+            losses[-1].backward()
+            opt.step()
+        return losses
+
+    fit(nn.Linear(4, 1), lambda out: out.pow(2).mean())
+
+
+def bad_list_grown_by_a_sum() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    losses: list[torch.Tensor] = []
+    for _ in range(12):
+        opt.zero_grad()
+        loss = model(torch.randn(8, 4)).pow(2).mean()
+        loss.backward()
+        opt.step()
+        losses += [loss]  # cause: GS602
+
+
+def bad_entry_of_a_dictionary() -> None:
+    import torch
+    from torch import nn
+
+    class Problem(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.net = nn.Linear(3, 1)
+
+        def forward(self, x: torch.Tensor) -> dict[str, torch.Tensor]:
+            return {"loss": self.net(x).pow(2).mean()}
+
+    model = Problem()
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    losses = []
+    for _ in range(8):
+        out = model(torch.randn(8, 3))
+        opt.zero_grad()
+        out["loss"].backward()
+        opt.step()
+        losses.append(out["loss"])  # cause: GS602
+    print(torch.stack(losses).mean())
+
+
+def bad_outputs_kept() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 3)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    outputs = []
+    for _ in range(12):
+        opt.zero_grad()
+        out = model(torch.randn(8, 4))
+        nn.functional.cross_entropy(out, torch.randint(0, 3, (8,))).backward()
+        opt.step()
+        outputs.append(out)  # cause: GS602
+
+
+def bad_score_of_each_step_kept() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    curve = []
+    for _ in range(12):
+        opt.zero_grad()
+        out = model(torch.randn(8, 4))
+        out.pow(2).mean().backward()
+        opt.step()
+        curve.append(out.mean())  # cause: GS602
+
+
+def bad_in_a_later_phase() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    history = []
+    for epoch in range(5):
+        for _ in range(20):
+            opt.zero_grad()
+            loss = model(torch.randn(8, 4)).pow(2).mean()
+            loss.backward()
+            opt.step()
+            if epoch > 2:
+                history.append(loss)  # cause: GS602
+
+
+def good_pass_for_each_number_of_an_episode() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    policy = nn.Sequential(nn.Linear(3, 2), nn.Softmax(0))
+    opt = torch.optim.Adam(policy.parameters(), lr=0.01)
+    for _ in range(4):
+        chances, losses = [], []
+        for _ in range(9):
+            chances.append(policy(torch.randn(3))[0])
+        opt.zero_grad()
+        for chance in reversed(chances):
+            losses.append(-chance.log() * 0.5)
+            losses[-1].backward()
+        opt.step()
+
+
+def good_losses_of_tasks_until_the_outer_step() -> None:
+    import torch
+    from torch import nn
+
+    shared = nn.Linear(4, 4)
+    opt_shared = torch.optim.SGD(shared.parameters(), lr=0.1)
+    for _ in range(2):
+        outer = []
+        for _ in range(8):
+            head = nn.Linear(4, 1)
+            opt = torch.optim.SGD(head.parameters(), lr=0.1)
+            for _ in range(2):
+                opt.zero_grad()
+                head(shared(torch.randn(6, 4)).detach()).pow(2).mean().backward()
+                opt.step()
+            outer.append(head(shared(torch.randn(6, 4))).pow(2).mean())
+        opt_shared.zero_grad()
+        torch.stack(outer).mean().backward()
+        opt_shared.step()
+
+
+def good_outer_loss_of_learners() -> None:
+    import copy
+
+    import torch
+    from torch import nn
+
+    model, embed = nn.Linear(4, 1), nn.Linear(4, 4)
+    opt = torch.optim.SGD(embed.parameters(), lr=0.1)
+    for _ in range(3):
+        outer = torch.zeros(())
+        for _ in range(6):
+            learner = copy.deepcopy(model)
+            inner = torch.optim.SGD(learner.parameters(), lr=0.1)
+            for _ in range(4):
+                inner.zero_grad()
+                learner(embed(torch.randn(8, 4)).detach()).pow(2).mean().backward()
+                inner.step()
+            outer = outer + learner(embed(torch.randn(8, 4))).pow(2).mean()
+        outer = outer / 6 + embed.weight.pow(2).sum()
+        opt.zero_grad()
+        outer.backward()
+        opt.step()
+
+
+def good_losses_with_a_pass_of_their_own_and_one_together() -> None:
+    import torch
+    from torch import nn
+
+    body = nn.Linear(4, 4)
+    opt = torch.optim.SGD(body.parameters(), lr=0.1)
+    for _ in range(2):
+        losses = []
+        for _ in range(14):
+            scale = torch.ones(4, requires_grad=True)
+            inner = torch.optim.SGD([scale], lr=0.1)
+            loss = (body(torch.randn(8, 4)) * (1 * scale)).pow(2).mean()
+            loss.backward(retain_graph=True, inputs=[scale])
+            inner.step()
+            losses.append(loss)
+        opt.zero_grad()
+        torch.stack(losses).mean().backward(inputs=list(body.parameters()))
+        opt.step()
+
+
+def good_outputs_of_micro_batches() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 3)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        outputs = []
+        opt.zero_grad()
+        for _ in range(8):
+            outputs.append(model(torch.randn(2, 4)))
+            (outputs[-1].pow(2).mean() / 8).backward()
+        opt.step()
+        torch.cat(outputs).argmax(dim=1).sum().item()
+
+
+def good_passes_over_one_forward() -> None:
+    import torch
+    from torch import nn
+
+    cell = nn.RNNCell(3, 4)
+    for _ in range(2):
+        h, ends = torch.zeros(2, 4), []
+        for _ in range(8):
+            h = cell(torch.randn(2, 3), h)
+            ends.append(h.pow(2).mean())
+        slopes = []
+        for end in ends:
+            cell.zero_grad()
+            end.backward(retain_graph=True)
+            assert cell.weight_hh.grad is not None
+            slopes.append(cell.weight_hh.grad.norm().item())
+
+
+def good_parts_summed_at_the_end() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(8):
+        rewards = []
+        for _ in range(6):
+            rewards.append(model(torch.randn(4)).tanh().sum())
+        opt.zero_grad()
+        torch.stack(rewards).mean().backward()
+        opt.step()
+
+
+def good_moving_average_of_numbers() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    average = torch.zeros(())
+    for _ in range(12):
+        opt.zero_grad()
+        loss = model(torch.randn(8, 4)).pow(2).mean()
+        loss.backward()
+        opt.step()
+        average = 0.9 * average + 0.1 * loss.detach()
+
+
+def good_summed_then_backwarded() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        total = torch.zeros(())
+        for _ in range(6):
+            total = total + model(torch.randn(8, 4)).pow(2).mean()
+        total.backward()
+        opt.step()

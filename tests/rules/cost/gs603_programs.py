@@ -1,0 +1,138 @@
+"""More programs of GS603: each bad one is reported at its marks, each good one by no rule."""
+
+
+def bad_growing_loss() -> None:
+    import torch
+
+    w = torch.randn(4, requires_grad=True)
+    total = torch.zeros(())
+    for _ in range(12):
+        w.grad = None
+        total = total + (torch.randn(8, 4) @ w).pow(2).mean()  # cause: GS603
+        total.backward(retain_graph=True)  # effect: GS603
+        assert w.grad is not None
+        w.grad.norm().item()
+
+
+def bad_backward_at_every_tick() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    cell, head = nn.GRUCell(3, 4), nn.Linear(4, 1)
+    opt = torch.optim.SGD([*cell.parameters(), *head.parameters()], lr=0.1)
+    for _ in range(3):
+        h = torch.zeros(2, 4)
+        opt.zero_grad()
+        for _ in range(8):
+            h = cell(torch.randn(2, 3), h)  # cause: GS603
+            head(h).pow(2).mean().backward(retain_graph=True)  # effect: GS603
+        opt.step()
+
+
+def bad_summary_made_beside_the_loss() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    mix = nn.Linear(4, 2)
+    opt, summary = torch.optim.SGD(mix.parameters(), lr=0.1), torch.zeros(2)
+    for _ in range(2):
+        opt.zero_grad()
+        for _ in range(8):
+            h = torch.tanh(mix(torch.cat([torch.randn(2), summary])))
+            summary = 0.9 * summary + 0.1 * h  # cause: GS603
+            h.pow(2).mean().backward(retain_graph=True)  # effect: GS603
+        opt.step()
+        summary = summary.detach()
+
+
+def bad_updated_by_hand() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    cell = nn.GRUCell(2, 4)
+    weights, h = list(cell.parameters()), torch.zeros(3, 4)
+    for _ in range(8):
+        h = cell(torch.randn(3, 2), h)  # cause: GS603
+        slopes = torch.autograd.grad(h.pow(2).mean(), weights, retain_graph=True)  # effect: GS603
+        for p, slope in zip(weights, slopes, strict=True):
+            p.data = p.data - 0.1 * slope
+
+
+def good_sensitivities_at_every_tick() -> None:
+    import torch
+    from torch import nn
+
+    cell = nn.GRUCell(2, 4)
+    h, found = torch.zeros(3, 4), []
+    for _ in range(8):
+        h = cell(torch.randn(3, 2), h)
+        found.append(
+            torch.autograd.grad(h.sum(), list(cell.parameters()), retain_graph=True)[0].norm().item()
+        )
+
+
+def good_sensitivities_of_one_forward() -> None:
+    import torch
+    from torch import nn
+
+    cell = nn.GRUCell(3, 4)
+    h, states = torch.zeros(2, 4), []
+    for _ in range(8):
+        h = cell(torch.randn(2, 3), h)
+        states.append(h)
+    found = []
+    for state in states:
+        cell.zero_grad()
+        state.sum().backward(retain_graph=True)
+        assert cell.weight_ih.grad is not None
+        found.append(cell.weight_ih.grad.norm().item())
+
+
+def good_one_backward_an_episode() -> None:
+    import torch
+    from torch import nn
+
+    cell, head = nn.GRUCell(3, 4), nn.Linear(4, 1)
+    opt = torch.optim.SGD([*cell.parameters(), *head.parameters()], lr=0.1)
+    for _ in range(3):
+        h, losses = torch.zeros(2, 4), []
+        opt.zero_grad()
+        for _ in range(8):
+            h = cell(torch.randn(2, 3), h)
+            losses.append(head(h).pow(2).mean())
+        torch.stack(losses).mean().backward()
+        opt.step()
+
+
+def good_truncated() -> None:
+    import torch
+    from torch import nn
+
+    cell, head = nn.GRUCell(4, 4), nn.Linear(4, 1)
+    opt = torch.optim.SGD([*cell.parameters(), *head.parameters()], lr=0.1)
+    h = torch.zeros(2, 4)
+    for _ in range(6):
+        loss = torch.zeros(())
+        for _ in range(5):
+            h = cell(torch.randn(2, 4), h)
+            loss = loss + head(h).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+        h = h.detach()
+
+
+def good_unrolled_inner_loop() -> None:
+    import torch
+
+    w = torch.randn(4, requires_grad=True)
+    opt = torch.optim.SGD([w], lr=0.1)
+    for _ in range(3):
+        fast = w.clone()
+        for _ in range(8):
+            inner = (torch.randn(8, 4) @ fast).pow(2).mean()
+            (g,) = torch.autograd.grad(inner, fast, create_graph=True)
+            fast = fast - 0.1 * g
+        opt.zero_grad()
+        (torch.randn(8, 4) @ fast).pow(2).mean().backward()
+        opt.step()

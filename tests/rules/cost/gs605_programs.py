@@ -1,0 +1,235 @@
+"""More programs of GS605: each bad one is reported at its marks, each good one by no rule."""
+
+
+def bad_teacher_with_gradients() -> None:
+    import torch
+    from torch import nn
+
+    teacher, student = nn.Linear(4, 3), nn.Linear(4, 3)
+    teacher.eval()
+    opt = torch.optim.SGD(student.parameters(), lr=0.1)
+    for _ in range(3):
+        x = torch.randn(8, 4)
+        soft = teacher(x).softmax(dim=1)  # cause: GS605
+        loss = nn.functional.kl_div(student(x).log_softmax(dim=1), soft, reduction="batchmean")
+        opt.zero_grad()
+        loss.backward()  # effect: GS605
+        opt.step()
+
+
+def bad_teacher_that_was_trained_before() -> None:
+    import torch
+    from torch import nn
+
+    teacher, student = nn.Linear(4, 3), nn.Linear(4, 3)
+    opt = torch.optim.SGD(teacher.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        nn.functional.cross_entropy(teacher(torch.randn(8, 4)), torch.randint(0, 3, (8,))).backward()
+        opt.step()
+    opt = torch.optim.SGD(student.parameters(), lr=0.1)
+    for _ in range(6):
+        x = torch.randn(8, 4)
+        soft = teacher(x).softmax(dim=1)  # cause: GS605
+        opt.zero_grad()
+        nn.functional.mse_loss(student(x).softmax(dim=1), soft).backward()  # effect: GS605
+        opt.step()
+
+
+def good_score_trained_before() -> None:
+    import torch
+    from torch import nn
+
+    score, maker = nn.Linear(4, 1), nn.Linear(2, 4)
+    opt = torch.optim.SGD(score.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        score(torch.randn(8, 4)).pow(2).mean().backward()
+        opt.step()
+    opt = torch.optim.SGD(maker.parameters(), lr=0.1)
+    for _ in range(6):
+        opt.zero_grad()
+        (-score(maker(torch.randn(8, 2))).mean()).backward()
+        opt.step()
+
+
+def bad_averaged_teacher_with_gradients() -> None:
+    import copy
+
+    import torch
+    from torch import nn
+
+    student = nn.Linear(4, 3)
+    teacher = copy.deepcopy(student)
+    opt = torch.optim.SGD(student.parameters(), lr=0.1)
+    for _ in range(3):
+        x = torch.randn(8, 4)
+        goal = teacher(x + 0.1)  # cause: GS605
+        opt.zero_grad()
+        nn.functional.mse_loss(student(x), goal).backward()  # effect: GS605
+        opt.step()
+        with torch.no_grad():
+            for slow, fast in zip(teacher.parameters(), student.parameters(), strict=True):
+                slow.lerp_(fast, 0.1)
+
+
+def bad_features_compared() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    features = nn.Sequential(nn.Linear(4, 8), nn.ReLU())
+    net = nn.Linear(4, 4)
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    for _ in range(4):
+        coarse, fine = torch.randn(8, 4), torch.randn(8, 4)
+        out = net(coarse)
+        loss = nn.functional.l1_loss(features(out), features(fine))  # cause: GS605
+        opt.zero_grad()
+        (loss + nn.functional.mse_loss(out, fine)).backward()  # effect: GS605
+        opt.step()
+
+
+def bad_part_of_a_loss_module() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    class Perceptual(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.features = nn.Sequential(nn.Linear(3, 8), nn.ReLU(), nn.Linear(8, 8)).eval()
+
+        def forward(self, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+            gap: torch.Tensor = self.features(a) - self.features(b)  # cause: GS605
+            return gap.abs().mean()
+
+    torch.manual_seed(0)
+    model = nn.Linear(3, 3)
+    criterion = Perceptual()
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(4):
+        x, y = torch.randn(4, 3), torch.randn(4, 3)
+        opt.zero_grad()
+        loss = criterion(model(x), y)
+        loss.backward()  # effect: GS605
+        opt.step()
+
+
+def good_frozen_teacher() -> None:
+    import torch
+    from torch import nn
+
+    teacher, student = nn.Linear(4, 3).requires_grad_(False), nn.Linear(4, 3)
+    opt = torch.optim.SGD(student.parameters(), lr=0.1)
+    for _ in range(3):
+        x = torch.randn(8, 4)
+        opt.zero_grad()
+        nn.functional.mse_loss(student(x), teacher(x)).backward()
+        opt.step()
+
+
+def good_variance_reduction() -> None:
+    import copy
+
+    import torch
+    from torch import nn
+
+    model, x = nn.Linear(3, 1), torch.randn(12, 3)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(2):
+        before = copy.deepcopy(model)
+        for part in x.split(4):
+            opt.zero_grad()
+            model(part).pow(2).mean().backward()
+            before.zero_grad()
+            before(part).pow(2).mean().backward()
+            for p, q in zip(model.parameters(), before.parameters(), strict=True):
+                assert p.grad is not None
+                p.grad.data -= 0.5 * q.grad.data  # type: ignore[union-attr]
+            opt.step()
+
+
+def good_mutual_learning() -> None:
+    import torch
+    from torch import nn
+
+    first, second = nn.Linear(4, 3), nn.Linear(4, 3)
+    opt = torch.optim.SGD([*first.parameters(), *second.parameters()], lr=0.1)
+    for _ in range(3):
+        x = torch.randn(8, 4)
+        opt.zero_grad()
+        a, b = first(x), second(x)
+        nn.functional.kl_div(a.log_softmax(dim=1), b.softmax(dim=1), reduction="batchmean").backward()
+        opt.step()
+
+
+def good_siamese() -> None:
+    import torch
+    from torch import nn
+
+    net = nn.Linear(4, 3)
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        a, b = net(torch.randn(8, 4)), net(torch.randn(8, 4))
+        (a - b).pow(2).sum(dim=1).mean().backward()
+        opt.step()
+
+
+def bad_part_of_the_model() -> None:
+    import torch
+    from torch import nn
+
+    class Pair(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.online, self.target = nn.Linear(4, 3), nn.Linear(4, 3)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            seen = self.online(x)
+            goal, other = self.target(x), self.target(-x)  # cause: GS605
+            loss: torch.Tensor = (seen - goal).pow(2).mean() + (seen + other).pow(2).mean()
+            return loss
+
+    model = Pair()
+    opt = torch.optim.SGD(model.online.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        model(torch.randn(8, 4)).backward()  # effect: GS605
+        opt.step()
+        with torch.no_grad():
+            for slow, fast in zip(model.target.parameters(), model.online.parameters(), strict=True):
+                slow.mul_(0.9).add_(fast, alpha=0.1)
+
+
+def good_adversarial_training() -> None:
+    import torch
+    from torch import nn
+
+    generator = nn.Sequential(nn.Linear(2, 4), nn.Tanh())
+    critic = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1))
+    opt_g = torch.optim.SGD(generator.parameters(), lr=0.1)
+    opt_c = torch.optim.SGD(critic.parameters(), lr=0.1)
+    for _ in range(3):
+        fake = generator(torch.randn(8, 2))
+        opt_c.zero_grad()
+        (critic(fake.detach()).mean() - critic(torch.randn(8, 4)).mean()).backward()
+        opt_c.step()
+        opt_g.zero_grad()
+        (-critic(fake).mean()).backward()
+        opt_g.step()
+
+
+def good_gradients_read() -> None:
+    import torch
+    from torch import nn
+
+    probe, model = nn.Linear(4, 3), nn.Linear(4, 3)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        x = torch.randn(8, 4)
+        opt.zero_grad()
+        probe.zero_grad()
+        (model(x) - probe(x)).pow(2).mean().backward()
+        assert probe.weight.grad is not None
+        probe.weight.grad.norm().item()
+        opt.step()

@@ -1,0 +1,48 @@
+"""More programs of GS503: each bad one is reported at its marks, each good one by no rule."""
+
+
+def bad_target_that_only_backward_refuses() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 1)
+    y = torch.zeros(8, 1, dtype=torch.float64)  # cause: GS503
+    loss = nn.functional.huber_loss(model(torch.randn(8, 4)), y)  # effect: GS503
+    loss.backward()
+
+
+def bad_class_target() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 3)
+    y = torch.zeros(8)  # cause: GS503
+    scores = model(torch.randn(8, 4))
+    nn.functional.cross_entropy(scores, y)  # effect: GS503
+
+
+def bad_integer_labels() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 1)
+    y = torch.zeros(8, dtype=torch.long)  # cause: GS503
+    scores = model(torch.randn(8, 4)).squeeze(1)
+    nn.functional.binary_cross_entropy_with_logits(scores, y)  # effect: GS503
+
+
+def bad_half_model() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 1).half()
+    x = torch.randn(8, 4)  # cause: GS503
+    model(x)  # effect: GS503
+
+
+def good_double_model() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 1).double()
+    model(torch.randn(8, 4, dtype=torch.float64)) * torch.ones(8, 1)

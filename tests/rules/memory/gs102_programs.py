@@ -1,0 +1,135 @@
+"""More programs of GS102: each bad one is reported at its marks, each good one by no rule."""
+
+
+def bad_behind_another() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    trunk, head = nn.Linear(4, 4), nn.Linear(4, 1)
+    opt = torch.optim.SGD([*trunk.parameters(), *head.parameters()], lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        z = trunk(torch.randn(8, 4))
+        z = z / z.detach().norm(dim=1, keepdim=True)
+        features = z.data  # cause: GS102
+        loss = head(features).pow(2).mean()
+        (loss + (head(features) - loss).mean().detach()).backward()  # effect: GS102
+        opt.step()
+
+
+def bad_two_in_a_line() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    rnn, head = nn.GRU(4, 4), nn.Linear(4, 1)
+    opt = torch.optim.SGD([*rnn.parameters(), *head.parameters()], lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        states, last = rnn(torch.randn(5, 8, 4))
+        states, last = states.data, last.data  # cause: GS102
+        (head(last).mean() + head(states).mean()).pow(2).backward()  # effect: GS102
+        opt.step()
+
+
+def bad_term() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    net, blur = nn.Linear(4, 4), nn.AvgPool1d(2)
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        x = torch.randn(8, 4)
+        made = net(x)
+        seen = made.data  # cause: GS102
+        smooth = nn.functional.mse_loss(blur(seen), blur(x))
+        loss = nn.functional.mse_loss(made, x) + 0.1 * smooth
+        loss.backward()  # effect: GS102
+        opt.step()
+
+
+def good_term_with_a_layer_of_its_own() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    net, probe = nn.Linear(4, 4), nn.Linear(4, 2)
+    opt = torch.optim.SGD([*net.parameters(), *probe.parameters()], lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        x = torch.randn(8, 4)
+        made = net(x)
+        fit = nn.functional.mse_loss(made, x)
+        probed = nn.functional.cross_entropy(probe(made.data), torch.randint(0, 2, (8,)))
+        (fit + probed).backward()
+        opt.step()
+
+
+def good_cost_of_what_was_chosen() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    net = nn.Linear(4, 3)
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        scores, labels = net(torch.randn(8, 4)), torch.randint(0, 3, (8,))
+        chosen = scores.data.max(dim=1)[1]
+        cost = (chosen != labels).float().mean()
+        picked = scores.gather(1, chosen[:, None]).mean() - scores.gather(1, labels[:, None]).mean()
+        (picked + cost).backward()
+        opt.step()
+
+
+def good_target_network() -> None:
+    import copy
+
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    online = nn.Linear(4, 1)
+    target = copy.deepcopy(online)
+    opt = torch.optim.SGD(online.parameters(), lr=0.1)
+    for _ in range(3):
+        x = torch.randn(8, 4)
+        wanted = target(x).data
+        opt.zero_grad()
+        (online(x) - wanted - 1).pow(2).mean().backward()
+        opt.step()
+        for ours, theirs in zip(online.parameters(), target.parameters(), strict=True):
+            theirs.data.mul_(0.9).add_(ours.data, alpha=0.1)
+
+
+def good_straight_through() -> None:
+    import torch
+
+    w = torch.tensor([0.3, 0.8], requires_grad=True)
+    opt = torch.optim.SGD([w], lr=0.1)
+    for _ in range(2):
+        opt.zero_grad()
+        rounded = w + (w.round() - w).data
+        (rounded - 2).pow(2).sum().backward()
+        opt.step()
+
+
+def good_gan() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    generator, critic = nn.Linear(2, 2), nn.Linear(2, 1)
+    opt_g = torch.optim.Adam(generator.parameters())
+    opt_c = torch.optim.Adam(critic.parameters())
+    for _ in range(2):
+        fake = generator(torch.randn(4, 2))
+        opt_c.zero_grad()
+        (critic(fake.data).mean() - critic(torch.randn(4, 2)).mean()).backward()
+        opt_c.step()
+        opt_g.zero_grad()
+        (-critic(fake).mean()).backward()
+        opt_g.step()

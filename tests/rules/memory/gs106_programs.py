@@ -1,0 +1,36 @@
+"""More programs of GS106: each bad one is reported at its marks, each good one by no rule."""
+
+
+def bad_unbind() -> None:  # fix: by hand
+    import torch
+
+    x = torch.ones(3, 2, requires_grad=True) * 2
+    first, _second, _third = x.unbind()  # cause: GS106
+    first += 1  # effect: GS106
+
+
+def bad_view_without_gradients() -> None:  # fix: by hand
+    import torch
+
+    x = torch.ones(4, requires_grad=True) * 2
+    with torch.no_grad():
+        head = x[:2]  # cause: GS106
+    head.mul_(3)  # effect: GS106
+
+
+def good_slice() -> None:
+    import torch
+
+    x = torch.ones(4, requires_grad=True) * 2
+    head = x[:2]
+    head.mul_(3)
+    x.sum().backward()
+
+
+def good_views_without_gradient() -> None:
+    import torch
+
+    a, b = torch.ones(4).chunk(2)
+    a += 1
+    b *= 2
+    assert float(a.sum() + b.sum()) > 0

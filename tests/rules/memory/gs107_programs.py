@@ -1,0 +1,98 @@
+"""More programs of GS107: each bad one is reported at its marks, each good one by no rule."""
+
+
+def bad_wrapped_anew() -> None:
+    import torch
+    from torch import nn
+
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.embedding = nn.Embedding(5, 3)
+            self.decoder = nn.Linear(3, 5, bias=False)
+            self.decoder.weight = nn.Parameter(self.embedding.weight)  # cause: GS107
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            shown: torch.Tensor = self.decoder(self.embedding(x))
+            return shown
+
+    model = Net()
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(2):
+        opt.zero_grad()
+        model(torch.tensor([0, 1])).pow(2).mean().backward()
+        opt.step()
+
+
+def bad_target_network_shares_memory() -> None:
+    import torch
+    from torch import nn
+
+    net, target = nn.Linear(3, 1), nn.Linear(3, 1)
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    for _ in range(4):
+        for late, p in zip(target.parameters(), net.parameters(), strict=True):
+            late.data = p.data  # cause: GS107
+        with torch.no_grad():
+            goal = target(torch.randn(8, 3))
+        opt.zero_grad()
+        (net(torch.randn(8, 3)) - goal).pow(2).mean().backward()
+        opt.step()
+
+
+def good_average_swapped_in() -> None:
+    import copy
+
+    import torch
+    from torch import nn
+
+    net = nn.Linear(3, 1)
+    average = copy.deepcopy(net).requires_grad_(False)
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    for _ in range(4):
+        opt.zero_grad()
+        net(torch.randn(8, 3)).pow(2).mean().backward()
+        opt.step()
+        with torch.no_grad():
+            for slow, p in zip(average.parameters(), net.parameters(), strict=True):
+                slow.lerp_(p, 0.1)
+        kept = [p.data for p in net.parameters()]
+        for slow, p in zip(average.parameters(), net.parameters(), strict=True):
+            p.data = slow.data
+        with torch.no_grad():
+            assert net(torch.randn(2, 3)).shape == (2, 1)
+        for own, p in zip(kept, net.parameters(), strict=True):
+            p.data = own
+
+
+def good_values_copied() -> None:
+    import torch
+    from torch import nn
+
+    first, second = nn.Linear(3, 3), nn.Linear(3, 3)
+    with torch.no_grad():
+        second.weight.copy_(first.weight)
+    third = nn.Linear(3, 3)
+    third.weight = nn.Parameter(first.weight.detach().clone())
+    opt = torch.optim.SGD([*first.parameters(), *second.parameters(), *third.parameters()], lr=0.1)
+    for _ in range(2):
+        opt.zero_grad()
+        third(second(first(torch.randn(4, 3)))).pow(2).mean().backward()
+        opt.step()
+
+
+def good_shared_with_a_frozen_copy() -> None:
+    import torch
+    from torch import nn
+
+    model, shown = nn.Linear(3, 3), nn.Linear(3, 3)
+    shown.requires_grad_(False)
+    shown.weight.data = model.weight.data
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(2):
+        opt.zero_grad()
+        model(torch.randn(4, 3)).pow(2).mean().backward()
+        opt.step()
+    with torch.no_grad():
+        shown.eval()
+        assert shown(torch.randn(2, 3)).shape == (2, 3)

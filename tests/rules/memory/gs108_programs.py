@@ -1,0 +1,109 @@
+"""More programs of GS108: each bad one is reported at its marks, each good one by no rule."""
+
+
+def bad_gan_in_the_wrong_order() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    generator, critic = nn.Linear(2, 2), nn.Sequential(nn.Linear(2, 4), nn.Tanh(), nn.Linear(4, 1))
+    opt_g = torch.optim.Adam(generator.parameters())
+    opt_c = torch.optim.Adam(critic.parameters())
+    fake = generator(torch.randn(4, 2))
+    loss_g = -critic(fake).mean()
+    loss_c = critic(fake.detach()).mean() - critic(torch.randn(4, 2)).mean()
+    loss_c.backward()
+    opt_c.step()  # cause: GS108
+    opt_g.zero_grad()
+    loss_g.backward()  # effect: GS108
+    opt_g.step()
+
+
+def bad_graph_kept_over_the_step() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    model = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 1))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    out = model(torch.ones(2, 3))
+    out.mean().backward(retain_graph=True)
+    opt.step()  # cause: GS108
+    opt.zero_grad()
+    out.pow(2).mean().backward()  # effect: GS108
+    opt.step()
+
+
+def bad_state_kept_over_the_step() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    cell, head = nn.GRUCell(3, 4), nn.Linear(4, 1)
+    opt = torch.optim.SGD([*cell.parameters(), *head.parameters()], lr=0.1)
+    h = torch.zeros(2, 4)
+    for _ in range(3):
+        h = cell(torch.randn(2, 3), h)  # cause: GS108
+        loss = head(h).pow(2).mean()
+        opt.zero_grad()
+        loss.backward(retain_graph=True)  # effect: GS108
+        opt.step()
+
+
+def good_gan() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    generator, critic = nn.Linear(2, 2), nn.Sequential(nn.Linear(2, 4), nn.Tanh(), nn.Linear(4, 1))
+    opt_g = torch.optim.Adam(generator.parameters())
+    opt_c = torch.optim.Adam(critic.parameters())
+    for _ in range(2):
+        fake = generator(torch.randn(4, 2))
+        opt_c.zero_grad()
+        (critic(fake.detach()).mean() - critic(torch.randn(4, 2)).mean()).backward()
+        opt_c.step()
+        opt_g.zero_grad()
+        (-critic(fake).mean()).backward()
+        opt_g.step()
+
+
+def bad_estimate_made_before_the_epochs() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.trunk, self.actor, self.critic = nn.Linear(3, 4), nn.Linear(4, 2), nn.Linear(4, 1)
+
+        def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+            h = torch.tanh(self.trunk(x))
+            return self.actor(h), self.critic(h)
+
+    net = Net()
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    x = torch.randn(5, 3)
+    _, value = net(x)
+    for _ in range(3):
+        scores, _ = net(x)
+        gain = (1 - value.detach()) * scores.log_softmax(1)
+        loss = (value - 1).pow(2).mean() - gain.mean()
+        opt.zero_grad()
+        loss.backward(retain_graph=True)  # effect: GS108
+        opt.step()  # cause: GS108
+
+
+def good_state_detached() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    cell, head = nn.GRUCell(3, 4), nn.Linear(4, 1)
+    opt = torch.optim.SGD([*cell.parameters(), *head.parameters()], lr=0.1)
+    h = torch.zeros(2, 4)
+    for _ in range(3):
+        h = cell(torch.randn(2, 3), h.detach())
+        loss = head(h).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

@@ -1,0 +1,265 @@
+"""More programs of GS401: each bad one is reported at its marks, each good one by no rule."""
+
+
+def bad_beside_a_loss_module() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.ReLU(), nn.Linear(8, 2))
+    criterion = nn.CrossEntropyLoss()
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(2):
+        for _ in range(2):
+            opt.zero_grad()
+            criterion(model(torch.randn(8, 4)), torch.zeros(8, dtype=torch.long)).backward()
+            opt.step()
+        (model(torch.randn(8, 4)).argmax(dim=1) == 0).sum().item()  # cause: GS401
+
+
+def bad_evaluation_that_returns() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.Linear(8, 2))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+
+    def train() -> None:
+        for _ in range(2):
+            opt.zero_grad()
+            nn.functional.cross_entropy(model(torch.randn(8, 4)), torch.zeros(8, dtype=torch.long)).backward()
+            opt.step()
+
+    def evaluate() -> float:
+        with torch.no_grad():  # effect: GS401
+            return float((model(torch.randn(8, 4)).argmax(dim=1) == 0).sum())  # cause: GS401
+
+    for _ in range(2):
+        train()
+        evaluate()
+
+
+def bad_function_that_trains_and_tests() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    model = nn.Sequential(nn.Linear(4, 8), nn.Dropout(0.5), nn.Linear(8, 2))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+
+    def run(train: bool) -> float:
+        total = 0.0
+        for _ in range(2):
+            loss = nn.functional.cross_entropy(model(torch.randn(8, 4)), torch.zeros(8, dtype=torch.long))
+            if train:
+                opt.zero_grad()
+                loss.backward()
+                opt.step()
+            total += loss.item()
+        return total
+
+    for _ in range(2):
+        run(train=True)
+        run(train=False)  # cause: GS401
+
+
+def bad_phases_of_one_loop() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    model = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.Linear(8, 2))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(2):
+        for phase in ("train", "train", "val", "val"):
+            scores = model(torch.randn(8, 4))  # cause: GS401
+            loss = nn.functional.cross_entropy(scores, torch.zeros(8, dtype=torch.long))
+            if phase == "train":
+                opt.zero_grad()
+                loss.backward()
+                opt.step()
+            print((scores.argmax(dim=1) == 0).sum().item())
+
+
+def good_pass_that_is_skipped() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Sequential(nn.Linear(4, 8), nn.Dropout(0.5), nn.Linear(8, 2))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for step in range(6):
+        loss = nn.functional.cross_entropy(model(torch.randn(8, 4)), torch.zeros(8, dtype=torch.long))
+        print(loss.item())
+        if step % 3:
+            opt.zero_grad()
+            loss.backward()
+            opt.step()
+
+
+def bad_dropout_as_a_function() -> None:
+    import torch
+    from torch import nn
+    from torch.nn import functional
+
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.inner, self.outer = nn.Linear(4, 8), nn.Linear(8, 2)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            hidden = functional.dropout(self.inner(x).relu(), 0.5, training=self.training)
+            return self.outer(hidden)  # type: ignore[no-any-return]
+
+    net = Net()
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        functional.cross_entropy(net(torch.randn(8, 4)), torch.randint(0, 2, (8,))).backward()
+        opt.step()
+    with torch.no_grad():  # effect: GS401
+        scores = net(torch.randn(8, 4))  # cause: GS401
+        print((scores.argmax(dim=1) == 0).float().mean())
+
+
+def good_dropout_as_a_function() -> None:
+    import torch
+    from torch import nn
+    from torch.nn import functional
+
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.inner, self.outer = nn.Linear(4, 8), nn.Linear(8, 2)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            hidden = functional.dropout(self.inner(x).relu(), 0.5, training=self.training)
+            return self.outer(hidden)  # type: ignore[no-any-return]
+
+    net = Net()
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    for _ in range(3):
+        net.train()
+        opt.zero_grad()
+        functional.cross_entropy(net(torch.randn(8, 4)), torch.randint(0, 2, (8,))).backward()
+        opt.step()
+        net.eval()
+        with torch.no_grad():
+            scores = net(torch.randn(8, 4))
+            print((scores.argmax(dim=1) == 0).float().mean())
+
+
+def good_monte_carlo_dropout() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.Dropout(0.5), nn.Linear(8, 2))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(2):
+        opt.zero_grad()
+        nn.functional.cross_entropy(model(torch.randn(8, 4)), torch.zeros(8, dtype=torch.long)).backward()
+        opt.step()
+    model.eval()
+    for layer in model.modules():
+        if isinstance(layer, nn.Dropout):
+            layer.train()
+    with torch.no_grad():
+        torch.stack([model(torch.randn(8, 4)) for _ in range(3)]).std(dim=0).mean().item()
+
+
+def good_generator_under_no_grad() -> None:
+    import torch
+    from torch import nn
+
+    generator = nn.Sequential(nn.Linear(2, 8), nn.BatchNorm1d(8), nn.Linear(8, 4))
+    critic = nn.Sequential(nn.Linear(4, 8), nn.Dropout(0.3), nn.Linear(8, 1))
+    opt_g = torch.optim.SGD(generator.parameters(), lr=0.1)
+    opt_c = torch.optim.SGD(critic.parameters(), lr=0.1)
+    for _ in range(2):
+        with torch.no_grad():
+            fake = generator(torch.randn(8, 2))
+        opt_c.zero_grad()
+        (critic(fake).mean() - critic(torch.randn(8, 4)).mean()).backward()
+        opt_c.step()
+        opt_g.zero_grad()
+        (-critic(generator(torch.randn(8, 2))).mean()).backward()
+        opt_g.step()
+    with torch.no_grad():
+        sample = generator(torch.randn(8, 2))
+    sample.mul(0.5).add(0.5).clamp(0, 1).numpy()
+
+
+def good_samples_kept() -> None:
+    import torch
+    from torch import nn
+
+    generator = nn.Sequential(nn.Linear(2, 8), nn.BatchNorm1d(8), nn.Linear(8, 4))
+    critic = nn.Linear(4, 1)
+    opt_g = torch.optim.SGD(generator.parameters(), lr=0.1)
+    opt_c = torch.optim.SGD(critic.parameters(), lr=0.1)
+    fixed = torch.randn(8, 2)
+    images = []
+    for _ in range(2):
+        fake = generator(torch.randn(8, 2))
+        opt_c.zero_grad()
+        (critic(fake.detach()).mean() - critic(torch.randn(8, 4)).mean()).backward()
+        opt_c.step()
+        opt_g.zero_grad()
+        (-critic(fake).mean()).backward()
+        opt_g.step()
+        with torch.no_grad():
+            image = generator(fixed).detach().cpu()
+        images.append(image)
+
+
+def bad_method_of_the_model() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    class Tagger(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.inner, self.drop, self.outer = nn.Linear(4, 8), nn.Dropout(0.5), nn.Linear(8, 2)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            scores: torch.Tensor = self.outer(self.drop(self.inner(x)))
+            return scores
+
+        def tag(self, x: torch.Tensor) -> torch.Tensor:
+            with torch.no_grad():  # effect: GS401
+                scores: torch.Tensor = self.outer(self.drop(self.drop(self.inner(x))))
+                return scores.argmax(dim=1)
+
+    model = Tagger()
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        nn.functional.cross_entropy(model(torch.randn(8, 4)), torch.zeros(8, dtype=torch.long)).backward()
+        opt.step()
+        model.tag(torch.randn(8, 4)).sum().item()  # cause: GS401
+
+
+def good_method_that_samples_with_dropout() -> None:
+    import torch
+    from torch import nn
+
+    class Tagger(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.inner, self.drop, self.outer = nn.Linear(4, 8), nn.Dropout(0.5), nn.Linear(8, 2)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            scores: torch.Tensor = self.outer(self.drop(self.inner(x)))
+            return scores
+
+        @torch.no_grad()
+        def spread(self, x: torch.Tensor) -> torch.Tensor:
+            self.eval()
+            self.drop.train()
+            found: torch.Tensor = torch.stack([self.outer(self.drop(self.inner(x))) for _ in range(4)])
+            self.train()
+            return found.std(dim=0)
+
+    model = Tagger()
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        nn.functional.cross_entropy(model(torch.randn(8, 4)), torch.zeros(8, dtype=torch.long)).backward()
+        opt.step()
+        model.spread(torch.randn(8, 4)).sum().item()

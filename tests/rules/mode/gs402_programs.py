@@ -1,0 +1,117 @@
+"""More programs of GS402: each bad one is reported at its marks, each good one by no rule."""
+
+
+def bad_without_eval() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(2):
+        opt.zero_grad()
+        nn.functional.cross_entropy(model(torch.randn(8, 4)), torch.zeros(8, dtype=torch.long)).backward()
+        opt.step()
+        for _ in range(2):
+            scores = model(torch.randn(8, 4))  # cause: GS402
+            (scores.argmax(dim=1) == 0).sum().item()
+
+
+def bad_method_that_trains_too() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    class Policy(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.first, self.second = nn.Linear(4, 8), nn.Linear(8, 2)
+
+        def act(self, x: torch.Tensor) -> int:
+            return int(self.forward(x).argmax())  # cause: GS402
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            h = torch.relu(self.first(x))
+            result: torch.Tensor = self.second(h).log_softmax(-1)
+            return result
+
+    policy = Policy()
+    opt = torch.optim.SGD(policy.parameters(), lr=0.1)
+    for _ in range(3):
+        for _ in range(4):
+            policy.act(torch.randn(1, 4))
+        loss = -policy(torch.randn(8, 4))[:, 0].mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_robust_accuracy() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    target = torch.zeros(8, dtype=torch.long)
+    for _ in range(2):
+        model.train()
+        opt.zero_grad()
+        nn.functional.cross_entropy(model(torch.randn(8, 4)), target).backward()
+        opt.step()
+    model.eval()
+    for _ in range(2):
+        x = torch.randn(8, 4, requires_grad=True)
+        (slope,) = torch.autograd.grad(nn.functional.cross_entropy(model(x), target), x)
+        with torch.no_grad():
+            (model(x + 0.1 * slope.sign()).argmax(dim=1) == target).sum().item()
+
+
+def good_attack_test() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    target = torch.zeros(8, dtype=torch.long)
+    for _ in range(2):
+        opt.zero_grad()
+        nn.functional.cross_entropy(model(torch.randn(8, 4)), target).backward()
+        opt.step()
+    model.eval()
+    for _ in range(3):
+        x = torch.randn(8, 4, requires_grad=True)
+        loss = nn.functional.cross_entropy(model(x), target)
+        model.zero_grad()
+        loss.backward()
+        assert x.grad is not None
+        attacked = x + 0.1 * x.grad.sign()
+        (model(attacked).argmax(dim=1) == target).sum().item()
+
+
+def good_one_small_call_at_the_end() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 2)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        nn.functional.cross_entropy(model(torch.randn(8, 4)), torch.zeros(8, dtype=torch.long)).backward()
+        opt.step()
+    model.eval()
+    (model(torch.randn(8, 4)).argmax(dim=1) == 0).sum().item()
+
+
+def bad_loss_module_too() -> None:
+    import torch
+    from torch import nn
+
+    model, measure = nn.Sequential(nn.Linear(20, 64), nn.ReLU(), nn.Linear(64, 2)), nn.MSELoss()
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        model.train()
+        opt.zero_grad()
+        measure(model(torch.randn(8, 20)), torch.zeros(8, 2)).backward()
+        opt.step()
+        model.eval()
+        for _ in range(2):
+            scores = model(torch.randn(8, 20))  # cause: GS402
+            measure(scores, torch.zeros(8, 2)).item()

@@ -1,0 +1,175 @@
+"""More programs of GS403: each bad one is reported at its marks, each good one by no rule."""
+
+
+def bad_function_that_trains_and_evaluates() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.Dropout(0.5), nn.Linear(8, 2))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    target = torch.zeros(8, dtype=torch.long)
+
+    def run(train: bool) -> None:
+        for _ in range(2):
+            loss = nn.functional.cross_entropy(model(torch.randn(8, 4)), target)  # effect: GS403
+            if train:
+                opt.zero_grad()
+                loss.backward()
+                opt.step()
+
+    for _ in range(3):
+        run(True)
+        model.eval()  # cause: GS403
+        with torch.no_grad():
+            run(False)
+
+
+def bad_evaluation_relies_on_the_mode() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.Dropout(0.5), nn.Linear(8, 2))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    target = torch.zeros(8, dtype=torch.long)
+    model.eval()  # cause: GS403
+    with torch.no_grad():
+        model(torch.randn(8, 4)).argmax(dim=1).sum().item()
+    for _ in range(3):
+        for _ in range(2):
+            opt.zero_grad()
+            loss = nn.functional.cross_entropy(model(torch.randn(8, 4)), target)  # effect: GS403
+            loss.backward()
+            opt.step()
+        with torch.no_grad():
+            model(torch.randn(8, 4)).argmax(dim=1).sum().item()
+
+
+def bad_phases_of_one_loop() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    model = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.Dropout(0.5), nn.Linear(8, 2))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    target = torch.zeros(8, dtype=torch.long)
+    for _ in range(3):
+        for phase in ("train", "test"):
+            if phase == "test":
+                model.eval()  # cause: GS403
+            with torch.set_grad_enabled(phase == "train"):
+                loss = nn.functional.cross_entropy(model(torch.randn(8, 4)), target)  # effect: GS403
+            if phase == "train":
+                opt.zero_grad()
+                loss.backward()
+                opt.step()
+
+
+def bad_part_left_in_eval() -> None:
+    import torch
+    from torch import nn
+
+    body = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.Dropout(0.5))
+    model = nn.Sequential(body, nn.Linear(8, 2))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    target = torch.zeros(8, dtype=torch.long)
+    for _ in range(3):
+        for _ in range(2):
+            opt.zero_grad()
+            loss = nn.functional.cross_entropy(model(torch.randn(8, 4)), target)  # effect: GS403
+            loss.backward()
+            opt.step()
+        body.eval()  # cause: GS403
+        with torch.no_grad():
+            (model(torch.randn(8, 4)).argmax(dim=1) == 0).sum().item()
+
+
+def good_part_frozen_in_mid_training() -> None:
+    import torch
+    from torch import nn
+
+    body = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8))
+    model = nn.Sequential(body, nn.Linear(8, 2))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    target = torch.zeros(8, dtype=torch.long)
+    for epoch in range(4):
+        model.train()
+        if epoch > 1:
+            body.eval()  # its statistics are good enough
+        for _ in range(2):
+            opt.zero_grad()
+            nn.functional.cross_entropy(model(torch.randn(8, 4)), target).backward()
+            opt.step()
+        model.eval()
+        with torch.no_grad():
+            (model(torch.randn(8, 4)).argmax(dim=1) == 0).sum().item()
+
+
+def bad_generator_left_in_eval() -> None:
+    import torch
+    from torch import nn
+
+    gen = nn.Sequential(nn.Linear(2, 8), nn.BatchNorm1d(8), nn.Linear(8, 2))
+    disc = nn.Linear(2, 1)
+    opt_g = torch.optim.SGD(gen.parameters(), lr=0.1)
+    opt_d = torch.optim.SGD(disc.parameters(), lr=0.1)
+    for _ in range(3):
+        for _ in range(2):
+            fake = gen(torch.randn(8, 2))  # effect: GS403
+            opt_d.zero_grad()
+            (disc(fake.detach()).mean() - disc(torch.randn(8, 2)).mean()).backward()
+            opt_d.step()
+            opt_g.zero_grad()
+            (-disc(fake).mean()).backward()
+            opt_g.step()
+        gen.eval()  # cause: GS403
+        with torch.no_grad():
+            gen(torch.randn(4, 2)).mean().item()
+
+
+def good_gradient_asked_in_eval_mode() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Sequential(nn.Linear(4, 8), nn.Dropout(0.5), nn.Linear(8, 2))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    target = torch.zeros(8, dtype=torch.long)
+    for _ in range(3):
+        model.eval()
+        x = torch.randn(8, 4, requires_grad=True)
+        (g,) = torch.autograd.grad(nn.functional.cross_entropy(model(x), target), x)
+        model.train()
+        opt.zero_grad()
+        nn.functional.cross_entropy(model((x + 0.1 * g.sign()).detach()), target).backward()
+        opt.step()
+
+
+def good_frozen_batch_norm() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.Linear(8, 2))
+    model[1].requires_grad_(False)
+    model.train()
+    model[1].eval()
+    opt = torch.optim.SGD([p for p in model.parameters() if p.requires_grad], lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        nn.functional.cross_entropy(model(torch.randn(8, 4)), torch.zeros(8, dtype=torch.long)).backward()
+        opt.step()
+
+
+def good_attack_in_eval_mode() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Sequential(nn.Linear(4, 8), nn.Dropout(0.5), nn.Linear(8, 2))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    target = torch.zeros(8, dtype=torch.long)
+    for _ in range(3):
+        model.eval()
+        x = torch.randn(8, 4, requires_grad=True)
+        nn.functional.cross_entropy(model(x), target).backward()
+        assert x.grad is not None
+        model.train()
+        opt.zero_grad()
+        nn.functional.cross_entropy(model((x + 0.1 * x.grad.sign()).detach()), target).backward()
+        opt.step()

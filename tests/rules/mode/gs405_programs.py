@@ -1,0 +1,96 @@
+"""More programs of GS405: each bad one is reported at its marks, each good one by no rule."""
+
+
+def bad_frozen_part_of_a_model() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.ReLU(), nn.Linear(8, 2))
+    model[:3].requires_grad_(False)
+    opt = torch.optim.SGD(model[3].parameters(), lr=0.1)
+    model.train()
+    for _ in range(3):
+        opt.zero_grad()
+        loss = model(torch.randn(8, 4) + 1).pow(2).mean()  # cause: GS405
+        loss.backward()
+        opt.step()
+
+
+def bad_frozen_after_it_was_trained() -> None:
+    import torch
+    from torch import nn
+
+    stem, head = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8)), nn.Linear(8, 2)
+    opt = torch.optim.SGD([*stem.parameters(), *head.parameters()], lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        head(stem(torch.randn(8, 4))).pow(2).mean().backward()
+        opt.step()
+    for p in stem.parameters():
+        p.requires_grad_(False)
+    head = nn.Linear(8, 2)
+    opt = torch.optim.SGD(head.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        head(stem(torch.randn(8, 4) + 1)).pow(2).mean().backward()  # cause: GS405
+        opt.step()
+
+
+def bad_frozen_after_a_long_training() -> None:
+    import torch
+    from torch import nn
+
+    stem, head = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8)), nn.Linear(8, 2)
+    opt = torch.optim.SGD([*stem.parameters(), *head.parameters()], lr=0.1)
+    for _ in range(20):
+        opt.zero_grad()
+        head(stem(torch.randn(8, 4))).pow(2).mean().backward()
+        opt.step()
+    for p in stem.parameters():
+        p.requires_grad_(False)
+    head = nn.Linear(8, 2)
+    opt = torch.optim.SGD(head.parameters(), lr=0.1)
+    for _ in range(20):
+        opt.zero_grad()
+        head(stem(torch.randn(8, 4) + 1)).pow(2).mean().backward()  # cause: GS405
+        opt.step()
+
+
+def good_critic_frozen_in_turn() -> None:
+    import torch
+    from torch import nn
+
+    generator, critic = nn.Linear(2, 4), nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.Linear(8, 1))
+    opt_g = torch.optim.SGD(generator.parameters(), lr=0.1)
+    opt_c = torch.optim.SGD(critic.parameters(), lr=0.1)
+    for _ in range(3):
+        critic.requires_grad_(True)
+        fake = generator(torch.randn(8, 2))
+        opt_c.zero_grad()
+        (critic(fake.detach()).mean() - critic(torch.randn(8, 4)).mean()).backward()
+        opt_c.step()
+        critic.requires_grad_(False)
+        opt_g.zero_grad()
+        (-critic(fake).mean()).backward()
+        opt_g.step()
+
+
+def good_momentum_encoder() -> None:
+    import copy
+
+    import torch
+    from torch import nn
+
+    online = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8))
+    slow = copy.deepcopy(online).requires_grad_(False)
+    opt = torch.optim.SGD(online.parameters(), lr=0.1)
+    for _ in range(3):
+        x = torch.randn(8, 4) + 1
+        with torch.no_grad():
+            goal = slow(x)
+        opt.zero_grad()
+        (online(x + 0.1) - goal).pow(2).mean().backward()
+        opt.step()
+        with torch.no_grad():
+            for s, f in zip(slow.parameters(), online.parameters(), strict=True):
+                s.mul_(0.9).add_(f, alpha=0.1)

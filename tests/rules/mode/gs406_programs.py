@@ -1,0 +1,29 @@
+"""More programs of GS406: each bad one is reported at its marks, each good one by no rule."""
+
+
+def good_load_and_train_on() -> None:
+    import torch
+    from torch import nn
+
+    saved = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.Dropout(0.5)).state_dict()
+    model = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.Dropout(0.5))
+    model.load_state_dict(saved)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(2):
+        opt.zero_grad()
+        model(torch.randn(8, 4)).pow(2).mean().backward()
+        opt.step()
+
+
+def good_batch_statistics_at_test_time() -> None:
+    import torch
+    from torch import nn
+
+    saved = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8)).state_dict()
+    model = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8))
+    model.load_state_dict(saved)
+    for layer in model.modules():
+        if isinstance(layer, nn.BatchNorm1d):
+            layer.train()
+    with torch.no_grad():
+        model(torch.randn(8, 4)).argmax(dim=1).tolist()

@@ -1,0 +1,123 @@
+"""More programs of GS407: each bad one is reported at its marks, each good one by no rule."""
+
+
+def bad_evaluated_each_epoch() -> None:
+    import copy
+
+    import torch
+    from torch import nn
+
+    model = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.Linear(8, 2))
+    model(torch.randn(8, 4))  # statistics that were there before: a pretrained model
+    averaged = copy.deepcopy(model)
+    averaged.eval()
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        for _ in range(2):
+            opt.zero_grad()
+            model(torch.randn(8, 4) + 2).pow(2).mean().backward()
+            opt.step()
+            with torch.no_grad():
+                for slow, fast in zip(averaged.parameters(), model.parameters(), strict=True):
+                    slow.lerp_(fast, 0.1)
+        with torch.no_grad():
+            averaged(torch.randn(8, 4) + 2).pow(2).mean().item()  # cause: GS407
+
+
+def bad_both_in_one_module() -> None:
+    import copy
+
+    import torch
+    from torch import nn
+
+    class Momentum(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.fast = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.Linear(8, 2))
+            self.slow = copy.deepcopy(self.fast).requires_grad_(False)
+
+    both = Momentum()
+    opt = torch.optim.SGD(both.fast.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        both.fast(torch.randn(8, 4) + 2).pow(2).mean().backward()
+        opt.step()
+        with torch.no_grad():
+            for slow, fast in zip(both.slow.parameters(), both.fast.parameters(), strict=True):
+                slow.lerp_(fast, 0.1)
+    both.slow.eval()
+    with torch.no_grad():
+        both.slow(torch.randn(8, 4) + 2).pow(2).mean().item()  # cause: GS407
+
+
+def good_averaged_model() -> None:
+    import torch
+    from torch import nn
+    from torch.optim.swa_utils import AveragedModel
+
+    model = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.Linear(8, 2))
+    averaged = AveragedModel(model)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        model(torch.randn(8, 4) + 2).pow(2).mean().backward()
+        opt.step()
+        averaged.update_parameters(model)
+    averaged.eval()
+    with torch.no_grad():
+        averaged(torch.randn(8, 4) + 2).pow(2).mean().item()
+
+
+def good_teacher_with_loaded_weights() -> None:
+    import torch
+    from torch import nn
+
+    teacher, student = (nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.Linear(8, 2)) for _ in range(2))
+    opt = torch.optim.SGD(student.parameters(), lr=0.1)
+    saved = {name: value + 0.1 for name, value in teacher.state_dict().items() if "num_batches" not in name}
+    saved["1.running_mean"], saved["1.running_var"] = torch.zeros(8), torch.ones(8)
+    teacher.load_state_dict(saved, strict=False)
+    teacher.eval()
+    for _ in range(3):
+        opt.zero_grad()
+        x = torch.randn(8, 4) + 2
+        with torch.no_grad():
+            wanted = teacher(x)
+        (student(x) - wanted).pow(2).mean().backward()
+        opt.step()
+
+
+def good_update_bn() -> None:
+    import torch
+    from torch import nn
+    from torch.optim.swa_utils import AveragedModel, update_bn
+
+    model = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.Linear(8, 2))
+    averaged = AveragedModel(model)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        model(torch.randn(8, 4) + 2).pow(2).mean().backward()
+        opt.step()
+        averaged.update_parameters(model)
+    update_bn([torch.randn(8, 4) + 2 for _ in range(3)], averaged)
+    averaged.eval()
+    with torch.no_grad():
+        averaged(torch.randn(8, 4) + 2).pow(2).mean().item()
+
+
+def good_copy_at_the_end() -> None:
+    import copy
+
+    import torch
+    from torch import nn
+
+    model = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.Linear(8, 2))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        model(torch.randn(8, 4) + 2).pow(2).mean().backward()
+        opt.step()
+    best = copy.deepcopy(model).eval()
+    with torch.no_grad():
+        best(torch.randn(8, 4) + 2).pow(2).mean().item()

@@ -1,0 +1,197 @@
+"""More programs of GS701: each bad one is reported at its marks, each good one by no rule."""
+
+
+def bad_data_scaled_by_zero() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(4, 3)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for step in range(8):
+        x = torch.randn(8, 4) * (step != 5)
+        scaled = x / x.abs().max()  # cause: GS701
+        opt.zero_grad()
+        loss = model(scaled).pow(2).mean()
+        loss.backward()  # effect: GS701
+        opt.step()
+
+
+def bad_advantage_of_a_single_one() -> None:
+    import torch
+    from torch import nn
+
+    def normalise(given: torch.Tensor) -> torch.Tensor:
+        return (given - given.mean()) / (given.std() + 1e-8)  # cause: GS701
+
+    policy, returns = nn.Linear(3, 2), torch.randn(9)
+    opt = torch.optim.SGD(policy.parameters(), lr=0.1)
+    for part in returns.split(4):
+        advantage = normalise(part)
+        opt.zero_grad()
+        loss = -(policy(torch.randn(len(part), 3)).log_softmax(1)[:, 0] * advantage).mean()
+        loss.backward()  # effect: GS701
+        opt.step()
+
+
+def bad_logarithm_of_the_data() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    counts = torch.tensor([[0.0, 1.0, 2.0, 3.0]]).repeat(8, 1)
+    logs = torch.log(counts)  # cause: GS701
+    for _ in range(3):
+        opt.zero_grad()
+        loss = model(logs[:4]).pow(2).mean()
+        loss.backward()  # effect: GS701
+        opt.step()
+
+
+def bad_root_at_zero() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 3)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        x = torch.randn(8, 4)
+        distance = torch.sqrt((model(x) - model(x.flip(0))).pow(2).sum(dim=1) * 0)  # cause: GS701
+        distance.mean().backward()  # effect: GS701
+        opt.step()
+
+
+def bad_where() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 3)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        chance = torch.sigmoid(500 * model(torch.randn(8, 4)))
+        logs = torch.log(chance)  # cause: GS701
+        loss = torch.where(chance > 0, logs, torch.zeros(())).mean()
+        loss.backward()  # effect: GS701
+        opt.step()
+
+
+def bad_empty_mean() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        error = model(torch.randn(8, 4)).pow(2)
+        loss = error.mean() + error[error > 100].mean()  # cause: GS701
+        loss.backward()  # effect: GS701
+        opt.step()
+
+
+def bad_data() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    data = torch.randn(8, 4)
+    data[3, 1] = float("nan")
+    for _ in range(3):
+        opt.zero_grad()
+        out = model(data)  # cause: GS701
+        loss = out.pow(2).mean()
+        loss.backward()  # effect: GS701
+        opt.step()
+
+
+def good_where_before() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 3)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        out = torch.relu(model(torch.randn(8, 4)))
+        safe = torch.where(out > 0, out, torch.ones(()))
+        torch.where(out > 0, torch.log(safe), torch.zeros(())).mean().backward()
+        opt.step()
+
+
+def good_mask() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 6)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    mask = torch.full((6, 6), float("-inf")).triu(1)
+    for _ in range(3):
+        opt.zero_grad()
+        scores = model(torch.randn(6, 4)) + mask
+        filled = model(torch.randn(6, 4)).masked_fill(mask < 0, float("-inf"))
+        (scores.softmax(dim=1).pow(2).mean() + filled.softmax(dim=1).pow(2).mean()).backward()
+        opt.step()
+
+
+def good_labels_all_ignored() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 3)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for step in range(4):
+        opt.zero_grad()
+        labels = torch.full((8,), -100) if step == 1 else torch.randint(0, 3, (8,))
+        nn.functional.cross_entropy(model(torch.randn(8, 4)), labels).backward()
+        opt.step()
+
+
+def good_skipped_step() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for step in range(4):
+        opt.zero_grad()
+        scale = torch.tensor(1e39 if step == 1 else 1.0)
+        (model(torch.randn(8, 4)).pow(2).mean() * scale).backward()
+        if all(bool(p.grad.isfinite().all()) for p in model.parameters() if p.grad is not None):
+            opt.step()
+
+
+def bad_rows_that_hold_nan() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(4, 3)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    mean, std = torch.zeros(4), torch.ones(4)
+    for step in range(6):
+        x = torch.randn(8, 4)
+        if step == 3:
+            x[2] = float("nan")
+        scaled = (x - mean) / std
+        opt.zero_grad()
+        out = model(scaled)  # cause: GS701
+        out.pow(2).mean().backward()  # effect: GS701
+        opt.step()
+
+
+def good_nan_that_is_only_shown() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        out = model(torch.randn(8, 4))
+        out.pow(2).mean().backward()
+        opt.step()
+        print(float(torch.log(-out.detach().abs()).mean()), float(out[out > 100].mean()))

@@ -1,0 +1,208 @@
+"""More programs of GS702: each bad one is reported at its marks, each good one by no rule."""
+
+
+def bad_sigmoid() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 1)
+    criterion = nn.BCEWithLogitsLoss()
+    opt = torch.optim.Adam(model.parameters())
+    for _ in range(3):
+        opt.zero_grad()
+        out = torch.sigmoid(model(torch.randn(8, 4)))  # cause: GS702
+        loss = criterion(out.squeeze(1), torch.randint(0, 2, (8,)).float())  # effect: GS702
+        loss.backward()
+        opt.step()
+
+
+def bad_log_softmax() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 3)
+    opt = torch.optim.Adam(model.parameters())
+    for _ in range(3):
+        opt.zero_grad()
+        out = model(torch.randn(8, 4)).softmax(dim=-1)  # cause: GS702
+        logs = torch.log_softmax(out, dim=-1)  # effect: GS702
+        nn.functional.nll_loss(logs, torch.randint(0, 3, (8,))).backward()
+        opt.step()
+
+
+def bad_reshaped() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        chances = model(torch.randn(5, 4)).softmax(dim=0)  # cause: GS702
+        loss = nn.functional.cross_entropy(chances.ravel().resize(1, 5), torch.tensor([0]))  # effect: GS702
+        loss.backward()
+        opt.step()
+
+
+def bad_exponential() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    model, activation = nn.Linear(4, 3), nn.LogSoftmax(dim=1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        chances = torch.exp(activation(model(torch.randn(8, 4))))  # cause: GS702
+        loss = nn.functional.cross_entropy(chances, torch.randint(0, 3, (8,)))  # effect: GS702
+        loss.backward()
+        opt.step()
+
+
+def bad_labels_mixed() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+    from torch.nn import functional
+
+    encoder = nn.Linear(4, 6)
+    criterion = nn.CrossEntropyLoss()
+    opt = torch.optim.SGD(encoder.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        support, labels = encoder(torch.randn(2, 5, 4)), torch.randint(0, 3, (2, 5))
+        one_hot = torch.zeros(2, 5, 3).scatter_(2, labels.unsqueeze(2), 1)
+        similar = torch.bmm(support, encoder(torch.randn(2, 4)).unsqueeze(2)).squeeze(2)
+        attention = functional.softmax(similar, dim=1)  # cause: GS702
+        guessed = attention.unsqueeze(1).bmm(one_hot).squeeze(1)
+        criterion(guessed, labels[:, 0]).backward()  # effect: GS702
+        opt.step()
+
+
+def bad_labels_weighted() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+    from torch.nn import functional
+
+    encoder = nn.Linear(4, 6)
+    opt = torch.optim.SGD(encoder.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        labels = torch.randint(0, 3, (5,))
+        weights = (encoder(torch.randn(2, 4)) @ encoder(torch.randn(5, 4)).T).softmax(1)  # cause: GS702
+        guessed = (weights.unsqueeze(2) * functional.one_hot(labels, 3)).sum(1)
+        functional.cross_entropy(guessed, torch.randint(0, 3, (2,))).backward()  # effect: GS702
+        opt.step()
+
+
+def good_labels_mixed() -> None:
+    import torch
+    from torch import nn
+    from torch.nn import functional
+
+    encoder = nn.Linear(4, 6)
+    opt = torch.optim.SGD(encoder.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        labels = torch.eye(3)[torch.randint(0, 3, (5,))]
+        scores = encoder(torch.randn(2, 4)) @ encoder(torch.randn(5, 4)).T
+        guessed = scores.softmax(1) @ labels
+        loss = functional.nll_loss((guessed + 1e-6).log(), torch.randint(0, 3, (2,)))
+        (loss + functional.cross_entropy(scores @ labels, torch.randint(0, 3, (2,)))).backward()
+        opt.step()
+
+
+def good_values_mixed() -> None:
+    import torch
+    from torch import nn
+
+    encoder = nn.Linear(4, 6)
+    opt = torch.optim.SGD(encoder.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        values = torch.zeros(5, 3).scatter_(1, torch.randint(0, 3, (5, 2)), torch.randn(5, 2))
+        guessed = (encoder(torch.randn(2, 4)) @ encoder(torch.randn(5, 4)).T).softmax(1) @ values
+        nn.functional.cross_entropy(guessed, torch.randint(0, 3, (2,))).backward()
+        opt.step()
+
+
+def bad_while_evaluating() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 1)
+    criterion = nn.BCEWithLogitsLoss()
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        criterion(model(torch.randn(8, 4)), torch.rand(8, 1)).backward()
+        opt.step()
+    with torch.no_grad():
+        chances = torch.sigmoid(model(torch.randn(8, 4)))  # cause: GS702
+        print(criterion(chances, torch.rand(8, 1)))  # effect: GS702
+
+
+def good_log_softmax() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Sequential(nn.Linear(4, 3), nn.LogSoftmax(dim=1))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        nn.functional.nll_loss(model(torch.randn(8, 4)), torch.randint(0, 3, (8,))).backward()
+        opt.step()
+
+
+def good_distillation() -> None:
+    import torch
+    from torch import nn
+
+    teacher, student = nn.Linear(4, 3), nn.Linear(4, 3)
+    opt = torch.optim.SGD(student.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        x = torch.randn(8, 4)
+        with torch.no_grad():
+            wanted = teacher(x).softmax(dim=1)
+        scores = student(x)
+        soft = nn.functional.kl_div(scores.log_softmax(dim=1), wanted, reduction="batchmean")
+        (soft + nn.functional.cross_entropy(scores, wanted)).backward()
+        opt.step()
+
+
+def good_exponential() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 3)
+    opt = torch.optim.SGD(model.parameters(), lr=0.01)
+    for _ in range(3):
+        opt.zero_grad()
+        nn.functional.cross_entropy(model(torch.randn(8, 4)).exp(), torch.randint(0, 3, (8,))).backward()
+        opt.step()
+
+
+def good_attention() -> None:
+    import torch
+    from torch import nn
+
+    gate, head = nn.Linear(4, 4), nn.Linear(4, 3)
+    opt = torch.optim.SGD([*gate.parameters(), *head.parameters()], lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        x = torch.randn(8, 4)
+        scores = head(x * gate(x).softmax(dim=1))
+        nn.functional.cross_entropy(scores, torch.randint(0, 3, (8,))).backward()
+        opt.step()
+
+
+def good_scaled() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 3)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        bounded = torch.sigmoid(model(torch.randn(8, 4))) * 20 - 10
+        nn.functional.cross_entropy(bounded, torch.randint(0, 3, (8,))).backward()
+        opt.step()

@@ -1,0 +1,137 @@
+"""More programs of GS703: each bad one is reported at its marks, each good one by no rule."""
+
+
+def bad_by_hand() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        target = torch.randn(8)
+        loss = ((model(torch.randn(8, 4)) - target) ** 2).mean()  # cause: GS703
+        loss.backward()  # effect: GS703
+        opt.step()
+
+
+def bad_cross_entropy_by_hand() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    target = torch.randint(0, 2, (8,)).float()
+    for _ in range(3):
+        opt.zero_grad()
+        chance = torch.sigmoid(model(torch.randn(8, 4)))
+        loss = -(target * torch.log(chance) + (1 - target) * torch.log(1 - chance)).mean()  # cause: GS703
+        loss.backward()  # effect: GS703
+        opt.step()
+
+
+def bad_weights() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 2)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        policy = torch.distributions.Categorical(logits=model(torch.randn(8, 4)))
+        rewards = torch.randn(8, 1)
+        loss = -(policy.log_prob(policy.sample()) * rewards).mean()  # cause: GS703
+        loss.backward()  # effect: GS703
+        opt.step()
+
+
+def bad_advantage() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    actor, critic = nn.Linear(4, 2), nn.Linear(4, 1)
+    opt = torch.optim.SGD(actor.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        states, returns = torch.randn(8, 4), torch.randn(8)
+        chances = actor(states).log_softmax(dim=1)[range(8), torch.randint(0, 2, (8,))]
+        advantages = returns - critic(states).detach()  # cause: GS703
+        loss = -(chances * advantages).mean()
+        loss.backward()  # effect: GS703
+        opt.step()
+
+
+def good_pairwise() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        score = model(torch.randn(8, 4)).squeeze(1)
+        wanted = torch.randn(8)
+        pairs = score[:, None] - score - (wanted.unsqueeze(1) - wanted)
+        (pairs**2).mean().backward()
+        opt.step()
+
+
+def good_pairwise_with_targets() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 5)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        quantiles, wanted = model(torch.randn(8, 4)), torch.randn(8, 5)
+        loss = nn.functional.smooth_l1_loss(
+            quantiles.unsqueeze(2).expand(8, 5, 5), wanted.unsqueeze(1).expand(8, 5, 5)
+        )
+        all_pairs = (quantiles[:, :, None] - wanted[:, None, :]).abs().mean()
+        (loss + all_pairs).backward()
+        opt.step()
+
+
+def good_centred() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 3)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        out = model(torch.randn(8, 4))
+        ((out - out.mean(dim=1, keepdim=True)) ** 2).mean().backward()
+        opt.step()
+
+
+def good_advantage() -> None:
+    import torch
+    from torch import nn
+
+    actor, critic = nn.Linear(4, 2), nn.Linear(4, 1)
+    opt = torch.optim.SGD(actor.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        states, returns = torch.randn(8, 4), torch.randn(8)
+        chances = actor(states).log_softmax(dim=1)[range(8), torch.randint(0, 2, (8,))]
+        values = critic(states).detach()
+        weights = (returns.view(-1, 1) - returns).abs().mean(dim=1)
+        (-chances * weights * (returns - values.squeeze(1))).mean().backward()
+        opt.step()
+
+
+def good_basis_functions() -> None:
+    import torch
+    from torch import nn
+
+    centers = nn.Parameter(torch.linspace(-1, 1, 8))
+    head = nn.Linear(8, 1)
+    opt = torch.optim.SGD([centers, *head.parameters()], lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        x = torch.randn(8, 1)
+        near = torch.exp(-((x - centers) ** 2))
+        (head(near) - x).pow(2).mean().backward()
+        opt.step()

@@ -1,0 +1,83 @@
+"""More programs of GS704: each bad one is reported at its marks, each good one by no rule."""
+
+
+def bad_softmax() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        chance = torch.softmax(model(torch.randn(8, 4)), dim=1)  # cause: GS704
+        loss = (chance.squeeze(1) - torch.rand(8)).pow(2).mean()
+        loss.backward()  # effect: GS704
+        opt.step()
+
+
+def bad_weights_of_a_pool() -> None:
+    import torch
+    from torch import nn
+
+    score, head = nn.Linear(4, 1), nn.Linear(4, 2)
+    opt = torch.optim.SGD([*score.parameters(), *head.parameters()], lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        frames = torch.randn(8, 5, 4)
+        weights = torch.softmax(score(frames) / 2, dim=-1)  # cause: GS704
+        logits = head((weights * frames).sum(dim=1))
+        nn.functional.cross_entropy(logits, torch.zeros(8, dtype=torch.long)).backward()  # effect: GS704
+        opt.step()
+
+
+def good_weights_along_the_frames() -> None:
+    import torch
+    from torch import nn
+
+    score, head = nn.Linear(4, 1), nn.Linear(4, 2)
+    opt = torch.optim.SGD([*score.parameters(), *head.parameters()], lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        frames = torch.randn(8, 5, 4)
+        logits = head((torch.softmax(score(frames), dim=1) * frames).sum(dim=1))
+        nn.functional.cross_entropy(logits, torch.zeros(8, dtype=torch.long)).backward()
+        opt.step()
+
+
+def good_one_output() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        nn.functional.binary_cross_entropy_with_logits(model(torch.randn(8, 4)), torch.rand(8, 1)).backward()
+        opt.step()
+
+
+def good_one_example() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 3)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        chances = model(torch.randn(1, 4)).softmax(dim=1)
+        (chances - torch.tensor([[0.0, 1.0, 0.0]])).pow(2).mean().backward()
+        opt.step()
+
+
+def good_attention_to_one_position() -> None:
+    import torch
+    from torch import nn
+
+    query, value, head = nn.Linear(4, 4), nn.Linear(4, 4), nn.Linear(4, 1)
+    opt = torch.optim.SGD([*query.parameters(), *value.parameters(), *head.parameters()], lr=0.1)
+    for step in range(4):
+        opt.zero_grad()
+        x = torch.randn(2, 1 + step, 4)  # grows as a sequence does
+        weights = torch.softmax(query(x) @ x.transpose(1, 2), dim=2)
+        head(weights @ value(x)).pow(2).mean().backward()
+        opt.step()

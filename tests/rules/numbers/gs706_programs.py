@@ -1,0 +1,118 @@
+"""More programs of GS706: each bad one is reported at its marks, each good one by no rule."""
+
+
+def bad_mixture_of_probabilities() -> None:
+    import torch
+    from torch import nn
+
+    experts, gate = nn.Linear(4, 6), nn.Linear(4, 2)
+    opt = torch.optim.SGD([*experts.parameters(), *gate.parameters()], lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        x = torch.randn(8, 4)
+        each = experts(x).view(8, 2, 3).softmax(dim=2)
+        mixed = (gate(x).softmax(dim=1).unsqueeze(2) * each).sum(dim=1)  # cause: GS706
+        nn.functional.nll_loss(mixed, torch.randint(0, 3, (8,))).backward()  # effect: GS706
+        opt.step()
+
+
+def good_mixture_of_probabilities() -> None:
+    import torch
+    from torch import nn
+
+    experts, gate = nn.Linear(4, 6), nn.Linear(4, 2)
+    opt = torch.optim.SGD([*experts.parameters(), *gate.parameters()], lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        x = torch.randn(8, 4)
+        each = experts(x).view(8, 2, 3).softmax(dim=2)
+        mixed = (gate(x).softmax(dim=1).unsqueeze(2) * each).sum(dim=1)
+        nn.functional.nll_loss((mixed + 1e-9).log(), torch.randint(0, 3, (8,))).backward()
+        opt.step()
+
+
+def bad_scores() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 3)
+    criterion = nn.NLLLoss()
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        scores = model(torch.randn(8, 4))  # cause: GS706
+        loss = criterion(scores, torch.randint(0, 3, (8,)))  # effect: GS706
+        loss.backward()
+        opt.step()
+
+
+def bad_while_evaluating() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 3)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        nn.functional.cross_entropy(model(torch.randn(8, 4)), torch.randint(0, 3, (8,))).backward()
+        opt.step()
+    with torch.no_grad():
+        chances = nn.functional.softmax(model(torch.randn(8, 4)), dim=1)  # cause: GS706
+        print(nn.functional.nll_loss(chances, torch.randint(0, 3, (8,))))  # effect: GS706
+
+
+def bad_divergence_of_probabilities() -> None:
+    import torch
+    from torch import nn
+
+    model, criterion = nn.Linear(4, 3), nn.KLDivLoss(reduction="batchmean")
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        x = torch.randn(8, 4)
+        mine = torch.softmax(model(x), dim=1)  # cause: GS706
+        criterion(mine, x[:, :3].softmax(dim=1)).backward()  # effect: GS706
+        opt.step()
+
+
+def good_divergence() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 3)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        x = torch.randn(8, 4)
+        chances = model(x).softmax(dim=1)
+        soft = x[:, :3].softmax(dim=1)
+        both = nn.functional.kl_div(model(x).log_softmax(dim=1), soft, reduction="batchmean")
+        (both + nn.functional.kl_div(chances.log(), soft, reduction="batchmean")).backward()
+        opt.step()
+
+
+def good_log_of_softmax() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 3)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        logs = torch.log(model(torch.randn(8, 4)).softmax(dim=1) + 1e-8)
+        nn.functional.nll_loss(logs.view(8, 3), torch.randint(0, 3, (8,))).backward()
+        opt.step()
+
+
+def good_normalised_by_hand() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 3)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        scores = model(torch.randn(8, 4))
+        logs = scores - scores.logsumexp(dim=1, keepdim=True)
+        nn.functional.nll_loss(logs, torch.randint(0, 3, (8,))).backward()
+        opt.step()

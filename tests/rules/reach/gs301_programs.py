@@ -1,0 +1,210 @@
+"""More programs of GS301: each bad one is reported at its marks, each good one by no rule."""
+
+
+def bad_no_grad_around_trained_layers() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    trunk, head = nn.Linear(4, 8), nn.Linear(8, 1)
+    opt = torch.optim.SGD([*trunk.parameters(), *head.parameters()], lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        with torch.no_grad():  # cause: GS301
+            features = torch.relu(trunk(torch.randn(16, 4)))
+        loss = head(features).pow(2).mean()
+        loss.backward()  # effect: GS301
+        opt.step()
+
+
+def bad_number_as_factor() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 1)
+    scale = torch.ones((), requires_grad=True)
+    opt = torch.optim.SGD([*model.parameters(), scale], lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        loss = model(torch.randn(8, 4)).pow(2).mean() * scale.item()  # cause: GS301
+        loss.backward()  # effect: GS301
+        opt.step()
+
+
+def bad_number_with_a_name() -> None:
+    import torch
+    from torch import nn
+
+    model, weigher = nn.Linear(4, 1), nn.Linear(4, 1)
+    opt = torch.optim.SGD([*model.parameters(), *weigher.parameters()], lr=0.1)
+    for _ in range(3):
+        x = torch.randn(8, 4)
+        opt.zero_grad()
+        weight = weigher(x).mean().item()  # cause: GS301
+        loss = weight * model(x).pow(2).mean()
+        loss.backward()  # effect: GS301
+        opt.step()
+
+
+def bad_sample_without_a_gradient() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    encoder, decoder = nn.Linear(4, 2), nn.Linear(2, 4)
+    opt = torch.optim.SGD([*encoder.parameters(), *decoder.parameters()], lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        x = torch.randn(8, 4)
+        code = torch.distributions.Normal(encoder(x), 0.1).sample()  # cause: GS301
+        nn.functional.mse_loss(decoder(code), x).backward()  # effect: GS301
+        opt.step()
+
+
+def bad_numbers_in_a_list() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    trunk, head = nn.Linear(4, 1), nn.Linear(2, 1)
+    opt = torch.optim.SGD([*trunk.parameters(), *head.parameters()], lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        rows = []
+        for x in torch.randn(3, 4):
+            rows.append([float(trunk(x)), 1.0])  # cause: GS301
+        head(torch.tensor(rows)).pow(2).mean().backward()  # effect: GS301
+        opt.step()
+
+
+def bad_generator_after_its_discriminator() -> None:
+    import torch
+    from torch import nn
+
+    generator, critic = nn.Linear(2, 2), nn.Linear(2, 1)
+    opt_g = torch.optim.Adam(generator.parameters())
+    opt_c = torch.optim.Adam(critic.parameters())
+    for _ in range(3):
+        fake = generator(torch.randn(4, 2))
+        opt_c.zero_grad()
+        (critic(fake.detach()).mean() - critic(torch.randn(4, 2)).mean()).backward()
+        opt_c.step()
+        opt_g.zero_grad()
+        loss = -critic(fake.detach()).mean()  # cause: GS301
+        loss.backward()  # effect: GS301
+        opt_g.step()
+
+
+def bad_copy_of_the_parameters() -> None:
+    import torch
+    from torch import nn
+    from torch.func import functional_call
+
+    net = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 1))
+    own = {k: v.detach().clone().requires_grad_() for k, v in net.named_parameters()}
+    opt = torch.optim.SGD(own.values(), lr=0.1)
+    for _ in range(3):
+        used = {k: v.detach() if k.startswith("0") else v for k, v in own.items()}  # cause: GS301
+        opt.zero_grad()
+        functional_call(net, used, (torch.randn(8, 4),)).pow(2).mean().backward()  # effect: GS301
+        opt.step()
+
+
+def bad_detach_from_some_step_on() -> None:
+    import torch
+    from torch import nn
+
+    trunk, head = nn.Linear(4, 8), nn.Linear(8, 1)
+    opt = torch.optim.SGD([*trunk.parameters(), *head.parameters()], lr=0.1)
+    for step in range(20):
+        opt.zero_grad()
+        hidden = trunk(torch.randn(16, 4))
+        if step >= 12:
+            hidden = hidden.detach()  # cause: GS301
+        head(hidden).pow(2).mean().backward()  # effect: GS301
+        opt.step()
+
+
+def bad_with_an_optimizer_that_never_steps() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    trunk, head = nn.Linear(4, 8), nn.Linear(8, 1)
+    opt_trunk = torch.optim.SGD(trunk.parameters(), lr=0.1)
+    opt_head = torch.optim.SGD(head.parameters(), lr=0.1)
+    for _ in range(3):
+        opt_trunk.zero_grad()
+        opt_head.zero_grad()
+        features = trunk(torch.randn(16, 4)).detach()  # cause: GS301
+        head(features).pow(2).mean().backward()  # effect: GS301
+        opt_head.step()
+
+
+def good_optimizer_of_a_later_phase() -> None:
+    import torch
+    from torch import nn
+
+    trunk, head = nn.Linear(4, 8), nn.Linear(8, 1)
+    slow = torch.optim.SGD(trunk.parameters(), lr=0.001)
+    opt = torch.optim.SGD(head.parameters(), lr=0.1)
+    for epoch in range(3):
+        features = trunk(torch.randn(16, 4))
+        if epoch < 5:
+            features = features.detach()
+        opt.zero_grad()
+        head(features).pow(2).mean().backward()
+        opt.step()
+        if epoch >= 5:
+            slow.step()
+            slow.zero_grad()
+
+
+def good_frozen_in_one_optimizer() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1))
+    model[0].requires_grad_(False)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        with torch.no_grad():
+            features = model[0](torch.randn(16, 4))
+        model[2](model[1](features)).pow(2).mean().backward()
+        opt.step()
+
+
+def good_adversarial_steps() -> None:
+    import torch
+    from torch import nn
+
+    generator, critic = nn.Linear(2, 4), nn.Linear(4, 1)
+    opt_g = torch.optim.SGD(generator.parameters(), lr=0.1)
+    opt_c = torch.optim.SGD(critic.parameters(), lr=0.1)
+    for _ in range(3):
+        fake = generator(torch.randn(8, 2))
+        opt_c.zero_grad()
+        (critic(fake.detach()).mean() - critic(torch.randn(8, 4)).mean()).backward()
+        opt_c.step()
+        opt_g.zero_grad()
+        (-critic(fake).mean()).backward()
+        opt_g.step()
+
+
+def good_averaged_target() -> None:
+    import copy
+
+    import torch
+    from torch import nn
+
+    online = nn.Linear(4, 4)
+    target = copy.deepcopy(online)
+    predictor = nn.Linear(4, 4)
+    opt = torch.optim.SGD([*online.parameters(), *predictor.parameters()], lr=0.1)
+    for _ in range(3):
+        x = torch.randn(8, 4)
+        opt.zero_grad()
+        with torch.no_grad():
+            goal = target(x)
+        (predictor(online(x)) - goal).pow(2).mean().backward()
+        opt.step()
+        with torch.no_grad():
+            for slow, fast in zip(target.parameters(), online.parameters(), strict=True):
+                slow.mul_(0.9).add_(fast, alpha=0.1)

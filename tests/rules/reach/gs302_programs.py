@@ -1,0 +1,125 @@
+"""More programs of GS302: each bad one is reported at its marks, each good one by no rule."""
+
+
+def bad_added_from_outside() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 2)
+    model.scale = nn.Parameter(torch.ones(2))  # cause: GS302
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        model(torch.randn(8, 4)).pow(2).mean().backward()  # effect: GS302
+        opt.step()
+
+
+def bad_result_dropped() -> None:
+    import torch
+
+    w = torch.randn(4, requires_grad=True)
+    b = torch.zeros(1, requires_grad=True)
+    opt = torch.optim.SGD([w, b], lr=0.1)  # cause: GS302
+    for _ in range(3):
+        opt.zero_grad()
+        x = torch.randn(8, 4)
+        prediction = x @ w
+        _ = prediction + b
+        prediction.pow(2).mean().backward()  # effect: GS302
+        opt.step()
+
+
+def bad_no_longer_called() -> None:
+    import torch
+    from torch import nn
+
+    body, extra, head = nn.Linear(4, 4), nn.Linear(4, 4), nn.Linear(4, 1)
+    opt = torch.optim.SGD([p for m in (body, extra, head) for p in m.parameters()], lr=0.1)
+    for step in range(20):
+        hidden = body(torch.randn(8, 4))
+        if step < 12:
+            hidden = extra(hidden)  # cause: GS302
+        opt.zero_grad()
+        head(hidden).pow(2).mean().backward()  # effect: GS302
+        opt.step()
+
+
+def good_backbone_for_its_features() -> None:
+    import torch
+    from torch import nn
+
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.backbone = nn.Transformer(8, 2, 1, 1, 16, dropout=0.0, batch_first=True)
+            self.out = nn.Linear(8, 1)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.out(self.backbone.encoder(x))  # type: ignore[no-any-return]
+
+    net = Net()
+    opt = torch.optim.Adam(net.parameters())
+    for _ in range(3):
+        opt.zero_grad()
+        net(torch.randn(4, 3, 8)).pow(2).mean().backward()
+        opt.step()
+
+
+def good_expert_not_chosen_yet() -> None:
+    import torch
+    from torch import nn
+
+    experts = nn.ModuleList([nn.Linear(4, 1) for _ in range(4)])
+    opt = torch.optim.SGD(experts.parameters(), lr=0.1)
+    for step in range(3):
+        opt.zero_grad()
+        experts[step](torch.randn(8, 4)).pow(2).mean().backward()
+        opt.step()
+
+
+def good_layer_under_a_condition() -> None:
+    import torch
+    from torch import nn
+
+    class Bouncing(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.fall, self.bounce = nn.Linear(1, 1), nn.Linear(1, 1)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            y: torch.Tensor = self.fall(x)
+            if bool((x < -100).any()):
+                y = self.bounce(y)
+            return y
+
+    model = Bouncing()
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        model(torch.randn(8, 1)).pow(2).mean().backward()
+        opt.step()
+
+
+def good_option_off() -> None:
+    import torch
+    from torch import nn
+
+    class Sum(nn.Module):
+        def __init__(self, weighted: bool) -> None:
+            super().__init__()
+            self.weighted, self.layer = weighted, nn.Linear(2, 2)
+            self.share = nn.Parameter(torch.zeros(1))
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            y: torch.Tensor = self.layer(x)
+            return self._weigh(x, y) if self.weighted else x + y
+
+        def _weigh(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+            return x * self.share + y
+
+    model = Sum(weighted=False)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        model(torch.randn(8, 2)).pow(2).mean().backward()
+        opt.step()

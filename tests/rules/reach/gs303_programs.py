@@ -1,0 +1,50 @@
+"""More programs of GS303: each bad one is reported at its marks, each good one by no rule."""
+
+
+def bad_no_grad() -> None:  # fix: by hand
+    import torch
+
+    x = torch.ones(3, requires_grad=True)
+    with torch.no_grad():  # cause: GS303
+        w = (x * 2).sum()
+    w.backward()  # effect: GS303
+
+
+def bad_all_frozen() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 1)
+    model.requires_grad_(False)  # cause: GS303
+    loss = model(torch.randn(8, 4)).pow(2).mean()
+    loss.backward()  # effect: GS303
+
+
+def bad_accuracy_as_loss() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 3)
+    scores = model(torch.randn(8, 4))
+    guess = scores.argmax(dim=1)  # cause: GS303
+    loss = (guess.float() - 1).abs().mean()
+    loss.backward()  # effect: GS303
+
+
+def bad_numbers_in_a_buffer() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    class Buffer:
+        def __init__(self) -> None:
+            self.scores: list[float] = []
+
+        def add(self, score: torch.Tensor) -> None:
+            self.scores.append(score.item())  # cause: GS303
+
+    policy, buffer = nn.Linear(4, 1), Buffer()
+    for _ in range(6):
+        buffer.add(policy(torch.randn(4)).sum())
+    rewards = torch.rand(6)
+    loss = -(torch.tensor(buffer.scores) * rewards).mean()
+    loss.backward()  # effect: GS303

@@ -1,0 +1,264 @@
+"""More programs of GS304: each bad one is reported at its marks, each good one by no rule."""
+
+
+def bad_detached_before_its_mean() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        loss = model(torch.randn(8, 4)).detach().pow(2).mean().requires_grad_()  # cause: GS304
+        loss.backward()  # effect: GS304
+        opt.step()
+
+
+def bad_required_on_the_next_line() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        loss = (model(torch.randn(8, 4)).detach() ** 2).mean()  # cause: GS304
+        loss.requires_grad_()
+        loss.backward()  # effect: GS304
+        opt.step()
+
+
+def bad_made_without_gradients() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        with torch.no_grad():
+            out = model(torch.randn(8, 4))
+        loss = out.pow(2).mean().requires_grad_()  # cause: GS304
+        loss.backward()  # effect: GS304
+        opt.step()
+
+
+def bad_number_put_back() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        loss = model(torch.randn(8, 4)).pow(2).mean()
+        total = torch.tensor(loss.item(), requires_grad=True)  # cause: GS304
+        total.backward()  # effect: GS304
+        opt.step()
+
+
+def bad_item_put_back() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        losses = [model(torch.randn(8, 4)).pow(2).mean().item() for _ in range(2)]
+        loss = torch.tensor(losses, requires_grad=True).mean()  # cause: GS304
+        loss.backward()  # effect: GS304
+        opt.step()
+
+
+def bad_loss_by_way_of_numpy() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        number = model(torch.randn(8, 4)).pow(2).mean().detach().numpy()
+        loss = torch.from_numpy(number).requires_grad_()  # cause: GS304
+        loss.backward()  # effect: GS304
+        opt.step()
+
+
+def bad_loss_of_a_float() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        number = float(model(torch.randn(8, 4)).pow(2).mean())
+        loss = torch.Tensor([number]).requires_grad_()  # cause: GS304
+        loss.backward()  # effect: GS304
+        opt.step()
+
+
+def bad_loss_by_numpy() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+    from torch.autograd import Variable
+
+    model = nn.Linear(3, 2)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        scores = model(torch.randn(8, 3)).detach().numpy()
+        margin = (1 - scores[:, 0] + scores[:, 1]).clip(min=0)
+        loss = Variable(torch.Tensor([margin.mean()]), requires_grad=True)  # cause: GS304
+        opt.zero_grad()
+        loss.backward()  # effect: GS304
+        opt.step()
+
+
+def bad_logged_after_the_step() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.Adam(model.parameters())
+    for _ in range(3):
+        opt.zero_grad()
+        loss = model(torch.randn(8, 3)).pow(2).mean()
+        loss.detach().requires_grad_().backward()  # cause: GS304  # effect: GS304
+        opt.step()
+        f"{loss.item():.3f}"
+
+
+def bad_loss_of_one_of_two() -> None:
+    import torch
+    from torch import nn
+
+    generator, critic = nn.Linear(2, 2), nn.Linear(2, 1)
+    opt_g = torch.optim.Adam(generator.parameters())
+    opt_c = torch.optim.Adam(critic.parameters())
+    for _ in range(3):
+        opt_g.zero_grad()
+        fake = generator(torch.randn(4, 2))
+        critic(fake).mean().neg().backward()
+        opt_g.step()
+        opt_c.zero_grad()
+        loss = critic(fake.detach()).mean() - critic(torch.randn(4, 2)).mean()
+        loss.detach().requires_grad_().backward()  # cause: GS304  # effect: GS304
+        opt_c.step()
+
+
+def bad_loss_beside_a_detach() -> None:
+    import torch
+    from torch import nn
+
+    generator, critic = nn.Linear(2, 2), nn.Linear(2, 1)
+    opt_g = torch.optim.Adam(generator.parameters())
+    opt_c = torch.optim.Adam(critic.parameters())
+    for _ in range(3):
+        opt_c.zero_grad()
+        fake = generator(torch.randn(4, 2))
+        (critic(fake.detach()).mean() - critic(torch.randn(4, 2)).mean()).backward()
+        opt_c.step()
+        opt_g.zero_grad()
+        loss = critic(fake).mean().neg().detach().requires_grad_()  # cause: GS304
+        loss.backward()  # effect: GS304
+        opt_g.step()
+
+
+def bad_term() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 2)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        fit = model(torch.randn(8, 3)).pow(2).mean()
+        size = torch.tensor(model.weight.abs().sum().item(), requires_grad=True)  # cause: GS304
+        (fit + 0.1 * size).backward()  # effect: GS304
+        opt.step()
+
+
+def bad_term_made_a_leaf() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 2)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        left = model(torch.randn(8, 3)).pow(2).mean()
+        right = model(torch.randn(8, 3)).abs().mean().detach().requires_grad_()  # cause: GS304
+        ((left + right) / 2).backward()  # effect: GS304
+        opt.step()
+
+
+def good_terms_without_a_past() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 2)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    scale = torch.tensor(0.0, requires_grad=True)
+    opt.add_param_group({"params": [scale]})
+    for _ in range(3):
+        opt.zero_grad()
+        fit = model(torch.randn(8, 3)).pow(2).mean()
+        f"{fit.item():.3f}"
+        (fit * (-scale).exp() + scale + torch.tensor(0.1, requires_grad=True)).backward()
+        opt.step()
+
+
+def good_setting_among_the_parameters() -> None:
+    import torch
+    from torch import nn
+
+    class Series(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer = nn.Linear(4, 4)
+            self.rate = nn.Parameter(torch.tensor(0.5))  # drawn with, as NumPy's generators want it
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            terms = 1 + int(10 * self.rate.item())
+            total = torch.tensor(0.0).to(x)
+            for k in range(terms):
+                total = total + self.layer(x).pow(2).mean() / (k + 1)
+            return total
+
+    net = Series()
+    opt = torch.optim.SGD(net.parameters(), lr=0.01)
+    for _ in range(3):
+        opt.zero_grad()
+        net(torch.randn(8, 4)).backward()
+        opt.step()
+
+
+def good_adversarial_example() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        x = torch.randn(8, 4)
+        near = x.clone().detach().requires_grad_(True)
+        (slope,) = torch.autograd.grad(model(near).pow(2).mean(), near)
+        opt.zero_grad()
+        model((near + 0.1 * slope.sign()).detach()).pow(2).mean().backward()
+        opt.step()
+
+
+def good_split_backward() -> None:
+    import torch
+    from torch import nn
+
+    front, back = nn.Linear(4, 8), nn.Linear(8, 1)
+    opt = torch.optim.SGD([*front.parameters(), *back.parameters()], lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        sent = front(torch.randn(8, 4))
+        received = sent.detach().requires_grad_()
+        back(received).pow(2).mean().backward()
+        sent.backward(received.grad)
+        opt.step()

@@ -1,0 +1,182 @@
+"""More programs of GS305: each bad one is reported at its marks, each good one by no rule."""
+
+
+def bad_round() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        count = torch.round(model(torch.randn(8, 4)))  # cause: GS305
+        loss = (count - 2).pow(2).mean()
+        loss.backward()  # effect: GS305
+        opt.step()
+
+
+def bad_prediction_rounded_for_both() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    generator, critic = nn.Linear(2, 2), nn.Linear(2, 1)
+    opt_g = torch.optim.Adam(generator.parameters())
+    opt_c = torch.optim.Adam(critic.parameters())
+
+    def score(x: torch.Tensor) -> torch.Tensor:
+        return torch.round(5 * critic(x))  # cause: GS305
+
+    for _ in range(3):
+        opt_g.zero_grad()
+        fake = generator(torch.randn(4, 2))
+        score(fake).mean().neg().backward()  # effect: GS305
+        opt_g.step()
+        opt_c.zero_grad()
+        (score(fake.detach()).mean() + critic(torch.randn(4, 2)).mean().neg()).backward()
+        opt_c.step()
+
+
+def good_forces_of_a_learned_energy() -> None:
+    import torch
+    from torch import nn
+
+    energy = nn.Sequential(nn.Linear(2, 8), nn.Tanh(), nn.Linear(8, 1))  # its last bias has no force
+    opt = torch.optim.SGD(energy.parameters(), lr=0.1)
+    for _ in range(3):
+        x = torch.randn(8, 2, requires_grad=True)
+        (slope,) = torch.autograd.grad(energy(x).sum(), x, create_graph=True)
+        opt.zero_grad()
+        (slope + x.detach()).pow(2).mean().backward()
+        opt.step()
+    at = torch.ones(1, 2)
+    for _ in range(3):
+        at = at.detach().requires_grad_()
+        (slope,) = torch.autograd.grad(energy(at).sum(), at)
+        at = at - 0.1 * slope
+
+
+def good_metric_and_mask() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 3)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    target = torch.randint(0, 3, (8,))
+    for _ in range(3):
+        opt.zero_grad()
+        scores = model(torch.randn(8, 4))
+        wrong = scores.argmax(dim=1) != target
+        loss = (nn.functional.cross_entropy(scores, target, reduction="none") * (1 + wrong.float())).mean()
+        loss.backward()
+        opt.step()
+        _ = (scores.argmax(dim=1) == target).float().mean().item()
+
+
+def bad_asked_to_require() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 3)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        found = model(torch.randn(8, 4)).max(1)[1]  # cause: GS305
+        loss = (found != 0).float().mean()
+        loss.requires_grad = True  # effect: GS305
+        loss.backward()
+        opt.step()
+
+
+def bad_random_draw() -> None:
+    import torch
+    from torch import nn
+
+    encoder, decoder = nn.Linear(4, 2), nn.Linear(2, 4)
+    opt = torch.optim.SGD([*encoder.parameters(), *decoder.parameters()], lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        x = torch.randn(8, 4)
+        code = torch.normal(encoder(x), 0.1)  # cause: GS305
+        nn.functional.mse_loss(decoder(code), x).backward()  # effect: GS305
+        opt.step()
+
+
+def bad_term_of_a_threshold() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        scores, target = model(torch.randn(8, 4)), torch.ones(8, 1)
+        found = (scores > 0).float()  # cause: GS305
+        dice = 1 - 2 * (found * target).sum() / (found.sum() + target.sum())
+        loss = nn.functional.binary_cross_entropy_with_logits(scores, target) + dice
+        loss.backward()  # effect: GS305
+        opt.step()
+
+
+def bad_term_of_a_count() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        share, target = torch.sigmoid(model(torch.randn(8, 4))), torch.ones(8, 1)
+        count = share.round().sum()  # cause: GS305
+        loss = nn.functional.binary_cross_entropy(share, target)
+        loss = loss + 0.1 * (count - 8).abs()
+        loss.backward()  # effect: GS305
+        opt.step()
+
+
+def good_hinge_with_its_cost() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 3)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        scores = model(torch.randn(1, 4))[0]
+        guess = scores.argmax()
+        loss = (guess != 1).float() + scores[guess] - scores[1]
+        loss.backward()
+        opt.step()
+
+
+def good_uniform_prior() -> None:
+    import torch
+    from torch import nn
+    from torch.distributions import Normal, Uniform
+
+    guide = nn.Linear(1, 2)
+    opt = torch.optim.Adam(guide.parameters(), lr=0.01)
+    for _ in range(3):
+        mean, spread = guide(torch.ones(1, 1)).unbind(dim=1)
+        posterior = Normal(mean, spread.exp())
+        scale = posterior.rsample().sigmoid()
+        likelihood = Normal(0.0, scale).log_prob(torch.randn(8)).sum()
+        prior = Uniform(0.0, 1.0).log_prob(scale).sum()
+        opt.zero_grad()
+        (-(likelihood + prior)).backward()
+        opt.step()
+
+
+def good_straight_through_number() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        soft = torch.sigmoid(model(torch.randn(8, 4))).mean()
+        hard = (soft > 0.5).float()
+        loss = hard + soft - soft.detach()
+        loss.backward()
+        opt.step()

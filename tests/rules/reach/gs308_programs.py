@@ -1,0 +1,162 @@
+"""More programs of GS308: each bad one is reported at its marks, each good one by no rule."""
+
+
+def bad_detach_of_a_target() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    value = nn.Sequential(nn.Linear(3, 8), nn.Tanh(), nn.Linear(8, 1))
+    opt = torch.optim.SGD(value.parameters(), lr=0.1)
+    for _ in range(3):
+        target = torch.ones(4, 1) + 0.9 * value(torch.randn(4, 3))
+        target.detach()  # cause: GS308
+        opt.zero_grad()
+        nn.functional.mse_loss(value(torch.randn(4, 3)), target).backward()
+        opt.step()
+
+
+def bad_detach_before_it_is_kept() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    outputs = []
+    for _ in range(2):
+        out = model(torch.ones(2, 3))
+        out.detach()  # cause: GS308
+        outputs.append(out)
+
+
+def bad_never_called() -> None:
+    import torch
+
+    x = torch.ones(3)
+    x.requires_grad_  # cause: GS308
+    (x * 2).sum()
+
+
+def bad_frozen_by_attribute() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 1))
+    model[0].requires_grad = False  # type: ignore[assignment]  # cause: GS308
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(2):
+        opt.zero_grad()
+        model(torch.ones(2, 3)).sum().backward()
+        opt.step()
+
+
+def bad_frozen_in_a_loop() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Sequential()
+    for name, part in (("first", nn.Linear(3, 3)), ("second", nn.Linear(3, 3))):
+        part.requires_grad = False  # type: ignore[assignment]  # cause: GS308
+        model.add_module(name, part)
+    model.add_module("head", nn.Linear(3, 1))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(2):
+        opt.zero_grad()
+        model(torch.ones(2, 3)).sum().backward()
+        opt.step()
+
+
+def bad_misspelled() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 1))
+    for p in model[0].parameters():
+        p.require_grad = False  # type: ignore[attr-defined]  # cause: GS308
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(2):
+        opt.zero_grad()
+        model(torch.ones(2, 3)).sum().backward()
+        opt.step()
+
+
+def bad_state_detached_to_nobody() -> None:
+    import torch
+    from torch import nn
+
+    cell, head = nn.GRUCell(2, 4), nn.Linear(4, 1)
+    opt = torch.optim.SGD([*cell.parameters(), *head.parameters()], lr=0.1)
+    h = torch.zeros(8, 4)
+    for _ in range(3):
+        h.detach()  # cause: GS308
+        for _ in range(2):
+            h = cell(torch.randn(8, 2), h)
+        opt.zero_grad()
+        head(h).pow(2).mean().backward()
+        opt.step()
+
+
+def good_frozen() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 1))
+    model[0].requires_grad_(False)
+    opt = torch.optim.SGD(model[1].parameters(), lr=0.1)
+    for _ in range(2):
+        opt.zero_grad()
+        model(torch.ones(2, 3)).sum().backward()
+        opt.step()
+
+
+def good_frozen_by_its_parameters() -> None:
+    import torch
+    from torch import nn
+
+    class Net(nn.Module):
+        def __init__(self, requires_grad: bool = False) -> None:
+            super().__init__()
+            self.fc = nn.Linear(3, 3)
+            self.requires_grad = requires_grad
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            shown: torch.Tensor = self.fc(x)
+            return shown
+
+    frozen, net = nn.Linear(3, 3), Net()
+    for p in frozen.parameters():
+        p.requires_grad = False
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    for _ in range(2):
+        opt.zero_grad()
+        net(frozen(torch.ones(2, 3))).sum().backward()
+        opt.step()
+
+
+def good_attribute_of_its_own() -> None:
+    import torch
+    from torch import nn
+
+    class Net(nn.Module):
+        def __init__(self, requires_grad: bool = False) -> None:
+            super().__init__()
+            self.fc = nn.Linear(3, 3)
+            self.requires_grad = requires_grad
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            shown: torch.Tensor = self.fc(x)
+            return shown if self.requires_grad else shown.detach()
+
+    net, head = Net(), nn.Linear(3, 1)
+    net.fc.requires_grad_(False)
+    head(net(torch.ones(2, 3))).sum().backward()
+
+
+def good_step_kept_as_a_name() -> None:
+    import torch
+
+    w = torch.ones(3, requires_grad=True)
+    opt = torch.optim.SGD([w], lr=0.1)
+    step, clear = opt.step, opt.zero_grad
+    for _ in range(2):
+        clear()
+        (w * w).sum().backward()
+        step()

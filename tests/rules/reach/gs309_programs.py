@@ -1,0 +1,205 @@
+"""More programs of GS309: each bad one is reported at its marks, each good one by no rule."""
+
+
+def bad_zeros() -> None:
+    from typing import Any
+
+    import torch
+    from torch import nn
+
+    class Rounded(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
+            return x.round()
+
+        @staticmethod
+        def backward(ctx: Any, g: torch.Tensor) -> torch.Tensor:  # cause: GS309
+            return torch.zeros_like(g)
+
+    fc, head = nn.Linear(3, 3), nn.Linear(3, 1)
+    opt = torch.optim.SGD([*fc.parameters(), *head.parameters()], lr=0.1)
+    for _ in range(2):
+        opt.zero_grad()
+        head(Rounded.apply(fc(torch.randn(4, 3)) * 5)).pow(2).sum().backward()  # effect: GS309
+        opt.step()
+
+
+def good_none_for_the_rest() -> None:
+    from typing import Any
+
+    import torch
+    from torch import nn
+
+    class Pick(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: torch.Tensor, index: torch.Tensor, factor: float) -> torch.Tensor:
+            ctx.save_for_backward(index)
+            ctx.shape, ctx.factor = x.shape, factor
+            return x[index] * factor
+
+        @staticmethod
+        def backward(ctx: Any, g: torch.Tensor) -> Any:
+            (index,) = ctx.saved_tensors
+            return g.new_zeros(ctx.shape).index_add(0, index, g * ctx.factor), None, None
+
+    fc = nn.Linear(3, 3)
+    opt = torch.optim.SGD(fc.parameters(), lr=0.1)
+    for _ in range(2):
+        opt.zero_grad()
+        Pick.apply(fc(torch.randn(4, 3)), torch.tensor([0, 2]), 2.0).pow(2).sum().backward()
+        opt.step()
+
+
+def good_codebook_moved_by_hand() -> None:
+    from typing import Any
+
+    import torch
+    from torch import nn
+
+    class Quantize(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: torch.Tensor, book: torch.Tensor) -> torch.Tensor:
+            return book[torch.cdist(x, book).argmin(1)]
+
+        @staticmethod
+        def backward(ctx: Any, g: torch.Tensor) -> Any:
+            return g, None
+
+    fc, head, book = nn.Linear(3, 2), nn.Linear(2, 1), nn.Parameter(torch.randn(5, 2))
+    opt = torch.optim.SGD([*fc.parameters(), *head.parameters()], lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        z = fc(torch.randn(4, 3))
+        head(Quantize.apply(z, book)).pow(2).sum().backward()
+        opt.step()
+        with torch.no_grad():
+            book.lerp_(z[:1].expand(5, 2), 0.01)
+
+
+def bad_behind_a_number() -> None:
+    from typing import Any
+
+    import torch
+    from torch import nn
+
+    class Scale(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: torch.Tensor, power: float, w: torch.Tensor) -> torch.Tensor:
+            ctx.save_for_backward(w)
+            return x * w
+
+        @staticmethod
+        def backward(ctx: Any, g: torch.Tensor) -> Any:  # cause: GS309
+            (w,) = ctx.saved_tensors
+            return g * w, None, None
+
+    fc, power = nn.Linear(3, 3), 2.0
+    w = nn.Parameter(torch.ones(3))
+    opt = torch.optim.SGD([*fc.parameters(), w], lr=0.1)
+    for _ in range(2):
+        opt.zero_grad()
+        Scale.apply(fc(torch.ones(2, 3)), power, w).pow(2).sum().backward()  # effect: GS309
+        opt.step()
+
+
+def bad_module_as_an_argument() -> None:
+    from typing import Any
+
+    import torch
+    from torch import nn
+
+    class Mix(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: torch.Tensor, layer: nn.Linear) -> torch.Tensor:
+            ctx.save_for_backward(layer.weight)
+            return x @ layer.weight.t()
+
+        @staticmethod
+        def backward(ctx: Any, g: torch.Tensor) -> Any:
+            (weight,) = ctx.saved_tensors
+            return g @ weight, None
+
+    first, second = nn.Linear(3, 3), nn.Linear(3, 3, bias=False)
+    opt = torch.optim.SGD([*first.parameters(), *second.parameters()], lr=0.1)
+    for _ in range(2):
+        opt.zero_grad()
+        Mix.apply(first(torch.ones(2, 3)), second).pow(2).sum().backward()  # cause: GS309
+        opt.step()
+
+
+def bad_beside_another_path() -> None:
+    from typing import Any
+
+    import torch
+    from torch import nn
+
+    class Scale(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
+            ctx.save_for_backward(w)
+            return x * w
+
+        @staticmethod
+        def backward(ctx: Any, g: torch.Tensor) -> Any:  # cause: GS309
+            (w,) = ctx.saved_tensors
+            return g * w, None
+
+    fc, w = nn.Linear(3, 3), nn.Parameter(torch.ones(3))
+    opt = torch.optim.SGD([*fc.parameters(), w], lr=0.1)
+    for _ in range(2):
+        opt.zero_grad()
+        loss = Scale.apply(fc(torch.ones(2, 3)), w).pow(2).sum()  # effect: GS309
+        (loss + 0.01 * w.pow(2).sum()).backward()
+        opt.step()
+
+
+def good_stop() -> None:
+    from typing import Any
+
+    import torch
+    from torch import nn
+
+    class StopGradient(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
+            return x.clone()
+
+        @staticmethod
+        def backward(ctx: Any, g: torch.Tensor) -> Any:
+            return None
+
+    features, head, judge = nn.Linear(3, 3), nn.Linear(3, 2), nn.Linear(3, 1)
+    opt = torch.optim.SGD([*features.parameters(), *head.parameters(), *judge.parameters()], lr=0.1)
+    for _ in range(2):
+        opt.zero_grad()
+        h = features(torch.randn(4, 3))
+        (head(h).pow(2).sum() + judge(StopGradient.apply(h)).pow(2).sum()).backward()
+        opt.step()
+
+
+def good_module_that_backward_runs_itself() -> None:
+    from typing import Any
+
+    import torch
+    from torch import nn
+
+    class Rerun(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: torch.Tensor, layer: nn.Linear) -> Any:
+            ctx.layer = layer
+            ctx.save_for_backward(x)
+            return layer(x)
+
+        @staticmethod
+        def backward(ctx: Any, g: torch.Tensor) -> Any:
+            with torch.enable_grad():
+                x = ctx.saved_tensors[0].detach().requires_grad_()
+                ctx.layer(x).backward(g)
+            return x.grad, None
+
+    first, second = nn.Linear(3, 3), nn.Linear(3, 3)
+    opt = torch.optim.SGD([*first.parameters(), *second.parameters()], lr=0.1)
+    for _ in range(2):
+        opt.zero_grad()
+        Rerun.apply(first(torch.ones(2, 3)), second).pow(2).sum().backward()
+        opt.step()

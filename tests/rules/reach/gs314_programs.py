@@ -1,0 +1,292 @@
+"""More programs of GS314: each bad one is reported at its marks, each good one by no rule."""
+
+
+def bad_value_target_by_hand() -> None:
+    import torch
+    from torch import nn
+
+    critic = nn.Linear(4, 1)
+    opt = torch.optim.SGD(critic.parameters(), lr=0.1)
+    for _ in range(3):
+        state, after, reward = torch.randn(8, 4), torch.randn(8, 4), torch.randn(8, 1)
+        target = reward + 0.9 * critic(after)  # cause: GS314
+        error = target - critic(state)  # effect: GS314
+        opt.zero_grad()
+        error.pow(2).mean().backward()
+        opt.step()
+
+
+def bad_action_of_an_actor() -> None:
+    import torch
+    from torch import nn
+
+    actor, critic = nn.Linear(3, 1), nn.Linear(4, 1)
+    opt = torch.optim.SGD(critic.parameters(), lr=0.1)
+    for_actor = torch.optim.SGD(actor.parameters(), lr=0.1)
+    for _ in range(3):
+        state, after, reward = torch.randn(8, 3), torch.randn(8, 3), torch.randn(8, 1)
+        goal = reward + 0.9 * critic(torch.cat([after, actor(after)], 1))  # cause: GS314
+        loss = nn.functional.mse_loss(critic(torch.randn(8, 4)), goal)  # effect: GS314
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+        for_actor.zero_grad()
+        (-critic(torch.cat([state, actor(state)], 1))).mean().backward()
+        for_actor.step()
+
+
+def bad_target_filled_in() -> None:
+    import torch
+    from torch import nn
+
+    net = nn.Linear(4, 2)
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    for _ in range(3):
+        state, after, reward = torch.randn(3, 4), torch.randn(3, 4), torch.randn(3)
+        guess = net(state)
+        goal = guess.clone()
+        for i in range(3):
+            goal[i][0] = reward[i] + 0.9 * net(after[i]).max()  # cause: GS314
+        opt.zero_grad()
+        nn.functional.mse_loss(guess, goal).backward()  # effect: GS314
+        opt.step()
+
+
+def bad_advantage_of_an_actor() -> None:
+    import torch
+    from torch import nn
+
+    actor, critic = nn.Linear(4, 2), nn.Linear(4, 1)
+    opt = torch.optim.SGD([*actor.parameters(), *critic.parameters()], lr=0.1)
+    for _ in range(3):
+        state, after, reward = torch.randn(8, 4), torch.randn(8, 4), torch.randn(8, 1)
+        advantage = reward + 0.9 * critic(after) - critic(state)  # cause: GS314 # effect: GS314
+        chosen = actor(state).log_softmax(dim=1)[:, :1]
+        loss = advantage.pow(2).mean() - (chosen * advantage.detach()).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def bad_advantage_over_several_steps() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    critic, actor = nn.Linear(3, 1), nn.Linear(3, 2)
+    opt = torch.optim.SGD([*critic.parameters(), *actor.parameters()], lr=0.1)
+    for _ in range(3):
+        values = critic(torch.randn(4, 3)).squeeze(1)
+        gae, gains = torch.zeros(()), torch.zeros(3)
+        for t in reversed(range(3)):
+            error = 1.0 * torch.ones(()) + 0.9 * values[t + 1] - values[t]  # cause: GS314  # effect: GS314
+            gae = error + 0.8 * gae
+            gains[t] = gae
+        chosen = torch.distributions.Categorical(logits=actor(torch.randn(3, 3)))
+        loss = gains.pow(2).mean() - (gains.detach() * chosen.log_prob(chosen.sample())).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def bad_advantage_with_its_graph() -> None:
+    import torch
+    from torch import nn
+    from torch.nn import functional
+
+    critic, actor = nn.Linear(3, 1), nn.Linear(3, 2)
+    opt = torch.optim.SGD([*critic.parameters(), *actor.parameters()], lr=0.1)
+    for _ in range(3):
+        state, returns = torch.randn(8, 3), torch.rand(8)
+        value = critic(state).squeeze(1)
+        policy = torch.distributions.Categorical(logits=actor(state))
+        advantage = returns - value  # cause: GS314
+        policy_loss = -(policy.log_prob(policy.sample()) * advantage).mean()  # effect: GS314
+        loss = policy_loss + functional.mse_loss(value, returns)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_advantage_detached() -> None:
+    import torch
+    from torch import nn
+
+    critic, actor = nn.Linear(3, 1), nn.Linear(3, 2)
+    opt = torch.optim.SGD([*critic.parameters(), *actor.parameters()], lr=0.1)
+    for _ in range(3):
+        state, returns = torch.randn(8, 3), torch.rand(8)
+        advantage = returns - critic(state).squeeze(1)
+        policy = torch.distributions.Categorical(logits=actor(state))
+        policy_loss = -(policy.log_prob(policy.sample()) * advantage.detach()).mean()
+        opt.zero_grad()
+        (policy_loss + advantage.pow(2).mean()).backward()
+        opt.step()
+
+
+def good_temperature_that_learns() -> None:
+    import torch
+    from torch import nn
+
+    critic, actor = nn.Linear(4, 1), nn.Linear(3, 2)
+    heat = torch.zeros((), requires_grad=True)
+    opt_q = torch.optim.SGD(critic.parameters(), lr=0.1)
+    opt = torch.optim.SGD([*actor.parameters(), heat], lr=0.1)
+    for _ in range(3):
+        state, goal = torch.randn(8, 3), torch.rand(8, 1)
+        opt_q.zero_grad()
+        nn.functional.mse_loss(critic(torch.cat([state, torch.rand(8, 1)], dim=1)), goal).backward()
+        opt_q.step()
+        mean, spread = actor(state).chunk(2, dim=1)
+        policy = torch.distributions.Normal(mean, spread.exp())
+        action = policy.rsample()
+        chance = policy.log_prob(action)
+        worth = critic(torch.cat([state, action], dim=1))
+        opt.zero_grad()
+        (heat.exp().detach() * chance - worth).mean().backward()
+        (-(heat.exp() * (chance.detach() - 1.0))).mean().backward()
+        opt.step()
+
+
+def bad_copy_in_the_optimizer() -> None:  # fix: by hand
+    import copy
+
+    import torch
+    from torch import nn
+
+    net = nn.Linear(4, 1)
+    slow = copy.deepcopy(net)
+    opt = torch.optim.SGD([*net.parameters(), *slow.parameters()], lr=0.1)
+    for _ in range(3):
+        state, after, reward = torch.randn(8, 4), torch.randn(8, 4), torch.randn(8, 1)
+        goal = reward + 0.9 * slow(after)  # cause: GS314
+        opt.zero_grad()
+        nn.functional.mse_loss(net(state), goal).backward()  # effect: GS314
+        opt.step()
+        with torch.no_grad():
+            for old, new in zip(slow.parameters(), net.parameters(), strict=True):
+                old.mul_(0.9).add_(new, alpha=0.1)
+
+
+def good_residual_gradient() -> None:
+    import torch
+    from torch import nn
+
+    value = nn.Linear(4, 1)
+    opt = torch.optim.SGD(value.parameters(), lr=0.1)
+    for _ in range(3):
+        state, after, reward = torch.randn(8, 4), torch.randn(8, 4), torch.randn(8, 1)
+        delta = reward + 0.9 * value(after) - value(state)
+        opt.zero_grad()
+        delta.pow(2).mean().backward()
+        opt.step()
+
+
+def good_siamese_pair() -> None:
+    import torch
+    from torch import nn
+
+    net = nn.Linear(4, 3)
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    for _ in range(3):
+        x = torch.randn(8, 4)
+        opt.zero_grad()
+        loss = nn.functional.mse_loss(net(x + 0.1 * torch.randn(8, 4)), net(x))
+        (loss + (1 - net(x).std(dim=0)).relu().mean()).backward()
+        opt.step()
+
+
+def good_stop_gradient_twins() -> None:
+    import torch
+    from torch import nn
+
+    encoder, predictor = nn.Linear(4, 3), nn.Linear(3, 3)
+    opt = torch.optim.SGD([*encoder.parameters(), *predictor.parameters()], lr=0.1)
+    for _ in range(3):
+        x = torch.randn(8, 4)
+        first, second = encoder(x + 0.1), encoder(x - 0.1)
+        opt.zero_grad()
+        near = nn.functional.cosine_similarity(predictor(first), second.detach()).mean()
+        far = nn.functional.cosine_similarity(predictor(second), first.detach()).mean()
+        (-near - far).backward()
+        opt.step()
+
+
+def good_cycle() -> None:
+    import torch
+    from torch import nn
+
+    there, back = nn.Linear(4, 4), nn.Linear(4, 4)
+    opt = torch.optim.SGD([*there.parameters(), *back.parameters()], lr=0.1)
+    for _ in range(3):
+        code = there(torch.randn(8, 4))
+        opt.zero_grad()
+        nn.functional.l1_loss(there(back(code)), code).backward()
+        opt.step()
+
+
+def good_advantage() -> None:
+    import torch
+    from torch import nn
+
+    critic = nn.Linear(4, 1)
+    opt = torch.optim.SGD(critic.parameters(), lr=0.1)
+    for _ in range(3):
+        returns = torch.randn(8, 1)
+        advantage = returns - critic(torch.randn(8, 4))
+        opt.zero_grad()
+        advantage.pow(2).mean().backward()
+        opt.step()
+
+
+def good_two_networks_that_learn_together() -> None:
+    import torch
+    from torch import nn
+
+    one, two = nn.Linear(4, 3), nn.Linear(4, 3)
+    opt = torch.optim.SGD([*one.parameters(), *two.parameters()], lr=0.1)
+    for _ in range(3):
+        x = torch.randn(8, 4)
+        opt.zero_grad()
+        (nn.functional.mse_loss(one(x), two(x)) + one(x).pow(2).mean()).backward()
+        opt.step()
+        with torch.no_grad():
+            for p in [*one.parameters(), *two.parameters()]:
+                p.clamp_(-1, 1)
+
+
+def good_layers_set_up_by_their_first_batch() -> None:
+    import torch
+    from torch import nn
+
+    class Shift(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.by, self.new = nn.Parameter(torch.zeros(4)), True
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            if self.new:
+                with torch.no_grad():
+                    self.by.copy_(-x.mean(dim=0))
+                self.new = False
+            return x + self.by
+
+    flow = nn.Sequential(Shift(), nn.Linear(4, 4), Shift())
+    opt = torch.optim.SGD(flow.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        flow(torch.randn(8, 4)).pow(2).mean().backward()
+        opt.step()
+
+
+def good_population_with_one_backward() -> None:
+    import torch
+    from torch import nn
+
+    one, two = nn.Linear(4, 1), nn.Linear(4, 1)
+    opt = torch.optim.SGD([*one.parameters(), *two.parameters()], lr=0.1)
+    for _ in range(4):
+        x = torch.randn(8, 4)
+        opt.zero_grad()
+        (one(x).pow(2).mean() + two(x).pow(2).mean()).backward()
+        opt.step()
+        two.load_state_dict(one.state_dict())

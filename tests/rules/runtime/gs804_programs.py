@@ -1,0 +1,96 @@
+"""More programs of GS804: each bad one is reported at its marks, each good one by no rule."""
+
+
+def bad_generator_in_the_data_set() -> None:  # fix: by hand
+    import random
+
+    import torch
+    from torch.utils.data import DataLoader, Dataset
+
+    class Noisy(Dataset[torch.Tensor]):
+        def __init__(self) -> None:
+            self.rng = random.Random(0)
+
+        def __len__(self) -> int:
+            return 8
+
+        def __getitem__(self, index: int) -> torch.Tensor:
+            return torch.tensor([index + self.rng.random()])  # effect: GS804
+
+    loader = DataLoader(Noisy(), batch_size=2, num_workers=2)  # cause: GS804
+    for _ in loader:
+        pass
+
+
+def bad_generator_of_torch() -> None:  # fix: by hand
+    import torch
+    from torch.utils.data import DataLoader, Dataset
+
+    class Jitter:
+        def __init__(self) -> None:
+            self.source = torch.Generator().manual_seed(0)
+
+        def __call__(self, x: float) -> torch.Tensor:
+            return x + torch.randn(1, generator=self.source)  # effect: GS804
+
+    class Data(Dataset[torch.Tensor]):
+        def __init__(self) -> None:
+            self.jitter = Jitter()
+
+        def __len__(self) -> int:
+            return 8
+
+        def __getitem__(self, index: int) -> torch.Tensor:
+            return self.jitter(float(index))
+
+    for _ in DataLoader(Data(), batch_size=2, num_workers=2):  # cause: GS804
+        pass
+
+
+def good_generator_made_in_the_worker() -> None:
+    import random
+    from typing import cast
+
+    import torch
+    from torch.utils.data import DataLoader, Dataset, get_worker_info
+
+    class Noisy(Dataset[torch.Tensor]):
+        def __init__(self) -> None:
+            self.rng = random.Random(0)
+
+        def __len__(self) -> int:
+            return 8
+
+        def __getitem__(self, index: int) -> torch.Tensor:
+            return torch.tensor([index + self.rng.random()])
+
+    def seed(worker: int) -> None:
+        info = get_worker_info()
+        assert info is not None
+        data = cast(Noisy, info.dataset)
+        data.rng = random.Random(info.seed)
+
+    for _ in DataLoader(Noisy(), 2, num_workers=2, worker_init_fn=seed):
+        pass
+
+
+def good_generator_not_drawn_from() -> None:
+    import random
+
+    import torch
+    from torch.utils.data import DataLoader, Dataset
+
+    class Ordered(Dataset[torch.Tensor]):
+        def __init__(self) -> None:
+            self.order = list(range(8))
+            self.rng = random.Random(0)
+            self.rng.shuffle(self.order)
+
+        def __len__(self) -> int:
+            return 8
+
+        def __getitem__(self, index: int) -> torch.Tensor:
+            return torch.tensor([self.order[index]])
+
+    for _ in DataLoader(Ordered(), batch_size=2, num_workers=2):
+        pass

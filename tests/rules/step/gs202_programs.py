@@ -1,0 +1,152 @@
+"""More programs of GS202: each bad one is reported at its marks, each good one by no rule."""
+
+
+def bad_by_module() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.Adam(model.parameters())
+    for _ in range(3):
+        loss = model(torch.randn(8, 3)).pow(2).mean()
+        loss.backward()
+        model.zero_grad()  # cause: GS202
+        opt.step()  # effect: GS202
+
+
+def bad_by_hand() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        model(torch.randn(8, 3)).pow(2).mean().backward()
+        for p in model.parameters():
+            if p.grad is not None:
+                p.grad.zero_()  # cause: GS202
+        opt.step()  # effect: GS202
+
+
+def bad_in_a_closure() -> None:
+    import torch
+    from torch import nn
+
+    model, x = nn.Linear(3, 1), torch.randn(8, 3)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+
+    def closure() -> float:
+        loss = model(x).pow(2).mean()
+        loss.backward()
+        opt.zero_grad()  # cause: GS202
+        return float(loss.item())
+
+    for _ in range(3):
+        opt.step(closure)  # effect: GS202
+
+
+def bad_with_scaler() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    scaler = torch.amp.GradScaler("cpu")
+    scaler.scale(model(torch.randn(8, 3)).pow(2).mean()).backward()
+    opt.zero_grad()  # cause: GS202
+    scaler.step(opt)  # effect: GS202
+
+
+def bad_in_an_attack() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+
+    def attack(x: torch.Tensor) -> torch.Tensor:
+        x = x.clone().requires_grad_()
+        loss = model(x).pow(2).mean()
+        model.zero_grad()  # cause: GS202
+        loss.backward(inputs=[x])
+        assert x.grad is not None
+        return (x + 0.1 * x.grad.sign()).detach()
+
+    for _ in range(3):
+        opt.zero_grad()
+        x = torch.randn(8, 3)
+        model(x).pow(2).mean().backward()
+        adversarial = attack(x)
+        with torch.no_grad():
+            robust = model(adversarial).abs().mean()
+        opt.step()  # effect: GS202
+        print(robust.item())
+
+
+def bad_in_a_later_phase() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(40):
+        opt.zero_grad()
+        model(torch.randn(8, 3)).pow(2).mean().backward()
+        opt.step()
+    for _ in range(15):
+        model(torch.randn(8, 3)).abs().mean().backward()
+        opt.zero_grad()  # cause: GS202
+        opt.step()  # effect: GS202
+
+
+def good_another_networks() -> None:
+    import torch
+    from torch import nn
+
+    generator, critic = nn.Linear(2, 2), nn.Linear(2, 1)
+    opt_g = torch.optim.Adam(generator.parameters())
+    opt_c = torch.optim.Adam(critic.parameters())
+    for _ in range(3):
+        opt_g.zero_grad()
+        critic(generator(torch.randn(4, 2))).mean().backward()
+        opt_c.zero_grad()  # drops what the generator's loss left in the critic
+        opt_g.step()
+        critic(torch.randn(4, 2)).mean().backward()
+        opt_c.step()
+
+
+def good_bad_batch_skipped() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for i in range(6):
+        opt.zero_grad()
+        model(torch.randn(8, 3)).pow(2).mean().backward()
+        if i == 2:
+            opt.zero_grad()
+            continue
+        opt.step()
+    model(torch.randn(8, 3)).pow(2).mean().backward()
+    opt.zero_grad()
+
+
+def good_gradients_combined_by_hand() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        total = [torch.zeros_like(p) for p in model.parameters()]
+        for sample in torch.randn(4, 3):
+            opt.zero_grad()
+            model(sample).pow(2).mean().backward()
+            nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+            for summed, p in zip(total, model.parameters(), strict=True):
+                summed += p.grad  # type: ignore[arg-type]
+        opt.zero_grad()
+        for summed, p in zip(total, model.parameters(), strict=True):
+            p.grad = summed
+        opt.step()

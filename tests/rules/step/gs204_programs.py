@@ -1,0 +1,248 @@
+"""More programs of GS204: each bad one is reported at its marks, each good one by no rule."""
+
+
+def bad_backward_forgotten() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(4):
+        opt.zero_grad()
+        loss = model(torch.randn(8, 3)).pow(2).mean()
+        opt.step()  # cause: GS204
+        assert loss >= 0
+
+
+def bad_discriminator_without_backward() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    generator, critic = nn.Linear(2, 2), nn.Linear(2, 1)
+    opt_g = torch.optim.Adam(generator.parameters())
+    opt_d = torch.optim.Adam(critic.parameters())
+    for _ in range(4):
+        fake = generator(torch.randn(4, 2))
+        d_loss = critic(fake.detach()).mean() - critic(torch.randn(4, 2)).mean()
+        opt_d.zero_grad()  # what it clears was made for the generator
+        opt_d.step()  # cause: GS204
+        opt_g.zero_grad()
+        critic(fake).mean().neg().backward()
+        opt_g.step()
+        assert d_loss.requires_grad
+
+
+def bad_cleared_late() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(4):
+        loss = model(torch.randn(8, 3)).pow(2).mean()
+        opt.zero_grad()
+        opt.step()  # cause: GS204
+        loss.backward()
+
+
+def bad_backward_not_called() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(4):
+        opt.zero_grad()
+        loss = model(torch.randn(8, 3)).pow(2).mean()
+        loss.backward  # cause: GS204
+        opt.step()  # effect: GS204
+
+
+def bad_policy_without_its_backward() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    actor, critic = nn.Linear(3, 2), nn.Linear(3, 1)
+    opt_a = torch.optim.SGD(actor.parameters(), lr=0.1)
+    opt_c = torch.optim.SGD(critic.parameters(), lr=0.1)
+    for _ in range(3):
+        x = torch.randn(8, 3)
+        with torch.no_grad():
+            action = torch.distributions.Categorical(logits=actor(x)).sample()
+        gain = (action == 1).float()
+        opt_c.zero_grad()
+        value = critic(x).squeeze(1)
+        (value - gain).pow(2).mean().backward()
+        opt_c.step()
+        chosen = torch.distributions.Categorical(logits=actor(x)).log_prob(action)
+        loss = -(chosen * (gain - value.detach())).mean()
+        opt_a.zero_grad()
+        opt_a.step()  # cause: GS204
+        print(loss.item())
+
+
+def bad_in_a_later_phase() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(40):
+        opt.zero_grad()
+        model(torch.randn(8, 3)).pow(2).mean().backward()
+        opt.step()
+    for _ in range(15):
+        opt.zero_grad()
+        loss = model(torch.randn(8, 3)).abs().mean()
+        opt.step()  # cause: GS204
+    assert loss.requires_grad
+
+
+def bad_closure() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(3, 1)
+    opt = torch.optim.LBFGS(model.parameters(), max_iter=4)
+    x = torch.randn(8, 3)
+
+    def closure() -> torch.Tensor:
+        opt.zero_grad()
+        loss: torch.Tensor = model(x).pow(2).mean()
+        return loss
+
+    for _ in range(2):
+        opt.step(closure)  # cause: GS204
+
+
+def good_closure_that_sets_the_gradients() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(3, 1)
+    opt = torch.optim.LBFGS(model.parameters(), max_iter=4)
+    x = torch.randn(8, 3)
+
+    def closure() -> float:
+        loss = model(x).pow(2).mean()
+        grads = torch.autograd.grad(loss, list(model.parameters()))
+        for p, grad in zip(model.parameters(), grads, strict=True):
+            p.grad = grad
+        return float(loss)
+
+    for _ in range(2):
+        opt.step(closure)
+
+
+def bad_optimizer_of_the_phase_before() -> None:
+    import torch
+    from torch import nn
+
+    encoder, decoder, head = nn.Linear(4, 2), nn.Linear(2, 4), nn.Linear(2, 2)
+    pretrain = torch.optim.SGD([*encoder.parameters(), *decoder.parameters()], lr=0.1)
+    opt = torch.optim.SGD(head.parameters(), lr=0.1)
+    for _ in range(6):
+        x = torch.randn(8, 4)
+        pretrain.zero_grad()
+        (decoder(encoder(x)) - x).pow(2).mean().backward()
+        pretrain.step()
+    pretrain.zero_grad()
+    for _ in range(2):
+        x = torch.randn(8, 4)
+        opt.zero_grad()
+        loss = nn.functional.cross_entropy(head(encoder(x).detach()), x.argmax(1) % 2)
+        loss.backward()  # effect: GS204
+        pretrain.step()  # cause: GS204
+
+
+def good_closure() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model, x, y = nn.Linear(3, 1), torch.randn(8, 3), torch.randn(8, 1)
+    opt = torch.optim.LBFGS(model.parameters(), max_iter=3)
+
+    def closure() -> torch.Tensor:
+        opt.zero_grad()
+        loss = nn.functional.mse_loss(model(x), y)
+        loss.backward()
+        return loss
+
+    opt.step(closure)
+
+
+def good_warm_up() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    scheduler = torch.optim.lr_scheduler.StepLR(opt, 2)
+    opt.step()  # so that the scheduler does not complain
+    for _ in range(3):
+        scheduler.step()
+        opt.zero_grad()
+        model(torch.randn(8, 3)).pow(2).mean().backward()
+        opt.step()
+
+
+def good_schedule_tried_out_by_itself() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        model(torch.randn(8, 3)).pow(2).mean().backward()
+        opt.step()
+    probe = torch.optim.SGD([nn.Parameter(torch.zeros(1))], lr=0.1)
+    scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(probe, 10)
+    for _ in range(10):
+        probe.step()
+        scheduler.step()
+
+
+def good_last_batches() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        for i in range(4):
+            (model(torch.randn(8, 3)).pow(2).mean() / 2).backward()
+            if i % 2:
+                opt.step()
+                opt.zero_grad()
+        opt.step()  # where the batches do not divide evenly
+        opt.zero_grad()
+
+
+def good_gradient_by_hand() -> None:
+    import torch
+
+    model = torch.nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        loss = model(torch.randn(8, 3)).pow(2).mean()
+        gradients = torch.autograd.grad(loss, list(model.parameters()))
+        for p, gradient in zip(model.parameters(), gradients, strict=True):
+            p.grad = gradient
+        opt.step()
+
+
+def good_step_first() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(4):
+        opt.step()  # with the gradients of the round before
+        opt.zero_grad()
+        model(torch.randn(8, 3)).pow(2).mean().backward()

@@ -1,0 +1,203 @@
+"""More programs of GS206: each bad one is reported at its marks, each good one by no rule."""
+
+
+def bad_layer_added_later() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Sequential(nn.Linear(3, 3))
+    opt = torch.optim.Adam(model.parameters())  # cause: GS206
+    model.append(nn.Linear(3, 1))
+    for _ in range(3):
+        opt.zero_grad()
+        model(torch.randn(8, 3)).pow(2).mean().backward()  # effect: GS206
+        opt.step()
+        with torch.no_grad():
+            next(model[1].parameters()).clamp_(-1, 1)  # a bound trains nothing
+
+
+def bad_encoder_forgotten() -> None:
+    import torch
+    from torch import nn
+
+    encoder, decoder = nn.Linear(3, 3), nn.Linear(3, 1)
+    opt = torch.optim.SGD(decoder.parameters(), lr=0.1)  # cause: GS206
+    for _ in range(3):
+        opt.zero_grad()
+        decoder(encoder(torch.randn(8, 3))).pow(2).mean().backward()  # effect: GS206
+        opt.step()
+
+
+def bad_head_forgotten() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    encoder, head = nn.Linear(3, 3), nn.Linear(3, 1)
+    opt = torch.optim.SGD(encoder.parameters(), lr=0.1)  # cause: GS206
+    for _ in range(3):
+        opt.zero_grad()
+        head(encoder(torch.randn(8, 3))).pow(2).mean().backward()  # effect: GS206
+        opt.step()
+
+
+def bad_loss_that_learns() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    class Weighted(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.scale = nn.Parameter(torch.zeros(1))
+
+        def forward(self, error: torch.Tensor) -> torch.Tensor:
+            return (torch.exp(-self.scale) * error + self.scale).mean()
+
+    model, weigh = nn.Linear(3, 1), Weighted()
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)  # cause: GS206
+    for _ in range(3):
+        opt.zero_grad()
+        weigh(model(torch.randn(8, 3)).pow(2)).backward()  # effect: GS206
+        opt.step()
+
+
+def bad_adapters_put_in_later() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    class Adapted(nn.Module):
+        def __init__(self, base: nn.Linear) -> None:
+            super().__init__()
+            self.base, self.more = base.requires_grad_(False), nn.Linear(3, 3)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            y: torch.Tensor = self.base(x) + self.more(x)
+            return y
+
+    model = nn.Sequential(nn.Linear(3, 3))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)  # cause: GS206
+    model[0] = Adapted(model[0])  # type: ignore[arg-type]
+    for _ in range(3):
+        opt.zero_grad()
+        model(torch.randn(8, 3)).pow(2).mean().backward()  # effect: GS206
+        opt.step()
+
+
+def good_judged_by_another_model() -> None:
+    import torch
+    from torch import nn
+
+    model, judge = nn.Linear(3, 3), nn.Linear(3, 1).eval()
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        judge(model(torch.randn(8, 3))).pow(2).mean().backward()
+        opt.step()
+
+
+def good_features_of_a_loaded_model() -> None:
+    import torch
+    from torch import nn
+
+    features, head = nn.Linear(3, 3), nn.Linear(3, 1)
+    features.load_state_dict(nn.Linear(3, 3).state_dict())
+    opt = torch.optim.SGD(head.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        head(features(torch.randn(8, 3))).pow(2).mean().backward()
+        opt.step()
+
+
+def good_layers_passed_over() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.ReLU(), nn.Linear(8, 2), nn.BatchNorm1d(2))
+    adapted: list[nn.Parameter] = []
+    for name, layer in model.named_modules():
+        if "4" in name:
+            continue
+        if isinstance(layer, nn.BatchNorm1d):
+            adapted += layer.parameters()
+    opt = torch.optim.SGD(adapted, lr=0.01)
+    for p in (model[0].weight, model[0].bias, model[3].weight, model[3].bias):
+        p.requires_grad_(False)
+    for _ in range(3):
+        opt.zero_grad()
+        chances = model(torch.randn(8, 4)).softmax(dim=1)
+        (-(chances * chances.log()).sum(dim=1)).mean().backward()
+        opt.step()
+
+
+def good_fine_tuning() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 1))
+    model[0].requires_grad_(False)
+    opt = torch.optim.SGD(model[1].parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        model(torch.randn(8, 3)).pow(2).mean().backward()
+        opt.step()
+
+
+def good_updated_by_hand() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 1))
+    opt = torch.optim.SGD(model[0].parameters(), lr=0.1)
+    for _ in range(3):
+        model.zero_grad()
+        model(torch.randn(8, 3)).pow(2).mean().backward()
+        opt.step()
+        with torch.no_grad():
+            for p in model[1].parameters():
+                p.sub_(0.1 * p.grad)  # type: ignore[operator]
+
+
+def good_image_optimized() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    image = torch.zeros(1, 3, requires_grad=True)
+    opt = torch.optim.SGD([image], lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        model(image).pow(2).mean().backward()
+        opt.step()
+
+
+def bad_weights_of_the_loss() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(3, 2)
+    balance = nn.Parameter(torch.zeros(2))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)  # cause: GS206
+    for _ in range(3):
+        losses = model(torch.randn(8, 3)).pow(2).mean(0)
+        opt.zero_grad()
+        ((-balance).exp() * losses + balance).sum().backward()  # effect: GS206
+        opt.step()
+
+
+def good_weights_of_the_loss() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(3, 2)
+    balance, fixed = nn.Parameter(torch.zeros(2)), nn.Parameter(torch.ones(2), requires_grad=False)
+    by_hand = nn.Parameter(torch.ones(1))
+    opt = torch.optim.SGD([*model.parameters(), balance], lr=0.1)
+    for _ in range(3):
+        losses = model(torch.randn(8, 3)).pow(2).mean(0) * fixed * by_hand
+        opt.zero_grad()
+        ((-balance).exp() * losses + balance).sum().backward()
+        opt.step()
+        with torch.no_grad():
+            by_hand += 0.1 * by_hand.grad  # type: ignore[misc, operator]
+        by_hand.grad = None

@@ -1,0 +1,252 @@
+"""More programs of GS207: each bad one is reported at its marks, each good one by no rule."""
+
+
+def bad_copy_trains() -> None:
+    import copy
+
+    import torch
+    from torch import nn
+
+    model = nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 1))
+    opt = torch.optim.Adam(model.parameters())  # cause: GS207
+    model = copy.deepcopy(model)
+    for _ in range(3):
+        opt.zero_grad()
+        model(torch.randn(8, 3)).pow(2).mean().backward()  # effect: GS207
+        opt.step()
+
+
+def bad_replaced_while_training() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.trunk, self.head = nn.Linear(3, 3), nn.Linear(3, 4)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            y: torch.Tensor = self.head(torch.relu(self.trunk(x)))
+            return y
+
+    model = Net()
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)  # cause: GS207
+    for step in range(6):
+        if step == 3:
+            model.head = nn.Linear(3, 2)
+        opt.zero_grad()
+        model(torch.randn(8, 3)).pow(2).mean().backward()  # effect: GS207
+        opt.step()
+
+
+def bad_master_copy_never_written_back() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    master = [p.detach().clone().requires_grad_() for p in model.parameters()]
+    opt = torch.optim.SGD(master, lr=0.1)  # cause: GS207
+    for _ in range(5):
+        model.zero_grad()
+        model(torch.randn(8, 3)).pow(2).mean().backward()  # effect: GS207
+        for copy, p in zip(master, model.parameters(), strict=True):
+            copy.grad = p.grad
+        opt.step()
+
+
+def bad_resumed_into_a_new_model() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    model = nn.Sequential(nn.Linear(3, 3), nn.Tanh(), nn.Linear(3, 1))
+    opt = torch.optim.Adam(model.parameters())  # cause: GS207
+    for step in range(6):
+        if step == 3:
+            saved = model.state_dict()
+            model = nn.Sequential(nn.Linear(3, 3), nn.Tanh(), nn.Linear(3, 1))
+            model.load_state_dict(saved)
+        opt.zero_grad()
+        model(torch.randn(8, 3)).pow(2).mean().backward()  # effect: GS207
+        opt.step()
+
+
+def bad_weights_loaded_into_a_new_model() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Sequential(nn.Linear(3, 3), nn.Tanh(), nn.Linear(3, 1))
+    opt = torch.optim.Adam(model.parameters())  # cause: GS207
+    saved = model.state_dict()
+    model = nn.Sequential(nn.Linear(3, 3), nn.Tanh(), nn.Linear(3, 1))
+    model.load_state_dict(saved)
+    for _ in range(4):
+        opt.zero_grad()
+        model(torch.randn(8, 3)).pow(2).mean().backward()  # effect: GS207
+        opt.step()
+
+
+def bad_larger_model_takes_over() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    model = nn.Sequential(nn.Linear(3, 3), nn.Tanh(), nn.Linear(3, 1))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)  # cause: GS207
+    for step in range(8):
+        if step == 4:
+            model = nn.Sequential(nn.Linear(3, 6), nn.Tanh(), nn.Linear(6, 1))
+        model.zero_grad()
+        model(torch.randn(8, 3)).pow(2).mean().backward()  # effect: GS207
+        opt.step()
+
+
+def bad_copied_layer_with_an_optimizer_of_its_own() -> None:  # fix: by hand
+    import copy
+
+    import torch
+    from torch import nn
+
+    model = nn.Sequential(nn.Linear(3, 3), nn.Tanh(), nn.Linear(3, 1))
+    body = torch.optim.SGD(model[0].parameters(), lr=0.1)
+    head = torch.optim.SGD(model[2].parameters(), lr=0.01)  # cause: GS207
+    model[2] = copy.deepcopy(model[2])
+    for _ in range(4):
+        body.zero_grad()
+        head.zero_grad()
+        model(torch.randn(8, 3)).pow(2).mean().backward()  # effect: GS207
+        body.step()
+        head.step()
+
+
+def bad_made_anew_too_early() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 1))
+    opt = torch.optim.Adam(model.parameters())
+    for _ in range(3):
+        opt.zero_grad()
+        model(torch.randn(8, 3)).pow(2).mean().backward()
+        opt.step()
+    tuned = torch.optim.SGD(model.parameters(), lr=0.1)  # cause: GS207
+    model[1] = nn.Linear(3, 2)
+    for _ in range(3):
+        tuned.zero_grad()
+        model(torch.randn(8, 3)).pow(2).mean().backward()  # effect: GS207
+        tuned.step()
+
+
+def good_resumed_into_the_same_model() -> None:
+    import copy
+
+    import torch
+    from torch import nn
+
+    model = nn.Sequential(nn.Linear(3, 3), nn.Tanh(), nn.Linear(3, 1))
+    opt = torch.optim.Adam(model.parameters())
+    for step in range(6):
+        if step == 2:
+            saved = copy.deepcopy(model.state_dict())
+        if step == 4:
+            model.load_state_dict(saved)
+        opt.zero_grad()
+        model(torch.randn(8, 3)).pow(2).mean().backward()
+        opt.step()
+
+
+def good_copy_trained_by_its_own_optimizer() -> None:
+    import copy
+
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=1.0)
+    for _ in range(3):
+        learner = copy.deepcopy(model)
+        inner = torch.optim.SGD(learner.parameters(), lr=0.1)
+        for _ in range(3):
+            inner.zero_grad()
+            learner(torch.randn(8, 3)).pow(2).mean().backward()
+            inner.step()
+        opt.zero_grad()
+        for p, q in zip(model.parameters(), learner.parameters(), strict=True):
+            p.grad = (p - q).detach()
+        opt.step()
+
+
+def good_one_model_after_the_other() -> None:
+    import torch
+    from torch import nn
+
+    for _ in range(2):
+        model = nn.Sequential(nn.Linear(3, 3), nn.Tanh(), nn.Linear(3, 1))
+        opt = torch.optim.Adam(model.parameters())
+        for _ in range(3):
+            opt.zero_grad()
+            model(torch.randn(8, 3)).pow(2).mean().backward()
+            opt.step()
+
+
+def good_master_copy() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    master = [p.detach().clone().requires_grad_() for p in model.parameters()]
+    opt = torch.optim.SGD(master, lr=0.1)
+    for _ in range(5):
+        model.zero_grad()
+        model(torch.randn(8, 3)).pow(2).mean().backward()
+        for copy, p in zip(master, model.parameters(), strict=True):
+            copy.grad = p.grad
+        opt.step()
+        with torch.no_grad():
+            for copy, p in zip(master, model.parameters(), strict=True):
+                p.copy_(copy)
+
+
+def good_group_added() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Sequential(nn.Linear(3, 3))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    model.append(nn.Linear(3, 2))
+    opt.add_param_group({"params": model[1].parameters()})
+    for _ in range(3):
+        opt.zero_grad()
+        model(torch.randn(8, 3)).pow(2).mean().backward()
+        opt.step()
+
+
+def good_target_network() -> None:
+    import copy
+
+    import torch
+    from torch import nn
+
+    online = nn.Linear(3, 3)
+    target = copy.deepcopy(online)
+    opt = torch.optim.SGD([*online.parameters(), *target.parameters()], lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        x = torch.randn(8, 3)
+        with torch.no_grad():
+            aim = target(x)
+        (online(x) - aim - 1).pow(2).mean().backward()
+        opt.step()
+        with torch.no_grad():
+            for p, q in zip(online.parameters(), target.parameters(), strict=True):
+                q.lerp_(p, 0.01)
+
+
+def good_other_head_later() -> None:
+    import torch
+    from torch import nn
+
+    trunk, first, second = nn.Linear(3, 3), nn.Linear(3, 1), nn.Linear(3, 1)
+    opt = torch.optim.SGD([*trunk.parameters(), *first.parameters(), *second.parameters()], lr=0.1)
+    for head in (first, first, second, second):
+        opt.zero_grad()
+        head(trunk(torch.randn(8, 3))).pow(2).mean().backward()
+        opt.step()

@@ -1,0 +1,103 @@
+"""More programs of GS208: each bad one is reported at its marks, each good one by no rule."""
+
+
+def bad_everything() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    body, head = nn.Sequential(nn.Linear(3, 3), nn.BatchNorm1d(3)), nn.Linear(3, 1)
+    opt = torch.optim.SGD(head.parameters(), lr=0.1)  # cause: GS208
+    for p in head.parameters():
+        p.requires_grad = False  # effect: GS208
+    for _ in range(3):
+        opt.zero_grad()
+        head(body(torch.randn(8, 3))).pow(2).mean().backward()
+        opt.step()
+
+
+def bad_all_but_the_norm() -> None:  # fix: by hand
+    from collections import OrderedDict
+
+    import torch
+    from torch import nn
+
+    model = nn.Sequential(
+        OrderedDict([("body", nn.Linear(3, 3)), ("norm", nn.BatchNorm1d(3)), ("head", nn.Linear(3, 1))])
+    )
+    opt = torch.optim.SGD(model[2].parameters(), lr=0.1)  # cause: GS208
+    for name, p in model.named_parameters():
+        if "norm" not in name:
+            p.requires_grad = False  # effect: GS208
+    for _ in range(3):
+        opt.zero_grad()
+        model(torch.randn(8, 3)).pow(2).mean().backward()
+        opt.step()
+
+
+def bad_frozen_from_some_step_on() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    model = nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 1))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for step in range(20):
+        if step == 12:
+            model[0].requires_grad_(False)  # cause: GS208
+        opt.zero_grad()
+        model(torch.randn(8, 3)).pow(2).mean().backward()
+        opt.step()  # effect: GS208
+
+
+def good_unfrozen_later() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 1))
+    model[0].requires_grad_(False)
+    opt = torch.optim.SGD(
+        [
+            {"params": model[0].parameters(), "lr": 0.01},
+            {"params": model[1].parameters(), "lr": 0.1},
+        ]
+    )
+    for epoch in range(4):
+        if epoch == 2:
+            model[0].requires_grad_(epoch > 0)
+        opt.zero_grad()
+        model(torch.randn(8, 3)).pow(2).mean().backward()
+        opt.step()
+
+
+def good_alternating() -> None:
+    import torch
+    from torch import nn
+
+    generator, critic = nn.Linear(2, 2), nn.Linear(2, 1)
+    opt_g = torch.optim.SGD(generator.parameters(), lr=0.1)
+    opt_c = torch.optim.SGD(critic.parameters(), lr=0.1)
+    for _ in range(3):
+        critic.requires_grad_(True)
+        opt_c.zero_grad()
+        critic(generator(torch.randn(4, 2)).detach()).mean().backward()
+        opt_c.step()
+        critic.requires_grad_(False)
+        opt_g.zero_grad()
+        critic(generator(torch.randn(4, 2))).mean().neg().backward()
+        opt_g.step()
+
+
+def good_momentum_encoder() -> None:
+    import torch
+    from torch import nn
+
+    pair = nn.ModuleDict({"query": nn.Linear(3, 2), "key": nn.Linear(3, 2)})
+    pair["key"].requires_grad_(False)
+    opt = torch.optim.SGD(pair.parameters(), lr=0.1)
+    for _ in range(4):
+        with torch.no_grad():
+            for key, query in zip(pair["key"].parameters(), pair["query"].parameters(), strict=True):
+                key.mul_(0.9).add_(query, alpha=0.1)
+        x = torch.randn(4, 3)
+        opt.zero_grad()
+        (pair["query"](x) - pair["key"](x)).pow(2).mean().backward()
+        opt.step()

@@ -1,0 +1,125 @@
+"""More programs of GS209: each bad one is reported at its marks, each good one by no rule."""
+
+
+def bad_before_backward() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        loss = model(torch.randn(8, 3)).pow(2).mean()
+        nn.utils.clip_grad_norm_(model.parameters(), 0.5)  # cause: GS209
+        loss.backward()
+        opt.step()  # effect: GS209
+
+
+def bad_before_unscale() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    scaler = torch.amp.GradScaler("cpu", init_scale=1024.0)
+    for _ in range(3):
+        opt.zero_grad()
+        loss = model(torch.randn(8, 3)).pow(2).mean()
+        scaler.scale(loss).backward()
+        nn.utils.clip_grad_norm_(model.parameters(), 1.0)  # cause: GS209
+        scaler.step(opt)  # effect: GS209
+        scaler.update()
+
+
+def bad_every_micro_batch() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for i in range(8):
+        (model(torch.randn(8, 3)).pow(2).mean() / 4).backward()  # effect: GS209
+        nn.utils.clip_grad_norm_(model.parameters(), 1.0)  # cause: GS209
+        if i % 4 == 3:
+            opt.step()
+            opt.zero_grad()
+
+
+def bad_generator() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    parameters = (p for p in model.parameters() if p.requires_grad)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        model(torch.randn(8, 3)).pow(2).mean().backward()
+        nn.utils.clip_grad_norm_(parameters, 1.0)  # cause: GS209
+        opt.step()  # effect: GS209
+
+
+def good_norm_for_a_log() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    norms = []
+    for _ in range(3):
+        opt.zero_grad()
+        model(torch.randn(8, 3)).pow(2).mean().backward()
+        opt.step()
+        norms.append(float(nn.utils.clip_grad_norm_(model.parameters(), float("inf"))))
+
+
+def good_accumulation() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for i in range(8):
+        (model(torch.randn(8, 3)).pow(2).mean() / 4).backward()
+        if i % 4 == 3:
+            nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+            opt.step()
+            opt.zero_grad()
+
+
+def good_per_sample() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        total = [torch.zeros_like(p) for p in model.parameters()]
+        for sample in torch.randn(4, 3):
+            model.zero_grad()
+            model(sample).pow(2).mean().backward()
+            nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+            for summed, p in zip(total, model.parameters(), strict=True):
+                summed += p.grad  # type: ignore[arg-type]
+        for summed, p in zip(total, model.parameters(), strict=True):
+            p.grad = summed
+        opt.step()
+
+
+def good_two_networks() -> None:
+    import torch
+    from torch import nn
+
+    generator, critic = nn.Linear(2, 2), nn.Linear(2, 1)
+    opt_g = torch.optim.Adam(generator.parameters())
+    opt_c = torch.optim.Adam(critic.parameters())
+    for _ in range(3):
+        fake = generator(torch.randn(4, 2))
+        opt_c.zero_grad()
+        (critic(fake.detach()).mean() - critic(torch.randn(4, 2)).mean()).backward()
+        nn.utils.clip_grad_norm_(critic.parameters(), 1.0)
+        opt_c.step()
+        opt_g.zero_grad()
+        critic(fake).mean().neg().backward()
+        nn.utils.clip_grad_norm_(generator.parameters(), 1.0)
+        opt_g.step()

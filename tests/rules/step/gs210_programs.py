@@ -1,0 +1,114 @@
+"""More programs of GS210: each bad one is reported at its marks, each good one by no rule."""
+
+
+def bad_never_stepped() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    scheduler = torch.optim.lr_scheduler.ExponentialLR(opt, 0.9)  # cause: GS210
+    for _ in range(3):
+        opt.zero_grad()
+        model(torch.randn(8, 3)).pow(2).mean().backward()
+        opt.step()  # effect: GS210
+    assert scheduler.get_last_lr()
+
+
+def good_each_kind() -> None:
+    import torch
+    from torch import nn
+    from torch.optim import lr_scheduler as schedules
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    warm_up = schedules.LinearLR(opt, 0.1, total_iters=2)
+    both = schedules.SequentialLR(opt, [warm_up, schedules.CosineAnnealingLR(opt, 4)], milestones=[2])
+    plateau = schedules.ReduceLROnPlateau(opt)
+    cycle = schedules.OneCycleLR(torch.optim.SGD(model.parameters(), lr=0.1), 0.1, total_steps=9)
+    for _ in range(4):
+        opt.zero_grad()
+        loss = model(torch.randn(8, 3)).pow(2).mean()
+        loss.backward()
+        opt.step()
+        cycle.optimizer.step()
+        cycle.step()
+        both.step()
+        plateau.step(loss.item())
+
+
+def good_restarted() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    scheduler = torch.optim.lr_scheduler.LambdaLR(opt, lambda epoch: 0.9**epoch)
+    for _ in range(3):
+        scheduler.step()  # to where the checkpoint was
+    for _ in range(3):
+        opt.zero_grad()
+        model(torch.randn(8, 3)).pow(2).mean().backward()
+        opt.step()
+        scheduler.step()
+
+
+def good_tried_out() -> None:
+    import torch
+
+    opt = torch.optim.SGD(torch.nn.Linear(3, 1).parameters(), lr=0.1)
+    scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(opt, 10)
+    rates = []
+    for _ in range(10):
+        rates.append(scheduler.get_last_lr()[0])
+        scheduler.step()
+
+
+def good_first_step_skipped() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    scheduler = torch.optim.lr_scheduler.StepLR(opt, 5)
+    scaler = torch.amp.GradScaler("cpu", init_scale=1e30)
+    for i in range(4):
+        opt.zero_grad()
+        x = torch.full((8, 3), 1e12 if i == 0 else 1e-3)
+        scaler.scale(model(x).pow(2).mean()).backward()
+        scaler.step(opt)
+        scaler.update(1.0)
+        scheduler.step()
+
+
+def good_counts_micro_batches() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    scheduler = torch.optim.lr_scheduler.StepLR(opt, 50)
+    for i in range(8):
+        (model(torch.randn(8, 3)).pow(2).mean() / 2).backward()
+        if i % 2:
+            opt.step()
+            opt.zero_grad()
+        scheduler.step()
+
+
+def good_given_to_a_library() -> None:
+    from functools import partial
+
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    scheduler = torch.optim.lr_scheduler.LambdaLR(opt, lambda epoch: 0.5**epoch)
+    handlers = [partial(setattr, scheduler, "last_epoch")]
+    for epoch in range(3):
+        handlers[0](epoch)
+        opt.param_groups[0]["lr"] = scheduler.base_lrs[0] * scheduler.lr_lambdas[0](scheduler.last_epoch)
+        opt.zero_grad()
+        model(torch.randn(8, 3)).pow(2).mean().backward()
+        opt.step()

@@ -1,0 +1,121 @@
+"""More programs of GS211: each bad one is reported at its marks, each good one by no rule."""
+
+
+def bad_loss_not_scaled() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    scaler = torch.amp.GradScaler("cpu")
+    for _ in range(3):
+        opt.zero_grad()
+        loss = model(torch.randn(8, 3)).pow(2).mean()
+        loss.backward()  # cause: GS211
+        scaler.scale(loss)
+        scaler.step(opt)  # effect: GS211
+        scaler.update()
+
+
+def bad_no_update() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    scaler = torch.amp.GradScaler("cpu")
+    for _ in range(3):
+        opt.zero_grad()
+        loss = model(torch.randn(8, 3)).pow(2).mean()
+        scaler.scale(loss).backward()
+        scaler.step(opt)  # cause: GS211  # effect: GS211
+
+
+def bad_never_scaled() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    scaler = torch.amp.GradScaler("cpu")
+    loss = model(torch.randn(8, 4)).pow(2).mean()
+    loss.backward()  # cause: GS211
+    scaler.step(opt)  # effect: GS211
+
+
+def bad_clipped_and_never_updated() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    scaler = torch.amp.GradScaler("cpu")
+    for _ in range(2):
+        opt.zero_grad()
+        scaler.scale(model(torch.randn(8, 4)).pow(2).mean()).backward()
+        scaler.unscale_(opt)  # effect: GS211
+        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        scaler.step(opt)  # cause: GS211
+
+
+def good_accumulation() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.Adam(model.parameters())
+    scaler = torch.amp.GradScaler("cpu")
+    for i in range(6):
+        loss = model(torch.randn(8, 3)).pow(2).mean()
+        scaled = scaler.scale(loss) / 2
+        scaled.backward()
+        if i % 2:
+            scaler.step(opt)
+            scaler.update()
+            opt.zero_grad()
+
+
+def good_unscaled_by_hand() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    scaler = torch.amp.GradScaler("cpu")
+    for _ in range(3):
+        opt.zero_grad()
+        scaler.scale(model(torch.randn(8, 3)).pow(2).mean()).backward()
+        scaler.unscale_(opt)
+        opt.step()
+        scaler.update()
+
+
+def good_disabled() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    scaler = torch.amp.GradScaler("cpu", enabled=False)
+    for _ in range(3):
+        opt.zero_grad()
+        scaler.scale(model(torch.randn(8, 3)).pow(2).mean()).backward()
+        opt.step()
+
+
+def good_two_optimizers() -> None:
+    import torch
+    from torch import nn
+
+    model, plain = nn.Linear(3, 1), nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    other = torch.optim.SGD(plain.parameters(), lr=0.1)
+    scaler = torch.amp.GradScaler("cpu")
+    for _ in range(3):
+        opt.zero_grad()
+        other.zero_grad()
+        scaler.scale(model(torch.randn(8, 3)).pow(2).mean()).backward()
+        plain(torch.randn(8, 3)).pow(2).mean().backward()
+        scaler.step(opt)
+        scaler.update()
+        other.step()

@@ -1,0 +1,289 @@
+"""More programs of GS212: each bad one is reported at its marks, each good one by no rule."""
+
+
+def bad_lost_in_rounding() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1).to(torch.bfloat16)
+    nn.init.constant_(model.weight, 1.0)
+    nn.init.constant_(model.bias, 1.0)
+    opt = torch.optim.SGD(model.parameters(), lr=1e-5)  # cause: GS212
+    for _ in range(3):
+        opt.zero_grad()
+        model(torch.ones(8, 3, dtype=torch.bfloat16)).mean().backward()
+        opt.step()  # effect: GS212
+
+
+def bad_optimizer_that_binds_a_name() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    class Descent(torch.optim.Optimizer):
+        @torch.no_grad()
+        def step(self, closure: object = None) -> None:  # type: ignore[override]
+            for p in self.param_groups[0]["params"]:
+                p = p - 0.1 * p.grad
+
+    model = nn.Linear(3, 1)
+    opt = Descent(model.parameters(), {})  # cause: GS212
+    for _ in range(3):
+        opt.zero_grad()
+        model(torch.randn(8, 3)).pow(2).mean().backward()
+        opt.step()  # effect: GS212
+
+
+def bad_loop_that_binds_a_name() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    for _ in range(3):
+        model.zero_grad()
+        model(torch.randn(8, 3)).pow(2).mean().backward()  # effect: GS212
+        with torch.no_grad():
+            for p in model.parameters():
+                p = p - 0.1 * p.grad  # type: ignore[assignment,operator]  # cause: GS212
+
+
+def bad_local_name() -> None:
+    import torch
+
+    w = {"a": torch.ones(3, requires_grad=True), "b": torch.ones(3, requires_grad=True)}
+    for _ in range(3):
+        (w["a"] * torch.randn(3) + w["b"]).sum().pow(2).backward()  # effect: GS212
+        with torch.no_grad():
+            for name in w:
+                p = w[name]
+                p = p - 0.1 * p.grad  # type: ignore[operator]  # cause: GS212
+
+
+def bad_written_to_a_selection() -> None:  # fix: by hand
+    import torch
+
+    w = torch.ones(3, requires_grad=True)
+    for _ in range(3):
+        (w * torch.randn(3)).pow(2).sum().backward()  # effect: GS212
+        w.detach()[torch.arange(3)].sub_(0.1 * w.grad)  # type: ignore[operator]  # cause: GS212
+        w.grad = None
+
+
+def good_weights_clipped() -> None:
+    import torch
+    from torch import nn
+
+    critic = nn.Linear(3, 1)
+    opt = torch.optim.RMSprop(critic.parameters(), lr=0.01)
+    for _ in range(4):
+        opt.zero_grad()
+        (critic(torch.randn(8, 3)).mean() - critic(torch.randn(8, 3) + 1).mean()).backward()
+        opt.step()
+        for p in critic.parameters():
+            p.data.clamp_(-0.1, 0.1)
+
+
+def good_new_values_by_name() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    for _ in range(3):
+        x = torch.randn(8, 3)
+        model.zero_grad()
+        model(x).pow(2).mean().backward()
+        ahead = []
+        with torch.no_grad():
+            for p in model.parameters():
+                ahead.append(p - 0.1 * p.grad)  # type: ignore[operator]
+        assert torch.isfinite(nn.functional.linear(x, *ahead)).all()
+
+
+def bad_state_loaded_again() -> None:
+    import copy
+
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    start = copy.deepcopy(model.state_dict())
+    opt = torch.optim.Adam(model.parameters())
+    for _ in range(4):
+        opt.zero_grad()
+        model(torch.randn(8, 3)).pow(2).mean().backward()
+        opt.step()  # effect: GS212
+        model.load_state_dict(start)  # cause: GS212
+
+
+def bad_initialised_in_the_loop() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1, bias=False)
+    opt = torch.optim.Adam(model.parameters())
+    for _ in range(4):
+        nn.init.constant_(model.weight, 0.1)  # cause: GS212
+        opt.zero_grad()
+        model(torch.randn(8, 3)).pow(2).mean().backward()
+        opt.step()  # effect: GS212
+
+
+def bad_written_back() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(4):
+        kept = [p.detach().clone() for p in model.parameters()]
+        opt.zero_grad()
+        model(torch.randn(8, 3)).pow(2).mean().backward()
+        opt.step()  # effect: GS212
+        with torch.no_grad():
+            for p, old in zip(model.parameters(), kept, strict=True):
+                p.copy_(old)  # cause: GS212
+
+
+def bad_assigned_again() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    best = nn.utils.parameters_to_vector(model.parameters()).detach()
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(4):
+        nn.utils.vector_to_parameters(best.clone(), model.parameters())  # cause: GS212
+        opt.zero_grad()
+        model(torch.randn(8, 3)).pow(2).mean().backward()
+        opt.step()  # effect: GS212
+
+
+def good_adapted_and_reset() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    start = {name: value.clone() for name, value in model.state_dict().items()}
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(4):
+        x = torch.randn(8, 3)
+        model.load_state_dict(start)
+        opt.zero_grad()
+        model(x).pow(2).mean().backward()
+        opt.step()
+        with torch.no_grad():
+            print(model(x).mean().item())
+
+
+def good_adapted_after_its_prediction() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Sequential(nn.BatchNorm1d(3), nn.Linear(3, 2).requires_grad_(False))
+    start = {name: value.clone() for name, value in model.state_dict().items()}
+    opt = torch.optim.SGD(model[0].parameters(), lr=0.1)
+    for _ in range(4):
+        model.load_state_dict(start)
+        scores = model(torch.randn(8, 3))
+        opt.zero_grad()
+        torch.special.entr(scores.softmax(1)).sum().backward()
+        opt.step()
+
+
+def good_averaged_clients() -> None:
+    import copy
+
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    common = copy.deepcopy(model.state_dict())
+    for _ in range(3):
+        collected = []
+        for _ in range(2):
+            model.load_state_dict(common)
+            opt = torch.optim.SGD(model.parameters(), lr=0.1)
+            opt.zero_grad()
+            model(torch.randn(8, 3)).pow(2).mean().backward()
+            opt.step()
+            collected.append(copy.deepcopy(model.state_dict()))
+        common = {name: (collected[0][name] + collected[1][name]) / 2 for name in common}
+
+
+def good_result_kept() -> None:
+    import copy
+    import io
+
+    import torch
+    from torch import nn
+
+    kept: list[object] = []
+    ways = (copy.deepcopy, lambda m: torch.save(m, io.BytesIO()), lambda m: m.weight.cpu().tolist())
+    for way in ways:
+        model = nn.Linear(3, 1, bias=False)
+        start = copy.deepcopy(model.state_dict())
+        opt = torch.optim.SGD(model.parameters(), lr=0.1)
+        for _ in range(3):
+            opt.zero_grad()
+            model(torch.randn(8, 3)).pow(2).mean().backward()
+            opt.step()
+            kept.append(way(model))
+            model.load_state_dict(start)
+
+
+def good_warm_up() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    schedule = torch.optim.lr_scheduler.LambdaLR(opt, lambda step: min(1.0, step / 4))
+    for _ in range(6):
+        opt.zero_grad()
+        model(torch.randn(8, 3)).pow(2).mean().backward()
+        opt.step()
+        schedule.step()
+
+
+def good_first_epoch_of_a_warm_up() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    schedule = torch.optim.lr_scheduler.LambdaLR(opt, lambda epoch: min(1.0, epoch / 4))
+    for _ in range(5):
+        opt.zero_grad()
+        model(torch.randn(8, 3)).pow(2).mean().backward()
+        opt.step()
+    schedule.step()
+
+
+def good_ends_at_zero() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    schedule = torch.optim.lr_scheduler.LinearLR(opt, 1.0, 0.0, total_iters=4)
+    for _ in range(8):
+        opt.zero_grad()
+        model(torch.randn(8, 3)).pow(2).mean().backward()
+        opt.step()
+        schedule.step()
+
+
+def good_one_group_at_rest() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 1))
+    opt = torch.optim.SGD(
+        [
+            {"params": model[0].parameters(), "lr": 0.0},
+            {"params": model[1].parameters(), "lr": 0.1},
+        ]
+    )
+    for _ in range(4):
+        opt.zero_grad()
+        model(torch.randn(8, 3)).pow(2).mean().backward()
+        opt.step()

@@ -1,0 +1,222 @@
+"""More programs of GS214: each bad one is reported at its marks, each good one by no rule."""
+
+
+def bad_tensor() -> None:
+    import torch
+    from torch import nn
+
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.fc = nn.Linear(3, 3)
+            self.scale = torch.ones(3, requires_grad=True)  # cause: GS214
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            y: torch.Tensor = self.fc(x) * self.scale
+            return y
+
+    model = Net()
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        model(torch.randn(8, 3)).pow(2).mean().backward()  # effect: GS214
+        opt.step()
+
+
+def bad_initialised_after_another_model_has_trained() -> None:
+    import torch
+    from torch import nn
+
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.parts = {"one": nn.Linear(3, 3), "two": nn.Linear(3, 3)}  # cause: GS214
+            for layer in self.parts.values():
+                nn.init.orthogonal_(layer.weight)
+                with torch.no_grad():
+                    layer.weight.mul_(0.5)
+                layer.bias.data = torch.zeros(3)
+            self.head = nn.Linear(3, 1)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            for layer in self.parts.values():
+                x = torch.relu(layer(x))
+            y: torch.Tensor = self.head(x)
+            return y
+
+    torch.manual_seed(0)
+    first = nn.Linear(3, 1)
+    opt = torch.optim.SGD(first.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        first(torch.randn(8, 3)).pow(2).mean().backward()
+        opt.step()
+    model = Net()
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        model(torch.randn(8, 3)).pow(2).mean().backward()  # effect: GS214
+        opt.step()
+
+
+def bad_made_in_forward() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.fc = nn.Linear(3, 3)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            y: torch.Tensor = nn.Linear(3, 1)(self.fc(x))  # cause: GS214
+            return y
+
+    model = Net()
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        model(torch.randn(8, 3)).pow(2).mean().backward()  # effect: GS214
+        opt.step()
+
+
+def good_handed_over() -> None:
+    import torch
+    from torch import nn
+
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.fc = nn.Linear(3, 3)
+            self.extra = [nn.Linear(3, 1)]
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            y: torch.Tensor = self.extra[0](self.fc(x))
+            return y
+
+    model = Net()
+    opt = torch.optim.SGD([*model.parameters(), *model.extra[0].parameters()], lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        model(torch.randn(8, 3)).pow(2).mean().backward()
+        opt.step()
+
+
+def good_updated_by_hand() -> None:
+    import torch
+    from torch import nn
+
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.scale = torch.empty(3, requires_grad=True)
+            nn.init.normal_(self.scale)
+            self.fc = nn.Linear(3, 1)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            y: torch.Tensor = self.fc(x * self.scale)
+            return y
+
+    model = Net()
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        model(torch.randn(8, 3)).pow(2).mean().backward()
+        opt.step()
+        with torch.no_grad():
+            model.scale -= 0.1 * model.scale.grad  # type: ignore[operator]
+        model.scale.grad = None
+
+
+def good_hidden_teacher() -> None:
+    import torch
+    from torch import nn
+
+    class Student(nn.Module):
+        def __init__(self, teacher: nn.Module) -> None:
+            super().__init__()
+            self.fc = nn.Linear(3, 3)
+            self.teacher = [teacher]
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            with torch.no_grad():
+                goal = self.teacher[0](x)
+            y: torch.Tensor = (self.fc(x) - goal).pow(2).mean()
+            return y
+
+    model = Student(nn.Linear(3, 3))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        model(torch.randn(8, 3)).backward()
+        opt.step()
+
+
+def good_loaded_judge() -> None:
+    import torch
+    from torch import nn
+
+    class Loss(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            judge = nn.Linear(3, 1)
+            judge.load_state_dict(nn.Linear(3, 1).state_dict())
+            self.judge = [judge.eval()]
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            y: torch.Tensor = self.judge[0](x).pow(2).mean()
+            return y
+
+    model, loss = nn.Linear(3, 3), Loss()
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        loss(model(torch.randn(8, 3))).backward()
+        opt.step()
+
+
+def good_points() -> None:
+    import torch
+    from torch import nn
+
+    class Physics(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.fc = nn.Linear(1, 1)
+            self.points = torch.linspace(0, 1, 8)[:, None].requires_grad_()
+
+        def forward(self) -> torch.Tensor:
+            u = self.fc(self.points)
+            (slope,) = torch.autograd.grad(u.sum(), self.points, create_graph=True)
+            y: torch.Tensor = (slope - u).pow(2).mean()
+            return y
+
+    model = Physics()
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        model().backward()
+        opt.step()
+
+
+def good_image() -> None:
+    import torch
+    from torch import nn
+
+    class Painter(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.judge = nn.Linear(3, 1)
+            self.image = torch.zeros(3, requires_grad=True)
+
+        def forward(self) -> torch.Tensor:
+            y: torch.Tensor = self.judge(self.image).pow(2).mean()
+            return y
+
+    painter = Painter()
+    for _ in range(3):
+        painter().backward()
+        with torch.no_grad():
+            painter.image -= 0.1 * painter.image.grad  # type: ignore[operator]
+        painter.image.grad = None
+        painter.zero_grad()

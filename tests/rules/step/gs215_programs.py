@@ -1,0 +1,240 @@
+"""More programs of GS215: each bad one is reported at its marks, each good one by no rule."""
+
+
+def bad_cleared_outside_the_branch() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.Adam(model.parameters())
+    for i in range(6):
+        loss = model(torch.randn(8, 3)).pow(2).mean() / 2
+        loss.backward()  # effect: GS215
+        if (i + 1) % 2 == 0:
+            opt.step()
+        model.zero_grad()  # cause: GS215
+
+
+def bad_cleared_after_the_step_too() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for i in range(8):
+        loss = model(torch.randn(8, 3)).pow(2).mean() / 4
+        opt.zero_grad()  # cause: GS215
+        loss.backward()  # effect: GS215
+        if i % 4 == 3:
+            opt.step()
+            opt.zero_grad()
+
+
+def bad_cleared_by_hand() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        for _ in range(4):
+            for p in model.parameters():
+                p.grad = None  # cause: GS215
+            (model(torch.randn(2, 3)).pow(2).mean() / 4).backward()  # effect: GS215
+        opt.step()
+
+
+def bad_cleared_between_two_losses() -> None:
+    import torch
+    from torch import nn
+
+    critic = nn.Linear(2, 1)
+    opt = torch.optim.Adam(critic.parameters())
+    for _ in range(4):
+        opt.zero_grad()
+        critic(torch.randn(4, 2)).mean().backward()  # effect: GS215
+        opt.zero_grad()  # cause: GS215
+        critic(torch.randn(4, 2) + 1).mean().neg().backward()
+        opt.step()
+
+
+def bad_rest_of_an_epoch() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()  # cause: GS215
+        for i in range(10):
+            (model(torch.randn(2, 3)).pow(2).mean() / 4).backward()  # effect: GS215
+            if (i + 1) % 4 == 0:
+                opt.step()
+                opt.zero_grad()
+
+
+def bad_rest_cleared_by_hand() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        for i in range(7):
+            (model(torch.randn(2, 3)).pow(2).mean() / 3).backward()  # effect: GS215
+            if i % 3 == 2:
+                opt.step()
+                opt.zero_grad()
+        for p in model.parameters():
+            p.grad = None  # cause: GS215
+
+
+def good_rest_is_stepped() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        for i in range(10):
+            (model(torch.randn(2, 3)).pow(2).mean() / 4).backward()
+            if (i + 1) % 4 == 0 or i == 9:
+                opt.step()
+                opt.zero_grad()
+
+
+def good_class_activation_map() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    body, head = nn.Linear(3, 3), nn.Linear(3, 2)
+    opt = torch.optim.SGD([*body.parameters(), *head.parameters()], lr=0.1)
+    for _ in range(4):
+        opt.zero_grad()
+        head(torch.relu(body(torch.randn(4, 3)))).pow(2).mean().backward()
+        opt.step()
+        hidden = torch.relu(body(torch.ones(1, 3)))
+        hidden.retain_grad()
+        opt.zero_grad()
+        head(hidden)[0, 0].backward()
+        assert hidden.grad is not None
+
+
+def good_line_search() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    net, x = nn.Sequential(nn.Linear(1, 8), nn.Tanh(), nn.Linear(8, 1)), torch.linspace(0, 1, 30)[:, None]
+    opt = torch.optim.LBFGS(net.parameters(), lr=0.5, max_iter=5, line_search_fn="strong_wolfe")
+
+    def closure() -> torch.Tensor:
+        opt.zero_grad()
+        loss = nn.functional.mse_loss(net(x), torch.sin(6 * x))
+        loss.backward()
+        return loss
+
+    for _ in range(4):
+        opt.step(closure)
+
+
+def good_bad_batches_skipped() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for i in range(10):
+        opt.zero_grad()
+        model(torch.randn(8, 3)).pow(2).mean().backward()
+        if i in (2, 7):
+            continue
+        opt.step()
+
+
+def good_skipped_by_the_scaler() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    nn.init.constant_(model.weight, 1e-3)
+    scaler = torch.amp.GradScaler(
+        "cpu", init_scale=2.0**110, backoff_factor=2.0**-4
+    )  # too high for four steps
+    for _ in range(6):
+        opt.zero_grad()
+        scaler.scale(model(torch.full((8, 3), 1e5)).pow(2).mean()).backward()
+        scaler.step(opt)
+        scaler.update()
+
+
+def good_adversarial_training() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(4):
+        x = torch.randn(8, 3, requires_grad=True)
+        for step in range(2):
+            opt.zero_grad()
+            loss = model(x).pow(2).mean()
+            loss.backward()
+            if step == 0:
+                assert x.grad is not None
+                x = (x + 0.1 * x.grad.sign()).detach()
+        opt.step()
+
+
+def good_gan() -> None:
+    import torch
+    from torch import nn
+
+    generator, critic = nn.Linear(2, 2), nn.Linear(2, 1)
+    opt_g = torch.optim.Adam(generator.parameters())
+    opt_c = torch.optim.Adam(critic.parameters())
+    for i in range(6):
+        fake = generator(torch.randn(4, 2))
+        opt_c.zero_grad()
+        (critic(fake.detach()).mean() - critic(torch.randn(4, 2)).mean()).backward()
+        opt_c.step()
+        if i % 3 == 2:
+            opt_g.zero_grad()
+            critic(fake).mean().neg().backward()
+            opt_g.step()
+
+
+def good_gradients_collected() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        total = [torch.zeros_like(p) for p in model.parameters()]
+        for _ in range(3):
+            opt.zero_grad()
+            model(torch.randn(8, 3)).pow(2).mean().backward()
+            for summed, p in zip(total, model.parameters(), strict=True):
+                summed += p.grad  # type: ignore[arg-type]
+        for summed, p in zip(total, model.parameters(), strict=True):
+            p.grad = summed
+        opt.step()
+
+
+def good_only_hard_batches() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.01)
+    for _ in range(12):
+        loss = model(torch.randn(1, 3)).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()
+        if loss.item() > 0.3:
+            opt.step()

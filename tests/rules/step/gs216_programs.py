@@ -1,0 +1,87 @@
+"""More programs of GS216: each bad one is reported at its marks, each good one by no rule."""
+
+
+def bad_with_scaler() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.01)
+    scaler = torch.amp.GradScaler("cpu", init_scale=128.0)
+    for i in range(12):
+        loss = nn.functional.mse_loss(model(torch.randn(8, 3)), torch.zeros(8, 1))
+        scaler.scale(loss).backward()  # cause: GS216
+        if i % 4 == 3:
+            scaler.step(opt)  # effect: GS216
+            scaler.update()
+            opt.zero_grad()
+
+
+def bad_sum_of_terms() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 3)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for i in range(6):
+        x = torch.randn(4, 3)
+        out = model(x)
+        loss = nn.functional.mse_loss(out, x) + 0.1 * (out - x).abs().mean()
+        loss.backward()  # cause: GS216
+        if i % 2:
+            opt.step()  # effect: GS216
+            opt.zero_grad()
+
+
+def good_scaled_sum_of_terms() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 3)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for i in range(6):
+        x = torch.randn(4, 3)
+        out = model(x)
+        loss = nn.functional.mse_loss(out, x) / 2 + 0.1 * (out - x).abs().mean() / 2
+        loss.backward()
+        if i % 2:
+            opt.step()
+            opt.zero_grad()
+
+
+def good_many_equal_steps() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(30):
+        opt.zero_grad()
+        nn.functional.mse_loss(model(torch.randn(8, 3)), torch.zeros(8, 1)).backward()
+        opt.step()
+
+
+def good_sums() -> None:
+    import torch
+    from torch import nn
+
+    model, loss_of = nn.Linear(3, 1), nn.MSELoss(reduction="sum")
+    opt = torch.optim.SGD(model.parameters(), lr=0.01)
+    for i in range(8):
+        loss_of(model(torch.randn(8, 3)), torch.zeros(8, 1)).backward()
+        if i % 4 == 3:
+            opt.step()
+            opt.zero_grad()
+
+
+def good_different_losses() -> None:
+    import torch
+    from torch import nn
+
+    model, left, right = nn.Linear(3, 3), nn.Linear(3, 1), nn.Linear(3, 1)
+    opt = torch.optim.SGD([*model.parameters(), *left.parameters(), *right.parameters()], lr=0.1)
+    for _ in range(4):
+        opt.zero_grad()
+        for head in (left, right):
+            head(model(torch.randn(8, 3))).pow(2).mean().backward()
+        opt.step()

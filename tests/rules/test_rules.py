@@ -1,0 +1,179 @@
+"""Every rule against the programs of every rule."""
+
+from __future__ import annotations
+
+import ast
+import linecache
+import random
+import re
+import textwrap
+from collections.abc import Callable
+from functools import cache
+
+import pytest
+import torch
+from rule_programs import Program, parameters, programs
+
+import gradscope
+from gradscope.check import examine
+from gradscope.config import Config
+from gradscope.model import Finding
+from gradscope.rules import Rule, all_rules
+
+
+@cache
+def findings(function: Callable[[], object]) -> tuple[Finding, ...]:
+    """What all rules say about one run of `function`. An exception of torch's own is part of it."""
+    torch.manual_seed(0)
+    random.seed(0)
+    with gradscope.watch() as scope:
+        try:
+            function()
+        except (RuntimeError, TypeError, ValueError, AttributeError, AssertionError) as error:
+            failure: Exception | None = error
+        else:
+            failure = None
+    if failure is not None and not (isinstance(function, Program) and function.name.startswith("bad")):
+        raise failure
+    off = tuple(code for code, rule in all_rules().items() if not rule.default)
+    report = examine(scope.trace, Config(extend_select=off))
+    assert not report.faults
+    return tuple(report.findings)
+
+
+def serious(found: tuple[Finding, ...]) -> list[str]:
+    return [
+        f"{f.severity} {f.code}: {f.message} at {[(place.role, place.line) for place in f.locations]}"
+        for f in found
+        if f.severity != "note"
+    ]
+
+
+@pytest.mark.parametrize("bad", parameters("bad"))
+def test_bad_is_reported_at_its_marked_lines(bad: Program) -> None:
+    code = bad.rule.code
+    expected = bad.marked(code)
+    assert expected, f"{bad.name} of {code} marks no line"
+    found = findings(bad)
+    places = [p for f in found if f.code == code for p in f.locations if p.role != "related"]
+    assert {(place.role, place.line) for place in places} == expected, serious(found)
+    assert all(bad.shown_as(place.path) for place in places)
+
+
+@pytest.mark.parametrize("bad", parameters("bad"))
+def test_bad_is_reported_by_its_rule_alone(bad: Program) -> None:
+    others = tuple(f for f in findings(bad) if f.code != bad.rule.code)
+    assert not serious(others)
+
+
+@pytest.mark.parametrize("good", parameters("good"))
+def test_good_is_silent_under_every_rule(good: Program) -> None:
+    assert not serious(findings(good))
+
+
+@pytest.mark.parametrize("rule", [pytest.param(rule, id=rule.code) for rule in all_rules().values()])
+def test_rule_file_says_what_why_and_how(rule: Rule) -> None:
+    assert rule.title.endswith((".", "!")), "the first line of the docstring is a sentence"
+    assert rule.why, "a paragraph `Why: …`"
+    assert rule.fix, "a paragraph `Fix: …`"
+    assert len(rule.examples("bad")) == 1, "one function bad…() that runs: the others are in tests/rules/"
+    assert len(rule.examples("good")) == 1, "one function good…() that runs: the others are in tests/rules/"
+    assert rule.module.rpartition(".")[2].startswith(rule.code.lower())
+
+
+def test_findings_carry_what_the_report_shows() -> None:
+    for rule in all_rules().values():
+        for bad in programs("bad", rule.code):
+            if not bad.runs_here:
+                continue
+            for finding in findings(bad):
+                assert finding.message[:1] == finding.message[:1].lower() and not finding.message.endswith(
+                    "."
+                )
+                assert finding.locations and finding.why and finding.fix, finding
+
+
+@pytest.mark.parametrize("bad", parameters("bad"))
+def test_a_fix_names_what_is_the_users(bad: Program) -> None:
+    own = _own_names(bad)
+    for finding in findings(bad):
+        if finding.code == bad.rule.code:
+            words = set(re.findall(r"\w+", " ".join(re.findall(r"`([^`]*)`", finding.fix))))
+            assert words & own or re.search(r"\.py:\d+", finding.fix), finding.fix
+            assert finding.seen
+
+
+@pytest.mark.parametrize("bad", parameters("bad"))
+def test_a_fix_puts_nothing_in_place_of_itself(bad: Program) -> None:
+    for finding in findings(bad):
+        for new, old in re.findall(r"`([^`]+)` in place of `([^`]+)`", finding.fix):
+            assert new != old, finding.fix
+        for edit in finding.edits:
+            if edit.line == edit.end_line:
+                line = linecache.getline(edit.path, edit.line)
+                assert line[edit.column - 1 : edit.end_column - 1] != edit.text or not edit.text
+
+
+def _own_names(program: Program) -> set[str]:
+    """What a program itself gives a name: variables, attributes, arguments, functions, classes."""
+    tree = ast.parse(textwrap.dedent(program.source))
+    names = {getattr(node, "name", "") for node in ast.walk(tree)} - {program.name, None}
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Store):
+            names.add(node.id if isinstance(node, ast.Name) else node.attr)
+        elif isinstance(node, ast.arg):
+            names.add(node.arg)
+    return names - {""}
+
+
+def test_data_of_a_result_is_told_with_the_network_that_returned_it() -> None:
+    def program() -> None:
+        from torch import nn
+
+        generator, critic = nn.Linear(2, 4), nn.Linear(4, 1)
+        opt_g = torch.optim.SGD(generator.parameters(), lr=0.1)
+        opt_c = torch.optim.SGD(critic.parameters(), lr=0.1)
+        for _ in range(4):
+            opt_c.zero_grad()
+            fake = generator(torch.randn(8, 2))
+            (critic(fake).mean() - critic(fake.data + 1).mean()).backward()
+            opt_c.step()
+            opt_g.zero_grad()
+            fake = generator(torch.randn(8, 2))
+            (-critic(fake).mean()).backward()
+            opt_g.step()
+            print(fake.data.mean())
+
+    (note,) = findings(program)
+    assert (note.code, note.severity) == ("GS605", "note")
+    assert len([place for place in note.locations if ".data" in place.label]) == 2
+
+
+def test_what_an_optimizer_holds_for_nothing_is_one_note() -> None:
+    def program() -> None:
+        from torch import nn
+
+        class Net(nn.Module):
+            def __init__(self) -> None:
+                super().__init__()
+                self.body, self.head, self.deep = nn.Linear(3, 3), nn.Linear(3, 1), False
+                self.more = nn.Linear(3, 3)
+                self.table = nn.Parameter(torch.ones(3), requires_grad=False)
+
+            def forward(self, x: torch.Tensor) -> torch.Tensor:
+                x = self.body(x) * self.table
+                if self.deep:
+                    x = self.more(x)
+                result: torch.Tensor = self.head(x)
+                return result
+
+        model = Net()
+        opt = torch.optim.SGD(model.parameters(), lr=0.1)
+        for _ in range(3):
+            opt.zero_grad()
+            model(torch.randn(8, 3)).pow(2).mean().backward()
+            opt.step()
+
+    (note,) = findings(program)
+    assert (note.code, note.severity) == ("GS208", "note")
+    assert any("more.weight" in line for line in note.seen)

@@ -12,6 +12,7 @@ from corners import alike, names
 from torch import nn
 
 import gradscope
+from gradscope.events import Backward
 from gradscope.scope import Scope
 
 BACKENDS = ["eager", "aot_eager"] + (["inductor"] if shutil.which("gcc") or shutil.which("clang") else [])
@@ -42,7 +43,7 @@ def train(call: Callable[..., Any], model: nn.Module, steps: int = 3) -> Any:
 
 def reached(scope: Scope) -> set[str]:
     """Parameters that the first backward reaches in the captured graph."""
-    event = scope.trace.of("backward")[0]
+    event = scope.trace.of(Backward)[0]
     graph = scope.trace.graph(event.graph)
     root = graph.values[event.data["roots"][0]].node
     assert root is not None

@@ -9,6 +9,7 @@ import pytest
 from corners import run_both
 
 import gradscope
+from gradscope.events import Backward
 
 HEADER = """
 import atexit, multiprocessing, os, signal, sys, threading, time
@@ -248,7 +249,7 @@ def test_killed_by_a_signal(number: signal.Signals, tmp_path: Path) -> None:
     )
     run_both(tmp_path, "program.py", returncode=-number)
     trace = gradscope.open(next((tmp_path / ".gradscope").glob("*.gradscope")))
-    assert trace.of("backward")
+    assert trace.of(Backward)
 
 
 def test_packages_and_relative_imports(tmp_path: Path) -> None:

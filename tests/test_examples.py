@@ -20,6 +20,7 @@ from typing import Any
 import pytest
 
 import gradscope
+from gradscope.events import Backward, ErrorRaised, ModuleCall, ZeroGrad
 from gradscope.model import Op, Parameter, Value
 from gradscope.rules import all_rules
 
@@ -269,12 +270,12 @@ def test_11_stale_gradient_is_measured(watched: Any) -> None:
 
 @pytest.mark.parametrize(("name", "covered"), [("zero_grad_of_optimizer", 4), ("zero_grad_of_model", 2)])
 def test_12_zero_grad_covers(name: str, covered: int, watched: Any) -> None:
-    assert {len(event.data["parameters"]) for event in watched(name).trace.of("zero_grad")} == {covered}
+    assert {len(event.data["parameters"]) for event in watched(name).trace.of(ZeroGrad)} == {covered}
 
 
 def test_13_inplace_names_writer_and_saver(watched: Any) -> None:
     program = watched("inplace_detached")
-    (error,) = program.trace.of("error")
+    (error,) = program.trace.of(ErrorRaised)
     (write,) = error.data["writes"]
     assert write["version"] == 1
     assert program.trace.site(write["site"]).user.line == program.line("b.detach().zero_()")
@@ -324,7 +325,7 @@ def test_19_leaves(watched: Any) -> None:
 
 
 def test_20_retained_graph(watched: Any) -> None:
-    passes = watched("retain_graph").trace.of("backward")
+    passes = watched("retain_graph").trace.of(Backward)
     assert [event.data["retain_graph"] for event in passes] == [True, False]
 
 
@@ -339,7 +340,7 @@ def test_21_devices(watched: Any) -> None:
 def test_22_numpy_is_a_cut(watched: Any) -> None:
     program = watched("numpy_values")
     assert {op.cut for op in program.ops('print("cut out')} & {"detach", "numpy"}
-    (error,) = program.trace.of("error")
+    (error,) = program.trace.of(ErrorRaised)
     assert "numpy()" in error.data["text"]
     assert program.trace.program["exception"] is None
 
@@ -351,9 +352,9 @@ def test_23_values_leave(watched: Any) -> None:
 
 
 def test_24_modes_of_the_calls(watched: Any) -> None:
-    right = {(e.data["training"], e.data["grad"]) for e in watched("evaluation").trace.of("call")}
+    right = {(e.data["training"], e.data["grad"]) for e in watched("evaluation").trace.of(ModuleCall)}
     wrong = {
-        (e.data["training"], e.data["grad"]) for e in watched("evaluation_in_train_mode").trace.of("call")
+        (e.data["training"], e.data["grad"]) for e in watched("evaluation_in_train_mode").trace.of(ModuleCall)
     }
     assert right == {(True, True), (False, False)}
     assert wrong == {(True, True), (True, False)}

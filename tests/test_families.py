@@ -11,6 +11,7 @@ from torch import nn
 
 import gradscope
 from gradscope.check import Report
+from gradscope.events import Backward
 from gradscope.render import text
 from gradscope.store import Trace
 
@@ -63,13 +64,13 @@ def test_varying_lengths_are_slept_through_and_stored_once() -> None:
     trace = Unrolled().run(varying(3, 14))
     assert slept(trace) > STEPS // 2
     assert 1 <= len(trace.graphs_with_nodes) <= 8
-    assert sum(e.count for e in trace.of("backward")) == trace.summary["passes"] == STEPS
+    assert sum(e.count for e in trace.of(Backward)) == trace.summary["passes"] == STEPS
     assert sum(len(trace.graph(id).ops) for id in trace.graphs_with_nodes) < 1_000
 
 
 def test_a_varying_number_of_micro_batches_wakes_nobody() -> None:
     trace = Unrolled().run(lambda step: 5, batches=varying(1, 6))
-    asleep = [e for e in trace.of("backward") if e.data["unlooked"]]
+    asleep = [e for e in trace.of(Backward) if e.data["unlooked"]]
     passes = sum(e.count for e in asleep)
     assert slept(trace) > STEPS // 2 and passes > 1.5 * slept(trace)
 
@@ -100,7 +101,7 @@ def test_other_structures_are_no_variants_of_a_family() -> None:
             opt.step()
     graphs = [scope.trace.graph(s.graph) for s in scope.trace.segments if s.graph is not None]
     used = [{v.parameter for v in g.values if v.parameter is not None} for g in graphs]
-    filled = {frozenset(e.data["accumulated"]) for e in scope.trace.of("backward")}
+    filled = {frozenset(e.data["accumulated"]) for e in scope.trace.of(Backward)}
     assert {len(ids) for ids in used if ids} >= {2, 4} and len(filled) == 2
 
 

@@ -18,6 +18,7 @@ from rule_programs import Program, programs
 import gradscope
 from gradscope.check import Report, examine
 from gradscope.config import Config
+from gradscope.events import ModuleCall
 from gradscope.render.diff import render
 from gradscope.rules import Rule, all_rules
 
@@ -121,7 +122,7 @@ def test_a_program_put_into_train_mode_goes_on_evaluating_in_eval_mode(
         script = script.rename(script.with_stem(script.stem + "_"))
         with gradscope.watch() as scope:
             runpy.run_path(str(script))
-        for event in scope.trace.of("call"):
+        for event in scope.trace.of(ModuleCall):
             wrong = event.data["eval_layers"] if event.data["grad"] else event.data["train_layers"]
             assert not wrong, script.read_text()
 

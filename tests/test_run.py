@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 import gradscope
+from gradscope.events import Backward
 
 HEADER = "import sys, os, torch\ntorch.manual_seed(0)\n"
 
@@ -157,7 +158,7 @@ def test_trace_survives_a_sudden_end(kind: str, tmp_path: Path) -> None:
     assert run.returncode == {"kill": -signal.SIGKILL, "interrupt": -signal.SIGINT, "_exit": 3}[kind]
     trace = gradscope.open(tmp_path / "t.gradscope")
     assert trace.summary["steps"] >= 40
-    assert trace.of("backward")
+    assert trace.of(Backward)
 
 
 SAID = "import sys\nprint(sys.argv, __name__, __package__, type(__spec__), sys.path[0], __file__, sorted(globals()))\n"

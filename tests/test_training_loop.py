@@ -13,6 +13,7 @@ from torch.nn.utils import clip_grad_norm_, clip_grad_value_
 from torch.optim.lr_scheduler import LRScheduler, OneCycleLR, SequentialLR, StepLR
 
 import gradscope
+from gradscope.events import CallTime, PassTime
 from gradscope.model import Finding
 
 
@@ -150,8 +151,8 @@ def test_times_are_of_the_calls_and_passes_there_were() -> None:
         with torch.no_grad():
             model(torch.randn(8, 3))
     whole = perf_counter() - began
-    (calls,) = scope.trace.of("call_time")  # the one under no_grad builds nothing
-    (passes,) = scope.trace.of("pass_time")
+    (calls,) = scope.trace.of(CallTime)  # the one under no_grad builds nothing
+    (passes,) = scope.trace.of(PassTime)
     assert calls.data["calls"] == passes.data["passes"] == 10
     assert 0 < calls.data["seconds"] + passes.data["seconds"] < whole
     assert 0 < passes.data["early"] < whole and 0 < passes.data["late"] < whole

@@ -13,6 +13,7 @@ from torch.nn.utils import clip_grad_norm_
 from torch.utils.checkpoint import checkpoint
 
 import gradscope
+from gradscope.events import Clip
 from gradscope.hooks._torch import TensorRef
 
 ROOT = Path(gradscope.__file__).parents[1]
@@ -113,7 +114,7 @@ def test_a_clip_is_seen_by_the_name_that_it_was_imported_by_and_is_itself_again(
         torch.optim.SGD([p], lr=0.1).step()
     assert clip_grad_norm_.__code__ is code and abs(norm.item() - 1) < 1e-4
     assert not scope.faults
-    given = [(e.data["given"], e.data["limit"], list(e.data["states"])) for e in scope.trace.of("clip")]
+    given = [(e.data["given"], e.data["limit"], list(e.data["states"])) for e in scope.trace.of(Clip)]
     assert given == [(1, 1.0, ["none"]), (1, 1.0, ["fresh"]), (1, 1.0, ["fresh"])]
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 from gradscope.analysis.memo import once
 from gradscope.analysis.reach import Key, Paths, paths
-from gradscope.model import Event, Op, Parameter, Region, Site
+from gradscope.events import ModuleCall
+from gradscope.model import Op, Parameter, Region, Site
 from gradscope.store import Trace
 
 VIEWS = {
@@ -24,7 +25,7 @@ LISTENING = ("Drop", "Norm", "Attention", "LSTM", "GRU", "RNN", "layer")  # in t
 class Call:
     """One outermost module call; `entry` is the user's line that made it."""
 
-    event: Event
+    event: ModuleCall
     entry: Site
     trains: bool  # a backward pass goes through its outputs
     used: bool  # a loss depends on its outputs, with or without a gradient
@@ -42,9 +43,9 @@ class Calls:
     def __init__(self, trace: Trace):
         self.trace = trace
         self.paths: Paths = paths(trace)
-        self.all = self._same([self._call(event) for event in trace.of("call") if event.graph >= 0])
+        self.all = self._same([self._call(event) for event in trace.of(ModuleCall) if event.graph >= 0])
 
-    def _call(self, event: Event) -> Call:
+    def _call(self, event: ModuleCall) -> Call:
         outputs = self.outputs(event)
         known = self.paths
         graph = known.graph(event.graph)
@@ -63,15 +64,14 @@ class Calls:
         a value came from for the first of equal graphs only."""
 
         def kind(call: Call) -> tuple[object, ...]:
-            data = call.event.data
-            return call.event.site.id, data.get("called"), data.get("grad"), data.get("training")
+            return call.event.site.id, call.event.called, call.event.grad, call.event.training
 
         used = {kind(call) for call in found if call.used}
         return [replace(call, used=kind(call) in used) for call in found]
 
-    def outputs(self, event: Event) -> list[Key]:
+    def outputs(self, event: ModuleCall) -> list[Key]:
         size = len(self.paths.graph(event.graph).values)
-        return [(event.graph, i) for i in event.data.get("outputs", ()) if i < size]
+        return [(event.graph, i) for i in event.outputs if i < size]
 
     # -- modules ---------------------------------------------------------------------
 
@@ -93,15 +93,14 @@ class Calls:
         """The ids of a module and of everything below it."""
         return self._members.get(module, set())
 
-    def called(self, event: Event) -> int:
-        number: int = event.data.get("called", event.data["module"])
-        return number
+    def called(self, event: ModuleCall) -> int:
+        return event.called
 
-    def parameters(self, event: Event) -> list[Parameter]:
+    def parameters(self, event: ModuleCall) -> list[Parameter]:
         members = self._members.get(self.called(event), set())
         return [p for p in self.paths.parameters.values() if p.module in members]
 
-    def name(self, event: Event) -> str:
+    def name(self, event: ModuleCall) -> str:
         """How a sentence names the module that was called."""
         module = self.trace.modules.get(self.called(event))
         if module is None:
@@ -111,7 +110,7 @@ class Calls:
             return f"`{root.name}.{module.path}`" if root is not None and root.name else f"`{module.path}`"
         return f"`{module.name or module.cls}`"
 
-    def layers(self, ids: list[int]) -> str:
+    def layers(self, ids: Iterable[int]) -> str:
         """ "2 `Dropout` and 1 `BatchNorm2d`", "the dropout in `Net`"."""
         counts: dict[str, int] = {}
         for number in ids:
@@ -129,11 +128,11 @@ class Calls:
 
     # -- what happens to a call's result ------------------------------------------------
 
-    def consumed(self, event: Event) -> bool:
+    def consumed(self, event: ModuleCall) -> bool:
         """Whether the program computes with the result: a metric, a loss, a comparison."""
         return any(op.name not in VIEWS or op.cut in EXITS for op in self._readers(event))
 
-    def judged(self, event: Event) -> bool:
+    def judged(self, event: ModuleCall) -> bool:
         """Whether the program takes numbers or decisions out of the result, as a metric does."""
         return any(op.cut in EXITS or op.name in EXITS or self._decides(op) for op in self._readers(event))
 
@@ -142,7 +141,7 @@ class Calls:
         kinds = [values[i].dtype for i in op.outputs]
         return bool(kinds) and not any(kind.startswith(("float", "bfloat", "complex")) for kind in kinds)
 
-    def _readers(self, event: Event) -> Iterator[Op]:
+    def _readers(self, event: ModuleCall) -> Iterator[Op]:
         """The ops that the result of a call flows into, also in later segments."""
         todo = self.outputs(event)
         seen = set(todo)
@@ -169,7 +168,7 @@ class Calls:
                     found.setdefault(value.origin, []).append((number, value.index))
         return found
 
-    def feeds_another(self, event: Event) -> bool:
+    def feeds_another(self, event: ModuleCall) -> bool:
         """Whether another network's outermost call takes the result (a generator's does); a loss
         module is none."""
         outputs = set(self.outputs(event))
@@ -178,13 +177,13 @@ class Calls:
                 continue
             if self._root(other.event) == self._root(event) or not self.parameters(other.event):
                 continue
-            inputs = [(other.event.graph, i) for i in other.event.data.get("inputs", ())]
+            inputs = [(other.event.graph, i) for i in other.event.inputs]
             if outputs & set(self.paths.flow(inputs).order):
                 return True
         return False
 
-    def _root(self, event: Event) -> int:
-        number: int = event.data["module"]
+    def _root(self, event: ModuleCall) -> int:
+        number: int = event.module
         return number
 
     @cached_property
@@ -203,7 +202,7 @@ class Calls:
             and (p.steps or (known.has_gradient(p) and (known.stepped(p) or p.updates or p.changed)))
         }
 
-    def first_op(self, event: Event) -> Op | None:
+    def first_op(self, event: ModuleCall) -> Op | None:
         """The first op that this call ran."""
         members = self._members.get(self.called(event), set())
         graph = self.paths.graph(event.graph)
@@ -214,7 +213,7 @@ class Calls:
             found = op
         return found
 
-    def region(self, event: Event) -> Region | None:
+    def region(self, event: ModuleCall) -> Region | None:
         """The grad mode block that this call ran in."""
         op = self.first_op(event)
         return self.trace.regions.get(op.region) if op is not None and op.region is not None else None

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from gradscope.analysis.reach import Paths
-from gradscope.model import Event, Graph, Op, Value
+from gradscope.events import Backward, Rooted
+from gradscope.model import Graph, Op, Value
 
 MANY = 5  # passes, each of which goes further back than the one before
 
@@ -17,19 +18,19 @@ class LongerPasses:
     """Passes of one line, each of which goes through all that the last one went through and what was
     added since, without an optimizer's step between."""
 
-    passes: list[Event]
+    passes: list[Backward]
     nodes: list[int]  # that each of them visits
     taken_in: Op  # the call that takes the old state in
     state: Value
     updated: bool = False  # by the program's own hand, after each of them
 
 
-def carried_into(known: Paths, event: Event) -> tuple[Value, Op] | None:
+def carried_into(known: Paths, event: Rooted) -> tuple[Value, Op] | None:
     """The value with an old graph that the pass of `event` went through, and the call that took it in."""
     if event.graph < 0:
         return None
     graph = known.graph(event.graph)
-    roots = event.data.get("roots") or event.data.get("inputs") or ()
+    roots = event.roots or event.inputs
     nodes = known.reach((event.graph, root) for root in roots).nodes
     for value in graph.values:
         if value.kind == "carried" and value.index not in roots and (event.graph, value.node) in nodes:
@@ -43,28 +44,28 @@ def longer_passes(known: Paths) -> Iterator[LongerPasses]:
     """Lines whose passes go back ever further, without a step between: they fill gradients, or the
     program changes parameters by hand after each."""
     for number in known.graph_ids:
-        lines: dict[tuple[str, int], list[Event]] = {}
+        lines: dict[tuple[str, int], list[Backward]] = {}
         for event in known.backwards:
-            if event.graph == number and event.data.get("roots"):
+            if event.graph == number and event.roots:
                 lines.setdefault(event.site.user.location(), []).append(event)
         for passes in lines.values():
             if len(passes) >= MANY:
                 updated = _updated_between(known, number, passes[:MANY])
-                fills = all(e.data.get("call") == "backward" for e in passes)
+                fills = all(e.call == "backward" for e in passes)
                 found = _longer(known, known.graph(number), passes[:MANY]) if fills or updated else None
                 if found is not None:
                     yield LongerPasses(passes, *found, updated)
 
 
-def _updated_between(known: Paths, number: int, passes: list[Event]) -> bool:
+def _updated_between(known: Paths, number: int, passes: list[Backward]) -> bool:
     written = [e.position for e in known.updates if e.graph == number]
     return all(any(a.position <= at <= b.position for at in written) for a, b in pairwise(passes))
 
 
-def _longer(known: Paths, graph: Graph, passes: list[Event]) -> tuple[list[int], Op, Value] | None:
-    visits = [known.reach((graph.id, root) for root in e.data["roots"]).nodes for e in passes]
+def _longer(known: Paths, graph: Graph, passes: list[Backward]) -> tuple[list[int], Op, Value] | None:
+    visits = [known.reach((graph.id, root) for root in e.roots).nodes for e in passes]
     shared = [len(a & b) for a, b in pairwise(visits)]
-    if any(b <= a for a, b in pairwise(shared)) or not all(e.data.get("retain_graph") for e in passes[:-1]):
+    if any(b <= a for a, b in pairwise(shared)) or not all(e.retain_graph for e in passes[:-1]):
         return None
     last, before = passes[-1], passes[-2].position
     found = None

@@ -13,7 +13,8 @@ from gradscope.analysis.memo import once
 from gradscope.analysis.numbers import EXITS, MAKERS, entered, gathered, real, without_past
 from gradscope.analysis.reach import Key, Paths, late_paths, paths
 from gradscope.analysis.words import holds
-from gradscope.model import Event, Graph, Op, Parameter, Since, Site
+from gradscope.events import Backward, Step
+from gradscope.model import Graph, Op, Parameter, Since, Site
 from gradscope.source import SourceFile
 from gradscope.store import Trace
 
@@ -29,7 +30,7 @@ class Cut:
     site: Site  # the user's line
     region: int | None
     parameters: list[Parameter]
-    loss: Event | None
+    loss: Backward | None
     output: Key
     known: Paths  # of the passes that it is lost for
 
@@ -52,7 +53,7 @@ class Cut:
         if stop is None:
             return ""
         ids = {p.id for p in self.parameters}
-        trained = {e.site.user.location() for e in trace.of("backward") if ids & set(e.data["accumulated"])}
+        trained = {e.site.user.location() for e in trace.of(Backward) if ids & set(e.filled)}
         again = self.loss is not None and self.loss.site.user.location() in trained
         return "warning" if again and self.region is None else "note"
 
@@ -85,7 +86,7 @@ def _expected(trace: Trace, known: Paths) -> list[Parameter]:
 def _new(trace: Trace, cut: Cut) -> bool:
     """Whether passes that did give the parameters a gradient went without this cut: it is what changed."""
     ids = {p.id for p in cut.parameters}
-    trained = {e.graph for e in trace.of("backward") if e.graph >= 0 and ids & set(e.data["accumulated"])}
+    trained = {e.graph for e in trace.of(Backward) if e.graph >= 0 and ids & set(e.filled)}
     return cut.loss is not None and not any(
         op.cut is not None and op.site.id == cut.op.site.id and op.region == cut.op.region
         for number in trained
@@ -142,18 +143,18 @@ def _passes_before_steps(trace: Trace) -> dict[int, set[Site]]:
     last: Site | None = None
     for _, events in timeline(trace):
         for event in events:
-            if event.kind == "backward":
+            if isinstance(event, Backward):
                 last = event.site.user
-            elif event.kind == "step" and last is not None and event.data.get("optimizer") is not None:
-                found.setdefault(event.data["optimizer"], set()).add(last)
+            elif isinstance(event, Step) and last is not None and event.optimizer is not None:
+                found.setdefault(event.optimizer, set()).add(last)
     return found
 
 
-def _about_data(known: Paths, event: Event) -> bool:
+def _about_data(known: Paths, event: Backward) -> bool:
     """Whether a pass asks for gradients of data alone, as each step of a sampler or an integrator does."""
-    if event.data.get("call") != "grad":
+    if event.call != "grad":
         return False
-    asked = [known.parameter_of((event.graph, value)) for value in event.data.get("inputs", ())]
+    asked = [known.parameter_of((event.graph, value)) for value in event.inputs]
     return not any(p is not None and (p.registered or p.optimizers) for p in asked)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from gradscope.analysis.names import names_of
 from gradscope.analysis.words import parameter_name
+from gradscope.events import Crashed, ErrorRaised
 from gradscope.model import Event, Graph, Region, Site, Value
 from gradscope.store import Trace
 
@@ -34,7 +35,7 @@ class Failure:
     """One exception: where it was raised, its text, and what the call was given."""
 
     trace: Trace
-    event: Event
+    event: ErrorRaised | Crashed
     operands: list[Operand]
 
     @property
@@ -43,7 +44,12 @@ class Failure:
 
     @property
     def text(self) -> str:
-        return str(self.event.data.get("text", ""))
+        return str(self.event.text)
+
+    @property
+    def where(self) -> str:
+        """ "op", "backward" or "optimizer"; "" where only the exception itself is known."""
+        return self.event.where if isinstance(self.event, ErrorRaised) else ""
 
     @property
     def said(self) -> str:
@@ -70,22 +76,22 @@ def versions(text: str) -> str:
 
 def failures(trace: Trace, *texts: str) -> Iterator[Failure]:
     """The exceptions whose text holds one of `texts`, each told once."""
-    told = [e for e in trace.of("error") if any(text in str(e.data.get("text", "")) for text in texts)]
-    named = {str(e.data.get("text", "")): e.data.get("tensors") or [] for e in trace.of("crash")}
+    told = [e for e in trace.of(ErrorRaised) if any(text in e.text for text in texts)]
+    named = {e.text: e.tensors for e in trace.of(Crashed)}
     for event in told:
-        more = named.get(str(event.data.get("text", "")), ())
+        more = named.get(event.text, ())
         operands = [*_recorded(trace, event), *(_looked_up(trace, t) for t in more)]
         yield Failure(trace, event, operands)
-    for event in trace.of("crash"):
-        if not event.data.get("told") and any(text in str(event.data.get("text", "")) for text in texts):
-            yield Failure(trace, event, [_looked_up(trace, t) for t in event.data.get("tensors") or ()])
+    for crash in trace.of(Crashed):
+        if not crash.told and any(text in crash.text for text in texts):
+            yield Failure(trace, crash, [_looked_up(trace, t) for t in crash.tensors])
 
 
-def _recorded(trace: Trace, event: Event) -> Iterator[Operand]:
+def _recorded(trace: Trace, event: ErrorRaised) -> Iterator[Operand]:
     if event.graph < 0:
         return
     graph = trace.graph(event.graph)
-    for index in event.data.get("inputs") or ():
+    for index in event.inputs:
         if index < len(graph.values):
             yield operand(trace, graph, graph.values[index])
 

@@ -16,7 +16,7 @@ def feeding(trace: Trace, own: list[Parameter], roots: dict[int, list[Parameter]
         return []
     found: list[Parameter] = []
     for call in mine:
-        inputs = [(call.event.graph, i) for i in call.event.data.get("inputs", ())]
+        inputs = [(call.event.graph, i) for i in call.event.inputs]
         reached = calls(trace).paths.reach(inputs).parameters
         found = next((group for group in stepped.values() if any(p.id in reached for p in group)), [])
         if not found:
@@ -32,8 +32,8 @@ def fed(trace: Trace, own: list[Parameter], roots: dict[int, list[Parameter]]) -
     ids = {p.id for p in own}
     known = calls(trace)
     for other in known.all if mine and _writes(trace, own) == (True, False) else ():
-        inputs = [(other.event.graph, i) for i in other.event.data.get("inputs", ())]
-        target = other.event.data["module"]
+        inputs = [(other.event.graph, i) for i in other.event.inputs]
+        target = other.event.module
         if target in stepped and other.trains and ids & known.paths.reach(inputs).parameters:
             return stepped[target]
     return []
@@ -49,8 +49,8 @@ def _sides(
         for r, parameters in roots.items()
         if r != root and any(p.steps and p.optimizers for p in parameters)
     }
-    mine = [c for c in calls(trace).all if c.event.data["module"] == root]
-    if not stepped or not any(c.trains for c in mine) or not all(c.event.data.get("training") for c in mine):
+    mine = [c for c in calls(trace).all if c.event.module == root]
+    if not stepped or not any(c.trains for c in mine) or not all(c.event.training for c in mine):
         return {}, []
     return stepped, mine
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from gradscope.analysis.names import names_of
+from gradscope.events import Backward, ErrorRaised, Rooted
 from gradscope.model import Event, Graph, Node, Op, Parameter, Value
 from gradscope.store import Trace
 
@@ -73,20 +74,20 @@ class Flow:
         return [event for event in self.trace.events if event.graph in ids]
 
     @cached_property
-    def backwards(self) -> list[Event]:
+    def backwards(self) -> list[Rooted]:
         """Backward passes, also those that torch refused."""
         return [
             e
             for e in self.events
-            if e.kind == "backward" or (e.kind == "error" and e.data.get("where") == "backward")
+            if isinstance(e, Backward) or (isinstance(e, ErrorRaised) and e.where == "backward")
         ]
 
     @cached_property
-    def roots(self) -> dict[int, Event]:
+    def roots(self) -> dict[int, Rooted]:
         """Values a backward pass started from."""
-        found: dict[int, Event] = {}
+        found: dict[int, Rooted] = {}
         for event in self.backwards:
-            for value in event.data.get("roots" if event.kind == "backward" else "inputs") or ():
+            for value in event.roots if isinstance(event, Backward) else event.inputs:
                 if (at := self.joined.get((event.graph, value))) is not None:
                     found.setdefault(at, event)
         return found
@@ -96,7 +97,7 @@ class Flow:
         """Grad nodes that backward passes started from."""
         found = [n for v in self.roots if (n := self.value_node[v]) is not None]
         for event in self.backwards:
-            for node in event.data.get("root_nodes") or ():
+            for node in event.root_nodes:
                 if (at := self.joined_nodes.get((event.graph, node))) is not None:
                     found.append(at)
         return list(dict.fromkeys(found))

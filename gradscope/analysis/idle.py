@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 
 from gradscope.analysis.loop import timeline
 from gradscope.analysis.memo import once
-from gradscope.model import Event, Site
+from gradscope.events import Backward, ModuleCall, Step
+from gradscope.model import Site
 from gradscope.store import Trace
 
 
@@ -35,39 +36,38 @@ class Tally:
         return Counter({s: n for s, n in empty.items() if n >= 2 and n == self.at[s]})
 
 
-def steps(trace: Trace) -> Iterator[tuple[Event, int, int]]:
+def steps(trace: Trace) -> Iterator[tuple[Step, int, int]]:
     """Each step with its count and how many of them came after a backward, or a forward with a graph."""
     passes, stepped_at = 0, dict.fromkeys(trace.optimizers, 0)
     computed: dict[tuple[str, int], bool] = {}  # of each line's last step that was looked at
     for repeat, events in timeline(trace):
         before = passes
         for event in events:
-            number = event.data.get("optimizer")
-            if event.kind == "backward":
+            if isinstance(event, Backward):
                 passes += 1
-            elif event.kind == "step" and number in stepped_at:
+            elif isinstance(event, Step) and event.optimizer in stepped_at:
                 place = event.site.user.location()
                 if event.graph >= 0:
                     computed[place] = _forward_before(trace, event)
                 own = passes > before or computed.get(place, False)
-                yield event, repeat, repeat if own else int(passes > stepped_at[number])
-                stepped_at[number] = passes
+                yield event, repeat, repeat if own else int(passes > stepped_at[event.optimizer])
+                stepped_at[event.optimizer] = passes
 
 
 def tallied(trace: Trace) -> dict[int, Tally]:
     """The steps of each optimizer, counted."""
     found: dict[int, Tally] = {}
     for event, repeat, worked in steps(trace):
-        _count(trace, event, repeat, worked, found.setdefault(event.data["optimizer"], Tally()))
+        _count(trace, event, repeat, worked, found.setdefault(event.optimizer, Tally()))
     return found
 
 
-def _count(trace: Trace, event: Event, repeat: int, worked: int, tally: Tally) -> None:
+def _count(trace: Trace, event: Step, repeat: int, worked: int, tally: Tally) -> None:
     """`worked` of the steps came after a backward or a forward of their own."""
-    states, site = event.data.get("states") or {}, event.site.user
+    states, site = event.states, event.site.user
     tally.steps += repeat
     tally.at[site] += repeat
-    tally.closure = tally.closure or bool(event.data.get("closure"))
+    tally.closure = tally.closure or bool(event.closure)
     worked = repeat if tally.closure else worked
     ids = [*states.get("none", ()), *states.get("zero", ())]
     if fed(event):
@@ -87,37 +87,37 @@ def tried_out(trace: Trace) -> set[int]:
     made: dict[int, int] = {}
     useful: dict[int, int] = {}
     for event, repeat, worked in steps(trace):
-        number = event.data["optimizer"]
+        number = event.optimizer
         made[number] = made.get(number, 0) + repeat
         useful[number] = useful.get(number, 0) + worked
     return {number for number, count in made.items() if count >= 2 and useful[number] <= 1}
 
 
 @once
-def mistaken(trace: Trace) -> dict[int, tuple[int, Event]]:
+def mistaken(trace: Trace) -> dict[int, tuple[int, Backward]]:
     """Optimizers that step without a gradient after passes for one that never steps: (that one, a pass)."""
     resting = {n: set(o.parameters) for n, o in trace.optimizers.items() if not o.steps}
-    found: dict[int, tuple[int, Event]] = {}
-    last: Event | None = None
+    found: dict[int, tuple[int, Backward]] = {}
+    last: Backward | None = None
     for _, events in timeline(trace) if resting else ():
         for event in events:
-            if event.kind == "backward" and event.data.get("accumulated"):
+            if isinstance(event, Backward) and event.filled:
                 last = event
-            elif event.kind == "step" and last is not None and not fed(event):
-                filled = set(last.data["accumulated"])
+            elif isinstance(event, Step) and last is not None and not fed(event):
+                filled = set(last.filled)
                 own = next((n for n, held in resting.items() if filled <= held), None)
-                if own is not None and event.data.get("optimizer") in trace.optimizers:
-                    found.setdefault(event.data["optimizer"], (own, last))
+                if own is not None and event.optimizer in trace.optimizers:
+                    found.setdefault(event.optimizer, (own, last))
     return found
 
 
-def fed(step: Event) -> bool:
+def fed(step: Step) -> bool:
     """Whether the step found a gradient."""
-    states = step.data.get("states") or {}
+    states = step.states
     return any(states.get(state) for state in ("fresh", "stale", "used"))
 
 
-def _forward_before(trace: Trace, step: Event) -> bool:
+def _forward_before(trace: Trace, step: Step) -> bool:
     """Whether anything with a gradient was computed in the stretch that the step ends."""
     return step.graph >= 0 and bool(trace.graph(step.graph).nodes)
 
@@ -127,10 +127,10 @@ def forwards(trace: Trace, optimizers: set[int]) -> bool:
     where a schedule that is only tried out runs nothing."""
     stepped = {p.module for p in trace.parameters if optimizers & set(p.optimizers)}
     roots = {trace.modules[m].root for m in stepped if m in trace.modules}
-    calls = [e for e in trace.of("call") if e.data.get("module") in roots and e.graph >= 0]
-    return sum(e.count for e in calls if e.data.get("training") and _has_graph(trace, e)) >= 2
+    calls = [e for e in trace.of(ModuleCall) if e.module in roots and e.graph >= 0]
+    return sum(e.count for e in calls if e.training and _has_graph(trace, e)) >= 2
 
 
-def _has_graph(trace: Trace, event: Event) -> bool:
+def _has_graph(trace: Trace, event: ModuleCall) -> bool:
     values = trace.graph(event.graph).values
-    return any(values[i].requires_grad for i in event.data.get("outputs", ()) if i < len(values))
+    return any(values[i].requires_grad for i in event.outputs if i < len(values))

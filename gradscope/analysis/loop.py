@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import isfinite
 
 from gradscope.analysis.memo import once
+from gradscope.events import Backward, Gradients
 from gradscope.model import Event, Optimizer, Parameter, Segment
 from gradscope.store import Trace
 
@@ -54,9 +55,9 @@ def settled(trace: Trace) -> bool:
     return trace.program.get("exception") is None
 
 
-def fresh(event: Event) -> set[int]:
+def fresh(event: Gradients) -> set[int]:
     """Parameters whose new gradient this step or clip meets."""
-    states = event.data.get("states") or {}
+    states = event.states
     return {p for state in FRESH for p in states.get(state, ())}
 
 
@@ -65,10 +66,10 @@ def by_scaler(event: Event) -> bool:
     return any(f.kind == "torch" and f.path.endswith("grad_scaler.py") for f in event.site.stack)
 
 
-def nearest_backward(trace: Trace, ids: set[int]) -> Event | None:
+def nearest_backward(trace: Trace, ids: set[int]) -> Backward | None:
     """The first backward pass that put a gradient into any of these."""
-    for event in trace.of("backward"):
-        if ids & set(event.data.get("accumulated") or ()):
+    for event in trace.of(Backward):
+        if ids & set(event.filled):
             return event
     return None
 

@@ -13,7 +13,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from gradscope.analysis.memo import once
-from gradscope.model import Event, GradscopeError, Graph, Op, Parameter, Site, Value
+from gradscope.events import ModuleCall
+from gradscope.model import GradscopeError, Graph, Op, Parameter, Site, Value
 from gradscope.source import SourceFile
 from gradscope.store import Trace
 
@@ -90,8 +91,8 @@ class Names:
         self._source_file = trace.source_file
         self._parameters = {p.id: parameter_name(trace, p) for p in trace.parameters}
         self._graph = trace.graph
-        self._calls: dict[int, list[Event]] = {}
-        for event in trace.of("call"):
+        self._calls: dict[int, list[ModuleCall]] = {}
+        for event in trace.of(ModuleCall):
             self._calls.setdefault(event.graph, []).append(event)
         self._known: dict[int, dict[int, str | None]] = {}
         self._last: dict[int, dict[int, set[int]]] = {}
@@ -231,7 +232,7 @@ class Names:
         if graph.id not in self._inputs:
             found: dict[int, str] = {}
             for event in self._calls.get(graph.id, ()):
-                self._learn(found, graph, event.data.get("inputs") or (), event.site.user)
+                self._learn(found, graph, event.inputs, event.site.user)
             for op in graph.ops:
                 if op.site.kind == "user":
                     self._learn(found, graph, op.inputs, op.site)

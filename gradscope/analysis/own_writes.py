@@ -15,6 +15,7 @@ from gradscope.analysis.loop import stretches
 from gradscope.analysis.memo import once
 from gradscope.analysis.reach import Paths, paths
 from gradscope.analysis.writes import initialises
+from gradscope.events import Update
 from gradscope.model import Graph, Op
 from gradscope.store import Trace
 
@@ -114,7 +115,7 @@ def _writes(trace: Trace) -> list[_Write]:
     for segment in trace.segments if known.first_pass is not None else ():
         if segment.graph is not None:
             segments.setdefault(segment.graph, []).append(segment.index)
-    used = {(e.data["parameter"], e.site.user.id) for e in known.updates if e.data.get("used")}
+    used = {(e.parameter, e.site.user.id) for e in known.updates if e.used}
     found = [
         _Write(parameter, call, indices, op.index, op, (parameter, call) in used)
         for number, indices in segments.items()
@@ -134,14 +135,14 @@ def _written(known: Paths, graph: Graph) -> Iterator[tuple[int, Op]]:
 
 def _assigned(trace: Trace, known: Paths) -> Iterator[_Write]:
     """`p.data = …`, which is no op."""
-    if not any(event.data["how"] == "assigned" for event in known.updates):
+    if not any(event.how == "assigned" for event in known.updates):
         return
     found: dict[tuple[int, int, int, bool], list[int]] = {}
     for segment, events in stretches(trace):
         for event in events:
-            if event.kind == "update" and event.data["how"] == "assigned":
-                call, used = event.site.user.id, bool(event.data.get("used"))
-                key = event.data["parameter"], call, event.position, used
+            if isinstance(event, Update) and event.how == "assigned":
+                call, used = event.site.user.id, bool(event.used)
+                key = event.parameter, call, event.position, used
                 found.setdefault(key, []).append(segment.index)
     for (parameter, call, position, used), segments in found.items():
         if parameter in known.parameters:

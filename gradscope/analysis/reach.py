@@ -15,7 +15,8 @@ from gradscope.analysis.idle import mistaken, tried_out
 from gradscope.analysis.memo import once
 from gradscope.analysis.stops import Stop, frozen, stops
 from gradscope.analysis.words import plural
-from gradscope.model import Event, Graph, Op, Parameter, Site
+from gradscope.events import Backward, RequiresGrad, Step, Update
+from gradscope.model import Graph, Op, Parameter, Site
 from gradscope.store import Trace
 
 Key = tuple[int, int]  # (graph id, index of a value or a node)
@@ -56,23 +57,17 @@ class Paths:
         self._load = trace.graph
         self.trace = trace
         self.parameters = {p.id: p for p in trace.parameters}
-        passes = trace.of("backward") if stop is None else _since(trace, stop.segment)
+        passes = trace.of(Backward) if stop is None else _since(trace, stop.segment)
         self.backwards = [e for e in passes if e.graph is not None and e.graph >= 0]
-        self.updates = trace.of("update")  # by the program's own hand
-        self._set = [e for e in trace.of("requires_grad") if e.graph >= 0]
+        self.updates = trace.of(Update)  # by the program's own hand
+        self._set = [e for e in trace.of(RequiresGrad) if e.graph >= 0]
         # What an optimizer trains and was computed first, then made a leaf by `requires_grad_()`.
         held = {p.id for p in trace.parameters if p.optimizers}
-        self._asked_later = {
-            (e.graph, e.data["value"]): e.data["leaf"]
-            for e in self._set
-            if e.data["to"] and e.data["leaf"] in held
-        }
+        self._asked_later = {(e.graph, e.value): e.leaf for e in self._set if e.to and e.leaf in held}
         self.passes = sum(e.count for e in passes)
         self.stepping = {number for number, optimizer in trace.optimizers.items() if optimizer.steps}
-        self.stepping |= {
-            e.data["optimizer"] for e in trace.of("step") if e.data.get("optimizer") is not None
-        }
-        self.first_pass = min((e.segment for e in trace.of("backward")), default=None)
+        self.stepping |= {e.optimizer for e in trace.of(Step) if e.optimizer is not None}
+        self.first_pass = min((e.segment for e in trace.of(Backward)), default=None)
         first = stop.segment if stop is not None else 0
         self.graph_ids = sorted({s.graph for s in trace.segments if s.graph is not None and s.index >= first})
 
@@ -149,11 +144,11 @@ class Paths:
         return None
 
     @cached_property
-    def roots(self) -> dict[Key, list[Event]]:
+    def roots(self) -> dict[Key, list[Backward]]:
         """Values that a backward pass started from."""
-        found: dict[Key, list[Event]] = {}
+        found: dict[Key, list[Backward]] = {}
         for event in self.backwards:
-            for root in event.data.get("roots", ()):
+            for root in event.roots:
                 if root < len(self.graph(event.graph).values):
                     found.setdefault((event.graph, root), []).append(event)
         return found
@@ -174,7 +169,7 @@ class Paths:
                     found.setdefault(parameter.id, []).append(key)
         return found
 
-    def loss_of(self, key: Key) -> Event | None:
+    def loss_of(self, key: Key) -> Backward | None:
         """The first backward pass that a value of `used` leads to."""
         seen = {key}
         todo = deque(seen)
@@ -296,7 +291,7 @@ class Paths:
         """Parameters whose gradient was asked for by `autograd.grad`."""
         found = set()
         for event in self.backwards:
-            for value in event.data.get("inputs", ()):
+            for value in event.inputs:
                 parameter = self.parameter_of((event.graph, value))
                 if parameter is not None:
                     found.add(parameter.id)
@@ -320,14 +315,14 @@ class Paths:
         """Parameters that the program made not to require a gradient, and left so."""
         found: set[int] = set()
         for event in self._set:
-            parameter = self.parameter_of((event.graph, event.data["value"]))
+            parameter = self.parameter_of((event.graph, event.value))
             if parameter is not None:
-                (found.discard if event.data.get("to") else found.add)(parameter.id)
+                (found.discard if event.to else found.add)(parameter.id)
         return found
 
     def required(self, key: Key) -> Site | None:
         """Where the program made this value require a gradient."""
-        events = [e for e in self._set if (e.graph, e.data["value"]) == key and e.data.get("to")]
+        events = [e for e in self._set if (e.graph, e.value) == key and e.to]
         return events[0].site if events else None
 
     def uses(self, parameter: int) -> list[Op]:
@@ -376,11 +371,11 @@ def late_paths(trace: Trace) -> list[Paths]:
     return [Paths(trace, stop) for stop in stops(trace)]
 
 
-def _since(trace: Trace, index: int) -> list[Event]:
+def _since(trace: Trace, index: int) -> list[Backward]:
     """The passes of the segments from this one on."""
     later = {(s.events, s.graph) for s in trace.segments if s.index >= index}
     lists = {s.index: (s.events, s.graph) for s in trace.segments}
-    return [event for event in trace.of("backward") if lists[event.segment] in later]
+    return [event for event in trace.of(Backward) if lists[event.segment] in later]
 
 
 def passes(count: int) -> str:

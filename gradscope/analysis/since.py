@@ -6,6 +6,7 @@ from bisect import bisect_left
 from itertools import accumulate
 
 from gradscope.analysis.memo import once
+from gradscope.events import Backward
 from gradscope.model import Finding, Since, Site
 from gradscope.store import Trace
 
@@ -36,7 +37,7 @@ class _Steps:
         self.indices = [segment.index for segment in trace.segments]
         self.before = list(accumulate(counts, initial=0))
         self.total = sum(counts)
-        slept = {event.segment for event in trace.of("backward") if event.data.get("unlooked")}
+        slept = {event.segment for event in trace.of(Backward) if event.unlooked}
         lists = {(s.events, s.graph) for s in trace.segments if s.index in slept}
         self.asleep = {place for place, s in enumerate(trace.segments) if (s.events, s.graph) in lists}
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from gradscope.analysis.loop import stretches
 from gradscope.analysis.memo import once
 from gradscope.analysis.words import parameter_names, plural
+from gradscope.events import Flipped, RequiresGrad, Step
 from gradscope.model import Event, Since, Site
 from gradscope.store import Trace
 
@@ -98,12 +99,11 @@ def frozen(trace: Trace, stop: Stop) -> dict[int, Event]:
     found: dict[int, Event] = {}
     for segment, events in stretches(trace):
         for event in events if segment.index <= stop.end else ():
-            if event.kind == "flipped":
-                ids = event.data["leaves"]
-            else:
-                ids = [event.data["leaf"]] if event.kind == "requires_grad" else []
-            for id in set(ids) & set(stop.parameters):
-                if event.data["to"]:
+            if not isinstance(event, (Flipped, RequiresGrad)):
+                continue
+            ids = event.leaves if isinstance(event, Flipped) else (event.leaf,)
+            for id in (id for id in stop.parameters if id in ids):
+                if event.to:
                     found.pop(id, None)
                 else:
                     found.setdefault(id, event)
@@ -137,9 +137,9 @@ def _runs(trace: Trace) -> dict[int, list[Run]]:
     steps = 0
     for segment, events in stretches(trace):
         for event in events:
-            number = event.data.get("optimizer")
-            if event.kind != "step" or number not in trace.optimizers:
+            if not isinstance(event, Step) or event.optimizer not in trace.optimizers:
                 continue
+            number = event.optimizer
             filled, empty = known.setdefault(id(event), _found(event))
             some = found.setdefault(number, [])
             last = steps + segment.repeat
@@ -157,8 +157,8 @@ def _runs(trace: Trace) -> dict[int, list[Run]]:
     return found
 
 
-def _found(step: Event) -> tuple[frozenset[int], frozenset[int]]:
-    states = step.data.get("states") or {}
+def _found(step: Step) -> tuple[frozenset[int], frozenset[int]]:
+    states = step.states
     filled, empty = ([id for state in some for id in states.get(state, ())] for some in (WITH, WITHOUT))
     return frozenset(filled), frozenset(empty)
 

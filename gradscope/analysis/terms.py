@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from gradscope.analysis.cuts import nearest, nearest_cuts
 from gradscope.analysis.numbers import EXITS, MAKERS
 from gradscope.analysis.reach import ZERO_GRADIENT, Key, Paths
-from gradscope.model import Event, Op, Site
+from gradscope.events import Backward
+from gradscope.model import Op, Site
 
 SUMS = {
     "add", "add_", "sub", "sub_", "rsub", "__add__", "__radd__", "__iadd__", "__sub__", "__rsub__", "__isub__",
@@ -25,7 +26,7 @@ class DeadTerm:
 
     value: Key
     block: Op  # the op without a gradient
-    loss: Event
+    loss: Backward
     flat: bool  # it has a gradient, which is zero everywhere
     parameters: frozenset[int]
 
@@ -36,7 +37,7 @@ class Wrapped:
 
     value: Key
     made: Site
-    loss: Event
+    loss: Backward
     parameters: frozenset[int]  # that the numbers were computed from; of a term: and others train
 
 
@@ -107,7 +108,7 @@ def wrapped_losses(known: Paths) -> Iterator[Wrapped]:
         yield from _wrapped(known, root, events[0], known.parameters.keys())
 
 
-def _wrapped(known: Paths, value: Key, loss: Event, among: Collection[int]) -> Iterator[Wrapped]:
+def _wrapped(known: Paths, value: Key, loss: Backward, among: Collection[int]) -> Iterator[Wrapped]:
     stepped = {p.id for p in known.parameters.values() if p.id in among and known.stepped(p)}
     for made, before in _taken(known, value):
         behind = known.reach(before).parameters  # or by way of `loss.detach().item()`
@@ -142,7 +143,7 @@ def _cut_on_purpose(known: Paths, part: Key) -> bool:
 
 
 def _dead(
-    known: Paths, part: Key, loss: Event, trained: set[int], cut: str, beside: list[Key]
+    known: Paths, part: Key, loss: Backward, trained: set[int], cut: str, beside: list[Key]
 ) -> DeadTerm | None:
     value = known.graph(part[0]).values[part[1]]
     flat = value.requires_grad and not value.is_leaf

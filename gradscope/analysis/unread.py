@@ -11,6 +11,16 @@ from gradscope.analysis.looks import kept_gradients
 from gradscope.analysis.loop import read_for_itself, timeline
 from gradscope.analysis.reach import Key, passes
 from gradscope.analysis.words import plural, source, variable
+from gradscope.events import (
+    Backward,
+    CallTime,
+    ModuleCall,
+    PassTime,
+    Rooted,
+    Step,
+    Update,
+    ZeroGrad,
+)
 from gradscope.model import Event, Parameter, Site
 from gradscope.store import Trace
 
@@ -26,7 +36,7 @@ class Unread:
     name: str  # as a sentence names it
     members: set[int]  # ids of its modules
     parameters: list[Parameter]
-    passes: list[Event]
+    passes: list[Backward]
 
 
 def unread(trace: Trace, known: Calls, forgotten: set[int]) -> Iterator[Unread]:
@@ -34,7 +44,7 @@ def unread(trace: Trace, known: Calls, forgotten: set[int]) -> Iterator[Unread]:
     that an optimizer was meant to have and was not given (`forgotten`)."""
     trained = [p for p in trace.parameters if p.steps and p.optimizers]
     reads = max((p.reads for p in trained), default=0)
-    used = {e.data["parameter"] for e in trace.of("update") if e.data.get("used")}
+    used = {e.parameter for e in trace.of(Update) if e.used}
     mine = {
         p.id
         for p in trace.parameters
@@ -46,7 +56,7 @@ def unread(trace: Trace, known: Calls, forgotten: set[int]) -> Iterator[Unread]:
         and not read_for_itself(p, trained)
         and p.id not in known.paths.asked
     }
-    events = [e for e in known.paths.backwards if e.data.get("call") == "backward"]
+    events = [e for e in known.paths.backwards if e.call == "backward"]
     yield from _modules(trace, known, mine, events)
 
 
@@ -61,11 +71,11 @@ def finished(trace: Trace, known: Calls) -> Iterator[Unread]:
     for repeat, events in timeline(trace):
         ends = {number for event in events for number in _used_or_cleared(event)}
         for event in events:
-            for number in event.data.get("accumulated", ()) if event.kind == "backward" else ():
+            for number in event.filled if isinstance(event, Backward) else ():
                 since[number] = since.get(number, 0) + (1 if number in ends else repeat)
                 lines.setdefault(number, set()).add(event.site.user.location())
             for number in _used_or_cleared(event):
-                stepped |= {number} if event.kind == "step" else set()
+                stepped |= {number} if isinstance(event, Step) else set()
                 most[number] = max(most.get(number, 0), since.pop(number, 0))
                 before.setdefault(number, set()).update(lines.pop(number, ()))
     over = {n for n in stepped & set(since) if since[n] >= MANY and since[n] > 2 * most.get(n, 0)}
@@ -73,35 +83,36 @@ def finished(trace: Trace, known: Calls) -> Iterator[Unread]:
         p.id for p in trace.parameters if p.id in over and p.registered and not p.taken
     } - known.paths.asked
     late = {line for n in mine for line in lines[n]} - {line for n in mine for line in before[n]}
-    events = [e for e in known.paths.backwards if e.site.user.location() in late]
-    yield from _modules(trace, known, mine, events)
+    yield from _modules(
+        trace, known, mine, [e for e in known.paths.backwards if e.site.user.location() in late]
+    )
 
 
 def _used_or_cleared(event: Event) -> list[int]:
-    if event.kind == "step":
-        return [number for ids in event.data.get("states", {}).values() for number in ids]
-    if event.kind == "zero_grad":
-        return list(event.data.get("parameters", ()))
-    return [event.data["parameter"]] if event.kind == "update" else []
+    if isinstance(event, Step):
+        return [number for ids in event.states.values() for number in ids]
+    if isinstance(event, ZeroGrad):
+        return list(event.parameters)
+    return [event.parameter] if isinstance(event, Update) else []
 
 
 def dropped(trace: Trace, known: Calls) -> Iterator[Unread]:
     """Modules of an optimizer whose gradients of some line's passes were all cleared unused."""
     cleared: dict[tuple[str, int], set[int]] = {}
     kept: dict[tuple[str, int], set[int]] = {}
-    first: dict[tuple[str, int], list[Event]] = {}
-    holder: dict[int, list[Event]] = {}  # parameter → passes whose gradient it holds
-    for event in trace.of("backward", "zero_grad", "step"):
-        if event.kind == "backward" and event.data.get("call") == "backward" and event.graph >= 0:
+    first: dict[tuple[str, int], list[Backward]] = {}
+    holder: dict[int, list[Backward]] = {}  # parameter → passes whose gradient it holds
+    for event in trace.of(Backward, ZeroGrad, Step):
+        if isinstance(event, Backward) and event.call == "backward" and event.graph >= 0:
             first.setdefault(event.site.user.location(), []).append(event)
-            for number in event.data.get("accumulated", ()):
+            for number in event.filled:
                 holder.setdefault(number, []).append(event)
-        elif event.kind == "zero_grad":
-            for number in event.data.get("parameters", ()):
+        elif isinstance(event, ZeroGrad):
+            for number in event.parameters:
                 for held in holder.pop(number, ()):
                     cleared.setdefault(held.site.user.location(), set()).add(number)
-        elif event.kind == "step":
-            for number in [n for ids in event.data.get("states", {}).values() for n in ids]:
+        elif isinstance(event, Step):
+            for number in [n for ids in event.states.values() for n in ids]:
                 for held in holder.pop(number, ()):
                     kept.setdefault(held.site.user.location(), set()).add(number)
     trainable = {
@@ -112,7 +123,7 @@ def dropped(trace: Trace, known: Calls) -> Iterator[Unread]:
         yield from _modules(trace, known, mine, first[place])
 
 
-def _modules(trace: Trace, known: Calls, mine: set[int], events: list[Event]) -> Iterator[Unread]:
+def _modules(trace: Trace, known: Calls, mine: set[int], events: list[Backward]) -> Iterator[Unread]:
     """The largest modules whose parameters with a gradient are all among `mine`."""
     left = set(mine)
     for module in sorted(trace.modules.values(), key=lambda m: (m.path.count("."), bool(m.path), m.id)):
@@ -144,10 +155,10 @@ def _kept_as(trace: Trace, site: Site | None) -> str:
     return variable(trace, site) if made else ""
 
 
-def beyond(known: Calls, event: Event, members: set[int]) -> bool:
+def beyond(known: Calls, event: Rooted, members: set[int]) -> bool:
     """Whether the pass goes on, behind the network's own operations, to something that is used."""
     paths = known.paths
-    reach = paths.reach((event.graph, root) for root in event.data.get("roots", ()))
+    reach = paths.reach((event.graph, root) for root in event.roots)
     inner: set[Key] = set()
     for number, index in reach.nodes:
         node = paths.graph(number).nodes[index]
@@ -182,14 +193,14 @@ def _used(p: Parameter) -> bool:
     return bool(p.steps or p.optimizers or (p.updates and (p.taken or p.handed)) or not p.registered)
 
 
-def feeds_trained(known: Calls, event: Event) -> bool:
+def feeds_trained(known: Calls, event: ModuleCall) -> bool:
     """Whether a network that is trained takes the result of this call."""
     outputs = set(known.outputs(event))
     for other in known.all:
         if other.event.graph != event.graph or other.event is event:
             continue
         if any(_used(p) for p in known.parameters(other.event)):
-            inputs = [(other.event.graph, i) for i in other.event.data.get("inputs", ())]
+            inputs = [(other.event.graph, i) for i in other.event.inputs]
             if outputs & set(known.paths.flow(inputs).order):
                 return True
     return False
@@ -202,12 +213,12 @@ def size_of(parameters: list[Parameter]) -> int:
 
 def time_of(trace: Trace, site: Site) -> str:
     """How long the passes of a line took, as a sentence says it; "" where that was not measured."""
-    return duration(sum(e.data.get("seconds", 0.0) for e in trace.of("pass_time") if e.site.id == site.id))
+    return duration(sum((e.seconds or 0.0) for e in trace.of(PassTime) if e.site.id == site.id))
 
 
 def calls_time(trace: Trace, sites: set[int]) -> str:
     """How long the calls of these lines took that built graphs for nothing, and how many were timed."""
-    found = [e.data for e in trace.of("call_time") if e.site.id in sites]
+    found = [e.data for e in trace.of(CallTime) if e.site.id in sites]
     took = duration(sum(data["seconds"] for data in found))
     calls = sum(data["calls"] for data in found)
     return (
@@ -219,8 +230,8 @@ def calls_time(trace: Trace, sites: set[int]) -> str:
 
 def pass_growth(trace: Trace, site: Site) -> str:
     """How much longer a pass of this line takes at the end of the run than at its beginning."""
-    for event in trace.of("pass_time"):
-        early, late = event.data.get("early"), event.data.get("late")
+    for event in trace.of(PassTime):
+        early, late = event.early, event.late
         if event.site.id == site.id and early and late and late > early:
             return f"a pass took {duration(early)} in the beginning and {duration(late)} at the end"
     return ""
@@ -228,10 +239,10 @@ def pass_growth(trace: Trace, site: Site) -> str:
 
 def passes_then_and_now(trace: Trace) -> str:
     """What a pass of the line with the most of them took in the beginning and at the end."""
-    told = [e for e in trace.of("pass_time") if e.data.get("early") and e.data.get("late")]
+    told = [e for e in trace.of(PassTime) if e.early and e.late]
     if not told:
         return ""
-    data = max(told, key=lambda event: event.data["passes"]).data
+    data = max(told, key=lambda event: event.passes).data
     return f"a pass took {duration(data['early'])} in the beginning and {duration(data['late'])} at the end"
 
 
@@ -243,7 +254,7 @@ def duration(seconds: float) -> str:
     return f"{float(f'{value:.2g}'):g} {unit}"  # two digits, and no exponent
 
 
-def asked_at(known: Calls, event: Event, members: set[int], entry: Site) -> Site:
+def asked_at(known: Calls, event: Backward, members: set[int], entry: Site) -> Site:
     """The user's line that asks these modules in the pass of `event`: a line of its own inside
     the model's `forward`, where they are a part of it; else `entry`."""
     graph = known.paths.graph(event.graph)

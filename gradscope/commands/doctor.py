@@ -16,6 +16,7 @@ from rich.text import Text
 import gradscope
 from gradscope.commands import printing
 from gradscope.escape import one_line
+from gradscope.events import Backward
 from gradscope.model import GradscopeError
 from gradscope.render.terminal import print_rows
 from gradscope.render.text import field_rows
@@ -72,7 +73,7 @@ def _watching() -> Iterator[str]:
         with gradscope.watch() as scope:
             small_step()
         ops = sum(len(graph.ops) for graph in scope.trace.graphs)
-        yield f"a small step was watched: {ops} ops, {len(scope.trace.of('backward'))} backward pass"
+        yield f"a small step was watched: {ops} ops, {len(scope.trace.of(Backward))} backward pass"
         yield from (f"a fault of gradscope's own: {fault}" for fault in scope.faults)
     except Exception as error:
         yield _broken("a small step", error)

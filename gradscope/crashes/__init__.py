@@ -18,7 +18,8 @@ from typing import Any
 
 from gradscope.analysis.names import names_of
 from gradscope.analysis.words import MAX_CODE, code
-from gradscope.model import Event, Finding, Op, Site
+from gradscope.events import Crashed, ErrorRaised
+from gradscope.model import Finding, Op, Site
 from gradscope.store import Trace
 
 MAX_FACTS = 4  # tensors of the failing line that are told of
@@ -32,13 +33,13 @@ class Crash:
     """The exception that ended a run, with the match of the pattern that fits its text."""
 
     trace: Trace
-    event: Event
+    event: Crashed
     match: re.Match[str]
     explanation: Explanation
 
     @property
     def text(self) -> str:
-        return str(self.event.data.get("text", ""))
+        return str(self.event.text)
 
     @property
     def site(self) -> Site:
@@ -52,8 +53,7 @@ class Crash:
     @cached_property
     def tensors(self) -> list[Tensor]:
         """The tensors that the failing expression names, for which the explanation holds."""
-        found: list[Tensor] = self.event.data.get("tensors") or []
-        return [t for t in found if self.explanation.fits(t)]
+        return [t for t in self.event.tensors if self.explanation.fits(t)]
 
     @cached_property
     def subject(self) -> Tensor | None:
@@ -154,7 +154,7 @@ class Explanation:
             cause=place[0] if place is not None else None,
             cause_label=place[1] if place is not None else "",
             effect=crash.site,
-            effect_label=f"{crash.event.data.get('type', 'the error')} is raised here",
+            effect_label=f"{crash.event.type or 'the error'} is raised here",
             seen=tuple(self.seen(crash)) or tuple(facts(t) for t in shown),
             why=self.why.format(*groups, **words),
             fix=self.fix.format(*groups, **words),
@@ -216,7 +216,7 @@ def all_explanations() -> list[Explanation]:
 
 def explain_crash(trace: Trace, found: Iterable[Finding]) -> Iterator[Finding]:
     """What is to be said of the exception that ended the run, unless `found` says it."""
-    crashes = trace.of("crash")
+    crashes = trace.of(Crashed)
     if not crashes:
         return
     event = crashes[-1]
@@ -225,7 +225,7 @@ def explain_crash(trace: Trace, found: Iterable[Finding]) -> Iterator[Finding]:
         sites = [finding.cause, finding.effect, *(site for site, _ in finding.related)]
         if finding.severity == "error" and any(s is not None and s.location() == here for s in sites):
             return
-    text = str(event.data.get("text", ""))
+    text = event.text
     for explanation in all_explanations():
         match = explanation.pattern.search(text)
         crash = Crash(trace, event, match, explanation) if match is not None else None
@@ -236,27 +236,24 @@ def explain_crash(trace: Trace, found: Iterable[Finding]) -> Iterator[Finding]:
         yield _unexplained(trace, event)
 
 
-def _of_torch(trace: Trace, event: Event) -> bool:
+def _of_torch(trace: Trace, event: Crashed) -> bool:
     """Whether torch raised it, or the call on the user's line did that torch could have raised."""
     if event.site.kind == "torch":
         return True
     place = event.site.user
-    for error in trace.of("error") if event.data.get("told") else ():
-        if (
-            error.data.get("text") == event.data.get("text")
-            and error.site.user.location() == place.location()
-        ):
+    for error in trace.of(ErrorRaised) if event.told else ():
+        if error.text == event.text and error.site.user.location() == place.location():
             return True
     statement = trace.source_file(place.path).statement(place)
-    return event.data.get("type") == "RuntimeError" and not isinstance(statement, (ast.Raise, ast.Assert))
+    return event.type == "RuntimeError" and not isinstance(statement, (ast.Raise, ast.Assert))
 
 
-def _unexplained(trace: Trace, event: Event) -> Finding:
+def _unexplained(trace: Trace, event: Crashed) -> Finding:
     """What is known of a failing line of which no explanation tells: its tensors, and where they were made."""
     place = event.site.user
-    text, kind = str(event.data.get("text", "")), event.data.get("type", "an error")
+    text, kind = event.text, event.type or "an error"
     said = next(filter(None, (line.strip() for line in text.splitlines())), "")
-    tensors: list[Tensor] = event.data.get("tensors") or []
+    tensors = event.tensors
     made = {
         site.user.location(): (site.user, f"{quoted(t['name'])} comes from here")
         for t in reversed(tensors[:MAX_FACTS])

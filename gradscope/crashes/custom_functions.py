@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gradscope.crashes import Crash, Place, explain, nowhere
+from gradscope.events import GradientHook
 
 
 def _class(crash: Crash) -> str:
@@ -32,7 +33,7 @@ def _custom(crash: Crash) -> Place | None:
 
 def _registered(crash: Crash) -> Place | None:
     """Where the hook that torch's text names was put on its tensor."""
-    events = [e for e in crash.trace.of("gradient_hook") if e.data["name"] == crash.match[1]]
+    events = [e for e in crash.trace.of(GradientHook) if e.name == crash.match[1]]
     return (events[-1].site.user, "the hook is put here") if events else None
 
 

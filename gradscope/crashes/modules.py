@@ -63,7 +63,7 @@ explain(
     why="with `fullgraph=True` it stops where it would otherwise go back to Python",
     fix="leave `fullgraph=True` out, or take that line out of the compiled function",
     cause=nowhere,
-    when=lambda crash: crash.event.data.get("type") == "Unsupported",
+    when=lambda crash: crash.event.type == "Unsupported",
 )
 explain(
     "compiled-call-failed",

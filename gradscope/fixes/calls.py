@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 
+from gradscope.events import Scaler
 from gradscope.fixes.source import LOOPS, Edits, Source, names_in
 from gradscope.model import Edit, Site
 from gradscope.store import Trace
@@ -268,7 +269,7 @@ def stepped_by(trace: Trace, scaled: Site, site: Site, scaler: str, optimizer: s
     if node is None or not known or ast.unparse(node) != f"{optimizer}.step()":
         return ()
     here = Source(trace, site.path)
-    updated = any(event.data["call"] == "update" for event in trace.of("scaler"))
+    updated = any(event.call == "update" for event in trace.of(Scaler))
     update = () if updated else here.after(here.file.statement(site), f"{scaler}.update()")
     return here.replace(node, f"{scaler}.step({optimizer})") + update
 

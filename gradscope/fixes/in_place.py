@@ -10,14 +10,15 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from gradscope.analysis.names import names_of, place
 from gradscope.analysis.words import code, located, source
 from gradscope.analysis.writes import memory_root
+from gradscope.events import ErrorRaised
 from gradscope.fixes.source import Edits, Source, names_in
-from gradscope.model import Edit, Event, Graph, Op, Site, Value
+from gradscope.model import Edit, Graph, Op, Site, Value
 from gradscope.rules.cost._keeping import own_nodes
 from gradscope.store import Trace
 
@@ -49,14 +50,14 @@ class Copy(NamedTuple):
     edits: Edits
 
 
-def mended(trace: Trace, event: Event, write: dict[str, Any]) -> tuple[str, Edits]:
+def mended(trace: Trace, event: ErrorRaised, write: dict[str, Any]) -> tuple[str, Edits]:
     """The fix of a backward that stopped at what `write` had changed, and its edits."""
     site = trace.site(write.get("site"))
     if site is None:
         return "", ()
     op = _op(trace, event, site)
     if op is not None and _is_trained(trace, op):
-        saved = trace.site(event.data.get("saved_site"))
+        saved = trace.site(event.saved_site)
         again = f", or compute {code(trace, saved.user, 'what saved it')} again after it" if saved else ""
         backward = located(trace, event.site.user, "the backward")
         return f"let {located(trace, site.user, 'the write')} come after {backward}{again}", ()
@@ -298,7 +299,7 @@ def _gradients_are_off(trace: Trace, op: Op) -> bool:
     return False
 
 
-def _op(trace: Trace, event: Event, site: Site) -> Op | None:
+def _op(trace: Trace, event: ErrorRaised, site: Site) -> Op | None:
     """The last recorded call at a site that wrote to something."""
     graphs = [trace.graph(event.graph)] if event.graph >= 0 else []
     for graph in (*graphs, *reversed(trace.graphs)):
@@ -320,15 +321,13 @@ def _is_leaf(value: Value) -> bool:
 # -- a copy for the call that saved -----------------------------------------------
 
 
-def _copied_where_saved(trace: Trace, event: Event, write: Site, op: Op | None) -> tuple[str, Edits]:
-    fix, edits = copied_where_saved(
-        trace, event.graph, event.data.get("spoilt") or [], _written_names(trace, write, op)
-    )
+def _copied_where_saved(trace: Trace, event: ErrorRaised, write: Site, op: Op | None) -> tuple[str, Edits]:
+    fix, edits = copied_where_saved(trace, event.graph, event.spoilt, _written_names(trace, write, op))
     return (f"{fix}{_or_stack(trace, write)}", edits) if fix else _by_hand(trace, write)
 
 
 def copied_where_saved(
-    trace: Trace, graph: int, spoilt: list[dict[str, Any]], names: set[str]
+    trace: Trace, graph: int, spoilt: Sequence[dict[str, Any]], names: set[str]
 ) -> tuple[str, Edits]:
     """The copies that the calls of `spoilt` (as in an `error` event of `graph`) need of what they saved,
     which the program calls `names`; nothing where one of them cannot be told."""

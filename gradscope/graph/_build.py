@@ -10,6 +10,7 @@ import networkx as nx
 
 from gradscope.analysis.flow import Flow
 from gradscope.analysis.names import names_of, op_name, place
+from gradscope.events import ErrorRaised, ModuleCall
 from gradscope.graph._counts import Counts
 from gradscope.graph._cuts import Cut
 from gradscope.graph._owners import Boxes, Key, code_of, joined_name, part_title
@@ -41,8 +42,8 @@ class Builder:
         self.model_inputs = {
             self.flow.joined[e.graph, v]
             for e in self.flow.events
-            if e.kind == "call"
-            for v in e.data.get("inputs") or ()
+            if isinstance(e, ModuleCall)
+            for v in e.inputs
             if (e.graph, v) in self.flow.joined
         }
         self.group_first = {i: group[0] for group in self.boxes.groups for i in group}
@@ -374,7 +375,7 @@ class Builder:
             key = event.site.user.location()
             passes.setdefault(key, []).append(value)
             sites.setdefault(key, event.site)
-        failed = {e.site.user.location() for e in flow.backwards if e.kind == "error"}
+        failed = {e.site.user.location() for e in flow.backwards if isinstance(e, ErrorRaised)}
         for key, values in passes.items():
             site = sites[key]
             text = self.names.text(site.user) or "backward()"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from gradscope.events import Backward, ErrorRaised
 from gradscope.model import GradscopeError, Segment
 from gradscope.store import Trace
 
@@ -52,8 +53,8 @@ def select(trace: Trace, step: int | None = None) -> Selection:
     if step is not None and step != 0:
         return _chosen(trace, steps, step)
     if step is None and steps:
-        busy = {e.segment for e in trace.of("backward") if e.graph >= 0}
-        busy |= {e.segment for e in trace.of("error") if not e.data.get("caught")}
+        busy = {e.segment for e in trace.of(Backward) if e.graph >= 0}
+        busy |= {e.segment for e in trace.of(ErrorRaised) if not e.caught}
         after = _Step(0, 0, tail)
         if after.graphs and any(s.index in busy for s in tail):
             return Selection(after.graphs, [], "after the last step")

@@ -15,6 +15,7 @@ from gradscope.analysis.names import parameter_name
 from gradscope.analysis.names import place as place_of
 from gradscope.check import Report
 from gradscope.escape import one_line
+from gradscope.events import Crashed
 from gradscope.model import SEVERITIES, Finding, Location
 from gradscope.render.frames import GUTTER_STYLE, Frame, Mark, balanced
 from gradscope.render.terminal import inline, print_rows, to_plain
@@ -172,12 +173,12 @@ def _counts(report: Report) -> Text:
 
 def _ended(report: Report) -> Text | None:
     """For a program that an error of its own has ended: that it has, and where."""
-    crashes = report.trace.of("crash")
+    crashes = report.trace.of(Crashed)
     if not crashes:
         return None
     event = crashes[-1]
     where = f"{one_line(place_of(event.site.user))}"
-    kind = one_line(str(event.data.get("type", "an exception")))
+    kind = one_line(event.type or "an exception")
     return Text(f"nothing to report of its gradients; the program ended with {kind} at {where}")
 
 

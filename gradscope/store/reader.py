@@ -10,6 +10,7 @@ from functools import cached_property, wraps
 from pathlib import Path
 from typing import Any, TypeVar
 
+from gradscope.events import Backward, Kind
 from gradscope.model import (
     Event,
     GradscopeError,
@@ -28,6 +29,7 @@ from gradscope.store._rows import NODES, OPS, VALUES, node_of, op_of, value_of
 from gradscope.store.schema import APPLICATION_ID, SCHEMA_VERSION
 
 R = TypeVar("R")
+E = TypeVar("E", bound=Event)
 
 
 def _within(indices: Iterable[int], size: int) -> None:
@@ -140,7 +142,7 @@ class Trace:
         return {
             "steps": self.rows("SELECT coalesce(sum(repeat), 0) FROM segment WHERE is_step")[0][0],
             # What was stored may be from before the first of them, in a run that goes on or was killed.
-            "passes": stored.get("passes") or sum(e.count for e in self.of("backward")),
+            "passes": stored.get("passes") or sum(e.count for e in self.of(Backward)),
             "distinct_graphs": stored.get("distinct_graphs") or len(self.graphs_with_nodes),
             "nodes": self.rows("SELECT coalesce(sum(nodes), 0) FROM graph")[0][0],
             "overhead": stored.get("overhead"),
@@ -337,7 +339,9 @@ class Trace:
             for kind, site, position, data in lists.get(events, ()):
                 count = counts[events, graph]
                 found.append(
-                    Event(kind, self.sites_by_id[site], json.loads(data), graph, position, index, count)
+                    Kind.known.get(kind, Event)(
+                        kind, self.sites_by_id[site], json.loads(data), graph, position, index, count
+                    )
                 )
         return found
 
@@ -378,9 +382,9 @@ class Trace:
             if about in norms and (sites is None or site in sites)
         ]
 
-    def of(self, *kinds: str) -> list[Event]:
-        """The events of these kinds, in program order."""
-        return [event for event in self.events if event.kind in kinds]
+    def of(self, *kinds: type[E]) -> list[E]:
+        """The events of these kinds (classes of gradscope.events), in program order."""
+        return [event for event in self.events if isinstance(event, kinds)]
 
     @property
     def findings(self) -> list[Any]:

@@ -7,6 +7,7 @@ from gradscope.analysis.cuts import cut_words as rule_words
 from gradscope.analysis.names import op_name, parameter_name, place
 from gradscope.analysis.reach import paths
 from gradscope.analysis.stops import Stop, stops
+from gradscope.events import Backward, ErrorRaised, RequiresGrad, ZeroGrad
 from gradscope.graph import Flow
 from gradscope.model import Event, Parameter
 from gradscope.why._answer import Answer, cut_words, shortened, spoken
@@ -62,7 +63,7 @@ def _measured(flow: Flow, parameter: Parameter) -> list[str]:
 
 
 def _cleared(flow: Flow, parameter: Parameter) -> list[Event]:
-    return [e for e in flow.trace.of("zero_grad") if parameter.id in (e.data.get("parameters") or ())]
+    return [e for e in flow.trace.of(ZeroGrad) if parameter.id in (e.parameters)]
 
 
 def _received(flow: Flow, parameter: Parameter, name: str, value: int | None, answer: Answer) -> None:
@@ -107,8 +108,8 @@ def _walk_down(flow: Flow, way: list[int], value: int, answer: Answer) -> None:
 
 def _frozen(flow: Flow, parameter: Parameter, name: str, answer: Answer) -> None:
     answer.headline = f"`{name}` has no gradient: it does not require one"
-    changes = [e for e in flow.trace.of("requires_grad") if e.data.get("parameter") == parameter.id]
-    off = [e for e in changes if not e.data.get("to")]
+    changes = [e for e in flow.trace.of(RequiresGrad) if e.parameter == parameter.id]
+    off = [e for e in changes if not e.to]
     if off:
         answer.step(off[-1].site, "requires_grad is switched off here", main=True)
     else:
@@ -123,10 +124,8 @@ def _stopped(flow: Flow, parameter: Parameter, name: str, stop: Stop, answer: An
     if (cut := next(late, None)) is not None:
         _cut_off(flow, parameter, name, cut, answer, f" since step {stop.step}")
         return
-    off = [e for e in flow.trace.of("requires_grad") if e.data.get("parameter") == parameter.id]
-    reason = (
-        "requires_grad was switched off" if off and not off[-1].data.get("to") else "no loss depends on it"
-    )
+    off = [e for e in flow.trace.of(RequiresGrad) if e.parameter == parameter.id]
+    reason = "requires_grad was switched off" if off and not off[-1].to else "no loss depends on it"
     answer.headline = f"`{name}` has no gradient since step {stop.step}: {reason} from there on"
     answer.step(off[-1].site if off else stop.site, "switched here" if off else "steps without it", main=True)
 
@@ -170,13 +169,13 @@ def _missing(flow: Flow, parameter: Parameter, name: str, value: int, answer: An
 
 
 def _reached_but_empty(flow: Flow, name: str, value: int, answer: Answer) -> None:
-    errors = [e for e in flow.backwards if e.kind == "error"]
-    passes = [e for e in flow.backwards if e.kind == "backward"]
-    grads = [e for e in passes if e.data.get("call") == "grad" or e.data.get("inputs")]
+    errors = [e for e in flow.backwards if isinstance(e, ErrorRaised)]
+    passes = [e for e in flow.backwards if isinstance(e, Backward)]
+    grads = [e for e in passes if e.call == "grad" or e.inputs]
     way = _way_to(flow, value)
     if errors:
         answer.headline = f"`{name}` has no gradient: the backward pass failed before it was complete"
-        answer.step(errors[-1].site, str(errors[-1].data.get("text", "")).split("\n")[0], main=True)
+        answer.step(errors[-1].site, str(errors[-1].text).split("\n")[0], main=True)
     elif grads:
         answer.headline = f"`{name}` has no `.grad`: the pass was asked for other gradients only"
         answer.step(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from gradscope.analysis.names import op_name, place
+from gradscope.events import ErrorRaised, RequiresGrad
 from gradscope.graph import Flow
 from gradscope.why._answer import Answer, cut_words, opening, region_of, shortened, spoken
 
@@ -45,8 +46,8 @@ def _with_grad(flow: Flow, value: int, shown: str, answer: Answer) -> None:
             f"{shown} requires grad because it was asked to: it is a leaf, its gradient lands in `.grad`"
         )
         site = flow.ops[maker].site if maker is not None else held.site
-        changes = [e for e in flow.events if e.kind == "requires_grad" and e.data.get("to")]
-        on = [e for e in changes if flow.joined.get((e.graph, e.data.get("value", -1))) == value]
+        changes = [e for e in flow.events if isinstance(e, RequiresGrad) and e.to]
+        on = [e for e in changes if flow.joined.get((e.graph, e.value)) == value]
         answer.step(
             on[-1].site if on else site, "requires_grad is set here" if on else "made here", main=True
         )
@@ -157,9 +158,9 @@ def _way_up(flow: Flow, value: int, wanted: Callable[[int], bool]) -> list[int]:
 
 def _refused(flow: Flow, value: int, answer: Answer) -> None:
     for event in flow.backwards:
-        roots = [flow.joined.get((event.graph, v)) for v in event.data.get("inputs") or ()]
-        if event.kind == "error" and value in roots:
-            text = str(event.data.get("text", "")).strip().split("\n")[0]
+        roots = [flow.joined.get((event.graph, v)) for v in event.inputs]
+        if isinstance(event, ErrorRaised) and value in roots:
+            text = event.text.strip().split("\n")[0]
             answer.step(event.site, f"so torch refuses: {text}")
             return
 

@@ -11,14 +11,15 @@ programs that train nothing.
 """
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from gradscope.analysis.reach import Paths, passes, paths
 from gradscope.analysis.unread import time_of
 from gradscope.analysis.words import code, located, source, user
+from gradscope.events import Backward, GradRead, ModuleCall, RequiresGrad, Step
 from gradscope.fixes.leaves import without_request
-from gradscope.model import Event, Finding, Graph, Site, Value
+from gradscope.model import Finding, Graph, Site, Value
 from gradscope.rules import rule
 from gradscope.store import Trace
 
@@ -58,7 +59,7 @@ class Needless:
 
     bytes: int
     shape: list[int]
-    event: Event
+    event: Backward
     requires: Site | None
     kept: bool = False  # one tensor went through several passes: it may be meant to be trained
     times: int = 0
@@ -75,10 +76,10 @@ def needless_requires_grad(trace: Trace) -> Iterator[Finding]:
     wanted = _wanted(trace, known)
     groups: dict[tuple[str, int], Needless] = {}
     for event in known.backwards:
-        if event.graph < 0 or event.data.get("create_graph") or not _trains(trace, known, event):
+        if event.graph < 0 or event.create_graph or not _trains(trace, known, event):
             continue
         graph = known.graph(event.graph)
-        for leaf in event.data.get("leaves", ()):
+        for leaf in event.leaves:
             value = graph.values[leaf["value"]]
             made = _key(value)
             if made is None or made in wanted or not _is_data(known, graph, value, event, trace):
@@ -93,13 +94,13 @@ def needless_requires_grad(trace: Trace) -> Iterator[Finding]:
         yield _finding(trace, group)
 
 
-def _trains(trace: Trace, known: Paths, event: Event) -> bool:
+def _trains(trace: Trace, known: Paths, event: Backward) -> bool:
     """Whether the gradients of this pass are used: a pass that only asks about an input trains nothing."""
-    accumulated = set(event.data.get("accumulated", ()))
+    accumulated = set(event.filled)
     if not known.stepping:
         return bool(accumulated)
-    for step in trace.of("step"):
-        states = step.data.get("states", {})
+    for step in trace.of(Step):
+        states = step.states
         if step.segment >= event.segment and accumulated & {
             *states.get("fresh", ()),
             *states.get("stale", ()),
@@ -138,12 +139,12 @@ def _key(value: Value) -> tuple[str, int] | None:
 def _wanted(trace: Trace, known: Paths) -> set[tuple[str, int]]:
     """Where leaves were made of which some gradient was read, asked for, or used for an update."""
     found: set[tuple[str, int] | None] = set()
-    for event in trace.of("grad_read"):
-        if event.graph >= 0:
-            found.add(_key(known.graph(event.graph).values[event.data["value"]]))
+    for read in trace.of(GradRead):
+        if read.graph >= 0:
+            found.add(_key(known.graph(read.graph).values[read.value]))
     for event in known.backwards:
         graph = known.graph(event.graph)
-        for index in event.data.get("inputs", ()):
+        for index in event.inputs:
             found.add(_key(graph.values[index]))
     for parameter in known.parameters.values():
         if parameter.reads or parameter.optimizers or parameter.registered or parameter.updates:
@@ -152,7 +153,7 @@ def _wanted(trace: Trace, known: Paths) -> set[tuple[str, int]]:
     return {key for key in found if key is not None}
 
 
-def _is_data(known: Paths, graph: Graph, value: Value, event: Event, trace: Trace) -> bool:
+def _is_data(known: Paths, graph: Graph, value: Value, event: Backward, trace: Trace) -> bool:
     """Whether the leaf goes into a model as its input, or meets its output in a loss."""
     if value.parameter is not None:
         parameter = known.parameters.get(value.parameter)
@@ -164,10 +165,10 @@ def _is_data(known: Paths, graph: Graph, value: Value, event: Event, trace: Trac
     if any(op.name.startswith("Checkpoint") for op in readers):
         return False  # reentrant checkpointing needs an input that requires a gradient
     places = dict([(graph.id, value.index), *([value.origin] if value.origin is not None else [])])
-    for call in trace.of("call"):  # before an earlier pass, where another loss came first
+    for call in trace.of(ModuleCall):  # before an earlier pass, where another loss came first
         if call.graph in places:
             entered = known.graph(call.graph)
-            if places[call.graph] in _roots_of(entered, call.data.get("inputs", ())):
+            if places[call.graph] in _roots_of(entered, call.inputs):
                 return True
     if _made_each_time(trace, known, graph, value) and any(op.module is not None for op in readers):
         return True
@@ -205,7 +206,7 @@ def _made_each_time(trace: Trace, known: Paths, graph: Graph, value: Value) -> b
     return len(made) > 2 and all(p.passes < 2 and not p.registered for p in made)
 
 
-def _roots_of(graph: Graph, inputs: list[int]) -> set[int]:
+def _roots_of(graph: Graph, inputs: Iterable[int]) -> set[int]:
     found: set[int] = set()
     for index in inputs:
         found.update(graph.upstream(index)[:200])
@@ -215,10 +216,10 @@ def _roots_of(graph: Graph, inputs: list[int]) -> set[int]:
 def _requires(trace: Trace, known: Paths, graph: Graph, value: Value) -> Site | None:
     """Where `requires_grad` was set on it after it was made."""
     keys = {(graph.id, value.index), value.origin}
-    for event in trace.of("requires_grad"):
-        if not event.data.get("to") or event.graph < 0:
+    for event in trace.of(RequiresGrad):
+        if not event.to or event.graph < 0:
             continue
-        other = known.graph(event.graph).values[event.data["value"]]
+        other = known.graph(event.graph).values[event.value]
         if {(event.graph, other.index), other.origin} & (keys - {None}):
             return event.site.user
         if other.parameter is not None and other.parameter == value.parameter:

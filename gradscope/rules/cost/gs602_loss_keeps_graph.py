@@ -18,7 +18,8 @@ from collections.abc import Iterator
 from gradscope.analysis.reach import Paths, paths
 from gradscope.analysis.unread import passes_then_and_now
 from gradscope.analysis.words import code, plural, user
-from gradscope.model import Event, Finding, Op, Value
+from gradscope.events import KeepsGraph
+from gradscope.model import Finding, Op, Value
 from gradscope.rules import rule
 from gradscope.rules.cost._keeping import stored_at, without_graph
 from gradscope.store import Trace
@@ -59,43 +60,42 @@ def good_item() -> None:
 @rule("GS602", name="loss-keeps-graph", severity="warning")
 def loss_keeps_graph(trace: Trace) -> Iterator[Finding]:
     known = paths(trace)
-    longest: dict[tuple[str, int], Event] = {}
-    for event in trace.of("keeps_graph"):
-        if event.data.get("how") == "state":
+    longest: dict[tuple[str, int], KeepsGraph] = {}
+    for event in trace.of(KeepsGraph):
+        if event.how == "state":
             continue  # GS603 tells it
-        place = (user(trace.site(event.data.get("site"))) or event.site.user).location()
-        if place not in longest or event.data.get("length", 0) > longest[place].data.get("length", 0):
+        place = (user(trace.site(event.kept_at)) or event.site.user).location()
+        if place not in longest or event.length > longest[place].length:
             longest[place] = event
     told: set[object] = set()
-    for event in sorted(longest.values(), key=lambda e: e.data.get("how") == "values"):
+    for event in sorted(longest.values(), key=lambda e: e.how == "values"):
         finding = _finding(trace, event)
         if not _backwarded(known, event) and not finding.subjects <= told:
             yield finding
             told |= finding.subjects
-    if not any(event.data.get("how") == "list" for event in longest.values()):
+    if not any(event.how == "list" for event in longest.values()):
         yield from meeting(trace, known)
 
 
-def _finding(trace: Trace, event: Event) -> Finding:
-    data = event.data
-    made = user(trace.site(data.get("site"))) or event.site.user
-    stored = stored_at(trace, made) if data.get("how") in ("list", "values") else None
+def _finding(trace: Trace, event: KeepsGraph) -> Finding:
+    made = user(trace.site(event.kept_at)) or event.site.user
+    stored = stored_at(trace, made) if event.how in ("list", "values") else None
     cause = stored or made
     fix, edits = without_graph(
         trace,
         cause,
         handed=stored is not None,
-        whole=data.get("how") == "values",
-        stored=stored is not None or data.get("how") not in ("list", "values"),
+        whole=event.how == "values",
+        stored=stored is not None or event.how not in ("list", "values"),
     )
-    length, nodes, held = data.get("length", 0), data.get("nodes", 0), data.get("bytes", 0)
+    length, nodes, held = event.length, event.nodes, event.bytes
     seen = f"after {plural(length, 'step')} it holds {plural(nodes, 'node')} of their graphs"
     if held:
         seen += f" and {held:,} bytes saved for backward"
-    first = list(data.get("first") or ())
+    first = list(event.first)
     if len(first) == 3 and first[0] < length and first[1] < nodes:
         seen += f"; after {first[0]} it held {first[1]}" + (f" and {first[2]:,} bytes" if first[2] else "")
-    how = HOW.get(str(data.get("how")), "a running sum or mean")
+    how = HOW.get(str(event.how), "a running sum or mean")
     return Finding(
         message=f"{how} keeps the graph of every step alive: {code(trace, cause, 'the loss')}",
         cause=cause,
@@ -105,14 +105,14 @@ def _finding(trace: Trace, event: Event) -> Finding:
         fix=fix,
         edits=edits,
         count=max(length, event.count),
-        severity="" if data.get("numbers", True) else "note",  # predictions hold memory of their own
+        severity="" if event.numbers else "note",  # predictions hold memory of their own
         subjects=frozenset({("keeps", cause.location())}),
     )
 
 
-def _backwarded(known: Paths, event: Event) -> bool:
+def _backwarded(known: Paths, event: KeepsGraph) -> bool:
     """Whether a later backward pass went through what was kept."""
-    value = event.data.get("value")
+    value = event.value
     return value is not None and event.graph >= 0 and (event.graph, value) in known.used.order
 
 

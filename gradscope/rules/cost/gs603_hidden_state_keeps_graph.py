@@ -18,6 +18,7 @@ from gradscope.analysis.names import names_of
 from gradscope.analysis.reach import Paths, paths
 from gradscope.analysis.unread import pass_growth
 from gradscope.analysis.words import code, located, plural, source, user
+from gradscope.events import Backward, KeepsGraph
 from gradscope.fixes.calls import beside, line_after
 from gradscope.model import Edit, Event, Finding, Site
 from gradscope.rules import rule
@@ -59,9 +60,9 @@ def good_state_detached() -> None:
 def hidden_state_keeps_graph(trace: Trace) -> Iterator[Finding]:
     known = paths(trace)
     told: set[tuple[str, int]] = set()
-    found = [e for e in trace.of("keeps_graph") if e.data.get("how") == "state"]
-    for event in sorted(found, key=lambda e: -e.data.get("nodes", 0)):
-        site = user(trace.site(event.data.get("site"))) or event.site.user
+    found = [e for e in trace.of(KeepsGraph) if e.how == "state"]
+    for event in sorted(found, key=lambda e: -e.nodes):
+        site = user(trace.site(event.kept_at)) or event.site.user
         through = _pass(known)
         place = (through.site.user if through is not None else site).location()
         if place in told:
@@ -75,22 +76,21 @@ def hidden_state_keeps_graph(trace: Trace) -> Iterator[Finding]:
             yield _between_steps(trace, longer)
 
 
-def _pass(known: Paths) -> Event | None:
+def _pass(known: Paths) -> Backward | None:
     """The pass that goes through it: the one most often made that keeps its graph."""
-    kept = [e for e in known.backwards if e.data.get("retain_graph")] or known.backwards
+    kept = [e for e in known.backwards if e.retain_graph] or known.backwards
     return max(kept, key=lambda e: e.count) if kept else None
 
 
-def _finding(trace: Trace, event: Event, through: Event | None) -> Finding:
-    data = event.data
-    site = user(trace.site(data.get("site"))) or event.site.user
+def _finding(trace: Trace, event: KeepsGraph, through: Backward | None) -> Finding:
+    site = user(trace.site(event.kept_at)) or event.site.user
     name = next(iter((names_of(trace).assigned(site) or "").split(", ")[-1:]), "")
     subject = f"`{name}`" if name else code(trace, site, "a state")
     after = f" after {located(trace, through.site.user)}" if through is not None else ""
-    first_length, first_nodes, first_bytes = (*data.get("first", ()), 0, 0, 0)[:3]
+    first_length, first_nodes, first_bytes = (*event.first, 0, 0, 0)[:3]
     seen = (
         f"after {plural(first_length, 'step')} it held {plural(first_nodes, 'node')} and {first_bytes:,} bytes "
-        f"saved for backward, after {data['length']} {plural(data['nodes'], 'node')} and {data['bytes']:,} bytes"
+        f"saved for backward, after {event.length} {plural(event.nodes, 'node')} and {event.bytes:,} bytes"
     )
     return Finding(
         message=f"{subject} carries the graph of every earlier step along: each backward goes further back",
@@ -102,7 +102,7 @@ def _finding(trace: Trace, event: Event, through: Event | None) -> Finding:
         if (slower := pass_growth(trace, through.site) if through is not None else "")
         else (seen,),
         fix=f"cut it between steps: `{name} = {name}.detach()`{after}" if name else f"detach it{after}",
-        count=data["length"],
+        count=event.length,
         edits=_cut_between(trace, site, through, name),
         subjects=frozenset({("keeps", site.location())}),
     )

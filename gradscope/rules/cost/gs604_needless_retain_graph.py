@@ -17,8 +17,9 @@ from gradscope.analysis.loop import settled
 from gradscope.analysis.reach import Key, Paths, passes, paths
 from gradscope.analysis.unread import time_of
 from gradscope.analysis.words import code, located, plural
+from gradscope.events import Backward, ErrorRaised, Rooted
 from gradscope.fixes.calls import without_argument
-from gradscope.model import Event, Finding, Graph
+from gradscope.model import Finding, Graph
 from gradscope.rules import rule
 from gradscope.store import Trace
 
@@ -61,12 +62,12 @@ def good_two_losses_on_one_graph() -> None:
 @rule("GS604", name="needless-retain-graph", severity="warning")
 def needless_retain_graph(trace: Trace) -> Iterator[Finding]:
     known = paths(trace)
-    groups: dict[tuple[str, int], list[Event]] = {}
+    groups: dict[tuple[str, int], list[Backward]] = {}
     used: set[tuple[str, int]] = set()
     for event in known.backwards:
-        if not (event.data.get("retain_graph") or event.data.get("create_graph")):
+        if not (event.retain_graph or event.create_graph):
             continue
-        if event.site.user.kind != "user" or not event.data.get("roots"):
+        if event.site.user.kind != "user" or not event.roots:
             continue
         if any(frame.path.endswith(TORCHS_OWN) for frame in event.site.stack):
             continue  # `torch.autograd.functional.jacobian` keeps it, not the program
@@ -80,11 +81,11 @@ def needless_retain_graph(trace: Trace) -> Iterator[Finding]:
             yield _finding(trace, events)
 
 
-def _finding(trace: Trace, events: list[Event]) -> Finding:
+def _finding(trace: Trace, events: list[Backward]) -> Finding:
     event = events[0]
     times = sum(e.count for e in events)
-    argument = "create_graph" if event.data.get("create_graph") else "retain_graph"
-    nodes, held = event.data.get("held_nodes"), event.data.get("held_bytes")
+    argument = "create_graph" if event.create_graph else "retain_graph"
+    nodes, held = event.held_nodes, event.held_bytes
     seen = f"{passes(times)} kept the graph, no later one went through it"
     if held:
         seen += f"; one keeps {plural(nodes or 0, 'node')} with {held:,} bytes saved for backward"
@@ -104,13 +105,13 @@ def _finding(trace: Trace, events: list[Event]) -> Finding:
     )
 
 
-def _used_again(trace: Trace, known: Paths, event: Event) -> bool:
+def _used_again(trace: Trace, known: Paths, event: Backward) -> bool:
     """Whether a later pass went through the graph of this one, or may have."""
     first = _inner(known, event)
-    if event.data.get("create_graph") and _gradient_used(trace, known):
+    if event.create_graph and _gradient_used(trace, known):
         return True
     after = False
-    failed = [e for e in trace.of("error") if e.data.get("where") == "backward"]
+    failed = [e for e in trace.of(ErrorRaised) if e.where == "backward"]
     if any(e.graph < 0 for e in failed):
         return True  # it may be what that pass went through
     for other in [*known.backwards, *failed]:
@@ -131,11 +132,11 @@ def _used_again(trace: Trace, known: Paths, event: Event) -> bool:
     return _carries(known, event.graph, known.reach(_roots(event)).nodes, event.graph, first)
 
 
-def _roots(event: Event) -> list[Key]:
-    return [(event.graph, root) for root in event.data.get("roots", ())]
+def _roots(event: Rooted) -> list[Key]:
+    return [(event.graph, root) for root in event.roots]
 
 
-def _inner(known: Paths, event: Event) -> set[Key]:
+def _inner(known: Paths, event: Backward) -> set[Key]:
     """The nodes that a pass visits, without those of leaves, which every pass may share."""
     return {
         key
@@ -176,7 +177,7 @@ def _gradient_used(trace: Trace, known: Paths) -> bool:
         if op.name == "grad"
         for output in op.outputs
     }
-    failed = [e for e in trace.of("error") if e.data.get("where") == "backward" and e.graph >= 0]
+    failed = [e for e in trace.of(ErrorRaised) if e.where == "backward" and e.graph >= 0]
     visited = known.reached.nodes | known.reach(root for e in failed for root in _roots(e)).nodes
     for number in known.graph_ids:
         graph = known.graph(number)

@@ -35,8 +35,9 @@ from gradscope.analysis.unread import (
 )
 from gradscope.analysis.words import listed, located, parameter_subjects
 from gradscope.analysis.writes import memory_root
+from gradscope.events import Backward, DataRead, ModuleCall
 from gradscope.fixes.calls import under_no_grad
-from gradscope.model import Event, Finding, Parameter, Site
+from gradscope.model import Finding, Parameter, Site
 from gradscope.rules import rule
 from gradscope.store import Trace
 
@@ -144,7 +145,7 @@ def _caller(waste: Waste) -> tuple[tuple[Site, str], ...]:
 
 
 def _cleared(trace: Trace, waste: Waste) -> Finding:
-    entry, network = waste.entry, waste.call.event.data["module"]
+    entry, network = waste.entry, waste.call.event.module
     reads = [site for site, networks in reads_of_results(trace).items() if networks == {network}]
     return Finding(
         message=f"this pass goes through {waste.name}, and its gradients are cleared unused",
@@ -168,19 +169,19 @@ def reads_of_results(trace: Trace) -> dict[Site, set[int]]:
     """Place of a `.data` → the networks (ids of roots) whose results are read there. Places that also
     read something else with a gradient are left out."""
     results: dict[Key, int] = {}
-    for event in trace.of("call"):
-        for value in event.data.get("outputs", ()) if event.graph >= 0 else ():
-            results[event.graph, memory_root(trace.graph(event.graph), value)] = event.data["module"]
+    for event in trace.of(ModuleCall):
+        for value in event.outputs if event.graph >= 0 else ():
+            results[event.graph, memory_root(trace.graph(event.graph), value)] = event.module
     found: dict[Site, set[int]] = {}
     others: set[Site] = set()
-    for event in trace.of("data_read"):
-        if event.graph < 0 or not event.data.get("requires_grad"):
+    for read in trace.of(DataRead):
+        if read.graph < 0 or not read.requires_grad:
             continue
-        network = results.get(_origin(trace, (event.graph, event.data["value"])))
+        network = results.get(_origin(trace, (read.graph, read.value)))
         if network is None:
-            others.add(event.site.user)
+            others.add(read.site.user)
         else:
-            found.setdefault(event.site.user, set()).add(network)
+            found.setdefault(read.site.user, set()).add(network)
     return {site: networks for site, networks in found.items() if site not in others}
 
 
@@ -204,7 +205,7 @@ class Waste:
     parameters: list[Parameter]
     call: Call
     entry: Site  # the line that asks it
-    event: Event
+    event: Backward
     times: int
     through: bool  # what is trained needs the gradient through it
     mild: bool  # or it gives a trained network its features
@@ -213,7 +214,7 @@ class Waste:
 def wasted(known: Calls, group: Unread) -> Waste | None:
     """The call that brings the network into a loss, and the pass that goes through it."""
     ids = {p.id for p in group.parameters}
-    events = [e for e in group.passes if ids & set(e.data.get("accumulated", ()))]
+    events = [e for e in group.passes if ids & set(e.filled)]
     for event in events:
         around = _around(known, event, group.members)
         for call in known.all:
@@ -229,7 +230,7 @@ def wasted(known: Calls, group: Unread) -> Waste | None:
     return None
 
 
-def _around(known: Calls, event: Event, members: set[int]) -> Call | None:
+def _around(known: Calls, event: Backward, members: set[int]) -> Call | None:
     """The outermost call in which these modules ran, where they were known (by `eval()`) before
     the model that they became a part of."""
     ran = next((op.index for op in known.paths.graph(event.graph).ops if op.module in members), None)

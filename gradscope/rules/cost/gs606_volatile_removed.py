@@ -80,7 +80,7 @@ def _evaluations(trace: Trace, computed: set[Key]) -> frozenset[object]:
     return frozenset(
         ("call", call.entry.location())
         for call in calls(trace).all
-        if any((call.event.graph, value) in computed for value in call.event.data.get("inputs", ()))
+        if any((call.event.graph, value) in computed for value in call.event.inputs)
     )
 
 

@@ -17,9 +17,10 @@ from collections.abc import Iterator
 
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.words import code, listed, source, user, where
+from gradscope.events import ErrorRaised
 from gradscope.fixes.calls import beside, line_after, result_kept
 from gradscope.fixes.source import Source
-from gradscope.model import Edit, Event, Finding, Site, Value
+from gradscope.model import Edit, Finding, Site, Value
 from gradscope.rules import rule
 from gradscope.rules.device._origins import assigned_variable, shape_words, value_name
 from gradscope.store import Trace
@@ -50,8 +51,8 @@ def good_both_moved() -> None:
 @rule("GS501", name="device-mismatch", severity="error")
 def device_mismatch(trace: Trace) -> Iterator[Finding]:
     known = paths(trace)
-    for event in trace.of("error"):
-        text = str(event.data.get("text", ""))
+    for event in trace.of(ErrorRaised):
+        text = event.text
         told = ("device" in text and "device-side" not in text) or "weight type" in text
         if told and event.graph >= 0:
             finding = _explain(trace, known, event)
@@ -59,9 +60,9 @@ def device_mismatch(trace: Trace) -> Iterator[Finding]:
                 yield finding
 
 
-def _explain(trace: Trace, known: Paths, event: Event) -> Finding | None:
+def _explain(trace: Trace, known: Paths, event: ErrorRaised) -> Finding | None:
     values = known.graph(event.graph).values
-    inputs = [values[i] for i in dict.fromkeys(event.data.get("inputs", ())) if i < len(values)]
+    inputs = [values[i] for i in dict.fromkeys(event.inputs) if i < len(values)]
     sized = [value for value in inputs if value.shape] or inputs
     devices = list(dict.fromkeys(value.device for value in sized))
     if len(devices) < 2:
@@ -81,7 +82,7 @@ def _explain(trace: Trace, known: Paths, event: Event) -> Finding | None:
     related = ((met, f"{against} is on {other.device} since here ({met_how})"),) if met is not None else ()
     return Finding(
         message=f"{subject} is on {wrong.device}, {against} is on {other.device}: "
-        f"`{event.data.get('op', 'the operation')}` needs both on one device",
+        f"`{event.op or 'the operation'}` needs both on one device",
         cause=origin or effect,
         cause_label=f"on {wrong.device} since here ({came})" if origin else f"on {wrong.device}: {came}",
         effect=effect,

@@ -16,8 +16,9 @@ from dataclasses import replace
 
 from gradscope.analysis.reach import Paths, paths
 from gradscope.analysis.words import code, listed, user
+from gradscope.events import Crashed, ErrorRaised
 from gradscope.fixes.calls import beside, line_after
-from gradscope.model import Edit, Event, Finding, Site, Value
+from gradscope.model import Edit, Finding, Site, Value
 from gradscope.rules import rule
 from gradscope.rules.device._origins import assigned_variable, became, belongs, shape_words, value_name
 from gradscope.store import Trace
@@ -59,22 +60,22 @@ def good_converted() -> None:
 @rule("GS503", name="dtype-mismatch", severity="error")
 def dtype_mismatch(trace: Trace) -> Iterator[Finding]:
     known = paths(trace)
-    for event in trace.of("error"):
-        text = str(event.data.get("text", ""))
-        late = LATE.search(text) if event.data.get("where") == "backward" else None
+    for event in trace.of(ErrorRaised):
+        text = event.text
+        late = LATE.search(text) if event.where == "backward" else None
         failed = _met_before(known, event, late) if late else event
-        if failed.graph >= 0 and failed.data.get("where") == "op" and TOLD.search(text):
+        if failed.graph >= 0 and failed.where == "op" and TOLD.search(text):
             finding = _explain(trace, known, failed, text)
             if finding is not None:
                 yield finding
-    for event in trace.of("crash"):
-        checked = CHECKED.search(str(event.data.get("text", "")))
+    for crash in trace.of(Crashed):
+        checked = CHECKED.search(crash.text)
         if checked is not None:
             wrong, wanted = checked["wrong"] or checked["got"], checked["wanted"] or checked["asked"]
-            yield _of_a_check(trace, event, wrong, wanted)
+            yield _of_a_check(trace, crash, wrong, wanted)
 
 
-def _met_before(known: Paths, event: Event, late: re.Match[str]) -> Event:
+def _met_before(known: Paths, event: ErrorRaised, late: re.Match[str]) -> ErrorRaised:
     """The error as if the last call that got both dtypes had raised it; as it is where there is none."""
     mixed = {SCALARS.get(name, name) for name in late.groups()}
     if event.graph < 0:
@@ -87,9 +88,9 @@ def _met_before(known: Paths, event: Event, late: re.Match[str]) -> Event:
     return event
 
 
-def _of_a_check(trace: Trace, event: Event, wrong: str, wanted: str) -> Finding:
+def _of_a_check(trace: Trace, event: Crashed, wrong: str, wanted: str) -> Finding:
     """Of a module that compares dtypes itself, before any operation runs."""
-    named = [t for t in event.data.get("tensors", ()) if t["dtype"] == wrong]
+    named = [t for t in event.tensors if t["dtype"] == wrong]
     name = named[0]["name"] if named else "the input"
     made = user(trace.site(named[0].get("site"))) if named else None
     return Finding(
@@ -98,15 +99,15 @@ def _of_a_check(trace: Trace, event: Event, wrong: str, wanted: str) -> Finding:
         cause_label=f"{wrong} here",
         effect=event.site.user,
         effect_label="both meet here",
-        seen=(f"{event.data.get('type', 'the error')}: input {wrong}, weights {wanted}",),
+        seen=(f"{event.type or 'the error'}: input {wrong}, weights {wanted}",),
         fix=f"`{name} = {name}.{METHODS.get(wanted, f'to(torch.{wanted})')}` before the call",
         subjects=frozenset({("dtype", name)}),
     )
 
 
-def _explain(trace: Trace, known: Paths, event: Event, text: str) -> Finding | None:
+def _explain(trace: Trace, known: Paths, event: ErrorRaised, text: str) -> Finding | None:
     values = known.graph(event.graph).values
-    inputs = [values[i] for i in dict.fromkeys(event.data.get("inputs", ())) if i < len(values)]
+    inputs = [values[i] for i in dict.fromkeys(event.inputs) if i < len(values)]
     owned = {v.index for v in inputs if belongs(known, (event.graph, v.index))}
     wrong, wanted = _wrong(inputs, owned, text)
     if wrong is None:
@@ -114,7 +115,7 @@ def _explain(trace: Trace, known: Paths, event: Event, text: str) -> Finding | N
     effect = event.site.user
     origin, how = became(trace, known, (event.graph, wrong.index))
     subject = value_name(trace, known, (event.graph, wrong.index))
-    needs = f"`{event.data.get('op', 'the operation')}` needs {wanted}"
+    needs = f"`{event.op or 'the operation'}` needs {wanted}"
     other = next((v for v in inputs if v is not wrong and v.dtype == wanted), None)
     if other is not None:
         needs += f" as {value_name(trace, known, (event.graph, other.index))} is"

@@ -5,7 +5,8 @@ from __future__ import annotations
 from gradscope.analysis.names import names_of
 from gradscope.analysis.words import listed, numbers, owner, source, user
 from gradscope.analysis.writes import memory_root
-from gradscope.model import Event, Finding, Site
+from gradscope.events import Corrupted
+from gradscope.model import Finding, Site
 from gradscope.store import Trace
 
 SHARING = {"__dlpack__": "DLPack", "from_numpy": "`torch.from_numpy`"}
@@ -14,31 +15,31 @@ SHARING = {"__dlpack__": "DLPack", "from_numpy": "`torch.from_numpy`"}
 OTHER_LIBRARIES = {"numpy", "from_numpy", "__dlpack__", "storage", "untyped_storage"}  # GS103's
 
 
-def corruptions(trace: Trace) -> list[list[Event]]:
+def corruptions(trace: Trace) -> list[list[Corrupted]]:
     """One write that one backward suffers from may have changed what several ops had saved.
     In each list the event with the measured gradient stands first."""
-    groups: dict[tuple[object, object], list[Event]] = {}
-    for event in trace.of("corrupted"):
-        groups.setdefault((event.data.get("write"), event.data.get("backward")), []).append(event)
+    groups: dict[tuple[object, object], list[Corrupted]] = {}
+    for event in trace.of(Corrupted):
+        groups.setdefault((event.write, event.backward), []).append(event)
     for events in groups.values():
-        events.sort(key=lambda e: (not e.data.get("right"), not e.data.get("wrong")))
+        events.sort(key=lambda e: (not e.right, not e.wrong))
     return list(groups.values())
 
 
 def corruption(
-    trace: Trace, events: list[Event], write: Site | None, attribute: str, label: str, fix: str
+    trace: Trace, events: list[Corrupted], write: Site | None, attribute: str, label: str, fix: str
 ) -> Finding:
     """The finding for saved memory that was overwritten at `write` (also GS103's)."""
-    event, data, read = events[0], events[0].data, events[0].data.get("read")
+    event, data, read = events[0], events[0].data, events[0].read
     cause, effect = user(write), user(trace.site(data.get("backward")) or event.site)
     memory = _memory(trace, event, write)
     name = owner(source(trace, cause), attribute) or _name(trace, memory)
     right: dict[str, object] = data.get("right") or {}
     wrong = {leaf: values for leaf, values in (data.get("wrong") or {}).items() if values != right.get(leaf)}
     saved = {
-        site: f"saved here for backward, as {numbers(e.data.get('saved'))}"
+        site: f"saved here for backward, as {numbers(e.saved)}"
         for e in reversed(events)
-        if (site := user(trace.site(e.data.get("saved_site")))) is not None
+        if (site := user(trace.site(e.saved_site))) is not None
     }
     seen = [_measured(leaf, values, right.get(leaf)) for leaf, values in wrong.items()]
     if not seen and read is not None:
@@ -61,7 +62,7 @@ def corruption(
     )
 
 
-def _memory(trace: Trace, event: Event, write: Site | None) -> tuple[int, int] | None:
+def _memory(trace: Trace, event: Corrupted, write: Site | None) -> tuple[int, int] | None:
     """(graph, first value) of the memory that was written at `write`."""
     if write is None or event.graph < 0:
         return None

@@ -16,9 +16,10 @@ from dataclasses import replace
 
 from gradscope.analysis.words import owner, source
 from gradscope.analysis.writes import memory_root
+from gradscope.events import Corrupted
 from gradscope.fixes.in_place import copied_where_saved, names_of_memory
 from gradscope.fixes.source import Edits
-from gradscope.model import Event, Finding
+from gradscope.model import Finding
 from gradscope.rules import rule
 from gradscope.rules.memory._corruption import OTHER_LIBRARIES, corruption, corruptions
 from gradscope.store import Trace
@@ -48,8 +49,8 @@ def good_clone() -> None:
 @rule("GS101", name="data-write-corrupts-gradient", severity="error", over=("GS102",))
 def data_write_corrupts_gradient(trace: Trace) -> Iterator[Finding]:
     for events in corruptions(trace):
-        if events[0].data.get("through") not in OTHER_LIBRARIES:
-            write = trace.site(events[0].data.get("write"))
+        if events[0].through not in OTHER_LIBRARIES:
+            write = trace.site(events[0].write)
             label = "written through `.data`, which hides the write from autograd's version check"
             found = corruption(trace, events, write, "data", label, "")
             fix, edits = copied_for_backward(trace, events, owner(source(trace, found.cause), "data"))
@@ -58,13 +59,13 @@ def data_write_corrupts_gradient(trace: Trace) -> Iterator[Finding]:
             yield replace(found, fix=f"{fix}; {detach}", edits=edits)
 
 
-def copied_for_backward(trace: Trace, events: list[Event], name: str) -> tuple[str, Edits]:
+def copied_for_backward(trace: Trace, events: list[Corrupted], name: str) -> tuple[str, Edits]:
     """The copies that the calls need whose saved memory, called `name`, was overwritten."""
     spoilt = []
     names = {name} - {""}
     for event in events:
         graph = trace.graph(event.graph) if event.graph >= 0 else None
-        saved, value = event.data.get("saved_by"), event.data.get("value")
+        saved, value = event.saved_by, event.value
         op = graph.ops[saved] if graph is not None and saved is not None and saved < len(graph.ops) else None
         if graph is not None and isinstance(value, int) and value < len(graph.values):
             names |= names_of_memory(trace, graph.id, [value])
@@ -73,5 +74,5 @@ def copied_for_backward(trace: Trace, events: list[Event], name: str) -> tuple[s
         else:
             result = False
         kept = ["result"] if result else ["self", "other"]
-        spoilt.append({"site": event.data.get("saved_site"), "op": saved or 0, "as": kept})
+        spoilt.append({"site": event.saved_site, "op": saved or 0, "as": kept})
     return copied_where_saved(trace, events[0].graph, spoilt, names)

@@ -26,8 +26,9 @@ from gradscope.analysis.reach import paths
 from gradscope.analysis.terms import DeadTerm, dead_terms
 from gradscope.analysis.words import owner, parameter_names, parameter_subjects, plural, root_of, source
 from gradscope.analysis.writes import memory_root
+from gradscope.events import DataRead
 from gradscope.fixes.source import Source
-from gradscope.model import Edit, Event, Finding, Site
+from gradscope.model import Edit, Finding, Site
 from gradscope.rules import rule
 from gradscope.store import Trace
 
@@ -70,7 +71,7 @@ class _Place:
 @rule("GS102", name="data-attribute", severity="warning", over=("GS301",))
 def data_attribute(trace: Trace) -> Iterator[Finding]:
     places: dict[tuple[str, int, int], _Place] = {}
-    for event in trace.of("data_read"):
+    for event in trace.of(DataRead):
         site = event.site
         if site.kind == "user" and event.graph >= 0 and _trained(trace, event):
             place = places.setdefault((site.path, site.line, site.column), _Place(site))
@@ -102,17 +103,15 @@ def _first(line: list[_Place]) -> _Place:
     return shown
 
 
-def _trained(trace: Trace, event: Event) -> bool:
-    parameter = event.data.get("parameter")
-    return bool(event.data.get("requires_grad")) or (
-        parameter is not None and trace.parameter(parameter).requires_grad
-    )
+def _trained(trace: Trace, event: DataRead) -> bool:
+    parameter = event.parameter
+    return bool(event.requires_grad) or (parameter is not None and trace.parameter(parameter).requires_grad)
 
 
-def _look(trace: Trace, event: Event, place: _Place) -> None:
-    graph, alias = trace.graph(event.graph), event.data.get("alias")
-    if event.data.get("parameter") is not None:
-        place.subjects |= parameter_subjects([event.data["parameter"]])
+def _look(trace: Trace, event: DataRead, place: _Place) -> None:
+    graph, alias = trace.graph(event.graph), event.alias
+    if event.parameter is not None:
+        place.subjects |= parameter_subjects([event.parameter])
     if alias is not None:
         place.subjects.add(("memory", event.graph, memory_root(graph, alias)))
         place.written |= any(alias in op.writes for op in graph.consumers.get(alias, ()))

@@ -59,10 +59,10 @@ def good_copy() -> None:
 @rule("GS103", name="numpy-write-corrupts-gradient", severity="error", over=("GS102",))
 def numpy_write_corrupts_gradient(trace: Trace) -> Iterator[Finding]:
     for events in corruptions(trace):
-        through = str(events[0].data.get("through"))
+        through = str(events[0].through)
         if through in OTHER_LIBRARIES:
             # A write on the other side is no call of torch: the site is where the memory was handed out.
-            site = trace.site(events[0].data.get("write"))
+            site = trace.site(events[0].write)
             found = corruption(trace, events, site, through, HANDED_OUT, "")
             told = _at_the_write(trace, found)
             fix, edits = _fix(trace, found.cause), copied(trace, found.cause)

@@ -12,8 +12,9 @@ from typing import Any
 
 from gradscope.analysis.failures import failure_subject, versions
 from gradscope.analysis.words import code, source, user
+from gradscope.events import ErrorRaised
 from gradscope.fixes.in_place import mended
-from gradscope.model import Event, Finding
+from gradscope.model import Finding
 from gradscope.rules import rule
 from gradscope.store import Trace
 
@@ -42,15 +43,15 @@ def good() -> None:
 
 @rule("GS104", name="inplace-on-saved-tensor", severity="error", over=("GS102",))
 def inplace_on_saved_tensor(trace: Trace) -> Iterator[Finding]:
-    for event in trace.of("error"):
-        if event.data.get("where") == "backward" and _TEXT in event.data.get("text", ""):
+    for event in trace.of(ErrorRaised):
+        if event.where == "backward" and _TEXT in event.text:
             yield _explained(trace, event)
 
 
-def _explained(trace: Trace, event: Event) -> Finding:
-    writes: list[dict[str, Any]] = event.data.get("writes") or []
+def _explained(trace: Trace, event: ErrorRaised) -> Finding:
+    writes = event.writes
     write = writes[0] if writes else {}
-    cause, saved = user(trace.site(write.get("site"))), user(trace.site(event.data.get("saved_site")))
+    cause, saved = user(trace.site(write.get("site"))), user(trace.site(event.saved_site))
     text = code(trace, cause, f"`{write['op']}`" if write.get("op") else "an in-place operation")
     by = f", saved by {code(trace, saved)}," if source(trace, saved) else ""
     sites = [trace.site(w.get("site")) for w in writes[1:4]]
@@ -63,7 +64,7 @@ def _explained(trace: Trace, event: Event) -> Finding:
         effect=user(event.site),
         effect_label="torch stops: the saved values are gone",
         related=(((saved, "saved here for backward"),) if saved is not None else ()) + more,
-        seen=(versions(str(event.data.get("text", ""))),),
+        seen=(versions(event.text),),
         fix=fix,
         count=event.count,
         edits=edits,

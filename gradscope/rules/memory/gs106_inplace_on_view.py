@@ -51,7 +51,7 @@ def good_clone() -> None:
 @rule("GS106", name="inplace-on-view", severity="error")
 def inplace_on_view(trace: Trace) -> Iterator[Finding]:
     for failure in failures(trace, _SHARED, _VIEWS, _NO_GRAD, _INFERENCE):
-        if failure.event.data.get("where") != "backward":  # a write inside a hook: GS109
+        if failure.where != "backward":  # a write inside a hook: GS109
             yield _explained(trace, failure)
 
 

@@ -17,6 +17,7 @@ from collections.abc import Iterator
 
 from gradscope.analysis.names import names_of
 from gradscope.analysis.words import parameter_name, parameter_subjects, plural
+from gradscope.events import Tied
 from gradscope.fixes.source import Source
 from gradscope.model import Edit, Finding, Parameter, Site
 from gradscope.rules import rule
@@ -54,8 +55,8 @@ def tied_by_data(trace: Trace) -> Iterator[Finding]:
     yield from _copied_again(trace)
     known = {p.id: p for p in trace.parameters}
     told: set[frozenset[int]] = set()
-    for event in trace.of("tied"):
-        pair = [known[id] for id in event.data["parameters"] if id in known]
+    for event in trace.of(Tied):
+        pair = [known[id] for id in event.parameters if id in known]
         key = frozenset(p.id for p in pair)
         if len(pair) == 2 and all(p.requires_grad and p.passes for p in pair) and key not in told:
             told.add(key)
@@ -77,9 +78,9 @@ def _copied_again(trace: Trace) -> Iterator[Finding]:
     differ, where a target network is to stay behind."""
     known = {p.id: p for p in trace.parameters}
     places: dict[Site, list[tuple[Parameter, Parameter]]] = {}
-    for event in trace.of("tied"):
-        pair = [known[id] for id in event.data["parameters"] if id in known]
-        if event.data.get("again") and len(pair) == 2 and pair[0].steps and not pair[1].passes:
+    for event in trace.of(Tied):
+        pair = [known[id] for id in event.parameters if id in known]
+        if event.again and len(pair) == 2 and pair[0].steps and not pair[1].passes:
             places.setdefault(event.site.user, []).append((pair[0], pair[1]))
     for site, pairs in places.items():
         first, second = (parameter_name(trace, p.id) for p in pairs[0])

@@ -19,8 +19,9 @@ from gradscope.analysis.failures import failure_subject, versions
 from gradscope.analysis.names import names_of
 from gradscope.analysis.reach import paths
 from gradscope.analysis.words import code, located, user
+from gradscope.events import ErrorRaised
 from gradscope.fixes.blocks import detached_before
-from gradscope.model import Event, Finding, Graph, Site
+from gradscope.model import Finding, Graph, Site
 from gradscope.rules import rule
 from gradscope.store import Trace
 
@@ -57,22 +58,22 @@ def good_both_before_the_step() -> None:
 
 @rule("GS108", name="step-between-forward-and-backward", severity="error", over=("GS104",))
 def step_between_forward_and_backward(trace: Trace) -> Iterator[Finding]:
-    for event in trace.of("error"):
-        if event.data.get("where") == "backward" and _TEXT in str(event.data.get("text", "")):
+    for event in trace.of(ErrorRaised):
+        if event.where == "backward" and _TEXT in event.text:
             step = stepped(event)
             if step is not None:
                 yield _carried_over(trace, event, step) or _explained(trace, event, step)
 
 
-def stepped(event: Event) -> dict[str, Any] | None:
+def stepped(event: ErrorRaised) -> dict[str, Any] | None:
     """The optimizer's step that moved the version, unless a write of the program's own did."""
-    writes: list[dict[str, Any]] = event.data.get("writes") or []
+    writes = event.writes
     steps = [write for write in writes if write.get("op") == "step"]
     return steps[0] if steps and len(steps) == len(writes) else None
 
 
-def _explained(trace: Trace, event: Event, step: dict[str, Any]) -> Finding:
-    cause, forward = user(trace.site(step.get("site"))), trace.site(event.data.get("saved_site"))
+def _explained(trace: Trace, event: ErrorRaised, step: dict[str, Any]) -> Finding:
+    cause, forward = user(trace.site(step.get("site"))), trace.site(event.saved_site)
     saved = forward.entry if forward is not None else None  # the call in the loop, not the layer's line
     shown = code(trace, cause, "an optimizer's step")
     by = f" that {code(trace, saved)} had saved" if saved is not None and code(trace, saved) else ""
@@ -83,7 +84,7 @@ def _explained(trace: Trace, event: Event, step: dict[str, Any]) -> Finding:
         effect=event.site.user,
         effect_label="torch stops: this graph was computed with the old weights",
         related=((saved, "the old weights are saved here"),) if saved is not None else (),
-        seen=(versions(str(event.data.get("text", ""))),),
+        seen=(versions(event.text),),
         fix=f"compute {code(trace, saved) or 'its loss'} again after {located(trace, cause, 'the step')}; or call"
         f" {located(trace, event.site.user, 'the backward')} before it, where that step may use its gradients too",
         count=event.count,
@@ -103,10 +104,10 @@ def _runs_through(graph: Graph, value: int, line: Site) -> bool:
     return False
 
 
-def _carried_over(trace: Trace, event: Event, step: dict[str, Any]) -> Finding | None:
+def _carried_over(trace: Trace, event: ErrorRaised, step: dict[str, Any]) -> Finding | None:
     """Where the line that saved the old weights has run again since, on a value that brought its old graph."""
     known = paths(trace)
-    found, saved = carried_into(known, event), trace.site(event.data.get("saved_site"))
+    found, saved = carried_into(known, event), trace.site(event.saved_site)
     if found is None or saved is None:
         return None
     graph = known.graph(event.graph)
@@ -124,7 +125,7 @@ def _carried_over(trace: Trace, event: Event, step: dict[str, Any]) -> Finding |
         effect=event.site.user,
         effect_label="torch stops: the old part of the graph was computed with the old weights",
         related=((stepped_at, "writes new values into the weights"),) if stepped_at is not None else (),
-        seen=(versions(str(event.data.get("text", ""))),),
+        seen=(versions(event.text),),
         fix=f"detach it before the next step (`{name or 'h'} = {name or 'h'}.detach()`)"
         + (
             "; `retain_graph=True` is not needed then"

@@ -14,8 +14,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from gradscope.analysis.words import MAX_CODE, code, owner, source
+from gradscope.events import GradientHook
 from gradscope.fixes.source import Source
-from gradscope.model import Edit, Event, Finding, Site
+from gradscope.model import Edit, Finding, Site
 from gradscope.rules import rule
 from gradscope.rules.memory._hook_bodies import dropped_in, hook_function, of_a_part, written_in
 from gradscope.store import Trace
@@ -48,36 +49,38 @@ def good_returned() -> None:
 
 @rule("GS109", name="gradient-edited-in-place", severity="warning", over=("GS106",))
 def gradient_edited_in_place(trace: Trace) -> Iterator[Finding]:
-    for event in trace.of("gradient_hook"):
-        hook = trace.site(event.data.get("hook"))
-        module = bool(event.data.get("module"))
-        function = hook_function(trace, hook, str(event.data.get("name"))) if hook is not None else None
-        if event.data.get("edited"):
+    for event in trace.of(GradientHook):
+        hook = trace.site(event.hook)
+        module = bool(event.module)
+        function = hook_function(trace, hook, str(event.name)) if hook is not None else None
+        if event.edited:
             written = written_in(function, module)
             found = _finding(trace, event, hook, written, edited=True)
             if of_a_part(function, module, written):
                 fix = f"return new tensors in place of {code(trace, found.cause, 'this')}"
                 found = replace(found, fix=fix, edits=())
             yield found
-        elif event.data.get("returned") is False and hook is not None and function is not None:
+        elif event.returned is False and hook is not None and function is not None:
             dropped = dropped_in(function, module)
             if dropped is not None:
                 yield _finding(trace, event, hook, dropped, edited=False)
 
 
-def _finding(trace: Trace, event: Event, hook: Site | None, node: ast.AST | None, *, edited: bool) -> Finding:
+def _finding(
+    trace: Trace, event: GradientHook, hook: Site | None, node: ast.AST | None, *, edited: bool
+) -> Finding:
     registered = event.site.user
     at = _at(hook, node) or hook or registered
     text = ast.unparse(node)[:MAX_CODE] if node is not None else ""
-    module = bool(event.data.get("module"))
+    module = bool(event.module)
     what = owner(source(trace, registered), "register_full_backward_hook" if module else "register_hook")
-    name = "a lambda" if event.data["name"] == "<lambda>" else f"`{event.data['name']}`"
+    name = "a lambda" if event.name == "<lambda>" else f"`{event.data['name']}`"
     whose = f"the gradient of `{what}`" if what else "the gradient"
     if edited:
         message = (
             f"{name} writes into {whose} in place{f' (`{text}`)' if text else ''}: other parts may share it"
         )
-        refused = event.data.get("returned") is None
+        refused = event.returned is None
         seen = "torch refused the write" if refused else "the gradient was written to while the hook ran"
         label = "written in place"
     else:

@@ -21,6 +21,7 @@ from collections.abc import Iterator
 from gradscope.analysis.calls import Call, Calls, calls
 from gradscope.analysis.unread import module_name
 from gradscope.analysis.words import located, numbers, plural
+from gradscope.events import Dropout, Step, ZeroGrad
 from gradscope.fixes.source import eval_around
 from gradscope.model import Finding, Site
 from gradscope.rules import rule
@@ -79,7 +80,7 @@ def eval_missing(trace: Trace) -> Iterator[Finding]:
             continue
         if bare_layer(known, call):
             region = known.region(call.event)
-            group = (call.event.data["module"], region.id if region is not None else None)
+            group = (call.event.module, region.id if region is not None else None)
             if group in told:
                 continue  # another layer of the same evaluation
             told.add(group)
@@ -88,9 +89,9 @@ def eval_missing(trace: Trace) -> Iterator[Finding]:
 
 def _finding(trace: Trace, known: Calls, call: Call, severity: str) -> Finding:
     event = call.event
-    train = event.data["train_layers"]
+    train = event.train_layers
     region = known.region(event)
-    name = module_name(trace, event.data["module"]) if bare_layer(known, call) else known.name(event)
+    name = module_name(trace, event.module) if bare_layer(known, call) else known.name(event)
     effect = region.site.user if region is not None else None
     bare = name.strip("`") if name.startswith("`") else "model"
     cause = caller(call.entry) if bare_layer(known, call) else own_line(known, call)
@@ -117,29 +118,28 @@ def _finding(trace: Trace, known: Calls, call: Call, severity: str) -> Finding:
 
 def severity_of(known: Calls, call: Call) -> str | None:
     """None where the call is no evaluation, or is right as it is."""
-    data = call.event.data
-    train, other = data.get("train_layers") or [], data.get("eval_layers") or []
+    train, other = call.event.train_layers, call.event.eval_layers
     if not train or not call.event.site.user.kind == "user":
         return None
-    if call.used and not (data.get("grad") and evaluates_by_turns(known, call)):
+    if call.used and not (call.event.grad and evaluates_by_turns(known, call)):
         return None
-    if (other or not data.get("training")) and all(known.dropout(layer) for layer in train):
+    if (other or not call.event.training) and all(known.dropout(layer) for layer in train):
         return None  # Monte Carlo dropout
-    if data.get("grad") and inside_step(known, call):
+    if call.event.grad and inside_step(known, call):
         return None
     mine = {p.id for p in known.parameters(call.event)}
     if bare_layer(known, call):
-        if any(not c.event.data.get("training") for c in beside(known, call)):
+        if any(not c.event.training for c in beside(known, call)):
             return None  # Monte Carlo dropout, in a method of the model
         mine = {p.id for c in beside(known, call) for p in known.parameters(c.event)}
     if not mine & known.trained:
         return None
-    if data.get("grad") and any(callers(c) == callers(call) for c in trains_at(known, call)):
+    if call.event.grad and any(callers(c) == callers(call) for c in trains_at(known, call)):
         if not evaluates_by_turns(known, call):
             return None  # the training call itself, on a pass that was skipped
     draws = known.called(call.event) in known.generators and not known.feeds_another(call.event)
-    if not (known.judged(call.event) if data.get("grad") else known.consumed(call.event)):
-        if data.get("grad"):
+    if not (known.judged(call.event) if call.event.grad else known.consumed(call.event)):
+        if call.event.grad:
             return None
         return "warning" if kept(known, call) and not draws else "note"
     return "note" if draws else "error"
@@ -151,7 +151,7 @@ PHASE = re.compile(r"(is_)?(train|trn|training|Train|TRAIN)(_?mode)?")
 def bare_layer(known: Calls, call: Call) -> bool:
     """Whether a layer without parameters was called by a method of its model other than `forward`."""
     event = call.event
-    return known.called(event) != event.data["module"] and not known.parameters(event)
+    return known.called(event) != event.module and not known.parameters(event)
 
 
 def beside(known: Calls, call: Call) -> list[Call]:
@@ -160,9 +160,9 @@ def beside(known: Calls, call: Call) -> list[Call]:
     return [
         c
         for c in known.all
-        if c.event.data["module"] == event.data["module"]
+        if c.event.module == event.module
         and c.event.graph == event.graph
-        and known.called(c.event) != event.data["module"]
+        and known.called(c.event) != event.module
         and known.region(c.event) == region
     ]
 
@@ -173,11 +173,11 @@ def inside_step(known: Calls, call: Call) -> bool:
     event = call.event
     near = [
         e
-        for e in known.trace.of("zero_grad", "step")
+        for e in known.trace.of(ZeroGrad, Step)
         if e.segment == event.segment and e.site.user.function == event.site.user.function
     ]
-    cleared = any(e.kind == "zero_grad" and e.position <= event.position for e in near)
-    return cleared and any(e.kind == "step" and e.position >= event.position for e in near)
+    cleared = any(isinstance(e, ZeroGrad) and e.position <= event.position for e in near)
+    return cleared and any(isinstance(e, Step) and e.position >= event.position for e in near)
 
 
 def trains_at(known: Calls, call: Call) -> list[Call]:
@@ -268,8 +268,8 @@ def measured(trace: Trace, data: dict[str, object]) -> Iterator[str]:
         path = module.path if module is not None and module.path else "batch norm"
         yield f"`{path}.{row['name']}` moved from {numbers(row['before'])} to {numbers(row['after'])}"
     layers = data.get("train_layers")
-    for event in trace.of("dropout"):
-        number = event.data["module"]
+    for event in trace.of(Dropout):
+        number = event.module
         if isinstance(layers, list) and number in layers and "zeroed" in event.data:
             module = trace.modules.get(number)
             path = module.path if module is not None and module.path else "dropout"

@@ -22,8 +22,9 @@ from gradscope.analysis.loop import settled
 from gradscope.analysis.memo import once
 from gradscope.analysis.unread import calls_time
 from gradscope.analysis.words import code, located, parameter_subjects, plural
+from gradscope.events import ModuleCall, Step
 from gradscope.fixes.source import Source
-from gradscope.model import Edit, Event, Finding, Site
+from gradscope.model import Edit, Finding, Site
 from gradscope.rules import rule
 from gradscope.store import Trace
 
@@ -93,7 +94,7 @@ def no_grad_missing(trace: Trace) -> Iterator[Finding]:
 
 def _cut_short(known: Calls, group: list[Call]) -> bool:
     """Whether an exception ended the program around these calls: their pass may have been to come."""
-    last = max((event.segment for event in known.trace.of("step")), default=0)
+    last = max((event.segment for event in known.trace.of(Step)), default=0)
     return not settled(known.trace) and all(_training(c) and c.event.segment >= last - 1 for c in group)
 
 
@@ -116,13 +117,13 @@ def _used_lines(trace: Trace) -> set[tuple[str, int]]:
     return {frame.location() for site in sites.values() for frame in site.stack}
 
 
-def _root(known: Calls, event: Event) -> int:
+def _root(known: Calls, event: ModuleCall) -> int:
     """The model that holds the called module."""
     return known.trace.modules[known.called(event)].root
 
 
 def _builds_for_nothing(known: Calls, call: Call) -> bool:
-    if not call.event.data.get("grad") or call.used or call.event.site.user.kind != "user":
+    if not call.event.grad or call.used or call.event.site.user.kind != "user":
         return False
     if _training(call) and not known.consumed(call.event):
         return False  # may be a call for its running statistics, or for shapes
@@ -131,7 +132,7 @@ def _builds_for_nothing(known: Calls, call: Call) -> bool:
 
 
 def _training(call: Call) -> bool:
-    return bool(call.event.data.get("training"))
+    return bool(call.event.training)
 
 
 def _times(known: Calls, group: list[Call]) -> int:
@@ -148,13 +149,13 @@ def _modest(known: Calls, group: list[Call]) -> bool:
     return any(_nodes(known, call.event) >= MODEST for call in group)
 
 
-def _nodes(known: Calls, event: Event) -> int:
+def _nodes(known: Calls, event: ModuleCall) -> int:
     return len(known.paths.reach(known.outputs(event)).nodes)
 
 
 def _severe(known: Calls, group: list[Call]) -> bool:
     """Whether it is worth a warning: evaluation whose result is looked at, and that costs something."""
-    held = group[0].event.data.get("graph_bytes") or 0
+    held = group[0].event.graph_bytes or 0
     return (
         not any(_training(call) for call in group)
         and any(known.consumed(call.event) for call in group)
@@ -167,7 +168,7 @@ def _finding(known: Calls, group: list[Call], severity: str, beside: Sequence[li
     times = _times(known, group)
     name = known.name(first) if len({known.called(c.event) for c in group}) == 1 else _whole(known, first)
     nodes = _nodes(known, first)
-    held = first.data.get("graph_bytes")
+    held = first.graph_bytes
     seen = f"{plural(times, 'call')} built a graph of {plural(nodes, 'node')} each, none was used"
     if held:
         seen += f"; one holds {_size(held)}"
@@ -204,7 +205,7 @@ def _worth(known: Calls, call: Call, times: int, held: float) -> bool:
     return (times > 1 or held >= LARGE) and not trains and not _beside_gradients(known, call)
 
 
-def _whole(known: Calls, event: Event) -> str:
+def _whole(known: Calls, event: ModuleCall) -> str:
     """The name of the model that holds the called module."""
     root = known.trace.modules[known.trace.modules[known.called(event)].root]
     return f"`{root.name or root.cls}`"
@@ -232,7 +233,7 @@ def _beside_gradients(known: Calls, call: Call) -> bool:
     where = (call.entry.path, call.entry.function, known.called(call.event))
     return any(
         other.used
-        and not other.event.data.get("training")
+        and not other.event.training
         and (other.entry.path, other.entry.function, known.called(other.event)) == where
         and _input_requires_grad(known, other)
         for other in known.all
@@ -241,7 +242,7 @@ def _beside_gradients(known: Calls, call: Call) -> bool:
 
 def _input_requires_grad(known: Calls, call: Call) -> bool:
     values = known.paths.graph(call.event.graph).values
-    return any(values[i].requires_grad for i in call.event.data.get("inputs", ()) if i < len(values))
+    return any(values[i].requires_grad for i in call.event.inputs if i < len(values))
 
 
 def _size(count: float) -> str:

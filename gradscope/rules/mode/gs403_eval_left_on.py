@@ -18,8 +18,9 @@ from gradscope.analysis.calls import Call, Calls, calls
 from gradscope.analysis.loop import timeline
 from gradscope.analysis.reach import Key
 from gradscope.analysis.words import located, plural, user
+from gradscope.events import Backward, Mode, ModuleCall, Step, ZeroGrad
 from gradscope.fixes.source import Source, receiver
-from gradscope.model import Edit, Event, Finding, Site
+from gradscope.model import Edit, Finding, Site
 from gradscope.rules import rule
 from gradscope.store import Trace
 
@@ -66,29 +67,28 @@ def eval_left_on(trace: Trace) -> Iterator[Finding]:
     by_event = {id(call.event): call for call in known.all}
     pending: dict[int, Call] = {}  # parameter → the eval-mode call whose gradient it holds
     candidates: list[Call] = []
-    modes: list[Event] = []
+    modes: list[Mode] = []
     trained: set[int] = set()  # layers that a training forward had in training mode
     asked: set[int] = set()  # of `modes`, those after which the model was evaluated
-    told: dict[tuple[tuple[str, int], int], tuple[Call, Event | None, int]] = {}
-    for event in trace.of("call", "mode", "backward", "zero_grad", "step"):
-        if event.kind == "mode":
+    told: dict[tuple[tuple[str, int], int], tuple[Call, Mode | None, int]] = {}
+    for event in trace.of(ModuleCall, Mode, Backward, ZeroGrad, Step):
+        if isinstance(event, Mode):
             modes.append(event)
-        elif event.kind == "call":
+        elif isinstance(event, ModuleCall):
             call = by_event.get(id(event))
             if call is not None and (_in_eval(known, call) or _left(known, call, trained, modes, asked)):
                 candidates.append(call)
             if call is not None and call.trains:
-                trained.update(event.data.get("train_layers") or ())
-            elif not event.data.get("grad"):
+                trained.update(event.train_layers)
+            elif not event.grad:
                 asked.update(map(id, modes))
-        elif event.kind == "zero_grad":
-            for number in event.data.get("parameters", ()):
+        elif isinstance(event, ZeroGrad):
+            for number in event.parameters:
                 pending.pop(number, None)
-        elif event.kind == "backward":
+        elif isinstance(event, Backward):
             candidates = _after(known, candidates, event, pending)
-        else:
-            states = event.data.get("states", {})
-            for number in [*states.get("fresh", ()), *states.get("stale", ())]:
+        elif isinstance(event, Step):
+            for number in event.fresh:
                 call = pending.pop(number, None)
                 if call is not None:
                     key = (call.entry.location(), known.called(call.event))
@@ -100,19 +100,19 @@ def eval_left_on(trace: Trace) -> Iterator[Finding]:
         yield _finding(known, call, mode, times)
 
 
-def _after(known: Calls, candidates: list[Call], event: Event, pending: dict[int, Call]) -> list[Call]:
+def _after(known: Calls, candidates: list[Call], event: Backward, pending: dict[int, Call]) -> list[Call]:
     """The calls that still wait for their backward after this pass, which of a GAN may be the other
     network's; those that it gave gradients are noted in `pending`."""
-    accumulated = set(event.data.get("accumulated", ()))
+    accumulated = set(event.filled)
     waiting = []
     for call in candidates:
         mine = accumulated.intersection(p.id for p in known.parameters(call.event))
         pending.update(dict.fromkeys(mine, call))
         if not mine:
             waiting.append(call)
-    if event.data.get("call") != "backward" or event.data.get("inputs") or not accumulated:
+    if event.call != "backward" or event.inputs or not accumulated:
         return []
-    reach = known.paths.reach((event.graph, root) for root in event.data.get("roots", ()))
+    reach = known.paths.reach((event.graph, root) for root in event.roots)
     if not reach.complete:
         return []
     return [call for call in waiting if reach.nodes.isdisjoint(_nodes(known, call))]
@@ -124,58 +124,54 @@ def _nodes(known: Calls, call: Call) -> list[Key]:
 
 
 def _in_eval(known: Calls, call: Call) -> bool:
-    data = call.event.data
-    if data.get("training") or not call.trains:
+    if call.event.training or not call.trains:
         return False
-    frozen = set(data.get("frozen_eval") or ())
-    return any(layer not in frozen for layer in data.get("eval_layers") or ())
+    frozen = set(call.event.frozen_eval)
+    return any(layer not in frozen for layer in call.event.eval_layers)
 
 
-def _left(known: Calls, call: Call, trained: set[int], modes: list[Event], asked: set[int]) -> bool:
+def _left(known: Calls, call: Call, trained: set[int], modes: list[Mode], asked: set[int]) -> bool:
     """Whether a part of the model that trained before is still as an evaluation had it, while the
     model's own flag says training."""
-    data = call.event.data
-    if not data.get("training") or not call.trains:
+    if not call.event.training or not call.trains:
         return False
-    frozen = set(data.get("frozen_eval") or ())
-    for layer in trained.intersection(data.get("eval_layers") or ()) - frozen:
+    frozen = set(call.event.frozen_eval)
+    for layer in trained.intersection(call.event.eval_layers) - frozen:
         event = _last_mode(known, modes, layer)
-        if event is not None and not event.data["training"] and id(event) in asked:
-            return bool(event.data["module"] != layer)  # a layer on its own is meant
+        if event is not None and not event.training and id(event) in asked:
+            return bool(event.module != layer)  # a layer on its own is meant
     return False
 
 
-def _last_mode(known: Calls, modes: list[Event], layer: int) -> Event | None:
+def _last_mode(known: Calls, modes: list[Mode], layer: int) -> Mode | None:
     """The last `train()` or `eval()` that reached this layer."""
     around: list[int] = []
     above: int | None = layer
     while above is not None and above in known.trace.modules:
         around.append(above)
         above = known.trace.modules[above].parent
-    return next((event for event in reversed(modes) if event.data["module"] in around), None)
+    return next((event for event in reversed(modes) if event.module in around), None)
 
 
-def _switched(known: Calls, modes: list[Event], call: Call) -> Event | None:
+def _switched(known: Calls, modes: list[Mode], call: Call) -> Mode | None:
     """The `eval()` that the call still ran under."""
     modules = known.trace.modules
     mine = modules.get(known.called(call.event))
-    if call.event.data.get("training"):
-        layers = call.event.data.get("eval_layers") or ()
+    if call.event.training:
+        layers = call.event.eval_layers
         return next((e for n in layers if (e := _last_mode(known, modes, n)) is not None), None)
     for event in reversed(modes):
-        other = modules.get(event.data["module"])
-        if not event.data["training"] and mine and other and other.root == mine.root:
+        other = modules.get(event.module)
+        if not event.training and mine and other and other.root == mine.root:
             if f"{mine.path}.".startswith(f"{other.path}.") or not other.path:
                 return event
     return None
 
 
-def _finding(known: Calls, call: Call, mode: Event | None, times: int) -> Finding:
+def _finding(known: Calls, call: Call, mode: Mode | None, times: int) -> Finding:
     name = known.name(call.event)
     bare = name.strip("`")
-    layers = [
-        n for n in call.event.data["eval_layers"] if n not in (call.event.data.get("frozen_eval") or ())
-    ]
+    layers = [n for n in call.event.eval_layers if n not in (call.event.frozen_eval or ())]
     switched = user(mode.site) if mode is not None else None
     return Finding(
         message=f"{name} is trained in evaluation mode: {known.layers(layers)} did not behave as in training",
@@ -192,14 +188,14 @@ def _finding(known: Calls, call: Call, mode: Event | None, times: int) -> Findin
     )
 
 
-def _train_before(known: Calls, call: Call, mode: Event | None) -> tuple[Edit, ...]:
+def _train_before(known: Calls, call: Call, mode: Mode | None) -> tuple[Edit, ...]:
     """A `model.train()` before the statement or loop in which only training runs, and a `model.eval()`
     behind it where an evaluation relies on the mode that it finds."""
     trace, mine = known.trace, known.called(call.event)
     evaluations = [
         event
-        for event in trace.of("call")
-        if not event.data.get("grad") and known.called(event) == mine and not event.data.get("training")
+        for event in trace.of(ModuleCall)
+        if not event.grad and known.called(event) == mine and not event.training
     ]
     frames = [frame for event in evaluations for frame in event.site.stack]
     keep_out = [*frames, *(mode.site.stack if mode is not None else ())]
@@ -221,14 +217,14 @@ def _train_before(known: Calls, call: Call, mode: Event | None) -> tuple[Edit, .
 def _evaluated_at(known: Calls, call: Call) -> bool:
     """Whether the same line evaluates the model."""
     place = call.entry.location()
-    return any(not e.data.get("grad") and e.site.user.location() == place for e in known.trace.of("call"))
+    return any(not e.grad and e.site.user.location() == place for e in known.trace.of(ModuleCall))
 
 
 def _within(statement: ast.stmt, site: Site) -> bool:
     return statement.lineno <= site.line <= (statement.end_lineno or statement.lineno)
 
 
-def _name_at(trace: Trace, call: Call, mode: Event | None, frame: Site) -> str:
+def _name_at(trace: Trace, call: Call, mode: Mode | None, frame: Site) -> str:
     """What the model is called on a line: as it is called there, or as its `eval()` is in the same function."""
     if frame.location() == call.entry.location():
         return receiver(trace, call.entry) if call.direct else ""
@@ -243,12 +239,12 @@ def _relied_on(known: Calls, called: int) -> bool:
     trains = {id(call.event) for call in known.all if call.trains}
     trained = False
     for event in (event for _, events in timeline(known.trace) for event in events):
-        if event.kind == "call" and known.called(event) == called:
-            if trained and not event.data.get("grad"):
+        if isinstance(event, ModuleCall) and known.called(event) == called:
+            if trained and not event.grad:
                 return True
             trained = trained or id(event) in trains
-        elif event.kind == "mode" and not event.data["training"]:
-            other = modules.get(event.data["module"])
+        elif isinstance(event, Mode) and not event.training:
+            other = modules.get(event.module)
             if other is not None and modules[called].root == other.root:
                 trained = False
     return False

@@ -20,8 +20,9 @@ from collections.abc import Iterator
 from gradscope.analysis.calls import Call, Calls, calls
 from gradscope.analysis.loop import timeline
 from gradscope.analysis.words import code, located
+from gradscope.events import Backward, Dropout, ModuleCall
 from gradscope.fixes.calls import in_method, with_argument
-from gradscope.model import Edit, Event, Finding, Site
+from gradscope.model import Edit, Finding, Site
 from gradscope.rules import rule
 from gradscope.store import Trace
 
@@ -85,37 +86,37 @@ def good_mode_passed_on() -> None:
 def dropout_ignores_eval(trace: Trace) -> Iterator[Finding]:
     known = calls(trace)
     told: set[tuple[str, int]] = set()
-    for event in trace.of("dropout"):
-        module = trace.modules.get(event.data["module"])
+    for event in trace.of(Dropout):
+        module = trace.modules.get(event.module)
         if event.graph < 0 or module is None or event.site.user.location() in told:
             continue
         call = _evaluation(known.all, event)
-        if call is None or call.used or call.event.data.get("training"):
+        if call is None or call.used or call.event.training:
             continue
         layer = any(frame.path.endswith("nn/modules/dropout.py") for frame in event.site.stack)
-        if not layer or (module.root == module.id and call.event.data["module"] != module.id):
+        if not layer or (module.root == module.id and call.event.module != module.id):
             told.add(event.site.user.location())
             yield _finding(trace, known, event, call, layer)
 
 
-def _evaluation(found: list[Call], event: Event) -> Call | None:
+def _evaluation(found: list[Call], event: Dropout) -> Call | None:
     """The outermost call that this dropout ran in."""
     later = [c for c in found if c.event.graph == event.graph and c.event.segment == event.segment]
     later = [c for c in later if c.event.position >= event.position]
     return min(later, key=lambda c: c.event.position) if later else None
 
 
-def _finding(trace: Trace, known: Calls, event: Event, call: Call, layer: bool) -> Finding:
+def _finding(trace: Trace, known: Calls, event: Dropout, call: Call, layer: bool) -> Finding:
     cause = event.site.user
-    attention = event.data.get("op") == ATTENTION
-    text = code(trace, cause, f"`{event.data.get('op')}`")
+    attention = event.op == ATTENTION
+    text = code(trace, cause, f"`{event.op}`")
     if "zeroed" in event.data:
         seen = f"in evaluation mode it set {event.data['zeroed']:.0%} of its input to zero"
     elif "moved" in event.data:
         seen = f"in evaluation mode its result is up to {event.data['moved']:.3g} off the one without dropout"
     else:
-        seen = f"it ran in evaluation mode with p={event.data.get('p')}"
-    rate = event.data.get("p")
+        seen = f"it ran in evaluation mode with p={event.p}"
+    rate = event.p
     fix = (
         f"make the layer of {located(trace, cause)} once, in `__init__`, as an attribute of the module: `eval()` "
         "reaches it there"
@@ -123,11 +124,11 @@ def _finding(trace: Trace, known: Calls, event: Event, call: Call, layer: bool) 
         else _told_of_the_mode(attention, rate, text)
     )
     severity = ""
-    if not call.event.data.get("outputs"):
+    if not call.event.outputs:
         severity = "note"
     elif not layer and asked_again(known, call):
         severity = "note"
-    elif not (layer or attention) and _written_out(trace, cause, event.data.get("op")):
+    elif not (layer or attention) and _written_out(trace, cause, event.op):
         severity = "warning" if known.paths.roots else "note"
     return Finding(
         message=f"{text} drops in evaluation mode too: it does not follow `eval()`",
@@ -188,11 +189,11 @@ def _in_a_row(trace: Trace, sites: set[int]) -> bool:
     """Whether two calls from these places have no backward pass between them."""
     waiting = False
     for repeat, events in timeline(trace):
-        trains = any(event.kind == "backward" for event in events)
+        trains = any(isinstance(event, Backward) for event in events)
         for event in events:
-            if event.kind == "backward":
+            if isinstance(event, Backward):
                 waiting = False
-            elif event.kind == "call" and event.site.id in sites:
+            elif isinstance(event, ModuleCall) and event.site.id in sites:
                 if waiting or (repeat > 1 and not trains):
                     return True
                 waiting = True

@@ -17,9 +17,10 @@ from gradscope.analysis.calls import Calls, calls
 from gradscope.analysis.loop import timeline
 from gradscope.analysis.own_writes import kept_up
 from gradscope.analysis.words import located, numbers, plural, source
+from gradscope.events import Backward, Drift, Flipped, Mode, ModuleCall, RequiresGrad
 from gradscope.fixes.calls import beside, line_after
 from gradscope.fixes.source import Source
-from gradscope.model import Edit, Event, Finding, Site
+from gradscope.model import Edit, Finding, Site
 from gradscope.rules import rule
 from gradscope.store import Trace
 
@@ -59,48 +60,48 @@ def frozen_module_drifts(trace: Trace) -> Iterator[Finding]:
     if not known.paths.stepping:
         return
     written = kept_up(trace)
-    groups: dict[tuple[tuple[str, int], int], list[Event]] = {}
-    for event in trace.of("drift"):
-        own = [p for p in trace.parameters if p.module == event.data["module"]]
+    groups: dict[tuple[tuple[str, int], int], list[Drift]] = {}
+    for event in trace.of(Drift):
+        own = [p for p in trace.parameters if p.module == event.module]
         if any(p.requires_grad or p.id in written for p in own):
             continue
         trained = {p.id for p in own if p.passes or p.steps}
         if trained and not trained <= _frozen_for_good(trace, event):
             continue
         if any(c.used and c.entry.location() == event.site.user.location() for c in known.all):
-            groups.setdefault((event.site.user.location(), event.data["called"]), []).append(event)
+            groups.setdefault((event.site.user.location(), event.called), []).append(event)
     for events in groups.values():
         yield _finding(trace, known, events)
 
 
-def _frozen_for_good(trace: Trace, event: Event) -> set[int]:
+def _frozen_for_good(trace: Trace, event: Drift) -> set[int]:
     """Parameters that were trained, then frozen once and for all, before two calls from this line."""
     trained: set[int] = set()
     frozen: dict[int, int] = {}  # → calls since
     thawed: set[int] = set()
     for repeat, events in timeline(trace):
         for one in events:
-            if one.kind == "backward":
-                filled = set(one.data.get("accumulated", ()))
+            if isinstance(one, Backward):
+                filled = set(one.filled)
                 trained |= filled
                 thawed |= filled & set(frozen)
-            elif one.kind == "requires_grad" and not one.data["to"] and one.data["parameter"] in trained:
-                frozen.setdefault(one.data["parameter"], 0)
-            elif one.kind == "flipped" and not one.data["to"]:
-                frozen |= {id: frozen.get(id, 0) for id in trained & set(one.data["leaves"])}
-            elif one.kind == "call" and one.site.user.location() == event.site.user.location():
+            elif isinstance(one, RequiresGrad) and not one.to and one.parameter in trained:
+                frozen.setdefault(one.parameter, 0)
+            elif isinstance(one, Flipped) and not one.to:
+                frozen |= {id: frozen.get(id, 0) for id in trained & set(one.leaves)}
+            elif isinstance(one, ModuleCall) and one.site.user.location() == event.site.user.location():
                 frozen = {id: calls + repeat for id, calls in frozen.items()}
     return {id for id, calls in frozen.items() if calls >= 2} - thawed
 
 
-def _finding(trace: Trace, known: Calls, events: list[Event]) -> Finding:
+def _finding(trace: Trace, known: Calls, events: list[Drift]) -> Finding:
     site = events[0].site.user
-    layers = known.layers([e.data["module"] for e in events])
+    layers = known.layers([e.module for e in events])
     name = _frozen_part(trace, known, events)
     seen = []
     for event in events[:2]:
-        module = trace.modules[event.data["module"]]
-        label = f"{module.path}.{event.data['name']}" if module.path else event.data["name"]
+        module = trace.modules[event.module]
+        label = f"{module.path}.{event.data['name']}" if module.path else event.name
         seen.append(f"`{label}` moved from {numbers(event.data['before'])} to {numbers(event.data['after'])}")
     times = sum(c.event.count for c in known.all if c.entry.location() == site.location())
     bare, switched = name.strip("`"), _switched(trace, events[0])
@@ -119,9 +120,9 @@ def _finding(trace: Trace, known: Calls, events: list[Event]) -> Finding:
     )
 
 
-def _frozen_part(trace: Trace, known: Calls, events: list[Event]) -> str:
+def _frozen_part(trace: Trace, known: Calls, events: list[Drift]) -> str:
     """The largest module around these layers that nothing trains in."""
-    module = trace.modules[events[0].data["module"]]
+    module = trace.modules[events[0].module]
     while module.parent is not None:
         above = trace.modules[module.parent]
         members = known.members(above.id)
@@ -129,7 +130,7 @@ def _frozen_part(trace: Trace, known: Calls, events: list[Event]) -> str:
             break
         module = above
     root = trace.modules[module.root]
-    called = trace.modules[events[0].data["called"]]
+    called = trace.modules[events[0].called]
     if (
         module.path and called.root != root.id and called.name
     ):  # it was a part of another model when it was first called
@@ -141,14 +142,14 @@ def _frozen_part(trace: Trace, known: Calls, events: list[Event]) -> str:
     return f"`{root.name}.{module.path}`" if root.name else f"`{module.path}`"
 
 
-def _switched(trace: Trace, event: Event) -> Site | None:
+def _switched(trace: Trace, event: Drift) -> Site | None:
     """The user's last `train()` of a model that holds this layer."""
     roots = {trace.modules[event.data[which]].root for which in ("module", "called")}
     return next(
         (
             mode.site.user
-            for mode in reversed(trace.of("mode"))
-            if mode.data["training"] and trace.modules[mode.data["module"]].root in roots
+            for mode in reversed(trace.of(Mode))
+            if mode.training and trace.modules[mode.module].root in roots
         ),
         None,
     )

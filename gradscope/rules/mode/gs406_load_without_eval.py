@@ -14,8 +14,9 @@ from collections.abc import Iterator
 
 from gradscope.analysis.calls import Calls, calls
 from gradscope.analysis.words import located, numbers
+from gradscope.events import Mode, ModuleCall
 from gradscope.fixes.source import Source, receiver
-from gradscope.model import Edit, Event, Finding, Op, Site
+from gradscope.model import Edit, Finding, Op, Site
 from gradscope.rules import rule
 from gradscope.store import Trace
 
@@ -47,14 +48,13 @@ def good_eval_after_loading() -> None:
 def load_without_eval(trace: Trace) -> Iterator[Finding]:
     known = calls(trace)
     loads: dict[int, Op] | None = None
-    chosen = {event.data["module"] for event in trace.of("mode") if event.data["training"]}
+    chosen = {event.module for event in trace.of(Mode) if event.training}
     told: set[tuple[tuple[str, int], int]] = set()
     for call in known.all:
-        data = call.event.data
-        train = data.get("train_layers") or []
+        train = call.event.train_layers
         if not train or call.used or call.entry.kind != "user" or chosen.issuperset(train):
             continue
-        if data.get("eval_layers") and all(known.dropout(layer) for layer in train):
+        if call.event.eval_layers and all(known.dropout(layer) for layer in train):
             continue
         mine = [p.id for p in known.parameters(call.event)]
         if known.trained & set(mine):
@@ -67,8 +67,8 @@ def load_without_eval(trace: Trace) -> Iterator[Finding]:
             yield _finding(trace, known, call.event, load, "" if _inference(known, call.event) else "note")
 
 
-def _inference(known: Calls, event: Event) -> bool:
-    return not event.data.get("grad") or known.consumed(event)
+def _inference(known: Calls, event: ModuleCall) -> bool:
+    return not event.grad or known.consumed(event)
 
 
 def _loads(trace: Trace, known: Calls) -> dict[int, Op]:
@@ -83,12 +83,12 @@ def _loads(trace: Trace, known: Calls) -> dict[int, Op]:
     return found
 
 
-def _finding(trace: Trace, known: Calls, event: Event, load: Op, severity: str) -> Finding:
+def _finding(trace: Trace, known: Calls, event: ModuleCall, load: Op, severity: str) -> Finding:
     name = known.name(event)
-    train = event.data["train_layers"]
+    train = event.train_layers
     seen = [
         f"running statistics moved from {numbers(row['before'])} to {numbers(row['after'])}"
-        for row in (event.data.get("stats") or ())[:1]
+        for row in (event.stats or ())[:1]
     ]
     return Finding(
         message=f"{name} was loaded and used in training mode: {known.layers(train)} behaved as in training",

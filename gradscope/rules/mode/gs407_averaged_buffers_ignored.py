@@ -16,8 +16,9 @@ from gradscope.analysis.calls import Call, Calls, calls
 from gradscope.analysis.own_writes import kept_up
 from gradscope.analysis.unread import module_name
 from gradscope.analysis.words import numbers, plural
+from gradscope.events import RunningStats, Update
 from gradscope.fixes.blocks import buffers_copied
-from gradscope.model import Event, Finding, Module, Site
+from gradscope.model import Finding, Module, Site
 from gradscope.rules import rule
 from gradscope.store import Trace
 
@@ -66,7 +67,7 @@ def averaged_buffers_ignored(trace: Trace) -> Iterator[Finding]:
     known = calls(trace)
     written = kept_up(trace)
     told: set[int] = set()
-    for event in trace.of("running_stats"):
+    for event in trace.of(RunningStats):
         if not _untouched(event):
             continue
         part = _averaged(trace, known, event, written)
@@ -76,21 +77,21 @@ def averaged_buffers_ignored(trace: Trace) -> Iterator[Finding]:
             yield _finding(trace, known, event, part, source)
 
 
-def _untouched(event: Event) -> bool:
+def _untouched(event: RunningStats) -> bool:
     """Whether the layer has never seen a batch nor been given another one's statistics: they are
     as they were made, or stayed the same while its parameters changed."""
-    first, last = event.data["first"], event.data["last"]
+    first, last = event.first, event.last
     fresh = all(x == 0 for x in last["mean"]) and all(x == 1 for x in last["var"])
     still = all(first[k] == last[k] for k in ("mean", "var", "batches"))
     return (fresh and not last["batches"]) or (still and first["version"] != last["version"])
 
 
-def _averaged(trace: Trace, known: Calls, event: Event, written: set[int]) -> Module | None:
+def _averaged(trace: Trace, known: Calls, event: RunningStats, written: set[int]) -> Module | None:
     """The largest module around a layer whose parameters the program writes while it trains, and no
     gradient trains: a model, or a part of the one that holds both copies. A teacher whose
     weights were loaded before is none."""
-    layer, found = trace.modules[event.data["module"]], None
-    moved = event.data["first"]["version"] != event.data["last"]["version"]
+    layer, found = trace.modules[event.module], None
+    moved = event.first["version"] != event.last["version"]
     above: int | None = layer.id
     while above is not None and above in trace.modules:
         members = known.members(above)
@@ -103,14 +104,14 @@ def _averaged(trace: Trace, known: Calls, event: Event, written: set[int]) -> Mo
     return found
 
 
-def _source(trace: Trace, known: Calls, event: Event, part: Module) -> Call | None:
+def _source(trace: Trace, known: Calls, event: RunningStats, part: Module) -> Call | None:
     """A training call of a model with the same layer, which moved its statistics."""
-    layer, members = trace.modules[event.data["module"]], known.members(part.id)
+    layer, members = trace.modules[event.module], known.members(part.id)
     inside = layer.path.removeprefix(f"{part.path}.") if part.path else layer.path
     for call in known.all:
         if not call.trains or known.called(call.event) in members:
             continue
-        for number in call.event.data.get("train_layers") or ():
+        for number in call.event.train_layers:
             other = trace.modules.get(number)
             if other is not None and number not in members and other.cls == layer.cls:
                 if _alike(other.path, inside):
@@ -126,18 +127,16 @@ def _alike(a: str, b: str) -> bool:
 def _averaging(trace: Trace, members: set[int]) -> Site | None:
     """Where the program writes the parameters of these modules."""
     ids = {p.id for p in trace.parameters if p.module in members}
-    return next((e.site.user for e in trace.of("update") if e.data["parameter"] in ids), None)
+    return next((e.site.user for e in trace.of(Update) if e.parameter in ids), None)
 
 
-def _finding(trace: Trace, known: Calls, event: Event, part: Module, source: Call) -> Finding:
+def _finding(trace: Trace, known: Calls, event: RunningStats, part: Module, source: Call) -> Finding:
     site = event.site.user
-    layer = trace.modules[event.data["module"]]
+    layer = trace.modules[event.module]
     copy = module_name(trace, part.id)
     original = known.name(source.event)
-    last = event.data["last"]
-    times = sum(
-        c.event.count for c in known.all if c.trains and c.event.data["module"] == source.event.data["module"]
-    )
+    last = event.last
+    times = sum(c.event.count for c in known.all if c.trains and c.event.module == source.event.module)
     fix = (
         f"copy the buffers of {original} with each average: "
         f"`for b, s in zip({copy.strip('`')}.buffers(), {original.strip('`')}.buffers()): b.copy_(s)`"

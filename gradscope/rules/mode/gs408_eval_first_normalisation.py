@@ -14,8 +14,9 @@ computes its norm in every forward.
 from collections.abc import Iterator
 
 from gradscope.analysis.words import numbers
+from gradscope.events import Spectral
 from gradscope.fixes.blocks import spectral_norm_renewed
-from gradscope.model import Event, Finding
+from gradscope.model import Finding
 from gradscope.rules import rule
 from gradscope.store import Trace
 
@@ -49,18 +50,18 @@ def good_trained_first() -> None:
 
 @rule("GS408", name="eval-first-normalisation", severity="warning")
 def eval_first_normalisation(trace: Trace) -> Iterator[Finding]:
-    groups: dict[int, list[Event]] = {}
-    for event in trace.of("spectral"):
-        if abs(event.data["norm"] - 1) > OFF:
-            groups.setdefault(event.data["called"], []).append(event)
+    groups: dict[int, list[Spectral]] = {}
+    for event in trace.of(Spectral):
+        if event.norm is not None and abs(event.norm - 1) > OFF:
+            groups.setdefault(event.called, []).append(event)
     for called, events in groups.items():
         event = events[0]
         site = event.site.user
         root = trace.modules[called]
         names = []
         for one in events[:3]:
-            module = trace.modules[one.data["module"]]
-            path = f"{module.path}.{one.data['name']}" if module.path else one.data["name"]
+            module = trace.modules[one.module]
+            path = f"{module.path}.{one.data['name']}" if module.path else one.name
             names.append(f"the largest singular value of `{path}` is {numbers(one.data['norm'])}, not 1")
         name = root.name or root.cls
         yield Finding(

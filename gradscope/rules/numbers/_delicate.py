@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from gradscope.analysis.names import op_name
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.words import user
-from gradscope.model import Event, Op
+from gradscope.events import NonFinite
+from gradscope.model import Op
 from gradscope.store import Trace
 
 LOGARITHMS = {"log", "log2", "log10", "log1p", "logit", "xlogy", "log_"}
@@ -18,10 +19,10 @@ POWERS = {"exp", "exp2", "expm1", "exp_", "sinh", "cosh"}
 DELICATE = (LOGARITHMS | ROOTS | QUOTIENTS | MEANS | POWERS) - {"pow", "__pow__", "mean"}
 
 
-def maker_of(trace: Trace, event: Event) -> Op | None:
+def maker_of(trace: Trace, event: NonFinite) -> Op | None:
     """The one call on the way to the input that can make such a number, in a pass that was looked at."""
-    origin, known = user(trace.site(event.data.get("origin"))), paths(trace)
-    values = event.data.get("values") or []
+    origin, known = user(trace.site(event.origin)), paths(trace)
+    values = event.values
     if event.graph >= 0 and values and values[0] < len(known.graph(event.graph).values):
         own = {o.site.user.location(): o for o in _risky(known, [(event.graph, values[0])])}
         if own:
@@ -54,16 +55,11 @@ def _risky(known: Paths, entered: list[Key]) -> Iterator[Op]:
 DIVERGED = 1e9  # what is larger got so by growing: no operation of its own is to blame
 
 
-def overflow(event: Event) -> bool:
+def overflow(event: NonFinite) -> bool:
     """Whether numbers had grown until plain arithmetic could not hold them."""
-    if event.data["where"] == "parameter":
+    if event.where == "parameter":
         return True
-    ranges = [
-        abs(float(data[end]))
-        for data in event.data.get("inputs") or ()
-        for end in ("min", "max")
-        if end in data
-    ]
+    ranges = [abs(float(data[end])) for data in event.inputs for end in ("min", "max") if end in data]
     if ranges:
         return max(ranges) > DIVERGED
-    return event.data["where"] == "forward" and op_name(str(event.data["name"])) not in DELICATE
+    return event.where == "forward" and op_name(str(event.name)) not in DELICATE

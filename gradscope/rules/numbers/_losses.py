@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from gradscope.analysis.reach import Key, Paths
 from gradscope.analysis.words import plural
-from gradscope.model import Event, Op
+from gradscope.events import Backward
+from gradscope.model import Op
 from gradscope.store import Trace
 
 # Calls that hand the numbers on as they are: other shape, type, memory or a selection of them.
@@ -121,6 +122,6 @@ def loss_values(trace: Trace, known: Paths, key: Key) -> list[float]:
     return [value for site in sites for _, value in trace.numbers("loss", site)]
 
 
-def loss_event(known: Paths, op: Op) -> Event | None:
+def loss_event(known: Paths, op: Op) -> Backward | None:
     """The first backward pass that the result of `op` leads to."""
     return known.loss_of((op.graph, op.outputs[0])) if op.outputs else None

@@ -19,7 +19,8 @@ from typing import Any
 
 from gradscope.analysis.names import names_of, op_name
 from gradscope.analysis.words import code, located, numbers, parameter_names, parameter_subjects, user
-from gradscope.model import Event, Finding, Site
+from gradscope.events import NonFinite
+from gradscope.model import Finding, Site
 from gradscope.rules import rule
 from gradscope.rules.numbers._delicate import LOGARITHMS, MEANS, POWERS, QUOTIENTS, ROOTS, maker_of
 from gradscope.store import Trace
@@ -54,18 +55,18 @@ def good_clamped() -> None:
 
 @rule("GS701", name="non-finite-origin", severity="error")
 def non_finite_origin(trace: Trace) -> Iterator[Finding]:
-    events = trace.of("non_finite")
-    for event in [e for e in events if e.data["parameters"]] or events:
-        origin = trace.site(event.data.get("origin"))
-        name, where = op_name(str(event.data["name"])), event.data["where"]
+    events = trace.of(NonFinite)
+    for event in [e for e in events if e.parameters] or events:
+        origin = trace.site(event.origin)
+        name, where = op_name(str(event.name)), event.where
         if origin is None and where != "unknown" and not name:
             continue
         yield _finding(trace, event, user(origin), name, where)
 
 
-def _finding(trace: Trace, event: Event, origin: Site | None, name: str, where: str) -> Finding:
-    ids = event.data["parameters"]
-    made = {"nan": "NaN", "inf": "infinity", "-inf": "-infinity"}.get(event.data["made"], "NaN or infinity")
+def _finding(trace: Trace, event: NonFinite, origin: Site | None, name: str, where: str) -> Finding:
+    ids = event.parameters
+    made = {"nan": "NaN", "inf": "infinity", "-inf": "-infinity"}.get(event.made, "NaN or infinity")
     subject = code(trace, origin, f"`{name}`")
     value = _value(trace, event, 0)
     maker = maker_of(trace, event) if where == "input" else None
@@ -92,7 +93,7 @@ def _finding(trace: Trace, event: Event, origin: Site | None, name: str, where: 
     if maker is not None and origin is not None:
         related, origin = ((origin, f"reads {made}"),), maker.site.user
         labels[where] = f"can make {made}"
-    told = (str(event.data["name"]), where, value) if maker is None else (maker.name, "forward", "")
+    told = (str(event.name), where, value) if maker is None else (maker.name, "forward", "")
     cause = origin or event.site.user
     return Finding(
         message=messages[where],
@@ -109,22 +110,22 @@ def _finding(trace: Trace, event: Event, origin: Site | None, name: str, where: 
     )
 
 
-def _value(trace: Trace, event: Event, place: int) -> str:
-    values = event.data.get("values") or []
+def _value(trace: Trace, event: NonFinite, place: int) -> str:
+    values = event.values
     if event.graph < 0 or place >= len(values) or values[place] >= len(trace.graph(event.graph).values):
         return ""
     name = names_of(trace).name(trace.graph(event.graph), values[place])
     return f"`{name}`" if name else ""
 
 
-def _seen(trace: Trace, event: Event) -> Iterator[str]:
-    for place, data in enumerate(event.data.get("inputs") or ()):
+def _seen(trace: Trace, event: NonFinite) -> Iterator[str]:
+    for place, data in enumerate(event.inputs):
         what = data.get("of") or f"input {_value(trace, event, place)}".rstrip()
         yield f"its {what}: {_range(data)}"
-    loss = event.data.get("loss")
+    loss = event.loss
     if loss is not None:
-        yield f"the loss was {loss}" + ("" if event.data["parameters"] else ", the gradients were finite")
-    elif event.data["where"] == "backward":
+        yield f"the loss was {loss}" + ("" if event.parameters else ", the gradients were finite")
+    elif event.where == "backward":
         yield "the loss was finite"
 
 
@@ -144,11 +145,11 @@ def _range(data: dict[str, Any]) -> str:
     return ", ".join(parts)
 
 
-def _fix(trace: Trace, event: Event, place: Site | None, name: str, where: str, value: str) -> str:
+def _fix(trace: Trace, event: NonFinite, place: Site | None, name: str, where: str, value: str) -> str:
     name = name.removesuffix("Backward0").removesuffix("Backward1").lower()
     given = value or "the input"
     whole = located(trace, place, f"`{op_name(name)}`")
-    inputs = event.data.get("inputs") or [{}]
+    inputs = event.inputs or ({},)
     if where == "input":
         return f"clean {given} before it is used: find those rows with `isnan()`"
     if where == "parameter" or not name:
@@ -165,9 +166,7 @@ def _fix(trace: Trace, event: Event, place: Site | None, name: str, where: str, 
             f"keep {given} above 0 in {whole}: `clamp(min=1e-8)`, or `log_softmax` and `logsigmoid` on scores"
             + where_before
         )
-    overflows = (
-        name == "pow" and where == "forward" and event.data["made"] == "inf" and not inputs[0].get("zeros")
-    )
+    overflows = name == "pow" and where == "forward" and event.made == "inf" and not inputs[0].get("zeros")
     if name in ROOTS and not overflows:
         return f"keep {given} above 0 in {whole}: add a small constant (1e-8) before the root" + where_before
     if name in QUOTIENTS:

@@ -13,7 +13,8 @@ from collections.abc import Iterator
 
 from gradscope.analysis.reach import Paths, passes, paths
 from gradscope.analysis.words import located, parameter_names, parameter_subjects
-from gradscope.model import Event, Finding, Graph, Op
+from gradscope.events import Backward, Rooted
+from gradscope.model import Finding, Graph, Op
 from gradscope.rules import rule
 from gradscope.rules.numbers._losses import loss_event
 from gradscope.store import Trace
@@ -50,7 +51,7 @@ def good() -> None:
 @rule("GS704", name="degenerate-loss", severity="error", over=("GS204", "GS212", "GS302", "GS305"))
 def degenerate_loss(trace: Trace) -> Iterator[Finding]:
     known = paths(trace)
-    found: dict[tuple[tuple[str, int], str], tuple[Op, Event, list[int]]] = {}
+    found: dict[tuple[tuple[str, int], str], tuple[Op, Backward, list[int]]] = {}
     for graph_id, index in known.used.order:
         graph = known.graph(graph_id)
         maker = graph.values[index].op
@@ -77,11 +78,11 @@ def _over_one(shape: tuple[int, ...], op: Op) -> bool:
     return op.name in ("softmax", "log_softmax") and 1 in shape
 
 
-def _lost(trace: Trace, known: Paths, event: Event, op: Op) -> list[int]:
+def _lost(trace: Trace, known: Paths, event: Rooted, op: Op) -> list[int]:
     """The parameters that the loss reaches only through a softmax, where the gradient of every one of
     them was exactly zero whenever it was measured. One alone says nothing: a key's bias in attention
     has no effect either. Where the layer before has one output, they are those behind that softmax."""
-    roots = [(event.graph, root) for root in event.data["roots"]]
+    roots = [(event.graph, root) for root in event.roots]
     behind = known.reach(roots).parameters
     past = known.reach(roots, SOFTMAX_NODES).parameters
     if _one_output(known.graph(op.graph), op):
@@ -110,7 +111,7 @@ def _one_output(graph: Graph, op: Op) -> bool:
     return False
 
 
-def _finding(trace: Trace, known: Paths, op: Op, event: Event, zero: list[int]) -> Finding:
+def _finding(trace: Trace, known: Paths, op: Op, event: Rooted, zero: list[int]) -> Finding:
     shape = known.graph(op.graph).values[op.inputs[0]].shape
     names = parameter_names(trace, zero)
     made = located(trace, op.site.user, f"`{op.name}`")
@@ -120,7 +121,7 @@ def _finding(trace: Trace, known: Paths, op: Op, event: Event, zero: list[int]) 
     if losses and max(losses) == min(losses):
         seen.append(f"the loss was {losses[0] + 0.0:.5g} every time")
     alone = op.name == "cross_entropy" or not known.reach(
-        [(event.graph, root) for root in event.data["roots"]]
+        [(event.graph, root) for root in event.roots]
     ).parameters - set(zero)
     effect = "the loss cannot change" if alone else "it gives the same whatever goes in"
     return Finding(

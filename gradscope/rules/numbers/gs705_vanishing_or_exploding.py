@@ -20,7 +20,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from statistics import median
 
-from gradscope.analysis.loop import fresh, timeline
+from gradscope.analysis.loop import timeline
 from gradscope.analysis.names import place
 from gradscope.analysis.reach import Paths, paths
 from gradscope.analysis.words import (
@@ -33,6 +33,7 @@ from gradscope.analysis.words import (
     parameter_subjects,
     user,
 )
+from gradscope.events import Backward, Clip, NonFinite, Scaler, Step, ZeroGrad
 from gradscope.model import Event, Finding, Op, Site
 from gradscope.rules import rule
 from gradscope.rules.numbers._delicate import overflow
@@ -81,7 +82,7 @@ def good_deep() -> None:
 
 @rule("GS705", name="vanishing-or-exploding", severity="warning", over=("GS212", "GS701"))
 def vanishing_or_exploding(trace: Trace) -> Iterator[Finding]:
-    if trace.of("scaler"):
+    if trace.of(Scaler):
         return
     vanished: set[int] = set()
     for one in _lines(trace):
@@ -92,7 +93,7 @@ def vanishing_or_exploding(trace: Trace) -> Iterator[Finding]:
         if shrinking is not None:
             vanished.update(id for _, id in layers)
             yield _vanishing(one, shrinking)
-        elif not trace.of("clip") and all(map(overflow, trace.of("non_finite"))):
+        elif not trace.of(Clip) and all(map(overflow, trace.of(NonFinite))):
             yield from _exploding(one)
 
 
@@ -103,7 +104,7 @@ class _Line:
 
     trace: Trace
     known: Paths
-    event: Event
+    event: Backward
     sites: set[int]
     filled: set[int]
 
@@ -120,8 +121,8 @@ def _lines(trace: Trace) -> Iterator[_Line]:
     known, thrown = paths(trace), _thrown_away(trace)
     events = {event.site.user.location(): event for event in known.backwards}
     for line, event in events.items():
-        sites = {e.site.id for e in trace.of("backward") if e.site.user.location() == line}
-        filled = set(event.data["accumulated"]) - thrown.get(line, set())
+        sites = {e.site.id for e in trace.of(Backward) if e.site.user.location() == line}
+        filled = set(event.filled) - thrown.get(line, set())
         yield _Line(trace, known, event, sites, filled)
 
 
@@ -133,13 +134,13 @@ def _thrown_away(trace: Trace) -> dict[tuple[str, int], set[int]]:
     waiting: dict[int, tuple[str, int]] = {}  # parameter → the last pass that filled it
     for _, events in timeline(trace):
         for event in events:
-            if event.kind == "backward":
-                waiting.update((id, event.site.user.location()) for id in event.data["accumulated"])
-            elif event.kind == "step":
-                for id in fresh(event) & waiting.keys():
+            if isinstance(event, Backward):
+                waiting.update((id, event.site.user.location()) for id in event.filled)
+            elif isinstance(event, Step):
+                for id in event.fresh & waiting.keys():
                     used.setdefault(waiting.pop(id), set()).add(id)
-            elif event.kind == "zero_grad":
-                for id in set(event.data.get("parameters") or ()) & waiting.keys():
+            elif isinstance(event, ZeroGrad):
+                for id in set(event.parameters) & waiting.keys():
                     cleared.setdefault(waiting.pop(id), set()).add(id)
     return {line: ids - used.get(line, set()) for line, ids in cleared.items()}
 
@@ -256,7 +257,7 @@ def _against_vanishing(trace: Trace, known: Paths, event: Event) -> str:
 def _exploding(one: _Line) -> Iterator[Finding]:
     trace, event = one.trace, one.event
     known = {p.id for p in trace.parameters}  # a trace that is still growing may lack some
-    ids = [id for id in event.data["accumulated"] if id in known & one.filled and one.norms(id)]
+    ids = [id for id in event.filled if id in known & one.filled and one.norms(id)]
     if not ids or not trace.parameter(ids[0]).steps:
         return
     totals = [math.hypot(*norms) for norms in zip(*(one.norms(id) for id in ids), strict=False)]
@@ -269,7 +270,7 @@ def _exploding(one: _Line) -> Iterator[Finding]:
     seen = [f"norm of all gradients: {listed([f'{t:.2g}' for t in _some(finite)], 6)}"]
     if losses:
         seen.append(f"the loss went from {numbers(losses[0])} to {numbers(losses[-1])}")
-    origins = [user(trace.site(first.data.get("origin"))) for first in trace.of("non_finite")]
+    origins = [user(trace.site(first.origin)) for first in trace.of(NonFinite)]
     if origin := next((site for site in origins if site is not None), None):
         seen.append(f"{code(trace, origin)} is the first to overflow ({place(origin)})")
     yield Finding(

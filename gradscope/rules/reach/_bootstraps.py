@@ -14,7 +14,8 @@ from gradscope.analysis.terms import SUMS, terms
 from gradscope.analysis.unread import asked_at, module_name
 from gradscope.analysis.words import parameter_subjects
 from gradscope.analysis.writes import memory_root
-from gradscope.model import Event, Finding, Graph, Op, Site
+from gradscope.events import Backward, Rooted
+from gradscope.model import Finding, Graph, Op, Site
 from gradscope.store import Trace
 
 LOSSES = {"mse_loss", "smooth_l1_loss", "l1_loss", "huber_loss"}
@@ -46,7 +47,7 @@ class TrainedCopy:
 
     module: int
     original: int
-    event: Event
+    event: Backward
     site: Site  # asks it
     parameters: list[int]
 
@@ -165,11 +166,7 @@ def _call_behind(known: Calls, graph: Graph, made: Op) -> Call | None:
     upstream = set(graph.upstream(made.outputs[0]))
     for call in reversed(known.all):
         event = call.event
-        if (
-            event.graph == graph.id
-            and event.position < made.index
-            and upstream & set(event.data.get("outputs", ()))
-        ):
+        if event.graph == graph.id and event.position < made.index and upstream & set(event.outputs):
             return call
     return None
 
@@ -229,7 +226,7 @@ def _trained_copy(
         (
             e
             for e in known.paths.backwards
-            if mine & set(e.data.get("accumulated", ())) and _together(known.paths, e, mine, originals)
+            if mine & set(e.filled) and _together(known.paths, e, mine, originals)
         ),
         None,
     )
@@ -246,9 +243,9 @@ def _trained_copy(
     return None
 
 
-def _together(paths: Paths, event: Event, mine: set[int], originals: set[int]) -> bool:
+def _together(paths: Paths, event: Rooted, mine: set[int], originals: set[int]) -> bool:
     """Whether one term of the loss compares both, rather than a sum of losses of their own."""
-    parts = [part for root in event.data.get("roots", ()) for part in terms(paths, (event.graph, root))]
+    parts = [part for root in event.roots for part in terms(paths, (event.graph, root))]
     reached = [paths.reach([part]).parameters for part in parts]
     return any(mine & one and originals & one for one in reached)
 

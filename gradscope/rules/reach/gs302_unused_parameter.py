@@ -141,7 +141,7 @@ def _never(trace: Trace) -> Iterator[Finding]:
         or not known.reached.complete
     ):
         return
-    if any(event.data.get("unlooked") and event.data.get("roots") for event in known.backwards):
+    if any(event.unlooked and event.roots for event in known.backwards):
         return
     lost = {p.id for cut in cuts(trace) for p in cut.parameters}  # GS301's, GS304's and GS305's
     lost |= replaced(trace)  # GS206's

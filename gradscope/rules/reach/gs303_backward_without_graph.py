@@ -18,6 +18,7 @@ from gradscope.analysis.names import place
 from gradscope.analysis.numbers import back_as
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.words import code, located, parameter_names, parameter_subjects, user
+from gradscope.events import ErrorRaised, RequiresGrad
 from gradscope.fixes.calls import receiver_in_place_of
 from gradscope.model import Event, Finding, Op, Parameter, Site
 from gradscope.rules import rule
@@ -47,11 +48,11 @@ def good_graph_kept() -> None:
 @rule("GS303", name="backward-without-graph", severity="error", over=("GS301", "GS304", "GS305"))
 def backward_without_graph(trace: Trace) -> Iterator[Finding]:
     known = paths(trace)
-    for event in trace.of("error"):
-        text = str(event.data.get("text", ""))
+    for event in trace.of(ErrorRaised):
+        text = event.text
         if "does not require grad" not in text or "grad_fn" not in text:
             continue
-        values = (event.data.get("roots") or event.data.get("inputs") or ()) if event.graph >= 0 else ()
+        values = (event.roots or event.inputs) if event.graph >= 0 else ()
         roots = [(event.graph, v) for v in values if not known.graph(event.graph).values[v].requires_grad]
         if roots:
             yield _explain(trace, known, event, roots[0])
@@ -214,10 +215,10 @@ def _name(trace: Trace, site: Site) -> str:
 def _freeze(trace: Trace, known: Paths, frozen: list[Parameter]) -> Site | None:
     """Where one of these was last made not to require a gradient."""
     ids = {p.id for p in frozen}
-    for event in reversed(trace.of("requires_grad")):
-        if event.data.get("to") or event.graph < 0:
+    for event in reversed(trace.of(RequiresGrad)):
+        if event.to or event.graph < 0:
             continue
-        parameter = known.parameter_of((event.graph, event.data["value"]))
+        parameter = known.parameter_of((event.graph, event.value))
         if parameter is not None and parameter.id in ids:
             return event.site.user
     return None

@@ -21,7 +21,8 @@ from gradscope.analysis.names import names_of
 from gradscope.analysis.reach import ZERO_GRADIENT, Paths, paths
 from gradscope.analysis.terms import DeadTerm, dead_terms
 from gradscope.analysis.words import code, located, parameter_names, parameter_subjects
-from gradscope.model import Event, Finding, Op, Parameter, Site
+from gradscope.events import Backward, Rooted
+from gradscope.model import Finding, Op, Parameter, Site
 from gradscope.rules import rule
 from gradscope.store import Trace
 
@@ -108,9 +109,9 @@ def _term(trace: Trace, known: Paths, term: DeadTerm) -> Finding:
     )
 
 
-def _asked(known: Paths, loss: Event) -> Site | None:
+def _asked(known: Paths, loss: Rooted) -> Site | None:
     """Where the program made the loss itself require a gradient."""
-    for root in loss.data.get("roots", ()):
+    for root in loss.roots:
         if (site := known.required((loss.graph, root))) is not None:
             return site.user
     return None
@@ -134,13 +135,13 @@ def _zero_gradients(trace: Trace, known: Paths) -> Iterator[Finding]:
         if (p := known.parameters[i]).requires_grad
         and (known.stepped(p) or (not known.stepping and p.registered))
     ]
-    groups: dict[tuple[str, int], tuple[Op, Event, list[Parameter]]] = {}
+    groups: dict[tuple[str, int], tuple[Op, Backward, list[Parameter]]] = {}
     for events in known.roots.values():
         event = events[0]
         block = blocks.get(event.graph)
         if block is None:
             continue
-        behind = known.reach([(event.graph, root) for root in event.data["roots"]]).parameters
+        behind = known.reach([(event.graph, root) for root in event.roots]).parameters
         parameters = [p for p in lost if p.id in behind]
         if parameters:
             groups.setdefault(block[0].site.user.location(), (block[0], event, parameters))
@@ -149,7 +150,7 @@ def _zero_gradients(trace: Trace, known: Paths) -> Iterator[Finding]:
 
 
 def _finding(
-    trace: Trace, op: Op, parameters: list[Parameter], loss: Event, fault: str, grad: str
+    trace: Trace, op: Op, parameters: list[Parameter], loss: Backward, fault: str, grad: str
 ) -> Finding:
     ids = [p.id for p in parameters]
     names = parameter_names(trace, ids)

@@ -17,8 +17,9 @@ from gradscope.analysis.carried import carried_into
 from gradscope.analysis.names import names_of
 from gradscope.analysis.reach import Paths, paths
 from gradscope.analysis.words import code, located, user
+from gradscope.events import ErrorRaised
 from gradscope.fixes.calls import line_before
-from gradscope.model import Event, Finding, Site, Value
+from gradscope.model import Finding, Site, Value
 from gradscope.rules import rule
 from gradscope.store import Trace
 
@@ -44,17 +45,17 @@ def good_retained() -> None:
 @rule("GS306", name="second-backward", severity="error")
 def second_backward(trace: Trace) -> Iterator[Finding]:
     known = paths(trace)
-    for event in trace.of("error"):
-        text = str(event.data.get("text", ""))
+    for event in trace.of(ErrorRaised):
+        text = event.text
         if "second time" in text and "backward" in text.lower():
             yield _explain(trace, known, event)
 
 
-def _explain(trace: Trace, known: Paths, event: Event) -> Finding:
+def _explain(trace: Trace, known: Paths, event: ErrorRaised) -> Finding:
     effect = event.site.user
     old, carrier = _carrier(known, event)
-    saved = user(trace.site(event.data.get("saved_site")))
-    first = user(trace.site(event.data.get("freed_by"))) or _earlier_pass(known, event) or effect
+    saved = user(trace.site(event.saved_site))
+    first = user(trace.site(event.freed_by)) or _earlier_pass(known, event) or effect
     made = old is not None and first.location() == effect.location()
     maker = _maker(old, effect) if old is not None else None
     cause = maker if maker is not None and made else first
@@ -63,7 +64,7 @@ def _explain(trace: Trace, known: Paths, event: Event) -> Finding:
         related.append((carrier, "brought the old graph into this step"))
     if saved is not None and saved.location() not in {s.location() for s, _ in related} | {cause.location()}:
         related.append((saved, "its saved values were freed"))
-    node = event.data.get("node_name")
+    node = event.node_name
     carried = code(trace, carrier, "a value of an earlier step") if carrier is not None else ""
     return Finding(
         message="backward went a second time through a graph that was already freed"
@@ -83,7 +84,7 @@ def _explain(trace: Trace, known: Paths, event: Event) -> Finding:
     )
 
 
-def _subjects(event: Event, old: Site | None, carrier: Site | None) -> Iterator[tuple[str, object]]:
+def _subjects(event: ErrorRaised, old: Site | None, carrier: Site | None) -> Iterator[tuple[str, object]]:
     yield "graph", event.graph
     if old is not None:
         yield "made", old.user.location()
@@ -91,7 +92,7 @@ def _subjects(event: Event, old: Site | None, carrier: Site | None) -> Iterator[
         yield "taken in", carrier.location()
 
 
-def _carrier(known: Paths, event: Event) -> tuple[Site | None, Site | None]:
+def _carrier(known: Paths, event: ErrorRaised) -> tuple[Site | None, Site | None]:
     """Where a value of an earlier graph was made, and the line that took it into the failing pass."""
     found = carried_into(known, event)
     return (_made(known, event.graph, found[0]), found[1].site.user) if found is not None else (None, None)
@@ -109,7 +110,7 @@ def _maker(old: Site, effect: Site) -> Site:
     return next(own, old.entry)
 
 
-def _earlier_pass(known: Paths, event: Event) -> Site | None:
+def _earlier_pass(known: Paths, event: ErrorRaised) -> Site | None:
     earlier = [e for e in known.backwards if e.segment <= event.segment]
     return earlier[-1].site.user if earlier else None
 

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from gradscope.analysis.names import names_of
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.words import code, located, owner, plural, source
+from gradscope.events import GradRead
 from gradscope.fixes.calls import beside, line_after
 from gradscope.model import Edit, Event, Finding, Site
 from gradscope.rules import rule
@@ -43,13 +44,12 @@ def good_retain_grad() -> None:
 @rule("GS307", name="non-leaf-grad-read", severity="warning")
 def non_leaf_grad_read(trace: Trace) -> Iterator[Finding]:
     known = paths(trace)
-    for event in trace.of("grad_read"):
-        data = event.data
-        if data.get("is_leaf") or data.get("retains_grad") or not data.get("was_none"):
+    for event in trace.of(GradRead):
+        if event.is_leaf or event.retains_grad or not event.was_none:
             continue
         if event.graph < 0 or event.site.user.kind != "user":
             continue
-        key = (event.graph, data["value"])
+        key = (event.graph, event.value)
         if _passed(known, key, event):
             yield _finding(trace, known, key, event)
 
@@ -99,7 +99,7 @@ def _passed(known: Paths, key: Key, event: Event) -> bool:
             event.position,
         ) and earlier.segment >= event.segment:
             continue
-        roots = [(earlier.graph, root) for root in earlier.data.get("roots", ())]
+        roots = [(earlier.graph, root) for root in earlier.roots]
         if seen & known.flow(roots).order.keys():
             return True
     return False

@@ -18,9 +18,10 @@ from collections.abc import Iterator
 from gradscope.analysis.reach import paths
 from gradscope.analysis.text import named_subject, parentheses, site_of, uncalled
 from gradscope.analysis.words import parameter_names, parameter_subjects, plural, variable
+from gradscope.events import Misnamed
 from gradscope.fixes.calls import assigned_back
 from gradscope.fixes.source import Source
-from gradscope.model import Event, Finding, Site
+from gradscope.model import Finding, Site
 from gradscope.rules import rule
 from gradscope.source import SourceFile
 from gradscope.store import Trace
@@ -55,11 +56,11 @@ def detach_discarded(trace: Trace) -> Iterator[Finding]:
     yield from _discarded(trace)
     yield from _never_called(trace)
     found: dict[tuple[Site, str, str], list[int]] = {}  # (place, kind of holder, name) → parameters
-    for event in trace.of("misnamed"):
+    for event in trace.of(Misnamed):
         site = next(_assigned(trace, event), None)
         if site is not None:
-            key = site, str(event.data["holder"]), str(event.data["name"])
-            found.setdefault(key, []).extend(event.data["parameters"])
+            key = site, str(event.holder), str(event.name)
+            found.setdefault(key, []).extend(event.parameters)
     for (site, holder, name), ids in found.items():
         yield _misnamed(trace, site, holder, name, list(dict.fromkeys(ids)))
 
@@ -153,10 +154,10 @@ def _misnamed(trace: Trace, site: Site, kind: str, name: str, ids: list[int]) ->
     )
 
 
-def _assigned(trace: Trace, event: Event) -> Iterator[Site]:
+def _assigned(trace: Trace, event: Misnamed) -> Iterator[Site]:
     """The user's assignments of False to an attribute of this name, the likeliest first."""
-    name = str(event.data["name"])
-    if event.data["holder"] == "module" and _own(trace, trace.modules[event.data["id"]].cls, name):
+    name = str(event.name)
+    if event.holder == "module" and _own(trace, trace.modules[event.id].cls, name):
         return
     found: list[tuple[int, Site]] = []
     for path in trace.sources:
@@ -201,9 +202,9 @@ def _one_of_many(file: SourceFile, node: ast.AST, holder: ast.expr) -> bool:
     return False
 
 
-def _fit(trace: Trace, event: Event, text: str) -> int:
+def _fit(trace: Trace, event: Misnamed, text: str) -> int:
     """How well the text names the module: 0 its path, 1 perhaps, 2 not at all."""
-    module = trace.modules[event.data["id"]]
+    module = trace.modules[event.id]
     root = trace.modules[module.root]
     own = ".".join(part for part in (root.name, module.path) if part)
     plain = re.sub(r"['\"\]]", "", text.replace("[", ".")).replace("self.", "")

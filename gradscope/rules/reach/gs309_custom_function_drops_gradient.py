@@ -19,6 +19,7 @@ from collections.abc import Iterator
 
 from gradscope.analysis.reach import Paths, passes, paths
 from gradscope.analysis.words import code, parameter_names, parameter_subjects
+from gradscope.events import DroppedGradient
 from gradscope.model import Event, Finding, Graph, Op, Parameter, Site
 from gradscope.rules import rule
 from gradscope.store import Trace
@@ -78,7 +79,7 @@ def good_straight_through() -> None:
 )  # fmt: skip
 def custom_function_drops_gradient(trace: Trace) -> Iterator[Finding]:
     known = paths(trace)
-    for event in trace.of("dropped_gradient"):
+    for event in trace.of(DroppedGradient):
         found = applied(trace, event)
         if found is None:
             continue
@@ -97,16 +98,16 @@ def custom_function_drops_gradient(trace: Trace) -> Iterator[Finding]:
                     yield _beside(trace, event, position, behind)
 
 
-def _hidden(trace: Trace, known: Paths, event: Event, op: Op) -> Iterator[Finding]:
+def _hidden(trace: Trace, known: Paths, event: DroppedGradient, op: Op) -> Iterator[Finding]:
     """Parameters inside an argument that is no tensor: autograd never learns of them."""
     if not any((op.graph, i) in known.used.order for i in op.outputs):
         return
     silent = {p.id for p in known.expected()} - set(known.feeding)
-    lost = [p for p, _ in event.data.get("hidden", ()) if p in silent]
+    lost = [p for p, _ in event.hidden if p in silent]
     if not lost:
         return
-    names, name = parameter_names(trace, lost), event.data["function"]
-    position = next(position for p, position in event.data.get("hidden", ()) if p == lost[0])
+    names, name = parameter_names(trace, lost), event.function
+    position = next(position for p, position in event.hidden if p == lost[0])
     _, shown = shown_argument(trace, event, position)
     yield Finding(
         message=f"{names} reaches `{name}` inside {shown}: autograd does not look into it, no gradient comes back",
@@ -125,11 +126,11 @@ def _behind(known: Paths, graph: Graph, value: int) -> list[Parameter]:
     return [p for p in found.values() if p.requires_grad and not p.updates]
 
 
-def _stopped(trace: Trace, event: Event, position: int) -> bool:
+def _stopped(trace: Trace, event: DroppedGradient, position: int) -> bool:
     """Whether a comment or a name says that no gradient is meant: `StopGradient`, `# no gradient for w`."""
-    site = definition_of(trace, event.data["function"], event.data["line"])
+    site = definition_of(trace, event.function, event.line)
     lines = trace.lines(site.path)[site.line - 1 : site.line + 14] if site is not None else []
-    words = " ".join([event.data["function"], *(line.partition("#")[2] for line in lines)]).lower()
+    words = " ".join([event.function, *(line.partition("#")[2] for line in lines)]).lower()
     return any(word in words for word in ("stop", "block", "detach", "no grad"))
 
 
@@ -138,13 +139,15 @@ def _always_zero(trace: Trace, p: Parameter) -> bool:
     return bool(measured) and not any(norm for _, norm in measured)
 
 
-def _finding(trace: Trace, event: Event, kind: str, position: int, lost: list[Parameter]) -> Finding:
-    name, text, shown = event.data["function"], *shown_argument(trace, event, position)
+def _finding(
+    trace: Trace, event: DroppedGradient, kind: str, position: int, lost: list[Parameter]
+) -> Finding:
+    name, text, shown = event.function, *shown_argument(trace, event, position)
     names = _names(trace, lost, text)
     what = "None" if kind == "none" else "only zeros"
     return Finding(
         message=f"the backward of `{name}` returns {what} for {shown}: {names} cannot train",
-        cause=definition_of(trace, name, event.data["line"]) or event.site.user,
+        cause=definition_of(trace, name, event.line) or event.site.user,
         cause_label=f"returns {what} for {shown}",
         effect=event.site.user,
         effect_label="a gradient is needed here",
@@ -158,14 +161,14 @@ def _finding(trace: Trace, event: Event, kind: str, position: int, lost: list[Pa
     )
 
 
-def _beside(trace: Trace, event: Event, position: int, behind: list[Parameter]) -> Finding:
+def _beside(trace: Trace, event: DroppedGradient, position: int, behind: list[Parameter]) -> Finding:
     """What the argument is computed from trains all the same, by another path: a stop may be meant."""
-    name, text, shown = event.data["function"], *shown_argument(trace, event, position)
+    name, text, shown = event.function, *shown_argument(trace, event, position)
     names = _names(trace, behind, text)
     whose = "its gradient comes" if names == f"`{text}`" else f"the gradient of {names} comes"
     return Finding(
         message=f"the backward of `{name}` returns None for {shown}: {whose} by other paths only",
-        cause=definition_of(trace, name, event.data["line"]) or event.site.user,
+        cause=definition_of(trace, name, event.line) or event.site.user,
         cause_label=f"returns None for {shown}",
         effect=event.site.user,
         effect_label="no gradient comes back from here",
@@ -177,8 +180,10 @@ def _beside(trace: Trace, event: Event, position: int, behind: list[Parameter]) 
     )
 
 
-def _returned(trace: Trace, event: Event, position: int, shown: str) -> tuple[tuple[Site, str], ...]:
-    site = returned(trace, event.data["function"], event.data["line"], position)
+def _returned(
+    trace: Trace, event: DroppedGradient, position: int, shown: str
+) -> tuple[tuple[Site, str], ...]:
+    site = returned(trace, event.function, event.line, position)
     return ((site, f"the gradient of {shown}"),) if site is not None else ()
 
 
@@ -195,10 +200,10 @@ def _fix(trace: Trace, event: Event, position: int, text: str) -> str:
     )
 
 
-def applied(trace: Trace, event: Event) -> tuple[Graph, Op] | None:
+def applied(trace: Trace, event: DroppedGradient) -> tuple[Graph, Op] | None:
     for graph in trace.graphs:
         for op in graph.ops:
-            if op.name == event.data["function"] and op.site.id == event.site.id:
+            if op.name == event.function and op.site.id == event.site.id:
                 return graph, op
     return None
 
@@ -209,9 +214,9 @@ def call_of(trace: Trace, event: Event) -> ast.Call | None:
     return node if isinstance(node, ast.Call) and plain else None
 
 
-def argument_of(graph: Graph, op: Op, event: Event, position: int) -> int | None:
+def argument_of(graph: Graph, op: Op, event: DroppedGradient, position: int) -> int | None:
     """The value that was passed at this position."""
-    order = event.data["tensors"].index(position)
+    order = event.tensors.index(position)
     index = op.inputs[order] if order < len(op.inputs) else None
     return index if index is not None and graph.values[index].requires_grad else None
 
@@ -261,8 +266,8 @@ def shown_argument(trace: Trace, event: Event, position: int) -> tuple[str, str]
     return text, f"argument {position + 1}{f', `{text}`' if text and len(text) < 40 else ''}"
 
 
-def measured_calls(event: Event, what: str) -> str:
-    calls = event.data["calls"]
+def measured_calls(event: DroppedGradient, what: str) -> str:
+    calls = event.calls
     return (
         f"{what} in {'the one call' if calls == 1 else f'all {calls} calls'} that were looked at, with a"
         " gradient that was not zero arriving"

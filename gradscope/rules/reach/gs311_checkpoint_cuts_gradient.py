@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from gradscope.analysis.failures import failure_subject
 from gradscope.analysis.reach import Paths, paths
 from gradscope.analysis.words import code, parameter_names, parameter_subjects, plural
+from gradscope.events import CheckpointCut, ErrorRaised
 from gradscope.fixes.calls import with_argument
 from gradscope.model import Event, Finding
 from gradscope.rules import rule
@@ -57,8 +58,8 @@ def checkpoint_cuts_gradient(trace: Trace) -> Iterator[Finding]:
     known = paths(trace)
     parameters = {p.id: p for p in trace.parameters}
     told: set[tuple[str, int]] = set()
-    for event in trace.of("checkpoint_cut"):
-        lost = [parameters[id] for id in event.data["parameters"] if id in parameters]
+    for event in trace.of(CheckpointCut):
+        lost = [parameters[id] for id in event.parameters if id in parameters]
         lost = [p for p in dict.fromkeys(lost) if not p.passes and not p.updates]
         place = event.site.user
         if not lost or place.location() in told:
@@ -86,16 +87,16 @@ def checkpoint_cuts_gradient(trace: Trace) -> Iterator[Finding]:
         )
 
 
-def _in_a_loss(known: Paths, event: Event) -> bool:
-    return any((event.graph, value) in known.used.order for value in event.data["outputs"])
+def _in_a_loss(known: Paths, event: CheckpointCut) -> bool:
+    return any((event.graph, value) in known.used.order for value in event.outputs)
 
 
-def _failed(trace: Trace, known: Paths, event: Event) -> Event | None:
+def _failed(trace: Trace, known: Paths, event: CheckpointCut) -> Event | None:
     """The backward that found no graph, if what it began at comes from this checkpoint."""
-    for error in trace.of("error"):
-        if "does not require grad" in str(error.data.get("text", "")) and error.graph >= 0:
-            roots = error.data.get("roots") or error.data.get("inputs") or ()
+    for error in trace.of(ErrorRaised):
+        if "does not require grad" in error.text and error.graph >= 0:
+            roots = error.roots or error.inputs
             flow = known.flow((error.graph, root) for root in roots)
-            if any((event.graph, value) in flow.order for value in event.data["outputs"]):
+            if any((event.graph, value) in flow.order for value in event.outputs):
                 return error
     return None

@@ -13,8 +13,9 @@ from typing import Any
 
 from gradscope.analysis.names import names_of
 from gradscope.analysis.words import listed, parameter_subjects, source
+from gradscope.events import DirectForward
 from gradscope.fixes.calls import receiver_in_place_of
-from gradscope.model import Event, Finding
+from gradscope.model import Finding
 from gradscope.rules import rule
 from gradscope.store import Trace
 
@@ -50,15 +51,15 @@ def good_called() -> None:
 
 @rule("GS312", name="forward-called-directly", severity="warning", over=("GS206", "GS301", "GS302", "GS306"))
 def forward_called_directly(trace: Trace) -> Iterator[Finding]:
-    for event in trace.of("direct_forward"):
+    for event in trace.of(DirectForward):
         yield _finding(trace, event)
 
 
-def _finding(trace: Trace, event: Event) -> Finding:
+def _finding(trace: Trace, event: DirectForward) -> Finding:
     site = event.site.user
     holder = (names_of(trace).receiver(site) or "").removesuffix(".forward") or "module"
-    hooks = [f"`{name}`" for name in dict.fromkeys(event.data["hooks"])]
-    count = len(event.data["hooks"])
+    hooks = [f"`{name}`" for name in dict.fromkeys(event.hooks)]
+    count = len(event.hooks)
     text = source(trace, site)
     called = text.replace(".forward(", "(", 1) if ".forward(" in text and len(text) < 60 else f"{holder}(…)"
     return Finding(
@@ -75,7 +76,7 @@ def _finding(trace: Trace, event: Event) -> Finding:
     )
 
 
-def _unnormalised(trace: Trace, event: Event) -> frozenset[Any]:
+def _unnormalised(trace: Trace, event: DirectForward) -> frozenset[Any]:
     """The module's own parameters, where the hook that did not run makes its weight of them."""
-    makes = any("Norm" in name for name in event.data["hooks"])
-    return parameter_subjects(p.id for p in trace.parameters if makes and p.module == event.data["module"])
+    makes = any("Norm" in name for name in event.hooks)
+    return parameter_subjects(p.id for p in trace.parameters if makes and p.module == event.module)

@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from gradscope.analysis.failures import failure_subject, opening
 from gradscope.analysis.loop import timeline
 from gradscope.analysis.words import code, located
+from gradscope.events import ErrorRaised, Mode, ModuleCall
 from gradscope.fixes.blocks import rest_without_grad
 from gradscope.model import Event, Finding, Graph, Region, Site, Value
 from gradscope.rules import rule
@@ -72,11 +73,11 @@ def grad_mode_leaked(trace: Trace) -> Iterator[Finding]:
 
 def _stopped(trace: Trace) -> Iterator[Finding]:
     """Where torch stopped at a loss that was computed with gradients off."""
-    for event in trace.of("error"):
-        if "does not require grad" not in str(event.data.get("text", "")) or event.graph < 0:
+    for event in trace.of(ErrorRaised):
+        if "does not require grad" not in event.text or event.graph < 0:
             continue
         graph = trace.graph(event.graph)
-        for root in event.data.get("roots") or event.data.get("inputs") or ():
+        for root in event.roots or event.inputs:
             value = graph.values[root] if root < len(graph.values) else None
             region = _region(trace, graph, value) if value is not None else None
             if value is not None and region is not None and _leaked(trace, region, _made(graph, value)):
@@ -92,35 +93,35 @@ def _silently(trace: Trace) -> Iterator[Finding]:
     found: dict[tuple[str, int], tuple[Event, Region]] = {}
     for _, events in timeline(trace):
         for event in events:
-            if event.kind == "mode" and event.data["training"]:
+            if isinstance(event, Mode) and event.training:
                 for models in off.values():
                     models.add(_model(trace, event))
-            if event.kind != "call":
+            if not isinstance(event, ModuleCall):
                 continue
             place = event.site.user.location()
-            if event.data["grad"]:
-                trained |= {place} if event.data["training"] and event.data["builds_graph"] else set()
+            if event.grad:
+                trained |= {place} if event.training and event.builds_graph else set()
                 found.pop(place, None)
                 off.clear()  # what was switched off is on again
                 continue
             region = _region_of_call(trace, event)
             if region is None or not _statement(trace, region):
                 continue
-            if event.data["training"] and place in trained and _model(trace, event) in off.get(region.id, ()):
+            if event.training and place in trained and _model(trace, event) in off.get(region.id, ()):
                 found.setdefault(place, (event, region))
             off.setdefault(region.id, set())
     for event, region in {region.id: (event, region) for event, region in reversed(found.values())}.values():
         yield _training_without(trace, event, region)
 
 
-def _model(trace: Trace, event: Event) -> int:
+def _model(trace: Trace, event: ModuleCall | Mode) -> int:
     """The outermost module of the one that was called, or put into a mode."""
-    number: int = event.data["module"]
+    number = event.module
     return trace.modules[number].root if number in trace.modules else number
 
 
-def _region_of_call(trace: Trace, event: Event) -> Region | None:
-    outputs = event.data["outputs"]
+def _region_of_call(trace: Trace, event: ModuleCall) -> Region | None:
+    outputs = event.outputs
     if event.graph < 0 or not outputs:
         return None
     graph = trace.graph(event.graph)

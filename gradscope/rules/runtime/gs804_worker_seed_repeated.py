@@ -17,9 +17,10 @@ from collections.abc import Iterator
 
 from gradscope.analysis.names import names_of
 from gradscope.analysis.words import code, listed, user
+from gradscope.events import WorkerSeeds
 from gradscope.fixes.calls import without_argument
 from gradscope.fixes.source import Edits
-from gradscope.model import Event, Finding, Site
+from gradscope.model import Finding, Site
 from gradscope.rules import rule
 from gradscope.store import Trace
 
@@ -64,17 +65,17 @@ def good_seeded_by_torch() -> None:
 
 @rule("GS804", name="worker-seed-repeated", severity="error")
 def worker_seed_repeated(trace: Trace) -> Iterator[Finding]:
-    groups: dict[tuple[int, str], list[Event]] = {}
-    for event in trace.of("worker_seeds"):
-        groups.setdefault((event.site.id, event.data["state"]), []).append(event)
+    groups: dict[tuple[int, str], list[WorkerSeeds]] = {}
+    for event in trace.of(WorkerSeeds):
+        groups.setdefault((event.site.id, event.state), []).append(event)
     for (_, state), events in groups.items():
         yield _finding(trace, state, events)
 
 
-def _finding(trace: Trace, state: str, events: list[Event]) -> Finding:
+def _finding(trace: Trace, state: str, events: list[WorkerSeeds]) -> Finding:
     event = events[0]
-    site, loop = event.site.user, user(trace.site(event.data.get("loop")))
-    workers = listed([str(number) for number in event.data["workers"]], 8)
+    site, loop = event.site.user, user(trace.site(event.loop))
+    workers = listed([str(number) for number in event.workers], 8)
     own = state.startswith("dataset")
     name = names_of(trace).assigned(site) or "the DataLoader"
     what = f"`{state}`" if own else {"torch": "`torch`", "random": "`random`"}.get(state, f"`{state}`")

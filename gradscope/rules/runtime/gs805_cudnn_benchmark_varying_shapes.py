@@ -15,6 +15,7 @@ from collections.abc import Iterator
 
 from gradscope.analysis.names import place
 from gradscope.analysis.words import listed, located, plural
+from gradscope.events import InputShapes, Setting
 from gradscope.fixes.blocks import switched_off
 from gradscope.model import Event, Finding
 from gradscope.rules import rule
@@ -49,12 +50,12 @@ def good_off() -> None:
 
 @rule("GS805", name="cudnn-benchmark-varying-shapes", severity="warning")
 def cudnn_benchmark_varying_shapes(trace: Trace) -> Iterator[Finding]:
-    settings = trace.of("setting")
-    on = [e for e in settings if e.data["name"] == "cudnn.benchmark" and e.data["to"]]
+    settings = trace.of(Setting)
+    on = [e for e in settings if e.name == "cudnn.benchmark" and e.to]
     if not on:
         return
-    for event in trace.of("input_shapes"):
-        if len(event.data["shapes"]) >= MANY and _convolves(trace, event):
+    for event in trace.of(InputShapes):
+        if len(event.shapes) >= MANY and _convolves(trace, event):
             yield _varying(trace, event, on[0])
             return
     both = _both(settings)
@@ -62,8 +63,8 @@ def cudnn_benchmark_varying_shapes(trace: Trace) -> Iterator[Finding]:
         yield _together(trace, *both)
 
 
-def _varying(trace: Trace, event: Event, on: Event) -> Finding:
-    shapes = ["×".join(map(str, shape)) for shape in event.data["shapes"]]
+def _varying(trace: Trace, event: InputShapes, on: Setting) -> Finding:
+    shapes = ["×".join(map(str, shape)) for shape in event.shapes]
     return Finding(
         message="`cudnn.benchmark` is on, and the shapes of the input keep changing: every new one is a trial",
         cause=on.site.user,
@@ -78,7 +79,7 @@ def _varying(trace: Trace, event: Event, on: Event) -> Finding:
     )
 
 
-def _together(trace: Trace, benchmark: Event, deterministic: Event) -> Finding:
+def _together(trace: Trace, benchmark: Setting, deterministic: Setting) -> Finding:
     return Finding(
         message="`cudnn.benchmark` is on together with `cudnn.deterministic`: runs may still differ",
         cause=benchmark.site.user,
@@ -95,21 +96,21 @@ def _order(event: Event) -> tuple[int, int]:
     return event.segment, event.position
 
 
-def _both(settings: list[Event]) -> tuple[Event, Event] | None:
+def _both(settings: list[Setting]) -> tuple[Setting, Setting] | None:
     """The events that left both switches on at one time."""
-    now: dict[str, Event] = {}
+    now: dict[str, Setting] = {}
     for event in settings:
-        if event.data["to"]:
-            now[event.data["name"]] = event
+        if event.to:
+            now[event.name] = event
         else:
-            now.pop(event.data["name"], None)
+            now.pop(event.name, None)
         if "cudnn.benchmark" in now and "cudnn.deterministic" in now:
             return now["cudnn.benchmark"], now["cudnn.deterministic"]
     return None
 
 
-def _convolves(trace: Trace, event: Event) -> bool:
-    called = trace.modules.get(event.data["module"])
+def _convolves(trace: Trace, event: InputShapes) -> bool:
+    called = trace.modules.get(event.module)
     inside = [m for m in trace.modules.values() if called is not None and m.root == called.root]
     return any(m.cls.startswith(("Conv", "LazyConv")) for m in inside)
 

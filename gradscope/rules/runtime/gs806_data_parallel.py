@@ -14,6 +14,7 @@ from collections.abc import Iterator
 
 from gradscope.analysis.names import names_of
 from gradscope.analysis.words import code, plural
+from gradscope.events import DataParallel
 from gradscope.model import Finding
 from gradscope.rules import rule
 from gradscope.store import Trace
@@ -45,8 +46,8 @@ def good_plain() -> None:
 
 @rule("GS806", name="data-parallel", severity="warning")
 def data_parallel(trace: Trace) -> Iterator[Finding]:
-    for event in trace.of("data_parallel"):
-        site, devices = event.site.user, event.data["devices"]
+    for event in trace.of(DataParallel):
+        site, devices = event.site.user, event.devices
         name = names_of(trace).assigned(site) or "the model"
         several = devices > 1
         fix = (

@@ -13,6 +13,7 @@ import ast
 from collections.abc import Iterator
 
 from gradscope.analysis.words import code, located
+from gradscope.events import Unseeded
 from gradscope.fixes.source import Source
 from gradscope.model import Edit, Finding, Site
 from gradscope.rules import rule
@@ -49,7 +50,7 @@ def good_seeded() -> None:
 
 @rule("GS901", name="unseeded-run", severity="note", default=False)
 def unseeded_run(trace: Trace) -> Iterator[Finding]:
-    for event in trace.of("unseeded"):
+    for event in trace.of(Unseeded):
         first = next((op for op in trace.ops if op.name in DRAWS), None)
         if first is None:
             continue

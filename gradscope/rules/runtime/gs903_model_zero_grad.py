@@ -13,8 +13,9 @@ from collections.abc import Iterator
 
 from gradscope.analysis.names import names_of
 from gradscope.analysis.words import code, located, plural
+from gradscope.events import ZeroGrad
 from gradscope.fixes.calls import receiver_replaced
-from gradscope.model import Event, Finding, Optimizer
+from gradscope.model import Finding, Optimizer
 from gradscope.rules import rule
 from gradscope.store import Trace
 
@@ -46,11 +47,11 @@ def good_optimizer_cleared() -> None:
 @rule("GS903", name="model-zero-grad", severity="note", default=False)
 def model_zero_grad(trace: Trace) -> Iterator[Finding]:
     stepping = [optimizer for optimizer in trace.optimizers.values() if optimizer.steps]
-    groups: dict[tuple[str, int], list[tuple[Event, Optimizer]]] = {}
-    for event in trace.of("zero_grad"):
-        if event.data.get("by") != "module" or event.site.user.kind != "user":
+    groups: dict[tuple[str, int], list[tuple[ZeroGrad, Optimizer]]] = {}
+    for event in trace.of(ZeroGrad):
+        if event.by != "module" or event.site.user.kind != "user":
             continue
-        covered = {p for p in event.data.get("parameters", ()) if trace.parameter(p).optimizers}
+        covered = {p for p in event.parameters if trace.parameter(p).optimizers}
         mine = [o for o in stepping if covered & set(o.parameters)]
         if len(mine) == 1 and covered == set(mine[0].parameters):
             groups.setdefault(event.site.user.location(), []).append((event, mine[0]))

@@ -18,6 +18,7 @@ from gradscope.analysis.words import (
     plural,
     where,
 )
+from gradscope.events import Backward, Step, ZeroGrad
 from gradscope.fixes.calls import beside, line_before
 from gradscope.fixes.source import receiver
 from gradscope.model import Edit, Event, Finding, Site
@@ -47,7 +48,7 @@ class _Leak:
 def left_behind(trace: Trace) -> list[Finding]:
     """A step that used its own passes first, and from the next round on that of another optimizer's
     step too: the other pass stands below the step in the loop, where nothing clears before the next round."""
-    if len({event.data.get("optimizer") for event in trace.of("step")}) < 2 or _by_hand(trace):
+    if len({event.optimizer for event in trace.of(Step)}) < 2 or _by_hand(trace):
         return []
     leaks: dict[tuple[int, Site, Site], _Leak] = {}
     first: dict[tuple[int, Site], set[Site]] = {}  # the passes that a line's first step used
@@ -57,11 +58,11 @@ def left_behind(trace: Trace) -> list[Finding]:
             passes.clear()
             continue
         for event in events:
-            if event.kind == "backward" and event.data.get("accumulated"):
-                passes.append(_Pass(event, set(event.data["accumulated"])))
-            elif event.kind == "zero_grad":
-                _gone(passes, set(event.data.get("parameters") or ()))
-            elif event.kind == "step" and passes and event.data.get("optimizer") is not None:
+            if isinstance(event, Backward) and event.filled:
+                passes.append(_Pass(event, set(event.filled)))
+            elif isinstance(event, ZeroGrad):
+                _gone(passes, set(event.parameters))
+            elif isinstance(event, Step) and passes and event.optimizer is not None:
                 _used(event, segment.repeat, passes, first, leaks)
         passes = [p for p in passes if p.left]
     return [_finding(trace, leak) for leak in leaks.values()]
@@ -84,7 +85,7 @@ def _ran(trace: Trace) -> Iterator[ast.AST]:
         if isinstance(node, FUNCTIONS):
             functions.setdefault(node.name, []).append(node)
     todo: list[ast.AST | None] = [trace.source_file(path).tree for path in trace.sources]
-    for name in {f.function for e in trace.of("step", "backward", "zero_grad") for f in e.site.stack}:
+    for name in {f.function for e in trace.of(Step, Backward, ZeroGrad) for f in e.site.stack}:
         todo += functions.get(name.rpartition(".")[2], ())
     seen: set[int] = set()
     for scope in todo:  # grows on the way
@@ -115,14 +116,14 @@ def _gone(passes: list[_Pass], ids: set[int]) -> None:
 
 
 def _used(
-    step: Event,
+    step: Step,
     repeat: int,
     passes: list[_Pass],
     first: dict[tuple[int, Site], set[Site]],
     leaks: dict[tuple[int, Site, Site], _Leak],
 ) -> None:
-    number, site = step.data["optimizer"], step.site.user
-    ids = set((step.data.get("states") or {}).get("fresh", ()))  # a stale one is told by itself
+    number, site = step.optimizer, step.site.user
+    ids = set((step.states).get("fresh", ()))  # a stale one is told by itself
     given = [one for one in passes if one.left & ids]
     if given:
         usual = first.setdefault((number, site), {one.event.site.user for one in given})

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from gradscope.analysis.loop import nearest_backward
 from gradscope.analysis.words import parameter_subjects, plural
 from gradscope.analysis.writes import memory_root
+from gradscope.events import Backward, NoEffect, Step
 from gradscope.fixes.blocks import written_in_place
-from gradscope.model import Event, Finding, Graph, Op, Parameter, Site
+from gradscope.model import Finding, Graph, Op, Parameter, Site
 from gradscope.source import SourceFile
 from gradscope.store import Trace
 
@@ -17,13 +18,13 @@ UPDATES = {"sub", "add", "addcdiv", "addcmul", "lerp", "subtract"}
 COPIES = {"data", "detach", "clone", "getitem", "index", "index_select", "view", "reshape", "flatten", "to"}
 
 
-def unwritten(trace: Trace, event: Event) -> bool:
+def unwritten(trace: Trace, event: NoEffect) -> bool:
     """Whether the step wrote to none of its parameters (an update that is lost in rounding is a write)."""
     step = next(
-        e for e in trace.of("step")
-        if e.data.get("optimizer") == event.data["optimizer"] and e.segment == event.segment
+        e for e in trace.of(Step)
+        if e.optimizer == event.optimizer and e.segment == event.segment
     )  # fmt: skip
-    return set(event.data["parameters"]) <= set(step.data.get("unchanged") or ())
+    return set(event.parameters) <= set(step.unchanged or ())
 
 
 @dataclass
@@ -148,7 +149,7 @@ def _read_after(block: ast.AST, name: str, statement: ast.stmt) -> bool:
 def dropped_finding(trace: Trace, lost: Dropped) -> Finding:
     """GS212 for an update that changes nothing."""
     ids = [p.id for p in lost.parameters]
-    effect = nearest_backward(trace, set(ids)) or next(iter(trace.of("backward")), None)
+    effect = nearest_backward(trace, set(ids)) or next(iter(trace.of(Backward)), None)
     passes = max(p.passes for p in lost.parameters)
     text, edits = written_in_place(trace, lost.site)
     return Finding(

@@ -6,41 +6,38 @@ import ast
 from collections.abc import Iterator
 
 from gradscope.analysis.words import parameter_names
-from gradscope.model import Event, Site
+from gradscope.events import StaleUsed
+from gradscope.model import Site
 from gradscope.store import Trace
 
 
-def stale_uses(trace: Trace) -> list[Event]:
+def stale_uses(trace: Trace) -> list[StaleUsed]:
     """Uses of stale sums. A write by hand counts only where the program takes gradients itself:
     clipping weights or copying them is no use of a gradient. And where the old part was measured
     as zero it was cleared in a way that nobody saw (`p.grad.data.zero_()`)."""
-    events = trace.of("stale_used")
-    cleared = {p for event in events if _adds_nothing(event) for p in event.data.get("parameters", ())}
+    events = trace.of(StaleUsed)
+    cleared = {p for event in events if _adds_nothing(event) for p in event.parameters}
     return [
         event
         for event in events
-        if not cleared.issuperset(event.data.get("parameters", ()))
-        and (
-            event.data.get("optimizer") is not None
-            or any(trace.parameter(p).taken for p in event.data.get("parameters", ()))
-        )
+        if not cleared.issuperset(event.parameters)
+        and (event.optimizer is not None or any(trace.parameter(p).taken for p in event.parameters))
     ]
 
 
-def _adds_nothing(event: Event) -> bool:
-    norm, without = event.data.get("norm"), event.data.get("norm_without")
+def _adds_nothing(event: StaleUsed) -> bool:
+    norm, without = event.norm, event.norm_without
     return norm is not None and norm == without
 
 
-def measured(trace: Trace, events: list[Event]) -> Iterator[str]:
+def measured(trace: Trace, events: list[StaleUsed]) -> Iterator[str]:
     """A gradient's norm with and without the part that a step had used before."""
     for event in events:
-        data = event.data
-        if all(data.get(key) is not None for key in ("norm", "norm_without", "parameter")):
-            name = parameter_names(trace, [data["parameter"]])
+        if event.norm is not None and event.norm_without is not None and event.parameter is not None:
+            name = parameter_names(trace, [event.parameter])
             yield (
-                f"norm of {name}'s gradient as used: {float(data['norm']):.4g}; "
-                f"of the new gradient alone: {float(data['norm_without']):.4g}"
+                f"norm of {name}'s gradient as used: {event.norm:.4g}; "
+                f"of the new gradient alone: {event.norm_without:.4g}"
             )
             return
 

@@ -9,6 +9,7 @@ from itertools import islice
 from gradscope.analysis.loop import stretches
 from gradscope.analysis.words import code, located, parameter_names, parameter_subjects, plural, root_of
 from gradscope.analysis.writes import memory_root
+from gradscope.events import Step, Update
 from gradscope.model import Event, Finding, Graph, Op, Site
 from gradscope.store import Trace
 
@@ -36,7 +37,7 @@ class Undone:
 
 def undone(trace: Trace) -> Iterator[Undone]:
     """Optimizers of which every step was undone, as far as the run was looked at."""
-    if trace.of("update"):
+    if trace.of(Update):
         for found in _Run(trace).steps.values():
             if found.times >= 2 and not found.kept and not _adapted(trace, found):
                 yield found
@@ -66,14 +67,14 @@ class _Run:
                 continue
             self._look(trace.graph(segment.graph), events)
             for event in events:
-                if event.kind == "step" and event.data.get("optimizer") is not None:
+                if isinstance(event, Step) and event.optimizer is not None:
                     self._step(event, segment.repeat)
 
-    def _step(self, event: Event, repeat: int) -> None:
-        states, number = event.data["states"], event.data["optimizer"]
+    def _step(self, event: Step, repeat: int) -> None:
+        states, number = event.states, event.optimizer
         used = {*states.get("fresh", ()), *states.get("stale", ())}
         found = self.steps.setdefault(number, Undone(number, event.site.user))
-        found.kept += number in self.pending or repeat > 1 or bool(event.data.get("closure"))
+        found.kept += number in self.pending or repeat > 1 or bool(event.closure)
         if used:
             self.pending[number] = used
             found.parameters |= used
@@ -108,7 +109,7 @@ class _Run:
 
 def _assigned(event: Event) -> int | None:
     """The parameter that a line `p.data = …` gives other values."""
-    return event.data["parameter"] if event.kind == "update" and event.data.get("how") == "assigned" else None
+    return event.parameter if isinstance(event, Update) and event.how == "assigned" else None
 
 
 def _before(touched: dict[int, tuple[int, Op | None]], parameter: int | None, event: Event) -> bool:

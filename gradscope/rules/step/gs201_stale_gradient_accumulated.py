@@ -30,8 +30,9 @@ from gradscope.analysis.words import (
     user,
     where,
 )
+from gradscope.events import Backward, StaleUsed, Step, Update, ZeroGrad
 from gradscope.fixes.source import Source, receiver
-from gradscope.model import Edit, Event, Finding, Site
+from gradscope.model import Edit, Finding, Site
 from gradscope.rules import rule
 from gradscope.rules.step._left_behind import left_behind
 from gradscope.rules.step._stale import gradients_read, measured, stale_uses
@@ -65,7 +66,7 @@ def good() -> None:
 
 @rule("GS201", name="stale-gradient-accumulated", severity="error", over=("GS308",))
 def stale_gradient_accumulated(trace: Trace) -> Iterator[Finding]:
-    groups: dict[tuple[object, object], list[Event]] = {}
+    groups: dict[tuple[object, object], list[StaleUsed]] = {}
     for event in stale_uses(trace):
         cause, effect = _used_and_added(trace, event)
         groups.setdefault((cause.location(), effect.location() if effect else None), []).append(event)
@@ -78,17 +79,17 @@ def stale_gradient_accumulated(trace: Trace) -> Iterator[Finding]:
         yield from never_used(trace)
 
 
-def _used_and_added(trace: Trace, event: Event) -> tuple[Site, Site | None]:
+def _used_and_added(trace: Trace, event: StaleUsed) -> tuple[Site, Site | None]:
     """The line that used the gradients, and that of the pass that added to them."""
-    cause = user(trace.site(event.data.get("used_by"))) or event.site.user
-    return cause, user(trace.site(event.data.get("backward")))
+    cause = user(trace.site(event.used_by)) or event.site.user
+    return cause, user(trace.site(event.backward))
 
 
-def _used(trace: Trace, cause: Site, effect: Site | None, events: list[Event]) -> Finding:
-    ids = list(dict.fromkeys(p for event in events for p in event.data.get("parameters", ())))
+def _used(trace: Trace, cause: Site, effect: Site | None, events: list[StaleUsed]) -> Finding:
+    ids = list(dict.fromkeys(p for event in events for p in event.parameters))
     step, names = code(trace, cause, "the step"), parameter_names(trace, ids)
     uses = [event.site.user for event in events if event.site.user.location() != cause.location()]
-    optimizer = events[0].data.get("optimizer")
+    optimizer = events[0].optimizer
     own = own_pass(trace, events[0], effect)
     clear = effect if own is None else own
     return Finding(
@@ -124,21 +125,21 @@ def _not_called(trace: Trace, found: Finding, meant: Site) -> Finding:
     )
 
 
-def own_pass(trace: Trace, use: Event, effect: Site | None) -> Site | None:
+def own_pass(trace: Trace, use: StaleUsed, effect: Site | None) -> Site | None:
     """The first pass of the step that used the sum, where an earlier one, made for another optimizer's
     step, began it: cleared before that one, its gradients would still be among those used."""
-    ids = set(use.data.get("parameters", ()))
+    ids = set(use.parameters)
     passes = [
         event.site.user
-        for event in trace.of("backward")
-        if event.segment == use.segment and ids & set(event.data.get("accumulated", ()))
+        for event in trace.of(Backward)
+        if event.segment == use.segment and ids & set(event.filled)
     ]
     return passes[0] if passes and effect not in passes else None
 
 
 def argument(trace: Trace, effect: Site | None) -> str:
     """What to tell `zero_grad()` where the program goes on adding to the gradient itself."""
-    passes = {event.site.user.location() for event in trace.of("backward")}
+    passes = {event.site.user.location() for event in trace.of(Backward)}
     return "set_to_none=False" if effect is not None and effect.location() not in passes else ""
 
 
@@ -155,7 +156,7 @@ def zeroed(trace: Trace, cause: Site | None, effect: Site | None, own: Site | No
             return ()
         return here.before(here.file.statement(own), f"{optimizer}.zero_grad()")
     late = effect is not None and effect.path == cause.path and effect.function == cause.function
-    if len({event.data.get("optimizer") for event in trace.of("step")}) > 1 and late and effect is not None:
+    if len({event.optimizer for event in trace.of(Step)}) > 1 and late and effect is not None:
         here = Source(trace, effect.path)
         return here.before(here.file.statement(effect), f"{optimizer}.zero_grad({argument(trace, effect)})")
     here = Source(trace, cause.path)
@@ -177,20 +178,22 @@ def by_hand(trace: Trace, cause: Site | None) -> str:
 
 def never_used(trace: Trace) -> Iterator[Finding]:
     """Several passes pile up and nothing is ever cleared, stepped or updated."""
-    if trace.of("step", "zero_grad", "update"):
+    if trace.of(Step, ZeroGrad, Update):
         yield from _left_over(trace)
         return
-    filled: dict[int, Event] = {}
-    piles: dict[Site, tuple[Event, set[int], int]] = {}
+    filled: dict[int, Backward] = {}
+    piles: dict[Site, tuple[Backward, set[int], int]] = {}
     for repeat, events in timeline(trace):
-        fresh: dict[int, Event] = {}  # passes over one forward belong together: several losses, retain_graph
+        fresh: dict[
+            int, Backward
+        ] = {}  # passes over one forward belong together: several losses, retain_graph
         for event in events:
-            if event.kind == "backward" and event.data.get("call") != "grad":
-                again = {p for p in event.data.get("accumulated", ()) if p in filled or repeat > 1}
+            if isinstance(event, Backward) and event.call != "grad":
+                again = {p for p in event.filled if p in filled or repeat > 1}
                 if again:
                     first, ids, count = piles.get(event.site.user, (event, set(), 0))
                     piles[event.site.user] = (first, ids | again, count + repeat)
-                fresh.update(dict.fromkeys(event.data.get("accumulated", ()), event))
+                fresh.update(dict.fromkeys(event.filled, event))
         filled.update(fresh)
     for site, (first, ids, count) in piles.items():
         yield Finding(
@@ -206,9 +209,9 @@ def never_used(trace: Trace) -> Iterator[Finding]:
 
 def _left_over(trace: Trace) -> Iterator[Finding]:
     """A pass adds to used gradients that nothing in the whole run ever clears."""
-    cleared = {p for event in trace.of("zero_grad") for p in event.data.get("parameters", ())}
-    for event in trace.of("backward"):
-        ids = [p for p in event.data.get("stale") or () if p not in cleared]
+    cleared = {p for event in trace.of(ZeroGrad) for p in event.parameters}
+    for event in trace.of(Backward):
+        ids = [p for p in event.stale if p not in cleared]
         if ids:
             yield Finding(
                 message=f"{parameter_names(trace, ids)}: a used gradient was added to, nothing cleared it",

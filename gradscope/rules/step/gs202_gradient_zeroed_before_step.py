@@ -14,8 +14,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from gradscope.analysis.loop import fresh, timeline
+from gradscope.analysis.loop import timeline
 from gradscope.analysis.words import code, parameter_names, parameter_subjects, plural, where
+from gradscope.events import Backward, Scaler, Step, ZeroGrad
 from gradscope.fixes.source import Source, calls
 from gradscope.model import Edit, Event, Finding, Site
 from gradscope.rules import rule
@@ -86,26 +87,26 @@ class _Run:
         self.filled: dict[int, int] = {}  # parameter → number of the pass that filled it
         self.passes: list[_Place] = []
         self.served: set[int] = set()  # passes that a step has used
-        self.dropped: dict[int, tuple[Event, _Place]] = {}  # parameter → the call, and whence to look
+        self.dropped: dict[int, tuple[ZeroGrad, _Place]] = {}  # parameter → the call, and whence to look
         self.waiting: _Waiting | None = None
         self.late: set[tuple[Site, Site]] = set()  # cleared in time, it is the backward that is missing
         for repeat, events in timeline(trace):
             self.stretches.append(events)
             for event in events:
-                if event.kind == "zero_grad":
+                if isinstance(event, ZeroGrad):
                     self._clear(event)
-                elif event.kind == "backward":
+                elif isinstance(event, Backward):
                     self._fill(event)
-                elif event.kind == "step":
+                elif isinstance(event, Step):
                     self._step(event, repeat)
-                elif event.kind == "scaler" and NO_GRADIENT in str(event.data.get("error")):
+                elif isinstance(event, Scaler) and NO_GRADIENT in event.error:
                     self._refused(event, repeat)
 
-    def _refused(self, event: Event, repeat: int) -> None:
+    def _refused(self, event: Scaler, repeat: int) -> None:
         """A scaler looks at the gradients before its optimizer steps, and raises where there is none."""
-        known = self.trace.optimizers.get(event.data.get("optimizer", -1))
+        known = self.trace.optimizers.get(event.optimizer)
         if known is not None:
-            self._count(event, {"none": known.parameters}, repeat)
+            self._count(event, {"none": tuple(known.parameters)}, repeat)
 
     def _place(self, event: Event) -> _Place:
         return _Place(len(self.stretches) - 1, event.position + 1)
@@ -114,33 +115,33 @@ class _Run:
         made = self.filled.get(parameter)
         return self.passes[made] if made is not None else otherwise
 
-    def _fill(self, event: Event) -> None:
+    def _fill(self, event: Backward) -> None:
         wait, self.waiting = self.waiting, None
-        if wait is not None and wait.parameters & set(event.data.get("accumulated") or ()):
+        if wait is not None and wait.parameters & set(event.filled):
             if not self._forward_between(wait.step, event, wait.parameters):
                 self.late.add(wait.place)  # the forward before the step is backwarded after it
-        for parameter in event.data.get("accumulated") or ():
+        for parameter in event.filled:
             self.dropped.pop(parameter, None)
             self.filled[parameter] = len(self.passes)
         self.passes.append(self._place(event))
 
-    def _clear(self, event: Event) -> None:
-        for parameter in event.data.get("dropped") or ():
+    def _clear(self, event: ZeroGrad) -> None:
+        for parameter in event.dropped:
             made = self.filled.get(parameter)
             # What another optimizer's step has used was made for that one.
             start = self.passes[made] if made in self.served and made is not None else self._place(event)
             self.dropped[parameter] = (event, start)
 
-    def _step(self, event: Event, repeat: int) -> None:
-        states = event.data.get("states") or {}
-        self.served.update(self.filled[p] for p in fresh(event) if p in self.filled)
+    def _step(self, event: Step, repeat: int) -> None:
+        states = event.states
+        self.served.update(self.filled[p] for p in event.fresh if p in self.filled)
         self._count(event, states, repeat)
         for ids in states.values():
             for parameter in ids:
                 self.dropped.pop(parameter, None)
 
-    def _count(self, event: Event, states: dict[str, list[int]], repeat: int) -> None:
-        tally = self.tallies.setdefault(event.data.get("optimizer", -1), _Tally())
+    def _count(self, event: Step | Scaler, states: dict[str, tuple[int, ...]], repeat: int) -> None:
+        tally = self.tallies.setdefault(event.optimizer, _Tally())
         tally.steps += repeat
         tally.at[event.site.user] += repeat
         lost = [p for state in ("none", "zero") for p in states.get(state, ()) if p in self.dropped]
@@ -186,8 +187,8 @@ class _Run:
     def _with_own_pass(self, events: list[Event], graph: int) -> set[int]:
         """Values that a pass for something else went through: an attack's, between backward and step."""
         known = self.trace.graph(graph)
-        aside = [e for e in events if e.kind == "backward" and not e.data.get("accumulated")]
-        through = {v for e in aside for root in e.data.get("roots") or () for v in known.upstream(root)}
+        aside = [e for e in events if isinstance(e, Backward) and not e.filled]
+        through = {v for e in aside for root in e.roots for v in known.upstream(root)}
         return through | {v for op in known.ops if not through.isdisjoint(op.outputs) for v in op.outputs}
 
 
@@ -222,10 +223,10 @@ def _finding(trace: Trace, number: int, tally: _Tally, cause: Site, effect: Site
 
 def _dropped(trace: Trace, clear: Site) -> Iterator[str]:
     """What was thrown away, where it was measured."""
-    for event in trace.of("zero_grad"):
-        if event.site.user == clear and event.data.get("norm") and event.data.get("dropped"):
-            name = parameter_names(trace, event.data["dropped"][:1])
-            yield f"norm of {name}'s gradient as it was thrown away: {event.data['norm']:.4g}"
+    for event in trace.of(ZeroGrad):
+        if event.site.user == clear and event.norm and event.dropped:
+            name = parameter_names(trace, event.dropped[:1])
+            yield f"norm of {name}'s gradient as it was thrown away: {event.norm:.4g}"
             return
 
 

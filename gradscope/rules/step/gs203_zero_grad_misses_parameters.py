@@ -16,9 +16,10 @@ from dataclasses import dataclass, field
 
 from gradscope.analysis.loop import timeline
 from gradscope.analysis.words import code, method, parameter_names, parameter_subjects, user, where
+from gradscope.events import Backward, StaleUsed, Step, ZeroGrad
 from gradscope.fixes.calls import beside, line_after
 from gradscope.fixes.source import receiver
-from gradscope.model import Edit, Event, Finding, Site
+from gradscope.model import Edit, Finding, Site
 from gradscope.rules import rule
 from gradscope.rules.step._stale import measured, stale_uses
 from gradscope.store import Trace
@@ -59,41 +60,41 @@ class _Miss:
     parameters: set[int] = field(default_factory=set)
     count: int = 0
     backward: Site | None = None
-    events: list[Event] = field(default_factory=list)
+    events: list[StaleUsed] = field(default_factory=list)
 
 
 @rule("GS203", name="zero-grad-misses-parameters", severity="error", over=("GS201",))
 def zero_grad_misses_parameters(trace: Trace) -> Iterator[Finding]:
-    ever = {p for event in trace.of("zero_grad") for p in event.data.get("parameters") or ()}
+    ever = {p for event in trace.of(ZeroGrad) for p in event.parameters}
     found: dict[tuple[Site, Site], _Miss] = {}
     for repeat, event, prepared in _prepared(trace):
-        missed = {p for p in event.data.get("parameters", ()) if p not in ever}
+        missed = {p for p in event.parameters if p not in ever}
         if missed and prepared is not None:
             miss = found.setdefault((prepared.site.user, event.site.user), _Miss())
             miss.parameters |= missed
             miss.count += repeat
             miss.events.append(event)
-            miss.backward = user(trace.site(event.data.get("backward")))
+            miss.backward = user(trace.site(event.backward))
     for (cause, effect), miss in found.items():
         yield _finding(trace, cause, effect, miss)
 
 
-def _prepared(trace: Trace) -> Iterator[tuple[int, Event, Event | None]]:
+def _prepared(trace: Trace) -> Iterator[tuple[int, StaleUsed, ZeroGrad | None]]:
     """Each use of stale gradients, with the `zero_grad()` that prepared the backward it follows:
     one without a step between it and that backward. In a GAN the other network's is none."""
-    clear: Event | None = None
-    prepared: Event | None = None
-    passes = {event.site for event in trace.of("backward")}  # what is added by hand no pass has prepared
-    real = {id(e) for e in stale_uses(trace) if trace.site(e.data.get("backward")) in passes}
+    clear: ZeroGrad | None = None
+    prepared: ZeroGrad | None = None
+    passes = {event.site for event in trace.of(Backward)}  # what is added by hand no pass has prepared
+    real = {id(e) for e in stale_uses(trace) if trace.site(e.backward) in passes}
     for repeat, events in timeline(trace):
         for event in events:
-            if event.kind == "zero_grad" and event.data.get("by") != "hand":
+            if isinstance(event, ZeroGrad) and event.by != "hand":
                 clear = event
-            elif event.kind == "backward" and event.data.get("call") != "grad":
+            elif isinstance(event, Backward) and event.call != "grad":
                 prepared = clear
-            elif event.kind == "step" and clear is prepared:
+            elif isinstance(event, Step) and clear is prepared:
                 clear = None
-            elif event.data.get("optimizer") is not None and id(event) in real:
+            elif isinstance(event, StaleUsed) and event.optimizer is not None and id(event) in real:
                 yield repeat, event, prepared
 
 
@@ -108,7 +109,7 @@ def _finding(trace: Trace, cause: Site, effect: Site, miss: _Miss) -> Finding:
         effect_label="steps parameters whose gradients nothing cleared",
         related=((miss.backward, "adds to the gradients that were used already"),) if miss.backward else (),
         seen=(f"no `zero_grad()` of this run covers {names}", *measured(trace, miss.events)),
-        fix=f"call {method(trace, miss.events[0].data.get('optimizer'), 'zero_grad')} too,"
+        fix=f"call {method(trace, miss.events[0].optimizer, 'zero_grad')} too,"
         f" beside {clear} ({where(cause)})",
         count=miss.count,
         edits=_cleared_too(trace, cause, effect),

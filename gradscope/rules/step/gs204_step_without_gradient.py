@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from gradscope.analysis.idle import Tally, forwards, mistaken, tallied
-from gradscope.analysis.loop import fresh, nearest_backward, timeline
+from gradscope.analysis.loop import nearest_backward, timeline
 from gradscope.analysis.names import names_of
 from gradscope.analysis.since import since_segment
 from gradscope.analysis.text import named_subject, not_called, parentheses
@@ -32,8 +32,9 @@ from gradscope.analysis.words import (
     variable,
     where,
 )
+from gradscope.events import Backward, Step
 from gradscope.fixes.calls import moved, receiver_replaced
-from gradscope.model import Event, Finding, Site
+from gradscope.model import Finding, Site
 from gradscope.rules import rule
 from gradscope.store import Trace
 
@@ -64,7 +65,7 @@ def good_schedule_tried_out() -> None:
 @rule("GS204", name="step-without-gradient", severity="warning", over=("GS205", "GS302", "GS308", "GS402"))
 def step_without_gradient(trace: Trace) -> Iterator[Finding]:
     tallies = tallied(trace)
-    if trace.of("backward"):  # by the closure, it may be, before the optimizer cleared its gradients
+    if trace.of(Backward):  # by the closure, it may be, before the optimizer cleared its gradients
         tallies = {number: tally for number, tally in tallies.items() if not tally.closure}
     elif not forwards(trace, set(tallies)):
         return
@@ -119,12 +120,12 @@ def _mistaken(trace: Trace, number: int, found: Finding) -> Finding:
     )
 
 
-def _own_pass(trace: Trace, ids: set[int]) -> Event | None:
+def _own_pass(trace: Trace, ids: set[int]) -> Backward | None:
     """The pass that the step should have followed: not one that a step has used, its own or another
     optimizer's (a generator's pass also fills the discriminator)."""
     late = nearest_backward(trace, ids)
     others = {p for o in trace.optimizers.values() if not ids & set(o.parameters) for p in o.parameters}
-    if late is None or others & set(late.data.get("accumulated") or ()):
+    if late is None or others & set(late.filled):
         return None
     return None if late.site.user.location() in _served(trace, ids) else late
 
@@ -132,19 +133,19 @@ def _own_pass(trace: Trace, ids: set[int]) -> Event | None:
 def _served(trace: Trace, ids: set[int]) -> set[tuple[str, int]]:
     """Lines whose passes a step right after them has used."""
     found: set[tuple[str, int]] = set()
-    last: Event | None = None
+    last: Backward | None = None
     for _, events in timeline(trace):
         for event in events:
-            if event.kind == "backward":
+            if isinstance(event, Backward):
                 last = event
-            elif event.kind == "step" and last is not None:
-                if ids & fresh(event):
+            elif isinstance(event, Step) and last is not None:
+                if ids & event.fresh:
                     found.add(last.site.user.location())
                 last = None
     return found
 
 
-def _fix(trace: Trace, number: int, step: Site, late: Event | None, closure: bool) -> str:
+def _fix(trace: Trace, number: int, step: Site, late: Backward | None, closure: bool) -> str:
     if closure:
         return f"call `backward()` on the loss in the closure that {located(trace, step, 'the step')} calls"
     if late is None:

@@ -28,6 +28,7 @@ from gradscope.analysis.words import (
     variable,
     where,
 )
+from gradscope.events import Backward, Step, ZeroGrad
 from gradscope.fixes.calls import beside, line_after
 from gradscope.model import Edit, Event, Finding, Optimizer, Parameter, Site
 from gradscope.rules import rule
@@ -63,7 +64,7 @@ def good_gradients_logged() -> None:
 def backward_without_step(trace: Trace) -> Iterator[Finding]:
     if not settled(trace):
         return
-    any_step = bool(trace.of("step"))
+    any_step = bool(trace.of(Step))
     for number, optimizer in trace.optimizers.items():
         held = parameters_of(trace, optimizer.parameters)
         trained = [p for p in held if p.passes]
@@ -84,7 +85,7 @@ def _forgotten(
     ids = {p.id for p in trained}
     if written is False:
         return True
-    drops = [e for e in trace.of("zero_grad") if ids & set(e.data.get("dropped") or ())]
+    drops = [e for e in trace.of(ZeroGrad) if ids & set(e.dropped)]
     thrown = sum(e.count for e in drops) >= 2
     if not any_step:
         return thrown
@@ -93,11 +94,7 @@ def _forgotten(
 
 def _own_passes(trace: Trace, ids: set[int]) -> list[Event]:
     """Passes that fill nothing but these: they can have been made for them only."""
-    return [
-        e
-        for e in trace.of("backward")
-        if e.data.get("accumulated") and set(e.data["accumulated"]) <= ids and not e.data.get("leaves")
-    ]
+    return [e for e in trace.of(Backward) if e.filled and set(e.filled) <= ids and not e.leaves]
 
 
 def _finding(trace: Trace, number: int, optimizer: Optimizer, trained: list[Parameter]) -> Finding:
@@ -145,9 +142,7 @@ def _named_only(trace: Trace, number: int, optimizer: Optimizer) -> Site | None:
 
 
 def _pass(trace: Trace, ids: set[int]) -> Site | None:
-    own = _own_passes(trace, ids) or [
-        e for e in trace.of("backward") if ids & set(e.data.get("accumulated") or ())
-    ]
+    own = _own_passes(trace, ids) or [e for e in trace.of(Backward) if ids & set(e.filled)]
     return own[0].site if own else None
 
 
@@ -156,9 +151,7 @@ def _step_added(trace: Trace, number: int, optimizer: Optimizer, after: Site | N
     name = variable(trace, optimizer.site)
     if not name or optimizer.site is None:
         return ()
-    cleared = any(
-        set(optimizer.parameters) <= set(e.data.get("parameters", ())) for e in trace.of("zero_grad")
-    )
+    cleared = any(set(optimizer.parameters) <= set(e.parameters) for e in trace.of(ZeroGrad))
     if not cleared or not beside(trace, optimizer.site.user, after):
         return ()
     return line_after(trace, after, f"{name}.step()")

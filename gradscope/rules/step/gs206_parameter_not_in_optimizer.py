@@ -35,6 +35,7 @@ from gradscope.analysis.words import (
     plural,
     where,
 )
+from gradscope.events import Backward
 from gradscope.fixes.blocks import made_of_all
 from gradscope.fixes.calls import also_given
 from gradscope.model import Event, Finding, Parameter, Site
@@ -93,11 +94,11 @@ def _loose(trace: Trace) -> Iterator[Finding]:
     written = kept_up(trace)
     left = {p.id: p for p in trace.parameters if _alone(p) and p.id not in written}
     found: dict[Site, tuple[dict[int, Parameter], list[Parameter]]] = {}
-    for event in trace.of("backward") if left else ():
+    for event in trace.of(Backward) if left else ():
         values = trace.graph(event.graph).values if event.graph >= 0 else ()
-        ids = [values[leaf["value"]].parameter for leaf in event.data.get("leaves", ())]
+        ids = [values[leaf["value"]].parameter for leaf in event.leaves]
         mine = {id: left[id] for id in ids if id in left}
-        stepped = [p for id in event.data.get("accumulated") or () if (p := trace.parameter(id)).steps]
+        stepped = [p for id in event.filled if (p := trace.parameter(id)).steps]
         if mine and stepped:
             found.setdefault(event.site.user, ({}, stepped))[0].update(mine)
     for site, (mine, stepped) in found.items():
@@ -159,7 +160,7 @@ def _measured(trace: Trace, left: list[Parameter]) -> Iterator[str]:
 
 def _backward(trace: Trace, left: list[Parameter]) -> Site | None:
     ids = {p.id for p in left}
-    events: list[Event] = [e for e in trace.of("backward") if ids & set(e.data.get("accumulated") or ())]
+    events: list[Event] = [e for e in trace.of(Backward) if ids & set(e.filled)]
     return events[0].site.user if events else None
 
 

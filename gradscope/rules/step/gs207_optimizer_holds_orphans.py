@@ -24,6 +24,7 @@ from gradscope.analysis.words import (
     root_of,
     where,
 )
+from gradscope.events import Backward, ModuleCall, Step, Update
 from gradscope.fixes.blocks import made_later
 from gradscope.model import Finding, Optimizer, Parameter, Site
 from gradscope.rules import rule
@@ -142,15 +143,15 @@ def _empty_steps_since(trace: Trace, number: int, ids: set[int], roots: set[int 
     begun, empty = False, 0
     for repeat, events in timeline(trace):
         for event in events:
-            if event.kind == "backward":
-                begun = begun or bool(ids & set(event.data.get("accumulated") or ()))
-            elif begun and event.kind == "step" and event.data["optimizer"] == number:
-                if not set(event.data.get("states") or ()) <= {"none", "zero", "used"}:
+            if isinstance(event, Backward):
+                begun = begun or bool(ids & set(event.filled))
+            elif begun and isinstance(event, Step) and event.optimizer == number:
+                if not set(event.states or ()) <= {"none", "zero", "used"}:
                     return 0
                 empty += repeat
-            elif begun and event.kind == "update" and event.data["parameter"] in ids:
+            elif begun and isinstance(event, Update) and event.parameter in ids:
                 return 0
-            elif begun and event.kind == "call" and event.data["module"] in roots:
+            elif begun and isinstance(event, ModuleCall) and event.module in roots:
                 return 0
     return empty
 
@@ -160,9 +161,9 @@ def _steps_since(trace: Trace, number: int, ids: set[int]) -> int:
     begun, steps = False, 0
     for repeat, events in timeline(trace):
         for event in events:
-            if event.kind == "backward":
-                begun = begun or bool(ids & set(event.data.get("accumulated") or ()))
-            elif begun and event.kind == "step" and event.data["optimizer"] == number:
+            if isinstance(event, Backward):
+                begun = begun or bool(ids & set(event.filled))
+            elif begun and isinstance(event, Step) and event.optimizer == number:
                 steps += repeat
     return steps
 

@@ -20,6 +20,7 @@ from gradscope.analysis.stops import Stop, frozen, stops
 from gradscope.analysis.text import nodes_that_ran, site_of
 from gradscope.analysis.unheld import left_out
 from gradscope.analysis.words import located, optimizer_name, parameter_names, parameter_subjects, plural
+from gradscope.events import Backward, RequiresGrad
 from gradscope.fixes.blocks import only_trained
 from gradscope.model import Event, Finding, Optimizer, Parameter, Site
 from gradscope.rules import rule
@@ -94,9 +95,9 @@ def _from_then_on(trace: Trace, stop: Stop, still: dict[int, Event]) -> Finding:
 def _written_freeze(trace: Trace, event: Event) -> Site | None:
     """The line that froze. Where nobody looked it is the only one of the program's that freezes and was
     not seen to run."""
-    if event.kind == "requires_grad":
+    if isinstance(event, RequiresGrad):
         return event.site.user
-    ran = {e.site.user.location() for e in trace.of("requires_grad")}
+    ran = {e.site.user.location() for e in trace.of(RequiresGrad)}
     found = [
         site_of(path, function, node.targets[0] if isinstance(node, ast.Assign) else node)
         for path, function, node in nodes_that_ran(trace)
@@ -132,7 +133,7 @@ def _always(trace: Trace) -> Iterator[Finding]:
         groups = [parameters_of(trace, group["parameters"]) for group in optimizer.groups]
         frozen = [[p for p in group if _frozen(p)] for group in groups]
         if all(len(some) == len(group) for some, group in zip(frozen, groups, strict=True)):
-            if (everything := [p for some in frozen for p in some]) and trace.of("backward"):
+            if (everything := [p for some in frozen for p in some]) and trace.of(Backward):
                 yield _finding(trace, number, optimizer, None, everything, True)
             continue
         for place, (some, group) in enumerate(zip(frozen, groups, strict=True)):
@@ -192,8 +193,8 @@ def _never_reached(trace: Trace, optimizer: Optimizer) -> list[Parameter]:
 
 
 def _froze(trace: Trace, ids: set[int]) -> Site | None:
-    for event in trace.of("requires_grad"):
-        if event.data.get("to") is False and event.data.get("leaf") in ids:
+    for event in trace.of(RequiresGrad):
+        if event.to is False and event.leaf in ids:
             return event.site.user
     return None
 

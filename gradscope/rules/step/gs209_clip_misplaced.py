@@ -17,10 +17,11 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from gradscope.analysis.loop import fresh, timeline
+from gradscope.analysis.loop import timeline
 from gradscope.analysis.words import code, located, method, parameter_subjects, plural, where
+from gradscope.events import Backward, Clip, Scaler, Step, ZeroGrad
 from gradscope.fixes.calls import beside, line_before, listed_once, moved
-from gradscope.model import Event, Finding, Site
+from gradscope.model import Finding, Site
 from gradscope.rules import rule
 from gradscope.store import Trace
 
@@ -99,17 +100,17 @@ class _Run:
                 if handle is not None:
                     handle(event, repeat)
 
-    def _scaler(self, event: Event, repeat: int) -> None:
-        call, optimizer = event.data["call"], event.data.get("optimizer")
-        self.scale = event.data.get("scale") or self.scale
+    def _scaler(self, event: Scaler, repeat: int) -> None:
+        call, optimizer = event.call, event.optimizer
+        self.scale = event.scale or self.scale
         if call == "backward":
-            self.next_scaled = bool(event.data.get("scaled"))
+            self.next_scaled = bool(event.scaled)
         elif call in ("unscale_", "step") and optimizer in self.trace.optimizers:
             for parameter in self.trace.optimizers[optimizer].parameters:
                 self.scaled.pop(parameter, None)
 
-    def _backward(self, event: Event, repeat: int) -> None:
-        for parameter in event.data.get("accumulated") or ():
+    def _backward(self, event: Backward, repeat: int) -> None:
+        for parameter in event.filled:
             clip = self.pending.pop(parameter, None)
             if clip is not None:
                 clip.midway[event.site.user] += repeat if parameter == min(clip.parameters) else 0
@@ -117,17 +118,17 @@ class _Run:
                 self.scaled[parameter] = self.scale
         self.next_scaled = False
 
-    def _clip(self, event: Event, repeat: int) -> None:
-        limit = event.data.get("limit")
+    def _clip(self, event: Clip, repeat: int) -> None:
+        limit = event.limit
         if limit is not None and float(limit) >= MEASURES:  # infinity is stored as its name
             return
         clip = self.clips.setdefault(event.site.user, _Clip(event.site.user))
-        new = fresh(event) & self.stepped
+        new = event.fresh & self.stepped
         clip.times += repeat
         clip.limit = limit
         clip.met += repeat if new else 0
-        clip.empty += repeat if not event.data.get("given", 1) and event.data.get("call") == "norm" else 0
-        for state, ids in event.data["states"].items():
+        clip.empty += repeat if not event.given and event.call == "norm" else 0
+        for state, ids in event.states.items():
             clip.states[state] += repeat
             clip.parameters.update(ids)
         self.pending.update(dict.fromkeys(new, clip))
@@ -136,15 +137,15 @@ class _Run:
             clip.scaled += repeat
             clip.scale = scales[0]
 
-    def _step(self, event: Event, repeat: int) -> None:
-        new = fresh(event)
+    def _step(self, event: Step, repeat: int) -> None:
+        new = event.fresh
         if new:
             self.steps.setdefault(event.site.user, set()).update(new)
-            self.holders[event.site.user] = event.data["optimizer"]
+            self.holders[event.site.user] = event.optimizer
         self._gone(new)
 
-    def _zero_grad(self, event: Event, repeat: int) -> None:
-        self._gone(set(event.data.get("parameters") or ()))
+    def _zero_grad(self, event: ZeroGrad, repeat: int) -> None:
+        self._gone(set(event.parameters))
 
     def _gone(self, ids: set[int]) -> None:
         for parameter in ids:
@@ -158,7 +159,7 @@ class _Run:
 
 @rule("GS209", name="clip-misplaced", severity="warning")
 def clip_misplaced(trace: Trace) -> Iterator[Finding]:
-    if not trace.of("clip"):
+    if not trace.of(Clip):
         return
     run = _Run(trace)
     for clip in run.clips.values():
@@ -176,7 +177,7 @@ def clip_misplaced(trace: Trace) -> Iterator[Finding]:
 
 
 def _by_scaler(trace: Trace, step: Site) -> bool:
-    return any(e.data["call"] == "step" and e.site.user == step for e in trace.of("scaler"))
+    return any(e.call == "step" and e.site.user == step for e in trace.of(Scaler))
 
 
 def _subjects(clip: _Clip) -> frozenset[object]:

@@ -19,9 +19,10 @@ from collections.abc import Iterator
 from gradscope.analysis.loop import settled, timeline
 from gradscope.analysis.text import called_in_source, calls_in_source
 from gradscope.analysis.words import code, located, optimizer_name, plural, variable, where
+from gradscope.events import Backward, Scaler, Scheduled, SchedulerMade, Step
 from gradscope.fixes.calls import moved_behind
 from gradscope.fixes.source import Source
-from gradscope.model import Event, Finding, Site
+from gradscope.model import Finding, Site
 from gradscope.rules import rule
 from gradscope.store import Trace
 
@@ -59,32 +60,32 @@ def good_after_each_epoch() -> None:
 
 @rule("GS210", name="scheduler-misplaced", severity="warning")
 def scheduler_misplaced(trace: Trace) -> Iterator[Finding]:
-    for event in trace.of("scheduler"):
-        optimizer = trace.optimizers.get(event.data["optimizer"])
+    for event in trace.of(SchedulerMade):
+        optimizer = trace.optimizers.get(event.optimizer)
         if optimizer is not None and optimizer.steps:
             yield from _early(trace, event)
             if optimizer.steps >= 2 and _never(trace, event):
                 yield _forgotten(trace, event)
 
 
-def _early(trace: Trace, made: Event) -> Iterator[Finding]:
+def _early(trace: Trace, made: SchedulerMade) -> Iterator[Finding]:
     """A line that steps the schedule both before and after the optimizer's first step."""
-    number, optimizer = made.data["scheduler"], made.data["optimizer"]
-    before: dict[Site, tuple[Event, int]] = {}
-    first: Event | None = None
+    number, optimizer = made.scheduler, made.optimizer
+    before: dict[Site, tuple[Scheduled, int]] = {}
+    first: Step | None = None
     held = set(trace.optimizers[optimizer].parameters)
     passes = since = 0  # passes into these parameters: before the schedule's first step, and after it
     for repeat, events in timeline(trace):
         for event in events:
-            if event.kind == "scaler" and event.data.get("optimizer") == optimizer and first is None:
+            if isinstance(event, Scaler) and event.optimizer == optimizer and first is None:
                 return  # the step that comes first may have been skipped
-            if event.kind == "step" and event.data.get("optimizer") == optimizer and first is None:
+            if isinstance(event, Step) and event.optimizer == optimizer and first is None:
                 first = event
                 if passes and since:
                     return  # an accumulation: the schedule counts passes
-            if event.kind == "backward" and first is None and held & set(event.data.get("accumulated") or ()):
+            if isinstance(event, Backward) and first is None and held & set(event.filled):
                 passes, since = (passes, since + repeat) if before else (passes + repeat, since)
-            if event.kind == "schedule" and event.data.get("scheduler") == number:
+            if isinstance(event, Scheduled) and event.scheduler == number:
                 site = event.site.user
                 if first is None:
                     before[site] = (event, before.get(site, (event, 0))[1] + repeat)
@@ -93,8 +94,8 @@ def _early(trace: Trace, made: Event) -> Iterator[Finding]:
                     return
 
 
-def _ahead(trace: Trace, made: Event, early: Event, times: int, first: Event) -> Iterator[Finding]:
-    old, new = early.data.get("before"), early.data.get("after")
+def _ahead(trace: Trace, made: SchedulerMade, early: Scheduled, times: int, first: Step) -> Iterator[Finding]:
+    old, new = early.before, early.after
     if times > 1 or (old is not None and not any(old)):
         return
     calling, stepping = code(trace, early.site.user, "the schedule"), code(trace, first.site.user, "the step")
@@ -111,22 +112,22 @@ def _ahead(trace: Trace, made: Event, early: Event, times: int, first: Event) ->
         fix=f"move {located(trace, early.site.user, 'it')} after {stepping} ({where(first.site)})"
         f"{_and_its_loop(trace, early.site.user, first.site.user)}",
         edits=moved_behind(trace, early.site.user, first.site.user),
-        subjects=frozenset({("scheduler", made.data["scheduler"])}),
+        subjects=frozenset({("scheduler", made.scheduler)}),
     )
 
 
-def _never(trace: Trace, made: Event) -> bool:
+def _never(trace: Trace, made: SchedulerMade) -> bool:
     """Whether nothing steps this optimizer's schedules, and the program's text does not either."""
-    optimizer = made.data["optimizer"]
-    if not settled(trace) or any(e.data["optimizer"] == optimizer for e in trace.of("schedule")):
+    optimizer = made.optimizer
+    if not settled(trace) or any(e.optimizer == optimizer for e in trace.of(Scheduled)):
         return False
-    if any(made.data["scheduler"] in e.data.get("drives", ()) for e in trace.of("scheduler")):
+    if any(made.scheduler in e.drives for e in trace.of(SchedulerMade)):
         return False
     if _taken_over(trace, made.site.user):
         return False
     written = called_in_source(trace, made.site, "step")
     if written is None:  # handed on: is there any call that could be the schedule's?
-        known = {e.site.user.location() for e in trace.of("step", "scaler")}
+        known = {e.site.user.location() for e in trace.of(Step, Scaler)}
         return bool(trace.sources) and not set(calls_in_source(trace, "step")) - known
     return not written
 
@@ -149,10 +150,10 @@ def _taken_over(trace: Trace, site: Site) -> bool:
     return False
 
 
-def _forgotten(trace: Trace, made: Event) -> Finding:
-    number = made.data["optimizer"]
+def _forgotten(trace: Trace, made: SchedulerMade) -> Finding:
+    number = made.optimizer
     steps = trace.optimizers[number].steps
-    step = next((e for e in trace.of("step") if e.data.get("optimizer") == number), None)
+    step = next((e for e in trace.of(Step) if e.optimizer == number), None)
     name = variable(trace, made.site)
     subject = f"`{name}`" if name else f"the `{made.data['cls']}`"
     rates = [group.get("lr") for group in trace.optimizers[number].groups]
@@ -167,7 +168,7 @@ def _forgotten(trace: Trace, made: Event) -> Finding:
         seen=(f"{plural(steps, 'step')} of {optimizer_name(trace, number)}{rate}, no step of the schedule",),
         fix=f"call `{name or 'scheduler'}.step()` once per epoch (or per batch) after {after}",
         count=1,
-        subjects=frozenset({("scheduler", made.data["scheduler"])}),
+        subjects=frozenset({("scheduler", made.scheduler)}),
     )
 
 

@@ -12,10 +12,11 @@ optimizers whose gradients were never scaled.
 
 from collections.abc import Iterator
 
-from gradscope.analysis.loop import by_scaler, fresh, norm, timeline
+from gradscope.analysis.loop import norm, timeline
 from gradscope.analysis.words import code, located, optimizer_name, owner, parameter_subjects, source, where
+from gradscope.events import Backward, Scaler, Step, ZeroGrad
 from gradscope.fixes.calls import line_after, scaled_by, stepped_by
-from gradscope.model import Event, Finding, Site
+from gradscope.model import Finding, Site
 from gradscope.rules import rule
 from gradscope.store import Trace
 
@@ -55,30 +56,30 @@ class _Run:
 
     def __init__(self, trace: Trace):
         self.trace = trace
-        self.scaled: dict[int, Event] = {}  # parameter → the pass whose scale its gradient carries
-        self.plain: dict[int, Event] = {}
+        self.scaled: dict[int, Backward] = {}  # parameter → the pass whose scale its gradient carries
+        self.plain: dict[int, Backward] = {}
         self.next_scaled: bool | None = None  # whether the next pass is; None without a scaler
         self.scale: float | None = None
-        self.dividing = {e.site.user for e in trace.of("scaler") if e.data["call"] == "step"}
-        self.found: dict[tuple[str, Site, Site], tuple[Event, Event, set[int], int]] = {}
+        self.dividing = {e.site.user for e in trace.of(Scaler) if e.call == "step"}
+        self.found: dict[tuple[str, Site, Site], tuple[Backward, Step | Scaler, set[int], int]] = {}
         for repeat, events in timeline(trace):
             for event in events:
                 handle = getattr(self, f"_{event.kind}", None)
                 if handle is not None:
                     handle(event, repeat)
 
-    def _scaler(self, event: Event, repeat: int) -> None:
-        self.scale = self.scale or event.data.get("scale")
-        if event.data["call"] == "backward":
-            self.next_scaled = bool(event.data["scaled"])
-        elif event.data["call"] == "unscale_" and not event.data.get("error"):
-            optimizer = self.trace.optimizers.get(event.data["optimizer"])
+    def _scaler(self, event: Scaler, repeat: int) -> None:
+        self.scale = self.scale or event.scale
+        if event.call == "backward":
+            self.next_scaled = bool(event.scaled)
+        elif event.call == "unscale_" and not event.error:
+            optimizer = self.trace.optimizers.get(event.optimizer)
             ids = optimizer.parameters if optimizer is not None else []
             self._report("plain", event, {p for p in ids if p in self.plain}, repeat)
             self._forget(ids)
 
-    def _backward(self, event: Event, repeat: int) -> None:
-        for parameter in event.data.get("accumulated") or ():
+    def _backward(self, event: Backward, repeat: int) -> None:
+        for parameter in event.filled:
             if self.next_scaled:
                 self.scaled[parameter] = event
                 self.plain.pop(parameter, None)
@@ -86,19 +87,19 @@ class _Run:
                 self.plain[parameter] = event
         self.next_scaled = None
 
-    def _step(self, event: Event, repeat: int) -> None:
-        new = fresh(event)
-        if by_scaler(event) and event.site.user in self.dividing:
+    def _step(self, event: Step, repeat: int) -> None:
+        new = event.fresh
+        if event.by_scaler and event.site.user in self.dividing:
             if not new & self.scaled.keys():
                 self._report("plain", event, new & self.plain.keys(), repeat)
         else:
             self._report("scaled", event, new & self.scaled.keys(), repeat)
         self._forget(new)
 
-    def _zero_grad(self, event: Event, repeat: int) -> None:
-        self._forget(event.data.get("parameters") or ())
+    def _zero_grad(self, event: ZeroGrad, repeat: int) -> None:
+        self._forget(event.parameters)
 
-    def _report(self, kind: str, event: Event, ids: set[int], repeat: int) -> None:
+    def _report(self, kind: str, event: Step | Scaler, ids: set[int], repeat: int) -> None:
         if not ids:
             return
         passed = (self.scaled if kind == "scaled" else self.plain)[min(ids)]
@@ -114,7 +115,7 @@ class _Run:
 
 @rule("GS211", name="scaler-bypassed", severity="error")
 def scaler_bypassed(trace: Trace) -> Iterator[Finding]:
-    if not trace.of("scaler"):
+    if not trace.of(Scaler):
         return
     run = _Run(trace)
     for (kind, cause, effect), (_, event, ids, count) in run.found.items():
@@ -123,9 +124,9 @@ def scaler_bypassed(trace: Trace) -> Iterator[Finding]:
 
 
 def _scaled(
-    trace: Trace, run: _Run, cause: Site, effect: Site, event: Event, ids: set[int], count: int
+    trace: Trace, run: _Run, cause: Site, effect: Site, event: Step | Scaler, ids: set[int], count: int
 ) -> Finding:
-    number = event.data["optimizer"]
+    number = event.optimizer
     by = f" by {run.scale:g}" if run.scale is not None else ""
     name = optimizer_name(trace, number).strip("`")
     scaler = _scaler_name(trace)
@@ -148,8 +149,8 @@ def _scaled(
 
 def _scaler_name(trace: Trace) -> str:
     """The user's name of the scaler, from the first call on it that shows one."""
-    for event in trace.of("scaler"):
-        name = owner(source(trace, event.site.user), event.data["call"])
+    for event in trace.of(Scaler):
+        name = owner(source(trace, event.site.user), event.call)
         if name:
             return name
     return "scaler"
@@ -167,7 +168,7 @@ def _measured(trace: Trace, run: _Run, ids: set[int]) -> Iterator[str]:
 
 
 def _plain(
-    trace: Trace, run: _Run, cause: Site, effect: Site, event: Event, ids: set[int], count: int
+    trace: Trace, run: _Run, cause: Site, effect: Site, event: Step | Scaler, ids: set[int], count: int
 ) -> Finding:
     by = f" by {run.scale:g}" if run.scale is not None else ""
     root = code(trace, cause, "`backward()`").strip("`").removesuffix(".backward()")
@@ -189,13 +190,13 @@ def _plain(
 
 def _stopped(trace: Trace, told: bool) -> Iterator[Finding]:
     """Explains what the scaler itself stopped on."""
-    last: dict[tuple[str, int | None], Event] = {}
+    last: dict[tuple[str, int | None], Scaler] = {}
     for _, events in timeline(trace):
         for event in events:
-            if event.kind != "scaler" or event.data["call"] == "backward":
+            if not isinstance(event, Scaler) or event.call == "backward":
                 continue
-            call, text = event.data["call"], event.data.get("error")
-            key = (call, event.data.get("optimizer"))
+            call, text = event.call, event.error
+            key = (call, event.optimizer)
             if text and "being called after step()" in text:
                 yield _twice(trace, event, last.get(("step", key[1])) or event)
             elif text and "_scale is None" in text:
@@ -207,9 +208,9 @@ def _stopped(trace: Trace, told: bool) -> Iterator[Finding]:
             last[key] = event
 
 
-def _never_scaled(trace: Trace, event: Event) -> Finding:
+def _never_scaled(trace: Trace, event: Scaler) -> Finding:
     calling, scaler = code(trace, event.site.user, f"`{event.data['call']}`"), _scaler_name(trace)
-    passes = trace.of("backward")
+    passes = trace.of(Backward)
     cause = passes[-1].site.user if passes else None
     loss = source(trace, cause).removesuffix(".backward()") or "loss"
     return Finding(
@@ -221,14 +222,14 @@ def _never_scaled(trace: Trace, event: Event) -> Finding:
         seen=(f"torch says: {event.data['error']}",),
         fix=f"write `{scaler}.scale({loss}).backward()` in place of {located(trace, cause, 'the pass')}",
         edits=scaled_by(trace, cause, event.site.user, scaler),
-        subjects=frozenset({("scaler", event.data["scaler"])}),
+        subjects=frozenset({("scaler", event.scaler)}),
     )
 
 
-def _no_step(trace: Trace, event: Event) -> Finding:
+def _no_step(trace: Trace, event: Scaler) -> Finding:
     calling = code(trace, event.site.user, "`update()`")
     scaler = _scaler_name(trace)
-    scaled = next((e for e in trace.of("scaler") if e.data["call"] == "scale"), None)
+    scaled = next((e for e in trace.of(Scaler) if e.call == "scale"), None)
     return Finding(
         message=f"{calling} has nothing to go by: no optimizer stepped through `{scaler}`",
         cause=scaled.site.user if scaled is not None else None,
@@ -237,15 +238,15 @@ def _no_step(trace: Trace, event: Event) -> Finding:
         effect_label="torch stops here",
         seen=(f"torch says: {event.data['error']}",),
         fix=f"call `{scaler}.step(optimizer)` before {calling} ({where(event.site)})",
-        subjects=frozenset({("scaler", event.data["scaler"])}),
+        subjects=frozenset({("scaler", event.scaler)}),
     )
 
 
-def _twice(trace: Trace, event: Event, before: Event) -> Finding:
+def _twice(trace: Trace, event: Scaler, before: Scaler) -> Finding:
     calling = code(trace, event.site.user, f"`{event.data['call']}`")
     scaler = _scaler_name(trace)
-    number = event.data.get("optimizer")
-    stepped = before.site.user if before.data["call"] == "step" else None
+    number = event.optimizer
+    stepped = before.site.user if before.call == "step" else None
     return Finding(
         message=f"{calling} is reached again without `{scaler}.update()` in between",
         cause=before.site.user,
@@ -254,7 +255,7 @@ def _twice(trace: Trace, event: Event, before: Event) -> Finding:
         effect_label="called again: torch stops here",
         seen=(f"torch says: {event.data['error']}",),
         fix=f"call `{scaler}.update()` after {located(trace, stepped, f'`{scaler}.step(…)`')}, once per iteration"
-        + (" and `unscale_` once before it" if event.data["call"] == "unscale_" else ""),
+        + (" and `unscale_` once before it" if event.call == "unscale_" else ""),
         edits=line_after(trace, stepped, f"{scaler}.update()"),
         subjects=frozenset({("optimizer", number)}),
     )

@@ -21,6 +21,7 @@ from functools import partial
 
 from gradscope.analysis.loop import norm
 from gradscope.analysis.words import code, optimizer_name, parameter_names, parameter_subjects, plural, where
+from gradscope.events import NoEffect, Scheduled, SchedulerMade, Step
 from gradscope.fixes.blocks import moved_out
 from gradscope.model import Event, Finding, Optimizer
 from gradscope.rules import rule
@@ -61,15 +62,15 @@ def good() -> None:
 def step_has_no_effect(trace: Trace) -> Iterator[Finding]:
     told: set[int] = set()
     for number, optimizer in trace.optimizers.items():
-        events = [e for e in trace.of("no_effect") if e.data["optimizer"] == number]
-        still = [e for e in events if not e.data["moved"]]
+        events = [e for e in trace.of(NoEffect) if e.optimizer == number]
+        still = [e for e in events if not e.moved]
         lost = sum(e.count for e in still)
         if still and lost >= 2 and lost >= min(optimizer.steps, COMPARED):
             told.add(number)
             yield _finding(trace, number, optimizer, still, lost, _severity(trace, number, still[0]))
         elif lost > 1 and _at_the_start(trace, number, still[0]):
             yield _finding(trace, number, optimizer, still, lost, "note")
-        elif partly := [e for e in events if e.data["moved"]]:
+        elif partly := [e for e in events if e.moved]:
             yield from _partly(trace, number, optimizer, partly)
 
     for found in undone(trace):
@@ -78,23 +79,23 @@ def step_has_no_effect(trace: Trace) -> Iterator[Finding]:
     yield from map(partial(dropped_finding, trace), dropped_updates(trace))
 
 
-def _severity(trace: Trace, number: int, event: Event) -> str:
-    if not event.data["zero_rate"]:
+def _severity(trace: Trace, number: int, event: NoEffect) -> str:
+    if not event.zero_rate:
         return "" if unwritten(trace, event) else "warning"
-    made = [e for e in trace.of("scheduler") if e.data["optimizer"] == number]
-    turns = sum(e.count for e in trace.of("schedule") if e.data["optimizer"] == number)
+    made = [e for e in trace.of(SchedulerMade) if e.optimizer == number]
+    turns = sum(e.count for e in trace.of(Scheduled) if e.optimizer == number)
     return "note" if made and turns < WARM_UP else ""
 
 
 def _at_the_start(trace: Trace, number: int, event: Event) -> bool:
-    first = next((e for e in trace.of("step") if e.data.get("optimizer") == number), None)
+    first = next((e for e in trace.of(Step) if e.optimizer == number), None)
     return first is not None and first.segment == event.segment
 
 
 def _finding(
-    trace: Trace, number: int, optimizer: Optimizer, events: list[Event], lost: int, severity: str
+    trace: Trace, number: int, optimizer: Optimizer, events: list[NoEffect], lost: int, severity: str
 ) -> Finding:
-    ids = list(dict.fromkeys(p for e in events for p in e.data["parameters"]))
+    ids = list(dict.fromkeys(p for e in events for p in e.parameters))
     event = events[0]
     step = code(trace, event.site.user, "the step")
     why, label, fix = reason(trace, number, event, ids)
@@ -112,24 +113,24 @@ def _finding(
     )
 
 
-def _partly(trace: Trace, number: int, optimizer: Optimizer, events: list[Event]) -> Iterator[Finding]:
+def _partly(trace: Trace, number: int, optimizer: Optimizer, events: list[NoEffect]) -> Iterator[Finding]:
     """Single parameters that never moved where others did: lost in rounding (rate 0 is a choice)."""
     at_rest = {p for group in optimizer.groups if group.get("lr") == 0 for p in group["parameters"]}
-    ids = [p for p in events[0].data["parameters"] if p not in at_rest]
-    times = sum(e.count for e in events if set(ids) <= set(e.data["parameters"]))
+    ids = [p for p in events[0].parameters if p not in at_rest]
+    times = sum(e.count for e in events if set(ids) <= set(e.parameters))
     coarse = [p for p in ids if trace.parameter(p).dtype in ("float16", "bfloat16")]
     if coarse and times >= min(3, optimizer.steps) and times >= 2:
-        event = next(e for e in events if set(coarse) <= set(e.data["parameters"]))
+        event = next(e for e in events if set(coarse) <= set(e.parameters))
         yield _finding(trace, number, optimizer, [event], times, "note")
 
 
 COMPARED = 24  # steps that are compared at most while nothing changes (hooks/measures/effects.py)
 
 
-def reason(trace: Trace, number: int, event: Event, ids: list[int]) -> tuple[str, str, str]:
+def reason(trace: Trace, number: int, event: NoEffect, ids: list[int]) -> tuple[str, str, str]:
     """Why nothing changes, what to say of the optimizer's line, and what to do."""
     holder, made = optimizer_name(trace, number), trace.optimizers[number].site
-    if event.data["zero_rate"]:
+    if event.zero_rate:
         zero = "the learning rate is 0"
         return zero, zero, f"give {holder} a learning rate above 0 ({where(made)})"
     if unwritten(trace, event):
@@ -146,13 +147,13 @@ def reason(trace: Trace, number: int, event: Event, ids: list[int]) -> tuple[str
     return f"the update is too small for {kinds}", "made with this learning rate", fix
 
 
-def measured(trace: Trace, ids: list[int], lost: int, optimizer: Optimizer, event: Event) -> Iterator[str]:
+def measured(trace: Trace, ids: list[int], lost: int, optimizer: Optimizer, event: NoEffect) -> Iterator[str]:
     """How many parameters stayed, and how small their update was."""
     yield (
         f"{plural(len(ids), 'parameter')} with a non-zero gradient bit-equal after"
         f" {lost} of {plural(min(optimizer.steps, max(lost, COMPARED)), 'step')} compared"
     )
-    last, rates = norm(trace, ids[0]), event.data.get("rates")
+    last, rates = norm(trace, ids[0]), event.rates
     if last and rates and not unwritten(trace, event):
         name = parameter_names(trace, ids[:1])
         yield f"norm of {name}'s gradient {last:.4g}, times the learning rate {rates[0]:g}: {last * rates[0]:.4g}"

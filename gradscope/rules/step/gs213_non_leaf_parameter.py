@@ -21,8 +21,9 @@ from gradscope.analysis.loop import idle, settled, stretches
 from gradscope.analysis.names import names_of
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.words import code, holds, parameter_subjects, plural, where
+from gradscope.events import Backward, ErrorRaised, GradRead, Rooted, Step, Unregistered
 from gradscope.fixes.leaves import asked_last, changed_here, inside_out, leaf_fix
-from gradscope.model import Event, Finding, Op, Parameter, Site, Value
+from gradscope.model import Finding, Op, Parameter, Site, Value
 from gradscope.rules import rule
 from gradscope.store import Trace
 
@@ -50,23 +51,23 @@ def good_new_leaf_each_time() -> None:
 )
 def non_leaf_parameter(trace: Trace) -> Iterator[Finding]:
     known = paths(trace)
-    for event in trace.of("error"):
-        if event.data.get("where") == "optimizer" and "non-leaf" in event.data.get("text", ""):
-            for index in event.data.get("inputs", ()):
+    for event in trace.of(ErrorRaised):
+        if event.where == "optimizer" and "non-leaf" in event.text:
+            for index in event.inputs:
                 found = _leaf_behind(known, (event.graph, index))
                 if found is not None:
                     yield _finding(trace, known, (event.graph, index), found, event.site.user, "refused here")
-        elif event.data.get("where") == "backward" and "does not require grad" in event.data.get("text", ""):
+        elif event.where == "backward" and "does not require grad" in event.text:
             yield from _rebound(trace, known, event)
-    for event in trace.of("grad_read"):
-        if event.data.get("was_none") and not event.data.get("is_leaf"):
-            key = (event.graph, event.data["value"])
+    for read in trace.of(GradRead):
+        if read.was_none and not read.is_leaf:
+            key = (read.graph, read.value)
             found = _leaf_behind(known, key)
             if found is not None and (
-                (_same_thing(trace, known, key, found) and changed_here(trace, event.site.user))
-                or _read_here(trace, known, found, event.site.user)
+                (_same_thing(trace, known, key, found) and changed_here(trace, read.site.user))
+                or _read_here(trace, known, found, read.site.user)
             ):
-                yield _finding(trace, known, key, found, event.site.user, "its `.grad` is None")
+                yield _finding(trace, known, key, found, read.site.user, "its `.grad` is None")
     attributes = list(_attributes(trace))
     yield from attributes
     told = {subject for finding in attributes for subject in finding.subjects}
@@ -176,10 +177,10 @@ def _copied(trace: Trace, known: Paths, copy: LeafCopy) -> Finding:
     )
 
 
-def _rebound(trace: Trace, known: Paths, event: Event) -> Iterator[Finding]:
+def _rebound(trace: Trace, known: Paths, event: Rooted) -> Iterator[Finding]:
     """`w = w - lr * w.grad` under no_grad: the next loss has no graph."""
     names = names_of(trace)
-    roots = [(event.graph, i) for i in event.data.get("roots", ())]
+    roots = [(event.graph, i) for i in event.roots]
     for key, readers in known.flow(roots).feeds.items():
         leaf = _value(known, key)
         name = names.name(known.graph(key[0]), key[1]) if leaf.is_leaf and leaf.requires_grad else None
@@ -207,9 +208,9 @@ def _rebound(trace: Trace, known: Paths, event: Event) -> Iterator[Finding]:
 def _attributes(trace: Trace) -> Iterator[Finding]:
     """`self.w = nn.Parameter(…).to(…)`: the module keeps what was computed."""
     known = {p.id: p for p in trace.parameters}
-    for event in trace.of("unregistered"):
-        lost = [known[p] for p in event.data["parameters"] if p in known]
-        if event.data["kind"] != "computed" or not lost or not trace.of("step"):
+    for event in trace.of(Unregistered):
+        lost = [known[p] for p in event.parameters if p in known]
+        if event.holder != "computed" or not lost or not trace.of(Step):
             continue
         if any(p.passes < 2 or p.optimizers or p.registered or not idle(p) or p.site is None for p in lost):
             continue
@@ -242,7 +243,7 @@ class LeafCopy:
     parameter: Parameter
     key: Key
     op: Op
-    last: Event
+    last: Backward
     passes: int = 0
     graphs: set[int] = field(default_factory=set)  # those that it was carried into
 
@@ -263,7 +264,7 @@ def leaf_copies(trace: Trace, known: Paths) -> list[LeafCopy]:
     return [copy for copy in found.values() if copy.passes]
 
 
-def _copy(known: Paths, event: Event, value: int, filled: set[int]) -> LeafCopy | None:
+def _copy(known: Paths, event: Backward, value: int, filled: set[int]) -> LeafCopy | None:
     key = known.made((event.graph, value))
     maker = known.graph(key[0]).values[key[1]].op
     op = known.graph(key[0]).ops[maker] if maker is not None else None
@@ -274,16 +275,16 @@ def _copy(known: Paths, event: Event, value: int, filled: set[int]) -> LeafCopy 
         return None
     if not leaf.steps and not (leaf.declared and leaf.module is None and idle(leaf)):
         return None
-    roots = [(event.graph, root) for root in event.data.get("roots", ())]
+    roots = [(event.graph, root) for root in event.roots]
     used = (event.graph, value) in known.flow(roots).order
     return LeafCopy(leaf, key, op, event) if used else None
 
 
-def _filled(known: Paths, event: Event) -> set[int]:
+def _filled(known: Paths, event: Backward) -> set[int]:
     """The parameters, declared or not, that a pass gave a gradient."""
-    leaves = ((event.graph, leaf["value"]) for leaf in event.data.get("leaves") or ())
+    leaves = ((event.graph, leaf["value"]) for leaf in event.leaves)
     found = {p.id for key in leaves if (p := known.parameter_of(key)) is not None}
-    return found | set(event.data.get("accumulated") or ())
+    return found | set(event.filled)
 
 
 def _count(trace: Trace, known: Paths, copy: LeafCopy) -> None:
@@ -294,10 +295,10 @@ def _count(trace: Trace, known: Paths, copy: LeafCopy) -> None:
     for segment, events in stretches(trace):
         key = segment.graph, segment.events
         if key not in lists:
-            steps = [e for e in events if e.kind == "step"]
+            steps = [e for e in events if isinstance(e, Step)]
             lists[key] = (
-                any(e.kind == "backward" and copy.parameter.id in _filled(known, e) for e in events),
-                any(e.data.get("optimizer") in own for e in steps) if copy.parameter.steps else bool(steps),
+                any(isinstance(e, Backward) and copy.parameter.id in _filled(known, e) for e in events),
+                any(e.optimizer in own for e in steps) if copy.parameter.steps else bool(steps),
             )
         passed, steps_here = lists[key]
         if segment.graph == copy.key[0]:

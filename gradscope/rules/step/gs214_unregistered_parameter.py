@@ -16,8 +16,9 @@ from gradscope.analysis.loop import idle
 from gradscope.analysis.made import assignments
 from gradscope.analysis.reach import paths
 from gradscope.analysis.words import MAX_CODE, code, parameter_subjects, plural, source, where
+from gradscope.events import Backward, Step, Unregistered
 from gradscope.fixes.calls import assigned_value, wrapped_value
-from gradscope.model import Event, Finding, Module, Parameter, Site
+from gradscope.model import Finding, Module, Parameter, Site
 from gradscope.rules import rule
 from gradscope.store import Trace
 
@@ -75,15 +76,15 @@ def good_registered() -> None:
 
 @rule("GS214", name="unregistered-parameter", severity="warning", over=("GS206", "GS601", "GS605"))
 def unregistered_parameter(trace: Trace) -> Iterator[Finding]:
-    if not trace.of("step"):
+    if not trace.of(Step):
         return
     wanted = _wanted(trace)
     known = {p.id: p for p in trace.parameters if p.id not in wanted}
-    for event in trace.of("unregistered"):
-        held = [known[p] for p in event.data["parameters"] if p in known]
+    for event in trace.of(Unregistered):
+        held = [known[p] for p in event.parameters if p in known]
         lost = [p for p in held if _never_trained(trace, p)]
-        module = trace.modules.get(event.data["module"])
-        if event.data["kind"] == "computed" or not lost or module is None or len(lost) < len(held):
+        module = trace.modules.get(event.module)
+        if event.holder == "computed" or not lost or module is None or len(lost) < len(held):
             continue
         if not _serves_as_it_is(trace, lost):
             yield _finding(trace, event, module, lost)
@@ -94,9 +95,9 @@ def _wanted(trace: Trace) -> set[int | None]:
     """Leaves whose gradient `autograd.grad` was asked for: the points of a physics-informed loss."""
     return {
         trace.graph(event.graph).values[i].parameter
-        for event in trace.of("backward")
+        for event in trace.of(Backward)
         if event.graph >= 0
-        for i in event.data.get("inputs") or ()
+        for i in event.inputs
     }
 
 
@@ -118,8 +119,8 @@ def _serves_as_it_is(trace: Trace, lost: list[Parameter]) -> bool:
     return False
 
 
-def _finding(trace: Trace, event: Event, module: Module, lost: list[Parameter]) -> Finding:
-    kind, name = event.data["kind"], event.data["name"]
+def _finding(trace: Trace, event: Unregistered, module: Module, lost: list[Parameter]) -> Finding:
+    kind, name = event.holder, event.name
     first = _made(lost)
     made = _assigned(trace, module, name, first)
     held = f"`{module.cls}.{name}`"
@@ -234,8 +235,8 @@ def _made_anew(trace: Trace, cls: str, site: Site, count: int, own: list[Paramet
 
 def _filled(trace: Trace, ids: Iterable[int]) -> Site | None:
     wanted = set(ids)
-    passes = trace.of("backward")
+    passes = trace.of(Backward)
     for event in passes:
-        if wanted & set(event.data.get("accumulated") or ()):
+        if wanted & set(event.filled):
             return event.site.user
-    return next((event.site.user for event in passes if event.data.get("leaves")), None)
+    return next((event.site.user for event in passes if event.leaves), None)

@@ -19,8 +19,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from gradscope.analysis.looks import kept_gradients
-from gradscope.analysis.loop import fresh, timeline
+from gradscope.analysis.loop import timeline
 from gradscope.analysis.words import code, parameter_names, parameter_subjects, plural, where
+from gradscope.events import Backward, ModuleCall, Scaler, Step, Update, ZeroGrad
 from gradscope.fixes.calls import moved, taken_away
 from gradscope.fixes.source import LOOPS
 from gradscope.model import Event, Finding, Site
@@ -59,7 +60,7 @@ def good() -> None:
 
 @rule("GS215", name="accumulation-dropped", severity="warning", over=("GS605",))
 def accumulation_dropped(trace: Trace) -> Iterator[Finding]:
-    if not any(event.data.get("dropped") for event in trace.of("zero_grad")):
+    if not any(event.dropped for event in trace.of(ZeroGrad)):
         return
     run = Passes(trace)
     for site, line in run.lines.items():
@@ -146,12 +147,12 @@ def _cleared_elsewhere(trace: Trace, line: Line, clear: Site, step: Site) -> Sit
     waiting = False
     for event in (event for _, events in timeline(trace) for event in events):
         user = event.site.user
-        if event.kind == "step" and user.location() == step.location():
+        if isinstance(event, Step) and user.location() == step.location():
             waiting = True
-        elif event.kind == "zero_grad" and waiting and user.location() != clear.location():
-            if line.parameters <= set(event.data.get("parameters") or ()):
+        elif isinstance(event, ZeroGrad) and waiting and user.location() != clear.location():
+            if line.parameters <= set(event.parameters):
                 found, waiting = user, False
-        elif event.kind == "backward" and waiting:
+        elif isinstance(event, Backward) and waiting:
             return None
     return found
 
@@ -196,50 +197,50 @@ class Passes:
                 if handle is not None:
                     handle(event, repeat)
 
-    def _backward(self, event: Event, repeat: int) -> None:
-        ids = set(event.data.get("accumulated") or ())
+    def _backward(self, event: Backward, repeat: int) -> None:
+        ids = set(event.filled)
         self.scaler_stepped = False
         if not ids:
             return
         site = event.site.user
         line = self.lines.setdefault(site, Line())
-        line.spared = line.spared or bool(event.data.get("leaves")) or bool(event.data.get("inputs"))
+        line.spared = line.spared or bool(event.leaves) or bool(event.inputs)
         line.filled |= ids
         line.asks = line.asks or self.evaluating
         self.waiting.append((site, ids, repeat))
 
-    def _call(self, event: Event, repeat: int) -> None:
-        self.evaluating = not event.data.get("training")
+    def _call(self, event: ModuleCall, repeat: int) -> None:
+        self.evaluating = not event.training
 
     def _grad_read(self, event: Event, repeat: int) -> None:
         for site, _, _ in self.waiting[-1:]:
             self.lines[site].asks = True
 
-    def _scaler(self, event: Event, repeat: int) -> None:
-        self.scaler_stepped = self.scaler_stepped or event.data["call"] == "step"
+    def _scaler(self, event: Scaler, repeat: int) -> None:
+        self.scaler_stepped = self.scaler_stepped or event.call == "step"
 
-    def _step(self, event: Event, repeat: int) -> None:
-        new = fresh(event)
+    def _step(self, event: Step, repeat: int) -> None:
+        new = event.fresh
         for site, ids, count in self.waiting:
             if ids & new:
                 self.lines[site].used += count
                 self.lines[site].step = event.site.user
-                self.lines[site].spared = self.lines[site].spared or bool(event.data.get("closure"))
+                self.lines[site].spared = self.lines[site].spared or bool(event.closure)
         self.waiting = [w for w in self.waiting if not w[1] & new]
 
-    def _update(self, event: Event, repeat: int) -> None:
+    def _update(self, event: Update, repeat: int) -> None:
         for site, ids, _ in self.waiting:
-            if event.data["parameter"] in ids and event.data.get("used"):
+            if event.parameter in ids and event.used:
                 self.lines[site].spared = True  # by hand, which is not seen while sampling sleeps
-        self.waiting = [w for w in self.waiting if event.data["parameter"] not in w[1]]
+        self.waiting = [w for w in self.waiting if event.parameter not in w[1]]
 
-    def _kept(self, event: Event) -> bool:
+    def _kept(self, event: ZeroGrad) -> bool:
         """Whether what was read of the gradients that go may be what they were computed for."""
-        return not kept_gradients(self.trace).isdisjoint(event.data.get("read") or ())
+        return not kept_gradients(self.trace).isdisjoint(event.read)
 
-    def _zero_grad(self, event: Event, repeat: int) -> None:
-        dropped, cleared = set(event.data.get("dropped") or ()), set(event.data.get("parameters") or ())
-        by_hand, place = event.data.get("by") == "hand", event.site.user
+    def _zero_grad(self, event: ZeroGrad, repeat: int) -> None:
+        dropped, cleared = set(event.dropped), set(event.parameters)
+        by_hand, place = event.by == "hand", event.site.user
         told: set[int] = set()
         for site, ids, count in self.waiting:
             line = self.lines[site]
@@ -247,7 +248,7 @@ class Passes:
                 line.spared = line.spared or bool(ids & cleared)
             elif ids & dropped and (ids <= cleared or (ids - cleared and by_hand)):
                 line.parameters |= ids & cleared
-                line.norm = event.data.get("norm") or line.norm
+                line.norm = event.norm or line.norm
                 if ids <= cleared:
                     line.dropped += count
                     line.clears[place] = line.clears.get(place, 0) + count

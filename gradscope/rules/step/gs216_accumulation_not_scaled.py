@@ -13,10 +13,11 @@ one step.
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from gradscope.analysis.loop import fresh, timeline
+from gradscope.analysis.loop import timeline
 from gradscope.analysis.words import code, parameter_names, parameter_subjects, source, where
+from gradscope.events import Backward, Rooted, Step, Update, ZeroGrad
 from gradscope.fixes.blocks import divided
-from gradscope.model import Event, Finding, Graph, Op, Site
+from gradscope.model import Finding, Graph, Op, Site
 from gradscope.rules import rule
 from gradscope.store import Trace
 
@@ -69,16 +70,16 @@ class _Sum:
 @rule("GS216", name="accumulation-not-scaled", severity="note")
 def accumulation_not_scaled(trace: Trace) -> Iterator[Finding]:
     plain: dict[tuple[int, int], bool] = {}
-    open_passes: list[tuple[Event, int]] = []
+    open_passes: list[tuple[Backward, int]] = []
     sums: dict[Site, _Sum] = {}
     for repeat, events in timeline(trace):
-        times = 1 if any(event.kind == "step" for event in events) else repeat  # passes before one step
+        times = 1 if any(isinstance(event, Step) for event in events) else repeat  # passes before one step
         for event in events:
-            if event.kind == "backward" and event.data.get("accumulated"):
+            if isinstance(event, Backward) and event.filled:
                 open_passes.append((event, times))
-            elif event.kind in ("zero_grad", "update"):
-                open_passes = [] if event.kind == "update" or event.data.get("dropped") else open_passes
-            elif event.kind == "step":
+            elif isinstance(event, (ZeroGrad, Update)):
+                open_passes = [] if isinstance(event, Update) or event.dropped else open_passes
+            elif isinstance(event, Step):
                 _count(trace, event, open_passes, sums, plain)
                 open_passes = []
     for site, one in sums.items():
@@ -88,17 +89,17 @@ def accumulation_not_scaled(trace: Trace) -> Iterator[Finding]:
 
 def _count(
     trace: Trace,
-    step: Event,
-    passes: list[tuple[Event, int]],
+    step: Step,
+    passes: list[tuple[Backward, int]],
     sums: dict[Site, _Sum],
     plain: dict[tuple[int, int], bool],
 ) -> None:
     total = sum(count for _, count in passes)
-    if total < 2 or len({event.site for event, _ in passes}) != 1 or step.data.get("closure"):
+    if total < 2 or len({event.site for event, _ in passes}) != 1 or step.closure:
         return
-    filled = {frozenset(event.data["accumulated"]) for event, _ in passes}
+    filled = {frozenset(event.filled) for event, _ in passes}
     looked = [event for event, _ in passes if event.graph >= 0]
-    if len(filled) != 1 or not next(iter(filled)) <= fresh(step) or not looked:
+    if len(filled) != 1 or not next(iter(filled)) <= step.fresh or not looked:
         return
     for event in looked:
         key = (event.graph, event.position)
@@ -109,12 +110,12 @@ def _count(
     one = sums.setdefault(passes[0][0].site.user, _Sum())
     one.sizes.append(total)
     one.steps[step.site.user] = one.steps.get(step.site.user, 0) + 1
-    one.parameters |= set(passes[0][0].data["accumulated"])
+    one.parameters |= set(passes[0][0].filled)
 
 
-def _is_mean(trace: Trace, event: Event) -> bool:
+def _is_mean(trace: Trace, event: Rooted) -> bool:
     """Whether the pass starts at a mean that nothing has divided."""
-    graph, roots = trace.graph(event.graph), list(event.data.get("roots") or [])
+    graph, roots = trace.graph(event.graph), list(event.roots)
     if len(roots) != 1:
         return False
     op = _maker(graph, roots[0])

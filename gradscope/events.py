@@ -1,0 +1,625 @@
+"""What happened between ops, a class for each kind of event: what hooks record and readers ask.
+
+Values and nodes are indices in the event's graph; parameters, modules, optimizers and sites are ids in
+the trace (`trace.site(id)`). Every attribute has a value: what was not measured is None, or empty.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar, Generic, TypeVar
+
+from gradscope.model import Event
+
+T = TypeVar("T")
+
+
+class Field(Generic[T]):
+    """An attribute that is kept in `Event.data` under `key`."""
+
+    def __init__(self, read: Callable[[Any], T], key: str = ""):
+        self.read = read
+        self.key = key
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.key = self.key or name
+
+    def __get__(self, event: Event, owner: type | None = None) -> T:
+        return self.read(event.data.get(self.key))
+
+
+def _flag(raw: Any) -> bool:
+    return bool(raw)
+
+
+def _unless_false(raw: Any) -> bool:
+    return raw is None or bool(raw)
+
+
+def _maybe_flag(raw: Any) -> bool | None:
+    return None if raw is None else bool(raw)
+
+
+def _text(raw: Any) -> str:
+    return raw or ""
+
+
+def _key(raw: Any) -> int:
+    """An id that every such event has; -1 where a damaged trace lost it."""
+    return -1 if raw is None else int(raw)
+
+
+def _id(raw: Any) -> int | None:
+    return None if raw is None else int(raw)
+
+
+def _count(raw: Any) -> int:
+    return int(raw or 0)
+
+
+def _number(raw: Any) -> float | None:
+    return None if raw is None else float(raw)
+
+
+def _ids(raw: Any) -> tuple[int, ...]:
+    return tuple(raw or ())
+
+
+def _numbers(raw: Any) -> tuple[float, ...]:
+    return tuple(raw or ())
+
+
+def _texts(raw: Any) -> tuple[str, ...]:
+    return tuple(raw or ())
+
+
+def _records(raw: Any) -> tuple[dict[str, Any], ...]:
+    return tuple(raw or ())
+
+
+def _table(raw: Any) -> dict[str, Any]:
+    return dict(raw or {})
+
+
+def _anything(raw: Any) -> Any:
+    return raw
+
+
+def _by_parameter(raw: Any) -> dict[int, float]:
+    return {int(id): float(norm) for id, norm in (raw or {}).items()}
+
+
+def _by_state(raw: Any) -> dict[str, tuple[int, ...]]:
+    return {state: tuple(ids) for state, ids in (raw or {}).items()}
+
+
+class Kind(Event):
+    """An event of one kind. A subclass names its kind and is found by it."""
+
+    __slots__ = ()
+    of: ClassVar[str]
+    known: ClassVar[dict[str, type[Kind]]] = {}
+
+    def __init_subclass__(cls) -> None:
+        if "of" in vars(cls):
+            Kind.known[cls.of] = cls
+
+
+# -- the loop ------------------------------------------------------------------------
+
+
+class Rooted(Kind):
+    """A backward pass, or torch's refusal of one: what it began at."""
+
+    __slots__ = ()
+    roots = Field(_ids)  # values
+    root_nodes = Field(_ids)  # nodes
+    inputs = Field(_ids)  # values: of autograd.grad or `inputs=`; of a call that failed
+
+
+class Backward(Rooted):
+    """A backward pass."""
+
+    __slots__ = ()
+    of = "backward"
+    call = Field(_text)  # "backward" or "grad"
+    retain_graph = Field(_flag)
+    create_graph = Field(_flag)
+    number = Field(_count, "pass")  # of the first such pass
+    filled = Field(_ids, "accumulated")  # parameters whose `.grad` changed
+    leaves = Field(_records)  # other leaves that got a `.grad`: {value, bytes, shape}
+    stale = Field(_ids)  # parameters whose gradient a step had used and was added to
+    norms = Field(_by_parameter)  # of `.grad`, where measured
+    unlooked = Field(_flag)  # the forward was not captured
+    held_nodes = Field(_count)  # what a kept graph holds after its first pass
+    held_bytes = Field(_count)
+
+
+class Gradients(Kind):
+    """What steps and clips share: the state of each gradient that they met."""
+
+    __slots__ = ()
+    states = Field(_by_state)
+
+    def in_state(self, *names: str) -> set[int]:
+        """Parameters whose gradient was in one of these states: "none", "fresh" (filled since it was last
+        used), "stale" (a sum of used and new), "zero", "used", "unknown"."""
+        states = self.states
+        return {id for name in names for id in states.get(name, ())}
+
+    @property
+    def fresh(self) -> set[int]:
+        """Parameters whose new gradient it meets."""
+        return self.in_state("fresh", "stale")
+
+
+class Step(Gradients):
+    """A step of an optimizer."""
+
+    __slots__ = ()
+    of = "step"
+    optimizer = Field(_key)
+    unchanged = Field(_ids)  # with a fresh gradient and a version that did not move
+    closure = Field(_flag)
+
+    @property
+    def fed(self) -> bool:
+        """Whether it found a gradient."""
+        return bool(self.in_state("fresh", "stale", "used"))
+
+    @property
+    def by_scaler(self) -> bool:
+        """Whether a gradient scaler made it."""
+        return any(frame.path.endswith("grad_scaler.py") for frame in self.site.stack)
+
+
+class ZeroGrad(Kind):
+    """Gradients were cleared."""
+
+    __slots__ = ()
+    of = "zero_grad"
+    by = Field(_text)  # "optimizer", "module", "hand"
+    optimizer = Field(_key)
+    module = Field(_key)
+    parameters = Field(_ids)  # covered
+    dropped = Field(_ids)  # that held a fresh, unused gradient
+    read = Field(_ids)  # of those, whose gradient had been read
+    norm = Field(_number)  # of the first one dropped
+
+
+class StaleUsed(Kind):
+    """A step or an update by hand used a sum of old and new gradients."""
+
+    __slots__ = ()
+    of = "stale_used"
+    optimizer = Field(_id)  # None: an update by hand
+    parameters = Field(_ids)
+    backward = Field(_id)  # site of the pass, or of the program's own write, that added
+    used_by = Field(_id)  # site of the step that had used it before
+    parameter = Field(_id)  # the one measured
+    norm = Field(_number)
+    norm_without = Field(_number)
+
+
+class Clip(Gradients):
+    """Gradients are about to be clipped."""
+
+    __slots__ = ()
+    of = "clip"
+    call = Field(_text)  # "norm" or "value"
+    given = Field(_count)  # how many parameters
+    limit = Field(_number)
+
+
+class Update(Kind):
+    """The program's own code wrote to a parameter after the first backward."""
+
+    __slots__ = ()
+    of = "update"
+    parameter = Field(_count)
+    how = Field(_text)  # "data", "no_grad", "assigned"
+    used = Field(_flag)  # its gradient had been read since the last pass
+
+
+class NoEffect(Kind):
+    """A step left parameters bit-equal although their gradient was not zero."""
+
+    __slots__ = ()
+    of = "no_effect"
+    optimizer = Field(_key)
+    parameters = Field(_ids)
+    moved = Field(_count)
+    zero_rate = Field(_flag)
+    rates = Field(_numbers)
+
+
+class PassTime(Kind):
+    """How long the passes of one line took."""
+
+    __slots__ = ()
+    of = "pass_time"
+    passes = Field(_count)
+    seconds = Field(_number)
+    early = Field(_number)
+    late = Field(_number)
+
+
+class OptimizerMade(Kind):
+    __slots__ = ()
+    of = "optimizer"
+    optimizer = Field(_key)
+
+
+class SchedulerMade(Kind):
+    __slots__ = ()
+    of = "scheduler"
+    scheduler = Field(_count)
+    optimizer = Field(_key)
+    cls = Field(_text)
+    drives = Field(_ids)  # schedulers that it steps itself
+
+
+class Scheduled(Kind):
+    """A learning-rate schedule was stepped by the program."""
+
+    __slots__ = ()
+    of = "schedule"
+    scheduler = Field(_count)
+    optimizer = Field(_key)
+    before = Field(_numbers)
+    after = Field(_numbers)
+
+
+class Scaler(Kind):
+    """A call of an enabled gradient scaler."""
+
+    __slots__ = ()
+    of = "scaler"
+    call = Field(_text)  # "scale", "unscale_", "step", "update", "backward"
+    scaler = Field(_key)
+    optimizer = Field(_key)
+    error = Field(_text)
+    scale = Field(_number)
+    scaled = Field(_maybe_flag)
+
+
+# -- modules and modes ---------------------------------------------------------------
+
+
+class ModuleCall(Kind):
+    """An outermost module call."""
+
+    __slots__ = ()
+    of = "call"
+    module = Field(_key)
+    training = Field(_flag)
+    grad = Field(_flag)  # gradients were recorded
+    train_layers = Field(_ids)
+    eval_layers = Field(_ids)
+    frozen_eval = Field(_ids)
+    inputs = Field(_ids)
+    outputs = Field(_ids)
+    stats = Field(_records)
+    builds_graph = Field(_flag)  # an output requires grad
+    graph_nodes = Field(_count)  # what the graph of the first call in eval mode holds
+    graph_bytes = Field(_count)
+
+    @property
+    def called(self) -> int:
+        """The module called: its root, or a part of it."""
+        return int(self.data.get("called", self.module))
+
+
+class CallTime(Kind):
+    """How long the calls of one line took."""
+
+    __slots__ = ()
+    of = "call_time"
+    calls = Field(_count)
+    seconds = Field(_number)
+
+
+class Mode(Kind):
+    """train() or eval() of a module."""
+
+    __slots__ = ()
+    of = "mode"
+    module = Field(_key)
+    training = Field(_flag)
+    call = Field(_text)
+
+
+class RequiresGrad(Kind):
+    """requires_grad was set on a tensor."""
+
+    __slots__ = ()
+    of = "requires_grad"
+    value = Field(_count)
+    parameter = Field(_id)
+    leaf = Field(_id)
+    to = Field(_flag)
+
+
+class Flipped(Kind):
+    """requires_grad of parameters was found set when sampling woke."""
+
+    __slots__ = ()
+    of = "flipped"
+    leaves = Field(_ids)
+    to = Field(_flag)
+
+
+class Dropout(Kind):
+    """Dropout as a function that is active in evaluation mode."""
+
+    __slots__ = ()
+    of = "dropout"
+    module = Field(_key)
+    op = Field(_text)
+    p = Field(_number)
+    zeroed = Field(_number)
+    moved = Field(_number)
+
+
+class Drift(Kind):
+    """Running statistics moved in a layer whose parameters are frozen."""
+
+    __slots__ = ()
+    of = "drift"
+    module = Field(_key)
+    called = Field(_key)
+    name = Field(_text)
+    before = Field(_anything)
+    after = Field(_anything)
+
+
+class RunningStats(Kind):
+    __slots__ = ()
+    of = "running_stats"
+    module = Field(_key)
+    root = Field(_key)
+    first = Field(_table)
+    last = Field(_table)
+
+
+class Spectral(Kind):
+    __slots__ = ()
+    of = "spectral"
+    module = Field(_key)
+    called = Field(_key)
+    name = Field(_text)
+    norm = Field(_number)
+
+
+class DirectForward(Kind):
+    """`forward` was called past `__call__`, and hooks did not run."""
+
+    __slots__ = ()
+    of = "direct_forward"
+    module = Field(_key)
+    hooks = Field(_texts)
+
+
+class Unregistered(Kind):
+    """A module holds trained tensors that it does not own."""
+
+    __slots__ = ()
+    of = "unregistered"
+    module = Field(_key)
+    name = Field(_text)
+    holder = Field(_text, "kind")
+    parameters = Field(_ids)
+
+
+class Misnamed(Kind):
+    """An attribute named like `requires_grad` is False and does nothing."""
+
+    __slots__ = ()
+    of = "misnamed"
+    holder = Field(_text)
+    id = Field(_key)
+    name = Field(_text)
+    parameters = Field(_ids)
+
+
+# -- memory ------------------------------------------------------------------------
+
+
+class GradRead(Kind):
+    """`.grad` of a tensor that is no parameter was read."""
+
+    __slots__ = ()
+    of = "grad_read"
+    value = Field(_count)
+    is_leaf = Field(_flag)
+    retains_grad = Field(_flag)
+    was_none = Field(_flag)
+
+
+class DataRead(Kind):
+    """`.data` was read."""
+
+    __slots__ = ()
+    of = "data_read"
+    value = Field(_count)
+    alias = Field(_count)
+    parameter = Field(_id)
+    requires_grad = Field(_flag)
+    live = Field(_flag)
+
+
+class HiddenWrite(Kind):
+    """An in-place write that the version counter does not see."""
+
+    __slots__ = ()
+    of = "hidden_write"
+    value = Field(_count)
+    through = Field(_text)
+    op = Field(_id)
+    proof = Field(_flag)
+
+
+class Corrupted(Kind):
+    """At a backward, saved memory held other values than were saved."""
+
+    __slots__ = ()
+    of = "corrupted"
+    write = Field(_id)
+    through = Field(_text)
+    saved_by = Field(_id)
+    saved_site = Field(_id)
+    value = Field(_id)
+    node_name = Field(_text)
+    backward = Field(_id)
+    saved = Field(_anything)
+    read = Field(_anything)
+    wrong = Field(_table)
+    right = Field(_table)
+    leaves = Field(_anything)
+
+
+class Tied(Kind):
+    """A parameter was made to share another's memory."""
+
+    __slots__ = ()
+    of = "tied"
+    parameters = Field(_ids)
+    how = Field(_text)
+    again = Field(_flag)
+
+
+class KeepsGraph(Kind):
+    """A tensor that grew over segments carried its graph along."""
+
+    __slots__ = ()
+    of = "keeps_graph"
+    value = Field(_id)
+    kept_at = Field(_id, "site")
+    length = Field(_count)
+    nodes = Field(_count)
+    bytes = Field(_count)
+    first = Field(_ids)
+    how = Field(_text)
+    numbers = Field(_unless_false)  # of one element each
+
+
+# -- hooks, Functions, errors ----------------------------------------------------------
+
+
+class GradientHook(Kind):
+    """What a hook did with the gradients it was given."""
+
+    __slots__ = ()
+    of = "gradient_hook"
+    hook = Field(_key)
+    name = Field(_text)
+    module = Field(_flag)
+    edited = Field(_flag)
+    returned = Field(_maybe_flag)
+
+
+class DroppedGradient(Kind):
+    """The backward of the user's own Function returned nothing where a gradient is needed."""
+
+    __slots__ = ()
+    of = "dropped_gradient"
+    function = Field(_text)
+    line = Field(_key)
+    calls = Field(_count)
+    tensors = Field(_ids)
+    none = Field(_ids)
+    zero = Field(_ids)
+    hidden = Field(_anything)
+
+
+class CheckpointCut(Kind):
+    """A reentrant checkpoint was given nothing that requires a gradient."""
+
+    __slots__ = ()
+    of = "checkpoint_cut"
+    parameters = Field(_ids)
+    outputs = Field(_ids)
+
+
+class NonFinite(Kind):
+    """Where numbers that are not finite began."""
+
+    __slots__ = ()
+    of = "non_finite"
+    where = Field(_text)
+    name = Field(_text)
+    made = Field(_text)
+    origin = Field(_id)
+    op = Field(_id)
+    values = Field(_ids)
+    parameters = Field(_ids)
+    inputs = Field(_records)
+    loss = Field(_anything)
+
+
+class ErrorRaised(Rooted):
+    """An exception left a torch call."""
+
+    __slots__ = ()
+    of = "error"
+    type = Field(_text)
+    text = Field(_text)
+    where = Field(_text)
+    op = Field(_text)
+    region = Field(_id)
+    node_name = Field(_text)
+    saved_by = Field(_id)
+    saved_graph = Field(_id)
+    saved_site = Field(_id)
+    writes = Field(_records)
+    spoilt = Field(_records)  # each call that saved what was written: {site, op, as}
+    caught = Field(_flag)
+    freed_by = Field(_id)
+
+
+class Crashed(Kind):
+    """The exception that ended the run."""
+
+    __slots__ = ()
+    of = "crash"
+    type = Field(_text)
+    text = Field(_text)
+    told = Field(_flag)
+    tensors = Field(_records)
+
+
+# -- surroundings ------------------------------------------------------------------------
+
+
+class Setting(Kind):
+    __slots__ = ()
+    of = "setting"
+    name = Field(_text)
+    to = Field(_anything)
+
+
+class InputShapes(Kind):
+    __slots__ = ()
+    of = "input_shapes"
+    module = Field(_key)
+    shapes = Field(_anything)
+
+
+class DataParallel(Kind):
+    __slots__ = ()
+    of = "data_parallel"
+    devices = Field(_count)
+
+
+class WorkerSeeds(Kind):
+    __slots__ = ()
+    of = "worker_seeds"
+    state = Field(_text)
+    workers = Field(_ids)
+    loop = Field(_id)
+
+
+class Unseeded(Kind):
+    __slots__ = ()
+    of = "unseeded"
+    seed = Field(_anything)

@@ -1,22 +1,28 @@
-# Everything CI checks, without the install: for the time between two commits.
+# For the time between two commits. CI runs .ci/run.
 PYTHON ?= .venv/bin/python
+BIN := $(dir $(PYTHON))
 
-.PHONY: check fix
-check:
+.PHONY: check lint test fix
+check: lint test
+lint:
 	$(PYTHON) -m ruff check .
 	$(PYTHON) -m ruff format --check .
 	$(PYTHON) -m mypy
-	$(dir $(PYTHON))lint-imports
-	$(PYTHON) -m pytest -m "not slow"
-
+	$(BIN)lint-imports
+test:
+	$(PYTHON) -m pytest -n 2 -m "not slow"
 fix:
 	$(PYTHON) -m ruff check --fix .
 	$(PYTHON) -m ruff format .
 
-.PHONY: screenshots
+.PHONY: new-rule test-rule
+new-rule:  # CODE=GS317 NAME=what-it-catches
+	$(PYTHON) tools/new_rule.py $(CODE) $(NAME)
+test-rule:  # RULE=GS201
+	$(PYTHON) -m pytest tests/rules tests/fixes -k $(RULE)
+
+.PHONY: screenshots pictures
 screenshots:
 	$(PYTHON) docs/screenshots.py
-
-.PHONY: pictures
 pictures:
-	$(dir $(PYTHON))gradscope run --graph docs/img/detach.svg examples/detach_between_layers.py
+	$(BIN)gradscope run --graph docs/img/detach.svg examples/detach_between_layers.py

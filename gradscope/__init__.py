@@ -6,8 +6,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from gradscope.api import Trace
 from gradscope.model import Finding, GradscopeError
-from gradscope.store import Trace
 
 if TYPE_CHECKING:
     from gradscope.scope import Scope

@@ -12,13 +12,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal
 
+from gradscope.api import Picture, Trace
 from gradscope.model import Finding, GradscopeError, NoPlaceError
-from gradscope.store import Start, Trace
+from gradscope.store import Start
 from gradscope.tracebacks import text_of
 
 if TYPE_CHECKING:
     from gradscope.check import Report
-    from gradscope.graph import View
     from gradscope.session import Session
 
 
@@ -118,11 +118,9 @@ class Scope:
             return [*self._aside, *self._outer.recorder.faults]
         return list(self._session.faults) if self._session is not None else []
 
-    def graph(self, level: str = "line", **options: Any) -> View:
+    def graph(self, level: str = "line", **options: Any) -> Picture:
         """The graph that was built, at "module", "line" or "op" level."""
-        from gradscope.graph import view
-
-        return view(self.trace, level, **options)
+        return self.trace.picture(level, **options)
 
     def report(self) -> str:
         """The findings as text."""

@@ -5,7 +5,8 @@ import torch
 from torch import nn
 
 import gradscope
-from gradscope.graph import READABLE, size, view
+from gradscope.api import picture
+from gradscope.graph import READABLE, size
 from gradscope.graph._fold import fold
 from gradscope.graph._owners import joined_name
 from gradscope.model import GradscopeError
@@ -51,7 +52,7 @@ def kinds(graph, kind):
 
 @pytest.mark.parametrize("level", ["op", "line", "module"])
 def test_cut_and_what_it_severs(detached, level):
-    shown = view(detached.trace, level)
+    shown = picture(detached.trace, level).view
     assert shown.level == level
     (cut,) = kinds(shown.graph, "cut").values()
     assert cut["cut"] == "detach"
@@ -66,7 +67,7 @@ def test_cut_and_what_it_severs(detached, level):
 
 
 def test_op_level_has_grad_nodes_and_their_edges(detached):
-    graph = view(detached.trace, "op").graph
+    graph = picture(detached.trace, "op").graph
     names = [d["label"] for _, d in graph.nodes(data=True) if d["kind"] == "grad_fn"]
     assert {"AddmmBackward0", "ReluBackward0", "PowBackward0", "MeanBackward0"} <= set(names)
     to_leaf = {
@@ -84,7 +85,7 @@ def test_a_detach_for_the_log_severs_nothing():
         loss = model(torch.ones(2, 3)).mean()
         loss.detach()
         loss.backward()
-    (cut,) = kinds(view(scope.trace, "op").graph, "cut").values()
+    (cut,) = kinds(picture(scope.trace, "op").graph, "cut").values()
     assert cut["severs"] == ()
 
 
@@ -102,14 +103,14 @@ def test_the_other_networks_step_is_no_cut():
             critic(fake.detach()).mean().backward()
             optimizers[1].step()
     for step in (1, 2, 3, 4):
-        for _, data in view(scope.trace, "op", step=step).graph.nodes(data=True):
+        for _, data in picture(scope.trace, "op", step=step).graph.nodes(data=True):
             assert not data["severs"] and not data["severed"]
 
 
 def test_equal_blocks_are_folded(blocks):
-    modules = kinds(view(blocks.trace, "module").graph, "module")
+    modules = kinds(picture(blocks.trace, "module").graph, "module")
     assert {name: data["count"] for name, data in modules.items()} == {"0–11.0": 12, "0–11.1": 12}
-    parameters = kinds(view(blocks.trace, "op").graph, "parameter")
+    parameters = kinds(picture(blocks.trace, "op").graph, "parameter")
     assert {name: data["count"] for name, data in parameters.items()} == {
         "0–11.0.weight": 12,
         "0–11.0.bias": 12,
@@ -123,7 +124,7 @@ def test_a_loop_is_rolled_up():
         for _ in range(50):
             h = cell(torch.ones(1, 2), h)
         h.sum().backward()
-    graph = view(scope.trace, "line").graph
+    graph = picture(scope.trace, "line").graph
     line = kinds(graph, "line")["h = cell(torch.ones(1, 2), h)"]
     assert line["count"] == 50
     loops = [d for a, b, d in graph.edges(data=True) if a == b and d["kind"] == "flow"]
@@ -138,20 +139,20 @@ def test_too_large_gives_way_to_a_coarser_level():
             x = model(x)[:, :3].reshape(-1, 3).repeat(1 if k % 7 else 2, 1) + float(k)
             x = torch.sin(x) if k % 3 else x
         x.sum().backward()
-    shown = view(scope.trace, "op")
+    shown = picture(scope.trace, "op").view
     assert shown.level != "op" and size(shown.graph) <= READABLE
     assert "too many to read" in shown.notes[0]
-    near = view(scope.trace, "op", around="weight", depth=0)
+    near = picture(scope.trace, "op", around="weight", depth=0).view
     assert near.level == "op" and len(near.graph) == 1
 
 
 def test_unknown_things_are_one_error(detached):
     with pytest.raises(GradscopeError, match="no level"):
-        view(detached.trace, "ops")
+        picture(detached.trace, "ops").view
     with pytest.raises(GradscopeError, match="steps 1 to 3"):
-        view(detached.trace, step=4)
+        picture(detached.trace, step=4).view
     with pytest.raises(GradscopeError, match=r"did you mean `layer1\.weight`"):
-        view(detached.trace, around="layer1.weigth")
+        picture(detached.trace, around="layer1.weigth").view
 
 
 def test_regions_and_frozen_parts_of_a_step():
@@ -166,9 +167,9 @@ def test_regions_and_frozen_parts_of_a_step():
             optimizer.zero_grad()
             (head(trunk(x)) - target).pow(2).mean().backward()
             optimizer.step()
-    parameters = kinds(view(scope.trace, "op").graph, "parameter")
+    parameters = kinds(picture(scope.trace, "op").graph, "parameter")
     assert not parameters["trunk.weight"]["trainable"] and parameters["head.weight"]["trainable"]
-    regions = {d["region"] for _, d in view(scope.trace, "op").graph.nodes(data=True)} - {None}
+    regions = {d["region"] for _, d in picture(scope.trace, "op").graph.nodes(data=True)} - {None}
     assert [scope.trace.regions[r].kind for r in regions] == ["no_grad"]
 
 
@@ -202,7 +203,7 @@ def test_two_equal_blocks_of_a_model_fold():
     model = nn.Sequential(block(), block())
     with gradscope.watch() as scope:
         model(torch.randn(2, 4)).sum().backward()
-    boxes = kinds(view(scope.trace, "module").graph, "module")
+    boxes = kinds(picture(scope.trace, "module").graph, "module")
     assert len(boxes) == 6
     assert all(data["count"] == 2 for data in boxes.values())
 
@@ -220,13 +221,14 @@ def test_islands_are_left_out_but_a_lost_part_is_not():
                 total = torch.stack([p.grad.norm() for p in model.parameters()]).norm()
             optimizer.step()
     assert lost is not None and total is not None
-    shown = view(scope.trace, "op", findings=[])
+    shown = picture(scope.trace, "op", findings=[]).view
     ops = {data["label"] for _, data in shown.graph.nodes(data=True) if data["kind"] in ("op", "cut")}
     assert not any("norm" in label or "stack" in label for label in ops)
     assert "left out" in shown.notes[0]
     assert len([label for label in ops if "linear" in label]) == 2
     assert any(
-        "norm" in str(d["names"]) for _, d in view(scope.trace, "op", around="total").graph.nodes(data=True)
+        "norm" in str(d["names"])
+        for _, d in picture(scope.trace, "op", around="total").graph.nodes(data=True)
     )
 
 
@@ -234,7 +236,7 @@ def test_nothing_is_left_out_without_a_backward():
     with gradscope.watch() as scope:
         nn.Linear(3, 1)(torch.randn(4, 3)).mean()
         torch.ones(3).sum()
-    shown = view(scope.trace, "op", findings=[])
+    shown = picture(scope.trace, "op", findings=[]).view
     assert shown.notes == []
     assert any(data["label"].endswith("sum") for _, data in shown.graph.nodes(data=True))
 
@@ -246,7 +248,7 @@ def test_data_preparation_is_one_box():
         loss = model(torch.ones(2, 3)).mean()
         x = torch.stack([torch.from_numpy(row) for row in rows]).mul(2)
         (loss + model(x).mean()).backward()
-    graph = view(scope.trace, "module", findings=[]).graph
+    graph = picture(scope.trace, "module", findings=[]).graph
     (box,) = (data for label, data in kinds(graph, "input").items() if label.startswith("data"))
     assert box["label"] == "data x" and box["shape"] == (8, 3)
     assert not any(data["shape"] == (3,) for data in kinds(graph, "input").values())
@@ -264,7 +266,7 @@ def test_a_module_without_state_called_at_two_places_is_two_boxes():
 
     with gradscope.watch() as scope:
         Twice()(torch.randn(2, 2)).sum().backward()
-    graph = view(scope.trace, "module").graph
+    graph = picture(scope.trace, "module").graph
     labels = [data["label"] for _, data in graph.nodes(data=True) if data["kind"] == "module"]
     assert sorted(labels) == ["act", "act", "first", "second"]
     assert not any(data["loop"] for _, _, data in graph.edges(data=True))

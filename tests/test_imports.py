@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+import gradscope.rules
 from gradscope.store import TraceWriter
 
 # Makes `import X` fail, as on a machine without X, then runs what follows.
@@ -63,6 +65,15 @@ def test_open_does_not_load_torch(trace: Path, tmp_path: Path) -> None:
 def test_module_loads_without(module: str, absent: list[str], tmp_path: Path) -> None:
     ran = python(WITHOUT.format(names=absent) + f"import {module}", tmp_path)
     assert ran.returncode == 0, ran.stderr
+
+
+def test_no_rule_imports_a_rule() -> None:
+    rules = Path(gradscope.rules.__file__).parent
+    for file in rules.rglob("gs*.py"):
+        modules = [
+            n.module or "" for n in ast.walk(ast.parse(file.read_text())) if isinstance(n, ast.ImportFrom)
+        ]
+        assert not [name for name in modules if name.rpartition(".")[2].startswith("gs")], file
 
 
 def test_every_rule_loads_without_torch(tmp_path: Path) -> None:

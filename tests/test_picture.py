@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 import gradscope
-from gradscope.graph import view
+from gradscope.api import picture
 from gradscope.model import GradscopeError
 from gradscope.render import _layout
 from gradscope.render._labels import wrap
@@ -30,7 +30,7 @@ def scope():
 
 @pytest.mark.parametrize("level", ["op", "line", "module"])
 def test_svg_is_well_formed_and_has_a_legend(scope, level):
-    text = svg(view(scope.trace, level))
+    text = svg(picture(scope.trace, level).view)
     ET.fromstring(text)
     assert "backward starts here" in text
     assert "with torch.no_grad()" in text
@@ -41,7 +41,7 @@ def test_a_long_line_takes_two_rows_without_its_comment():
         w = torch.ones(3, requires_grad=True)
         result = (w * 2.0 + torch.ones(3) * 3.0 - w).pow(2).sum()  # not part of the code
         result.backward()
-    text = dot_text(view(scope.trace, "line"))
+    text = dot_text(picture(scope.trace, "line").view)
     assert "not part" not in text and '<BR ALIGN="LEFT"/>' in text
     assert max(len(row) for row in wrap("a" * 300)) <= 40
 
@@ -50,7 +50,7 @@ def test_nameless_inputs_of_one_op_share_a_box():
     w = torch.ones(2, requires_grad=True)
     with gradscope.watch() as scope:
         torch.cat([w, *(torch.from_numpy(torch.ones(n).numpy()) for n in (2, 3, 3))]).sum().backward()
-    text = dot_text(view(scope.trace, "op"))
+    text = dot_text(picture(scope.trace, "op").view)
     boxes = [line for line in text.splitlines() if "<B>input</B>" in line]
     assert sorted(line.count("<B>input</B>") for line in boxes) == [1, 2]  # one that is trained, two shapes
 
@@ -58,13 +58,13 @@ def test_nameless_inputs_of_one_op_share_a_box():
 def test_every_suffix(scope, tmp_path):
     for kind, head in (("svg", b"<?xml"), ("png", b"\x89PNG"), ("dot", b"digraph")):
         path = tmp_path / f"g.{kind}"
-        assert view(scope.trace, "line").render(path) == path
+        assert picture(scope.trace, "line").render(path) == path
         assert path.read_bytes().startswith(head)
     assert sorted(p.name for p in tmp_path.iterdir()) == ["g.dot", "g.png", "g.svg"]
 
 
 def test_no_text_becomes_markup(scope):
-    shown = view(scope.trace, "op")
+    shown = picture(scope.trace, "op").view
     evil = '<script>"&\\n\x1b[31m</TD>javascript:alert(1)'
     for _, data in shown.graph.nodes(data=True):
         data["label"] = data["detail"] = evil
@@ -78,7 +78,7 @@ def test_no_text_becomes_markup(scope):
 
 
 def test_bad_places_are_one_error(scope, tmp_path):
-    shown = view(scope.trace, "line")
+    shown = picture(scope.trace, "line")
     with pytest.raises(GradscopeError, match=r"\.svg, \.png or \.dot"):
         shown.render(tmp_path / "g.gif")
     with pytest.raises(GradscopeError, match="no directory"):
@@ -93,7 +93,7 @@ def test_without_an_engine_dot_text_still_works(scope, tmp_path, monkeypatch):
     monkeypatch.setattr(_layout, "_brought_by_wheel", list)
     _layout.engine.cache_clear()
     try:
-        shown = view(scope.trace, "line")
+        shown = picture(scope.trace, "line")
         with pytest.raises(GradscopeError, match="no layout engine"):
             shown.render(tmp_path / "g.svg")
         shown.render(tmp_path / "g.dot")
@@ -104,13 +104,13 @@ def test_without_an_engine_dot_text_still_works(scope, tmp_path, monkeypatch):
 
 def test_png_pixels_are_capped(scope, tmp_path, monkeypatch):
     monkeypatch.setattr(_layout, "MAX_PIXELS", 40_000)
-    path = view(scope.trace, "op").render(tmp_path / "g.png")
+    path = picture(scope.trace, "op").render(tmp_path / "g.png")
     head = path.read_bytes()[16:24]
     assert int.from_bytes(head[:4], "big") * int.from_bytes(head[4:], "big") < 60_000
 
 
 def test_rich_display(scope):
-    bundle = view(scope.trace, "line")._repr_mimebundle_()
+    bundle = picture(scope.trace, "line")._repr_mimebundle_()
     assert bundle["image/svg+xml"].startswith("<?xml")
     assert re.match("line level of ", bundle["text/plain"])
 

@@ -12,8 +12,8 @@ import torch
 from torch import nn
 
 import gradscope
+from gradscope.api import picture
 from gradscope.check import examine
-from gradscope.graph import view
 from gradscope.model import GradscopeError
 from gradscope.why import why
 
@@ -32,7 +32,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 def read_everything(path: Path) -> None:
     trace = gradscope.open(path)
     examine(trace)
-    view(trace, "op")
+    picture(trace, "op").view
     why(trace, "0.weight")
 
 

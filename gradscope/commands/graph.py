@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from gradscope.check import check
 from gradscope.commands import printing
 from gradscope.graph import LEVELS, view
 from gradscope.places import last_trace
@@ -36,7 +37,8 @@ def command(
     source = trace or last_trace(Path.cwd())
     path = output if output is not None else Path(f"{source.stem}.svg")
     check_target(path)
-    shown = view(Trace(source), level, step=step, around=around, depth=depth)
+    opened = Trace(source)
+    shown = view(opened, level, check(opened), step=step, around=around, depth=depth)
     draw(shown, path)
     with printing() as stdout:
         for note in shown.notes:

@@ -217,10 +217,11 @@ def _write(report: Report, reports: tuple[Path, ...], picture: Path | None, stre
             failed = True
     if picture is not None:
         from gradscope.graph import view
+        from gradscope.render.picture import draw
 
         try:
-            drawn = view(report.trace, "line")
-            drawn.render(picture)
+            drawn = view(report.trace, "line", report.findings)
+            draw(drawn, picture)
             for note in drawn.notes:
                 say(note, stream)
             say(f"graph in {os.path.relpath(picture)}", stream)

@@ -67,12 +67,6 @@ class View:
     clusters: dict[int, str] = field(default_factory=dict)  # module id → title
     cwd: str = ""  # of the run
 
-    def render(self, path: str | Path) -> Path:
-        """Writes a picture; the suffix says which kind: .svg, .png or .dot."""
-        from gradscope.render.picture import draw  # render/ stands to the right of graph
-
-        return draw(self, Path(path))
-
     def __str__(self) -> str:
         kinds: dict[str, int] = {}
         for _, data in self.graph.nodes(data=True):
@@ -80,29 +74,20 @@ class View:
         counts = ", ".join(f"{n} {kind}" for kind, n in kinds.items())
         return "\n".join([f"{self.level} level of {self.title}: {counts or 'nothing'}", *self.notes])
 
-    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
-        from gradscope.render.picture import svg
-
-        try:
-            return {"image/svg+xml": svg(self), "text/plain": str(self)}
-        except GradscopeError as error:
-            return {"text/plain": f"{self}\n{error}"}
-
 
 def view(
     trace: Trace,
     level: str = "line",
+    findings: Sequence[Finding] = (),
     step: int | None = None,
     around: str | None = None,
     depth: int | None = None,
-    findings: Sequence[Finding] | None = None,
 ) -> View:
     """The graph of `trace` at one level ("module", "line", "op").
 
-    step: which optimizer step (from 1; 0: all graphs of the run); without it the step that
-    matters most. around, depth: only what lies within `depth` edges of a name. findings:
-    those to mark, by default what the rules say. Raises GradscopeError for an unknown
-    level, step or name.
+    findings: those to mark. step: which optimizer step (from 1; 0: all graphs of the run); without
+    it the step that matters most. around, depth: only what lies within `depth` edges of a name.
+    Raises GradscopeError for an unknown level, step or name.
     """
     if level not in LEVELS:
         raise GradscopeError(f"no level `{level}`: choose {', '.join(LEVELS)}")
@@ -110,7 +95,7 @@ def view(
         raise GradscopeError(f"the depth of a slice can't be {depth}")
     chosen = select(trace, step)
     flow = join(trace, chosen.graphs)
-    found = list(trace.findings if findings is None else findings)
+    found = list(findings)
     total = len(flow.ops)
     if around is None:  # what is asked for by name may be anywhere
         flow = relevant(flow, found)

@@ -385,10 +385,3 @@ class Trace:
     def of(self, *kinds: type[E]) -> list[E]:
         """The events of these kinds (classes of gradscope.events), in program order."""
         return [event for event in self.events if isinstance(event, kinds)]
-
-    @property
-    def findings(self) -> list[Any]:
-        """What the rules say about this trace (model.Finding), most severe first."""
-        from gradscope.check import check  # rules stand to the right of the store
-
-        return check(self)

@@ -77,15 +77,16 @@ def shapes(trace: Trace, first: str, second: str) -> list[dict[tuple[int, str], 
 
 def export(trace: Trace, target: str, folder: str) -> str:
     """Writes a picture or a report, as the suffix of `target` says; tells what was written."""
-    from gradscope.render.picture import check_target
+    from gradscope.render.picture import check_target, draw
 
     path = Path(folder) / target
     if path.suffix.lower() in (".svg", ".png", ".dot"):
+        from gradscope.check import check
         from gradscope.graph import view
 
         check_target(path)
-        shown = view(trace, "line")
-        shown.render(path)
+        shown = view(trace, "line", check(trace))
+        draw(shown, path)
         return f"wrote {target} ({shown.level} level, {len(shown.graph)} nodes)"
     from gradscope.check import examine
     from gradscope.config import load_config

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from math import prod
 
 from gradscope.analysis.calls import Calls
+from gradscope.analysis.gradients import gradients
 from gradscope.analysis.looks import kept_gradients
 from gradscope.analysis.loop import read_for_itself, timeline
 from gradscope.analysis.reach import Key, passes
@@ -101,20 +102,12 @@ def dropped(trace: Trace, known: Calls) -> Iterator[Unread]:
     cleared: dict[tuple[str, int], set[int]] = {}
     kept: dict[tuple[str, int], set[int]] = {}
     first: dict[tuple[str, int], list[Backward]] = {}
-    holder: dict[int, list[Backward]] = {}  # parameter → passes whose gradient it holds
-    for event in trace.of(Backward, ZeroGrad, Step):
-        if isinstance(event, Backward) and event.call == "backward" and event.graph >= 0:
-            first.setdefault(event.site.user.location(), []).append(event)
-            for number in event.filled:
-                holder.setdefault(number, []).append(event)
-        elif isinstance(event, ZeroGrad):
-            for number in event.parameters:
-                for held in holder.pop(number, ()):
-                    cleared.setdefault(held.site.user.location(), set()).add(number)
-        elif isinstance(event, Step):
-            for number in [n for ids in event.states.values() for n in ids]:
-                for held in holder.pop(number, ()):
-                    kept.setdefault(held.site.user.location(), set()).add(number)
+    for fill in gradients(trace).fills:
+        if fill.event.call == "backward" and fill.event.graph >= 0:
+            place = fill.event.site.user.location()
+            first.setdefault(place, []).append(fill.event)
+            cleared.setdefault(place, set()).update(fill.cleared)
+            kept.setdefault(place, set()).update(fill.used)
     trainable = {
         p.id for p in trace.parameters if p.registered and p.steps and p.optimizers
     } - kept_gradients(trace)

@@ -13,9 +13,9 @@ one step.
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from gradscope.analysis.loop import timeline
+from gradscope.analysis.gradients import Turn, gradients
 from gradscope.analysis.words import code, parameter_names, parameter_subjects, source, where
-from gradscope.events import Backward, Rooted, Step, Update, ZeroGrad
+from gradscope.events import Rooted
 from gradscope.fixes.blocks import divided
 from gradscope.model import Finding, Graph, Op, Site
 from gradscope.rules import rule
@@ -70,35 +70,21 @@ class _Sum:
 @rule("GS216", name="accumulation-not-scaled", severity="note")
 def accumulation_not_scaled(trace: Trace) -> Iterator[Finding]:
     plain: dict[tuple[int, int], bool] = {}
-    open_passes: list[tuple[Backward, int]] = []
     sums: dict[Site, _Sum] = {}
-    for repeat, events in timeline(trace):
-        times = 1 if any(isinstance(event, Step) for event in events) else repeat  # passes before one step
-        for event in events:
-            if isinstance(event, Backward) and event.filled:
-                open_passes.append((event, times))
-            elif isinstance(event, (ZeroGrad, Update)):
-                open_passes = [] if isinstance(event, Update) or event.dropped else open_passes
-            elif isinstance(event, Step):
-                _count(trace, event, open_passes, sums, plain)
-                open_passes = []
+    for turn in gradients(trace).turns:
+        _count(trace, turn, sums, plain)
     for site, one in sums.items():
         if len(one.sizes) >= 2:
             yield _finding(trace, site, one)
 
 
-def _count(
-    trace: Trace,
-    step: Step,
-    passes: list[tuple[Backward, int]],
-    sums: dict[Site, _Sum],
-    plain: dict[tuple[int, int], bool],
-) -> None:
-    total = sum(count for _, count in passes)
-    if total < 2 or len({event.site for event, _ in passes}) != 1 or step.closure:
+def _count(trace: Trace, turn: Turn, sums: dict[Site, _Sum], plain: dict[tuple[int, int], bool]) -> None:
+    step, passes = turn.step, [fill.event for fill in turn.fills]
+    total = sum(fill.times for fill in turn.fills)
+    if total < 2 or len({event.site for event in passes}) != 1 or step.closure:
         return
-    filled = {frozenset(event.filled) for event, _ in passes}
-    looked = [event for event, _ in passes if event.graph >= 0]
+    filled = {frozenset(event.filled) for event in passes}
+    looked = [event for event in passes if event.graph >= 0]
     if len(filled) != 1 or not next(iter(filled)) <= step.fresh or not looked:
         return
     for event in looked:
@@ -107,10 +93,10 @@ def _count(
             plain[key] = _is_mean(trace, event)
         if not plain[key]:
             return
-    one = sums.setdefault(passes[0][0].site.user, _Sum())
+    one = sums.setdefault(passes[0].site.user, _Sum())
     one.sizes.append(total)
     one.steps[step.site.user] = one.steps.get(step.site.user, 0) + 1
-    one.parameters |= set(passes[0][0].filled)
+    one.parameters |= set(passes[0].filled)
 
 
 def _is_mean(trace: Trace, event: Rooted) -> bool:

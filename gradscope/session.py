@@ -20,8 +20,8 @@ from gradscope.children import child_seconds, processes_made
 from gradscope.hooks import Hook, all_hooks
 from gradscope.hooks._torch import aside
 from gradscope.hooks.recorder.crash import note_crash
+from gradscope.hooks.recorder.handlers import raised_by_handler
 from gradscope.hooks.recorder.recorder import Recorder
-from gradscope.hooks.recorder.signals import raised_by_handler
 from gradscope.model import GradscopeError, NoPlaceError
 from gradscope.places import new_trace_path, point_last, standing
 from gradscope.store import Start, TraceWriter, copy_part, pack
@@ -55,7 +55,7 @@ class Session:
         self.writer = self._open()
         self.recorder = Recorder(self.writer, main, prove=prove)
         self.recorder.sample = sample
-        self.recorder.on_exit = self.stop
+        self.recorder.signals.process_exit.connect(self.stop)
         self.hooks: list[Hook] = []
         self.running = False
         self.ended = False
@@ -114,7 +114,7 @@ class Session:
             if self._frame is not None:
                 self.recorder.sites.anchor(self._frame, outermost)
         self._checkpoint_at = perf_counter() + 1.0
-        self.recorder.on_segment.append(self._now_and_then)
+        self.recorder.signals.segment_ended.connect(self._now_and_then)
         self.running = True
         try:
             self._install()
@@ -157,7 +157,7 @@ class Session:
         if exception is not None:
             with self._guarded("recording the end"):
                 note_crash(self.recorder, exception)
-        for tell in self.recorder.before_end:
+        for tell in self.recorder.signals.before_end:
             with self._guarded("ending"), aside():
                 tell()
         for hook in reversed(self.hooks):
@@ -202,7 +202,7 @@ class Session:
         recorder = self.recorder
         with self._guarded("starting a watch within"), aside():
             if recorder.thread == threading.get_ident():
-                recorder.wake()
+                recorder.services.wake()
                 recorder.end_segment(False)
             elif recorder.passes:
                 return None

@@ -32,7 +32,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 def read_everything(path: Path) -> None:
     trace = gradscope.open(path)
     examine(trace)
-    picture(trace, "op").view
+    picture(trace, "op")
     why(trace, "0.weight")
 
 

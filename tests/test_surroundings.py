@@ -201,7 +201,7 @@ plain = probe.{name}
 def interrupt(*args, **kwargs):
     probe.{name} = plain
     raise KeyboardInterrupt
-recorder.wake()
+recorder.services.wake()
 probe.{name} = interrupt
 try:
     train()

@@ -132,3 +132,13 @@ def _nodes(tree: ast.AST | None) -> Iterator[tuple[str, ast.AST]]:
         yield function, node
         inner = node.name if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) else function
         todo += [(inner, child) for child in ast.iter_child_nodes(node)]
+
+
+def own_nodes(scope: ast.AST) -> Iterator[ast.AST]:
+    """The nodes of a function or module without those of the functions in it."""
+    todo = list(ast.iter_child_nodes(scope))
+    while todo:
+        node = todo.pop()
+        yield node
+        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
+            todo += ast.iter_child_nodes(node)

@@ -109,7 +109,7 @@ def command(
                 session.cut_short(-number) if hung else session.stop(-number)
                 told()
 
-        session.recorder.on_killed = killed
+        session.recorder.signals.killed.connect(killed)
         session.start(sys._getframe(), outermost=True)
         outcome = run(target)
         if getpid() != process:  # a child that the program forked has come to the program's end

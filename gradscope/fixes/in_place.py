@@ -14,12 +14,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from gradscope.analysis.names import names_of, place
+from gradscope.analysis.text import own_nodes
 from gradscope.analysis.words import code, located, source
 from gradscope.analysis.writes import memory_root
 from gradscope.events import ErrorRaised
 from gradscope.fixes.source import Edits, Source, names_in
 from gradscope.model import Edit, Graph, Op, Site, Value
-from gradscope.rules.cost._keeping import own_nodes
 from gradscope.store import Trace
 
 # In-place methods with a twin that gives the same values in a new tensor.

@@ -16,9 +16,10 @@ class Exits(Hook):
         pid = os.getpid()
 
         def _exit(status: Any) -> None:
-            if os.getpid() == pid and self.recorder.on_exit is not None:
+            if os.getpid() == pid and self.recorder.signals.process_exit:
                 try:
-                    self.recorder.on_exit(status)
+                    for follow in self.recorder.signals.process_exit:
+                        follow(status)
                 except Exception:  # nobody is left to tell
                     pass
             real(status)

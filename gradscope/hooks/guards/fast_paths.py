@@ -24,7 +24,7 @@ class FastPaths(Hook):
     order = 92  # after the mode
 
     def install(self) -> None:
-        self.recorder.out_of_sight = self._out_of_sight
+        self.recorder.services.out_of_sight = self._out_of_sight
 
     def _out_of_sight(self) -> AbstractContextManager[None]:
         return _Unseen(self.recorder.functions)

@@ -20,7 +20,7 @@ from types import FrameType
 from typing import Any
 
 from gradscope.hooks import Hook
-from gradscope.hooks.recorder.signals import is_between
+from gradscope.hooks.recorder.handlers import is_between
 from gradscope.hooks.recorder.sites import kind_of
 
 SIGNALS = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))
@@ -38,7 +38,7 @@ class Killed(Hook):
         self.began: float | None = None  # to make the report
         self.pipe: tuple[int, int] | None = None
         self.real_signal, self.real_get = signal.signal, signal.getsignal
-        if self.recorder.on_killed is None or threading.current_thread() is not threading.main_thread():
+        if not self.recorder.signals.killed or threading.current_thread() is not threading.main_thread():
             return
         for number in SIGNALS:
             if signal.getsignal(number) is signal.SIG_DFL:
@@ -107,8 +107,8 @@ class Killed(Hook):
         with suppress(BaseException):  # nobody is left to tell
             if torn:
                 self.recorder.drop_segment()
-            assert self.recorder.on_killed is not None
-            self.recorder.on_killed(number, hung)
+            for follow in self.recorder.signals.killed:
+                follow(number, hung)
         self._die(number)
 
     def _die(self, number: int) -> None:

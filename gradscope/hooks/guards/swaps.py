@@ -11,7 +11,7 @@ import torch
 
 from gradscope.hooks import Hook
 from gradscope.hooks._torch import DisableTorchFunction, TensorRef
-from gradscope.hooks.recorder.ledger import LeafRecord
+from gradscope.hooks.recorder.leaf import LeafRecord
 from gradscope.hooks.recorder.values import Live
 
 

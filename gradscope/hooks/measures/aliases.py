@@ -51,19 +51,19 @@ class Aliases(Hook):
         self.held = 0
         self.exposed: dict[int, tuple[int, str]] = {}  # root → (site, through)
         self.found: list[dict[str, Any]] = []
-        self.recorder.on_thread.append(self.snapshots.clear)
+        self.recorder.signals.thread_changed.connect(self.snapshots.clear)
         recorder = self.recorder
         recorder.functions.before_write = self._before_write
         recorder.functions.after.update(dict.fromkeys(EXPOSING, self._expose))
         recorder.functions.special[torch._C.TensorBase.untyped_storage] = self._storage("untyped_storage")
         recorder.functions.special[torch.Tensor.storage] = self._storage("storage")
         self.patch(torch, "from_numpy", self._from_numpy(torch.from_numpy))
-        recorder.before_pass.append(self._before_pass)
-        recorder.after_pass.append(self._after_pass)
+        recorder.signals.before_pass.connect(self._before_pass)
+        recorder.signals.after_pass.connect(self._after_pass)
 
     def uninstall(self) -> None:
         self.recorder.functions.before_write = None
-        self.recorder.consumed = None
+        self.recorder.signals.values_read.disconnect(self._consumed)
         self.snapshots.clear()
         super().uninstall()
 
@@ -161,7 +161,7 @@ class Aliases(Hook):
         with aside():
             entry = recorder.value(t, site)
             self.exposed[entry.root] = (site, through)
-            recorder.consumed = self._consumed
+            recorder.signals.values_read.connect(self._consumed)
             if name != "from_numpy" and self._waiting(entry.root):
                 self._keep(t, site, through, entry.index)
 

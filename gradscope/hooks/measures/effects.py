@@ -10,7 +10,7 @@ import torch
 
 from gradscope.hooks import Hook
 from gradscope.hooks._torch import grad_of
-from gradscope.hooks.recorder.ledger import LeafRecord
+from gradscope.hooks.recorder.leaf import LeafRecord
 from gradscope.hooks.recorder.parts import groups_of
 from gradscope.hooks.recorder.values import measurable
 
@@ -33,8 +33,8 @@ class Effects(Hook):
 
     def install(self) -> None:
         self.known: dict[int, _Known] = {}
-        self.recorder.before_step.append(self._before)
-        self.recorder.after_step.append(self._after)
+        self.recorder.signals.before_step.connect(self._before)
+        self.recorder.signals.after_step.connect(self._after)
 
     def _before(self, optimizer: Any, number: int, records: list[LeafRecord]) -> None:
         known = self.known.setdefault(number, _Known())

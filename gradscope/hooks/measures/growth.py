@@ -80,10 +80,10 @@ class Growth(Hook):
         self.passes = 0
         self.kept: tuple[int, int, int, int] | None = None  # (losses, nodes, bytes, site)
         recorder = self.recorder
-        recorder.on_carried = self._carried
-        recorder.before_pass.append(self._before_pass)
-        recorder.before_expected.append(self._expected)
-        recorder.before_end.append(self._tell)
+        recorder.signals.carried.connect(self._carried)
+        recorder.signals.before_pass.connect(self._before_pass)
+        recorder.signals.before_expected_pass.connect(self._expected)
+        recorder.signals.before_end.connect(self._tell)
 
     def _carried(self, row: Row, sites: tuple[int, ...], outs: list[Any]) -> None:
         """An op's result depends on values that carry a graph from before, made at `sites`."""

@@ -22,8 +22,8 @@ class KeptValues(Hook):
         self.seen: set[Live] = set()
         self.noted: dict[int, list[tuple[Live, int]]] = {}  # site → (value, steps until then)
         self.kept: dict[int, tuple[int, int, int, bool]] = {}  # site → (values, nodes, bytes, numbers)
-        self.recorder.before_pass.append(self._before_pass)
-        self.recorder.before_end.append(self._tell)
+        self.recorder.signals.before_pass.connect(self._before_pass)
+        self.recorder.signals.before_end.connect(self._tell)
 
     def _before_pass(self, roots: Any, args: Any, site: int, accumulate: bool, frame: Any) -> None:
         if not accumulate:

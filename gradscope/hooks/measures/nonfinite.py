@@ -19,7 +19,7 @@ from gradscope.hooks import _torch as private
 from gradscope.hooks.measures import finite as numbers
 from gradscope.hooks.measures.broken_values import BrokenValues, Origin
 from gradscope.hooks.measures.finite import finite, is_risky, kind, nodes_below, single_finite
-from gradscope.hooks.recorder.ledger import LeafRecord
+from gradscope.hooks.recorder.leaf import LeafRecord
 from gradscope.hooks.recorder.segments import Row, Segment
 
 # Means over the labels that are not ignored: NaN where all are, and the gradient is zero as it should be.
@@ -57,12 +57,12 @@ class NonFinite(Hook):
         self.known: tuple[Segment, int] | None = None  # the last graph looked at, number of its newest node
         self.since = perf_counter()
         self.spent = 0.0
-        recorder.on_op = self.forward.look
-        recorder.is_sound = self._is_sound
-        recorder.before_pass.append(self._before)
-        recorder.after_pass.append(self._after)
-        recorder.before_step.append(self._before_step)
-        recorder.before_end.append(self._end)
+        recorder.signals.op.connect(self.forward.look)
+        recorder.services.is_sound = self._is_sound
+        recorder.signals.before_pass.connect(self._before)
+        recorder.signals.after_pass.connect(self._after)
+        recorder.signals.before_step.connect(self._before_step)
+        recorder.signals.before_end.connect(self._end)
 
     def uninstall(self) -> None:
         self._let_go()
@@ -235,7 +235,7 @@ class NonFinite(Hook):
             self.pending = Pending(origin or guess, self.loss, site, broken)
             if origin is None:
                 self.forward.suspect = True
-                recorder.wake()
+                recorder.services.wake()
 
     # -- verdict -------------------------------------------------------------------
 
@@ -290,7 +290,7 @@ class NonFinite(Hook):
         self.pending = None
         self.forward.suspect = False
         self.told = True
-        self.recorder.on_op = None
+        self.recorder.signals.op.disconnect(self.forward.look)
 
     def _emit(self, pending: Pending) -> None:
         recorder = self.recorder

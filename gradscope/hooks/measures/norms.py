@@ -12,7 +12,7 @@ from torch.nn.utils.spectral_norm import SpectralNorm
 
 from gradscope.hooks import Hook
 from gradscope.hooks._torch import version_of
-from gradscope.hooks.recorder.modules import ModuleRecord
+from gradscope.hooks.recorder.module import ModuleRecord
 from gradscope.hooks.recorder.parts import in_training, own, parts
 from gradscope.hooks.recorder.values import first_numbers, measurable
 
@@ -42,11 +42,11 @@ class Norms(Hook):
         self.measured: set[int] = set()
         self.trained: set[int] = set()  # called in training mode
         recorder = self.recorder
-        recorder.on_wake.append(self.calls.clear)  # the program may be in another phase by now
+        recorder.signals.awake.connect(self.calls.clear)  # the program may be in another phase by now
         recorder.functions.on_set_requires_grad = self.calls.clear
-        recorder.before_call.append(self._before)
-        recorder.after_call.append(self._after)
-        recorder.before_end.append(self._tell)
+        recorder.signals.before_call.connect(self._before)
+        recorder.signals.after_call.connect(self._after)
+        recorder.signals.before_end.connect(self._tell)
 
     def _before(self, module: Any, record: ModuleRecord, site: int) -> None:
         self.before = []

@@ -15,7 +15,7 @@ import torch
 
 from gradscope.hooks import Hook
 from gradscope.hooks._torch import float_norms, grad_of, profiling
-from gradscope.hooks.recorder.ledger import LeafRecord
+from gradscope.hooks.recorder.leaf import LeafRecord
 from gradscope.hooks.recorder.values import measurable
 from gradscope.store import pack
 
@@ -61,9 +61,9 @@ class Numbers(Hook):
         self.since = perf_counter()
         self.loss: torch.Tensor | None = None
         self.waiting: list[Measured] = []
-        self.recorder.before_pass.append(self._before)
-        self.recorder.after_pass.append(self._after)
-        self.recorder.before_end.append(self._end)
+        self.recorder.signals.before_pass.connect(self._before)
+        self.recorder.signals.after_pass.connect(self._after)
+        self.recorder.signals.before_end.connect(self._end)
 
     def _affordable(self) -> bool:
         """Whether the pass that begins is to be measured."""

@@ -40,8 +40,8 @@ class Applied(Hook):
 
     def install(self) -> None:
         self.places: dict[tuple[int, str], Returned] = {}
-        self.recorder.after_apply.append(self._applied)
-        self.recorder.before_end.append(self._tell)
+        self.recorder.signals.function_applied.connect(self._applied)
+        self.recorder.signals.before_end.connect(self._tell)
 
     def _applied(self, cls: Any, args: Any, result: Any, frame: Any) -> None:
         if cls is checkpoint.CheckpointFunction:

@@ -56,7 +56,7 @@ class Backward(Hook):
     def install(self) -> None:
         self.weighed: set[int] = set()  # sites whose kept graph was weighed
         self.times: dict[int, PassTimes] = {}  # by site
-        self.recorder.before_end.append(self._tell_times)
+        self.recorder.signals.before_end.connect(self._tell_times)
         for owner, name, engine, put in private.backward_doors():
             self.patch(owner, name, put(self._door(engine)))
 
@@ -64,10 +64,10 @@ class Backward(Hook):
         recorder = self.recorder
 
         def _engine_run_backward(t_outputs: Any, *args: Any, **kwargs: Any) -> Any:
-            if threading.get_ident() != recorder.thread and not recorder.elsewhere(True):
+            if threading.get_ident() != recorder.thread and not recorder.services.elsewhere(True):
                 return engine(t_outputs, *args, **kwargs)
             if recorder.paused:
-                recorder.leave_failed()
+                recorder.services.leave_failed()
             if recorder.depth or recorder.paused:
                 return engine(t_outputs, *args, **kwargs)
             began = perf_counter()
@@ -124,7 +124,7 @@ class Backward(Hook):
         accumulate = kwargs.get("accumulate_grad", False)
         inputs = args[3] if len(args) > 3 else kwargs.get("inputs", ())
         recorder.replay.leave()
-        for follow in recorder.before_pass:
+        for follow in recorder.signals.before_pass:
             follow(t_outputs, args, site, bool(accumulate), frame)
         if args and args[0]:
             recorder.ledger.uses.given(args[0], site)
@@ -140,9 +140,9 @@ class Backward(Hook):
         """The site of a pass that comes in its turn and whose loss is finite, otherwise 0."""
         recorder = self.recorder
         site = recorder.replay.comes("backward", frame)
-        if not site or not recorder.is_sound(t_outputs):
+        if not site or not recorder.services.is_sound(t_outputs):
             return 0
-        for follow in recorder.before_expected:
+        for follow in recorder.signals.before_expected_pass:
             follow(t_outputs, args, site, bool(kwargs.get("accumulate_grad")), frame)
         return site
 
@@ -203,7 +203,7 @@ class Backward(Hook):
             recorder.emit("backward", site, data, **first)
         if failed is None:
             recorder.history.passes.append(Pass(note["number"], note["site"], note["retain"]))
-        for follow in recorder.after_pass:
+        for follow in recorder.signals.after_pass:
             follow(note["site"], failed)
 
 

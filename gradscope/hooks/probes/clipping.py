@@ -12,7 +12,7 @@ import torch
 
 from gradscope.hooks import Hook
 from gradscope.hooks import _torch as private
-from gradscope.hooks.recorder.ledger import LeafRecord
+from gradscope.hooks.recorder.leaf import LeafRecord
 
 
 class Clipping(Hook):

@@ -110,7 +110,7 @@ class Compiled(Hook):
         """The mode off, and torch's own module call in place."""
         recorder = self.recorder
         module_class: Any = nn.Module
-        for follow in recorder.on_aside:
+        for follow in recorder.signals.compiling:
             follow()
         watched = module_class.__call__
         was_on = recorder.functions.pause()

@@ -44,7 +44,7 @@ class CustomFunctions(Hook):
             try:
                 with private.DisableTorchFunction():
                     recorder.op(cls.__name__, args, kwargs, result, first, frame, '{"custom":true}')
-                    for follow in recorder.after_apply:
+                    for follow in recorder.signals.function_applied:
                         follow(cls, args, result, frame)
             except Exception as error:
                 recorder.fault(f"recording {cls.__name__}", error)

@@ -179,8 +179,8 @@ class Functions(Hook):
     # -- the mode on and off --------------------------------------------------------
 
     def install(self) -> None:
-        self.recorder.on_sleep.append(self.pause)
-        self.recorder.on_wake.append(self.resume)
+        self.recorder.signals.asleep.connect(self.pause)
+        self.recorder.signals.awake.connect(self.resume)
         self.recorder.detour = of_a_detour()
         self.resume()
 

@@ -27,7 +27,7 @@ class GradModes(Hook):
 
     def install(self) -> None:
         self.stack: list[int] = []
-        self.recorder.on_thread.append(self.stack.clear)
+        self.recorder.signals.thread_changed.connect(self.stack.clear)
         self.own: set[CodeType] = set()  # no_grad uses set_grad_enabled itself
         for cls in (grad_mode.no_grad, grad_mode.enable_grad, grad_mode.inference_mode):
             self.patch(cls, "__enter__", self._enter(cls.__enter__, cls.__name__))
@@ -48,7 +48,7 @@ class GradModes(Hook):
             recorder.region = recorder.region_id(kind, site, recorder.region)
             generator = decorated is None and is_of_torch(frame.f_code.co_filename, _WRAPPERS)
             if kind != "enable_grad" and (generator or recorder.sites.nodes[site].kind != "torch"):
-                for follow in recorder.on_region:
+                for follow in recorder.signals.gradients_off:
                     follow()
         except Exception as error:
             recorder.fault("recording a grad mode", error)

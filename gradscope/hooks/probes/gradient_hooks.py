@@ -31,7 +31,7 @@ class GradientHooks(Hook):
         self.told: set[tuple[int, bool, bool]] = set()
         self.waiting: list[tuple[int, dict[str, Any]]] = []  # a hook may run in a thread of the engine's
         self.recorder.functions.on_register = self._watch
-        self.recorder.after_pass.append(self._after_pass)
+        self.recorder.signals.after_pass.connect(self._after_pass)
         # code of a module's hook → where it was put
         self.of_modules: dict[Any, tuple[int, dict[str, Any]]] = {}
         self.patch(

@@ -19,8 +19,8 @@ class Misnamed(Hook):
 
     def install(self) -> None:
         self.told: set[tuple[str, int]] = set()
-        self.recorder.before_pass.append(self._before_pass)
-        self.recorder.before_end.append(lambda: self._look(0))
+        self.recorder.signals.before_pass.connect(self._before_pass)
+        self.recorder.signals.before_end.connect(lambda: self._look(0))
 
     def _before_pass(self, roots: Any, args: Any, site: int, accumulate: bool, frame: Any) -> None:
         if self.recorder.passes < PASSES:

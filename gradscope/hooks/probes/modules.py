@@ -15,7 +15,7 @@ from torch import nn
 from gradscope.hooks import Hook
 from gradscope.hooks import _torch as private
 from gradscope.hooks.measures.growth import held
-from gradscope.hooks.recorder.modules import ModuleRecord
+from gradscope.hooks.recorder.module import ModuleRecord
 from gradscope.hooks.recorder.parts import in_training, parameters, parts
 from gradscope.hooks.recorder.values import find_tensors, first_numbers, measurable
 
@@ -32,13 +32,13 @@ class Modules(Hook):
         self.plain_call = self.recorder.plain_module_call = nn.Module.__call__
         self.watched_call = self._call(self.plain_call)
         self.patch(nn.Module, "__call__", self.watched_call)
-        self.recorder.on_sleep.append(self._rest)
-        self.recorder.on_wake.append(self._return)
-        self.recorder.on_region.append(self._return)
+        self.recorder.signals.asleep.connect(self._rest)
+        self.recorder.signals.awake.connect(self._return)
+        self.recorder.signals.gradients_off.connect(self._return)
         self.patch(nn.Module, "train", self._train(nn.Module.train))
         self.flipping = False
-        self.recorder.on_thread.append(self._moved)
-        self.recorder.before_end.append(self._tell_times)
+        self.recorder.signals.thread_changed.connect(self._moved)
+        self.recorder.signals.before_end.connect(self._tell_times)
 
     def _rest(self) -> None:
         """While sampling sleeps, torch's own `__call__` stands, until gradients are switched off."""
@@ -71,10 +71,10 @@ class Modules(Hook):
             if not looked and is_grad_enabled():
                 return real(self, *args, **kwargs)
             if recorder.paused or get_ident() != recorder.thread:
-                recorder.leave_failed()
+                recorder.services.leave_failed()
                 return real(self, *args, **kwargs)
             if not looked:
-                recorder.wake()
+                recorder.services.wake()
             recorder.detours += 1
             began = perf_counter()
             # Only the id: a frame that holds itself would keep the user's tensors alive.
@@ -93,9 +93,9 @@ class Modules(Hook):
                 elif record.mode is not None and table.layers is not None:
                     table.layers[record.id] = in_training(self)
                 anchors[own] = sites.nodes[site]
-                if root and recorder.before_call:
+                if root and recorder.signals.before_call:
                     with private.aside():
-                        for follow in recorder.before_call:
+                        for follow in recorder.signals.before_call:
                             follow(self, record, site)
                 table.current, table.inner = record.id, record
             except Exception as error:
@@ -114,7 +114,7 @@ class Modules(Hook):
             started, own_time = perf_counter(), recorder.own_time
             try:
                 if record.fast_path:
-                    with recorder.out_of_sight():
+                    with recorder.services.out_of_sight():
                         result = real(self, *args, **kwargs)
                 else:
                     result = real(self, *args, **kwargs)
@@ -128,7 +128,7 @@ class Modules(Hook):
                 try:
                     with private.aside():
                         hook._end(self, record, site, args, kwargs, result, stats, took)
-                        for follow in recorder.after_call:
+                        for follow in recorder.signals.after_call:
                             follow(self, record, site)
                 except Exception as error:
                     recorder.fault("recording a module call", error)
@@ -193,8 +193,8 @@ class Modules(Hook):
         find_tensors([result], tensors)
         given: list[Any] = []
         find_tensors([args, kwargs], given)
-        if recorder.on_input is not None:
-            recorder.on_input(given, record, site)
+        for follow in recorder.signals.module_input:
+            follow(given, record, site)
         by_id = {r.id: r for r in recorder.modules.records.values()} if layers else {}
         eval_layers = [k for k, training in layers.items() if not training]
         frozen = []
@@ -259,7 +259,7 @@ class Modules(Hook):
         with private.aside():
             record = recorder.modules.find(module) or recorder.modules.register_root(module, frame, site)
         recorder.in_eval = recorder.in_eval - {record.id} if mode else recorder.in_eval | {record.id}
-        recorder.wake()
+        recorder.services.wake()
         recorder.emit(
             "mode", site, {"module": record.id, "training": mode, "call": "train" if mode else "eval"}
         )

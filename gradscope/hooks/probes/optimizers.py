@@ -16,7 +16,7 @@ from gradscope.hooks import Hook
 from gradscope.hooks import _torch as private
 from gradscope.hooks.recorder.errors import note_error
 from gradscope.hooks.recorder.history import Write
-from gradscope.hooks.recorder.ledger import LeafRecord
+from gradscope.hooks.recorder.leaf import LeafRecord
 from gradscope.hooks.recorder.parts import groups_of
 
 _PLAIN = (int, float, str, bool, type(None))
@@ -43,8 +43,8 @@ class Optimizers(Hook):
         self.sizes: dict[int, int] = {}  # parameters of each
         self.roots: dict[int, frozenset[int]] = {}  # what memory each has last written to
         self.inside: list[Inside] = []
-        self.recorder.optimizer_number = self._register
-        self.recorder.leave_failed = self._leave_failed
+        self.recorder.services.optimizer_number = self._register
+        self.recorder.services.leave_failed = self._leave_failed
         cls = torch.optim.Optimizer
         self.patch(cls, "__init__", self._init(cls.__init__))
         self.patch(cls, "zero_grad", self._zero_grad(cls.zero_grad))
@@ -158,7 +158,7 @@ class Optimizers(Hook):
                     else:
                         changed = (args, {**kwargs, "closure": wrapped})
                 if closure is None:
-                    for follow in recorder.before_step:
+                    for follow in recorder.signals.before_step:
                         follow(optimizer, number, records)
                 mode = closure is None and recorder.functions.pause()
                 self.inside.append(
@@ -251,7 +251,7 @@ class Optimizers(Hook):
                     {"optimizer": number, "states": states, "unchanged": unchanged, "closure": closure},
                 )
                 if not closure:
-                    for follow in recorder.after_step:
+                    for follow in recorder.signals.after_step:
                         follow(optimizer, number, site)
                 recorder.ledger.used(records, site)
                 roots = frozenset(r.root for r in records)

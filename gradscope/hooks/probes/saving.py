@@ -20,7 +20,7 @@ class Saving(Hook):
         if has("torch._C._autograd.SavedTensor.unpack_hook"):
             return
         under_hooks.begin()
-        self.recorder.on_thread.append(under_hooks.begin)
+        self.recorder.signals.thread_changed.connect(under_hooks.begin)
         cls = saved_tensors_hooks
         self.patch(cls, "__enter__", self._followed(cls.__enter__, under_hooks.enter))
         self.patch(cls, "__exit__", self._followed(cls.__exit__, under_hooks.leave))

@@ -29,7 +29,7 @@ class Scalers(Hook):
         self.scaled: list[tuple[Any, int]] = []  # (weak reference, node number) of what was scaled last
         for name in ("scale", "unscale_", "step", "update"):
             self.patch(GradScaler, name, self._wrap(name, vars(GradScaler)[name]))
-        self.recorder.before_pass.append(self._before_pass)
+        self.recorder.signals.before_pass.connect(self._before_pass)
 
     def _wrap(self, name: str, real: Any) -> Any:
         @functools.wraps(real)
@@ -61,7 +61,7 @@ class Scalers(Hook):
                 site = recorder.sites.current(frame)
                 optimizer = None
                 if args and isinstance(args[0], torch.optim.Optimizer):
-                    optimizer = recorder.optimizer_number(args[0], site)
+                    optimizer = recorder.services.optimizer_number(args[0], site)
                 if name == "scale":
                     self._remember(result)
                 data = {"call": name, "scaler": number, "optimizer": optimizer, "error": failed}

@@ -65,7 +65,7 @@ class Schedulers(Hook):
                 site = recorder.sites.current(frame)
                 inner = [self.numbers[s] for s in getattr(scheduler, "_schedulers", ()) if s in self.numbers]
                 with private.aside():
-                    optimizer = recorder.optimizer_number(scheduler.optimizer, site)
+                    optimizer = recorder.services.optimizer_number(scheduler.optimizer, site)
                 data = {
                     "scheduler": number, "optimizer": optimizer, "cls": type(scheduler).__name__, "drives": inner,
                 }  # fmt: skip
@@ -82,7 +82,7 @@ class Schedulers(Hook):
             if number is not None:
                 site = recorder.sites.current(frame)
                 with private.aside():
-                    optimizer = recorder.optimizer_number(scheduler.optimizer, site)
+                    optimizer = recorder.services.optimizer_number(scheduler.optimizer, site)
                 data = {"scheduler": number, "optimizer": optimizer}
                 recorder.emit("schedule", site, data, before=before, after=_rates(scheduler))
         except Exception as error:

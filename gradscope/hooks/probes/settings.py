@@ -11,7 +11,7 @@ from torch import nn
 
 from gradscope.hooks import Hook
 from gradscope.hooks import _torch as private
-from gradscope.hooks.recorder.modules import ModuleRecord
+from gradscope.hooks.recorder.module import ModuleRecord
 
 CUDNN = ("benchmark", "deterministic")
 MOST_SHAPES = 32  # of one call, counted
@@ -30,8 +30,8 @@ class Settings(Hook):
             self.patch(setting, "setter", self._setter(name, setting.setter))
         self.patch(nn.DataParallel, "__init__", self._data_parallel(nn.DataParallel.__init__))
         self.random = torch.default_generator.get_state()
-        recorder.on_input = self._input
-        recorder.before_end.append(self._tell)
+        recorder.signals.module_input.connect(self._input)
+        recorder.signals.before_end.connect(self._tell)
 
     def _setter(self, name: str, real: Any) -> Any:
         recorder = self.recorder

@@ -13,7 +13,7 @@ from torch import nn
 from gradscope.hooks import Hook
 from gradscope.hooks import _torch as private
 from gradscope.hooks._torch import is_leaf as leafness
-from gradscope.hooks.recorder.modules import ModuleRecord
+from gradscope.hooks.recorder.module import ModuleRecord
 from gradscope.hooks.recorder.parts import parameters
 
 MAX_ITEMS = 200  # of one list or dict
@@ -24,7 +24,7 @@ class Unregistered(Hook):
 
     def install(self) -> None:
         self.seen = 0  # modules with lower numbers were looked at
-        self.recorder.before_pass.append(self._before_pass)
+        self.recorder.signals.before_pass.connect(self._before_pass)
 
     def _before_pass(self, roots: Any, args: Any, site: int, accumulate: bool, frame: Any) -> None:
         table = self.recorder.modules

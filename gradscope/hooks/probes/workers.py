@@ -39,7 +39,7 @@ class Workers(Hook):
         self.patch(worker, "_worker_loop", self._loop(worker._worker_loop))
         self.patch(DataLoader, "__init__", self._make(DataLoader.__init__))
         self.patch(iterator, "__init__", self._iterate(iterator.__init__))
-        recorder.before_end.append(self._tell)
+        recorder.signals.before_end.connect(self._tell)
 
     def _make(self, real: Any) -> Any:
         recorder = self.recorder

@@ -19,8 +19,8 @@ import torch
 from gradscope.hooks.recorder.learn import CONVERSIONS
 
 if TYPE_CHECKING:
-    from gradscope.hooks.recorder.ledger import LeafRecord
-    from gradscope.hooks.recorder.recorder import Recorder
+    from gradscope.hooks.recorder.leaf import LeafRecord
+    from gradscope.hooks.recorder.state import State
     from gradscope.hooks.recorder.values import Live
 
 MAX_FOLLOWED = 4096
@@ -38,14 +38,15 @@ class Part(NamedTuple):
 class GradientUses:
     """The memory that holds gradients' values, and whose."""
 
-    def __init__(self, recorder: Recorder):
-        self.recorder = recorder
+    def __init__(self, state: State, leaves: dict[int, LeafRecord]):
+        self.state = state
+        self.leaves = leaves  # memory → its leaf: the ledger's
         self.held: dict[int, set[Part]] = {}  # memory → what it has of gradients
         self.gradients: dict[int, LeafRecord] = {}  # of them, those that are a leaf's `.grad` itself
 
     def read(self, record: LeafRecord, grad: Any, site: int) -> None:
         """The program reads `.grad`."""
-        live = self.recorder.live
+        live = self.state.live
         root = (live.find(grad) or live.make(grad)).root
         if len(self.held) >= MAX_FOLLOWED:
             self._forget()
@@ -77,7 +78,7 @@ class GradientUses:
                     part.record.handed += not part.record.handed_since
                     part.record.handed_since = True
             return
-        leaves = self.recorder.ledger.by_root
+        leaves = self.leaves
         beside = any(entry.root in leaves for entry in entries)
         whole = {part for part in parts if part.whole}
         late = any(self._is_over(part) for part in whole)
@@ -95,7 +96,7 @@ class GradientUses:
 
     def made(self, parts: set[Part], outs: list[Any], site: int) -> None:
         """What the op gave has its part of the same gradients."""
-        live, held = self.recorder.live, self.held
+        live, held = self.state.live, self.held
         for t in outs:
             if t.requires_grad:
                 self._take(parts, site)
@@ -113,12 +114,12 @@ class GradientUses:
         """Tensors that a backward pass starts from, or that become a leaf's values."""
         if not self.held:
             return
-        found = (self.recorder.live.find(t) for t in tensors if isinstance(t, torch.Tensor))
+        found = (self.state.live.find(t) for t in tensors if isinstance(t, torch.Tensor))
         self._take(self.of(entry for entry in found if entry is not None), site)
 
     def put(self, record: LeafRecord, grad: Any, site: int) -> None:
         """The program makes `grad` the gradient of a leaf."""
-        entry = self.recorder.live.find(grad) if self.held else None
+        entry = self.state.live.find(grad) if self.held else None
         if entry is not None and entry.root in self.held:
             parts = self.held[entry.root]
             self._take({p for p in parts if p.record is not record or self._is_over(p)}, site)

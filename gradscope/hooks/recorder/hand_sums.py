@@ -9,6 +9,7 @@ with the gradient's version, so a write that nobody saw (`out=`, a foreach kerne
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -16,8 +17,8 @@ from gradscope.hooks._torch import aside, version_of
 from gradscope.hooks.recorder.values import measurable
 
 if TYPE_CHECKING:
-    from gradscope.hooks.recorder.ledger import LeafRecord
-    from gradscope.hooks.recorder.recorder import Recorder
+    from gradscope.hooks.recorder.leaf import LeafRecord
+    from gradscope.hooks.recorder.state import State
 
 ADDITIONS = frozenset({"add_", "sub_", "__iadd__", "__isub__", "addcmul_", "addcdiv_"})
 SUMS = frozenset({"add", "sub", "__add__", "__radd__", "__sub__"})
@@ -40,8 +41,9 @@ class _Followed:
 class HandSums:
     """The used gradients that the program reads again, by the memory they are in."""
 
-    def __init__(self, recorder: Recorder):
-        self.recorder = recorder
+    def __init__(self, state: State, zeroed: Callable[..., Any]):
+        self.state = state
+        self.zeroed = zeroed  # the ledger's
         self.followed: dict[int, _Followed] = {}
         self.roots: dict[int, int] = {}  # id of a record → the memory of its followed gradient
         self.usual: set[int] = set()  # ids of records whose last use was one of a sum
@@ -52,7 +54,7 @@ class HandSums:
         """The program reads a gradient: one that waits for a step, or that a step has used."""
         if record.after is None or record.after[0] != id(grad):
             return
-        live = self.recorder.live
+        live = self.state.live
         root = (live.find(grad) or live.make(grad)).root
         if root in self.followed and self.followed[root].record is record:
             return
@@ -81,7 +83,7 @@ class HandSums:
             return
         if name not in ADDITIONS:
             known.replaced = True
-            known.scaled = known.scaled or self.recorder.sites.nodes[site].kind == "user"
+            known.scaled = known.scaled or self.state.sites.nodes[site].kind == "user"
             return
         known.additions += 1
         known.counted += not hidden
@@ -94,18 +96,18 @@ class HandSums:
 
     def _cleared(self, record: LeafRecord, site: int) -> None:
         """`p.grad.zero_()`: the same as a `zero_grad()` that covers one parameter."""
-        dropped, read, norm = self.recorder.ledger.zeroed([record], to_none=False)
+        dropped, read, norm = self.zeroed([record], to_none=False)
         data = {"by": "hand", "parameters": [record.id], "dropped": dropped, "read": read}
-        self.recorder.emit("zero_grad", site, data, norm=norm or None)
+        self.state.emit("zero_grad", site, data, norm=norm or None)
 
     def replaced_by(self, record: LeafRecord, old: Any, new: Any, site: int) -> bool:
         """Whether `p.grad = p.grad + …` puts a sum with the used gradient in its place."""
-        live, segment = self.recorder.live, self.recorder.segment
+        live, segment = self.state.live, self.state.segment
         before, after = live.find(old), live.find(new)
         if before is None or after is None or not segment.ops or after.serial != segment.serial:
             return False
         maker = segment.makers[after.index]
-        if maker < 0 or self.recorder.templates[segment.ops[maker].template].name not in SUMS:
+        if maker < 0 or self.state.templates[segment.ops[maker].template].name not in SUMS:
             return False
         known = self.followed.get(before.root)
         if known is None or known.replaced or known.version + known.counted != version_of(old):
@@ -120,10 +122,10 @@ class HandSums:
     def sum_of(self, record: LeafRecord, grad: Any) -> int | None:
         """The line that added to this used gradient, if nothing else was written to it since;
         0 where nobody looked and it was so before."""
-        entry = self.recorder.live.find(grad)
+        entry = self.state.live.find(grad)
         known = self.followed.get(entry.root) if entry is not None else None
         if known is None or known.record is not record:
-            return 0 if record.id in self.usual and not self.recorder.segment.looked else None
+            return 0 if record.id in self.usual and not self.state.segment.looked else None
         whole = version_of(grad) == known.version + known.counted
         if known.additions and whole and not known.replaced:
             self.usual.add(record.id)
@@ -133,10 +135,10 @@ class HandSums:
     def is_kept(self, record: LeafRecord, grad: Any) -> bool:
         """Whether the program wrote to a used gradient before a pass adds to it: it is kept on
         purpose (scaled down, as a momentum)."""
-        entry = self.recorder.live.find(grad)
+        entry = self.state.live.find(grad)
         known = self.followed.get(entry.root) if entry is not None else None
         if known is None or known.record is not record:
-            return record.id in self.kept and not self.recorder.segment.looked
+            return record.id in self.kept and not self.state.segment.looked
         if known.scaled:
             self.kept.add(record.id)
         return known.scaled

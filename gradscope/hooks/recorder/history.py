@@ -10,7 +10,7 @@ from gradscope.hooks.recorder.segments import Segment
 from gradscope.tracebacks import text_of, traceback_of
 
 if TYPE_CHECKING:
-    from gradscope.hooks.recorder.recorder import Recorder
+    from gradscope.hooks.recorder.state import State
 
 
 class Write(NamedTuple):
@@ -32,8 +32,8 @@ class Pass(NamedTuple):
 
 
 class History:
-    def __init__(self, recorder: Recorder):
-        self.recorder = recorder
+    def __init__(self, state: State):
+        self.state = state
         self._last_error: tuple[int, str, int] | None = None  # id, text and frames of the one told last
         self.writes: deque[Write] = deque(maxlen=4000)
         self.passes: deque[Pass] = deque(maxlen=400)
@@ -59,18 +59,18 @@ class History:
 
     def locate(self, number: int) -> tuple[int, int, int] | None:
         """(segment serial, op index, site) of the call that made the node with this number."""
-        for segment in (self.recorder.segment, *reversed(self.recent)):
+        for segment in (self.state.segment, *reversed(self.recent)):
             index = segment.op_before(number)
             if index >= 0:
                 row = segment.ops[index]
-                nodes = self.recorder.templates[row.template].nodes
+                nodes = self.state.templates[row.template].nodes
                 if nodes and number <= row.first + max(n for _, n, _ in nodes):
                     return segment.serial, index, row.site
         return None
 
     def memory_of(self, place: tuple[int, int, int] | None) -> set[int]:
         """The memory that the call at a place (see `locate`) read, made or wrote to."""
-        segments = (self.recorder.segment, *self.recent) if place is not None else ()
+        segments = (self.state.segment, *self.recent) if place is not None else ()
         segment = next((s for s in segments if place is not None and s.serial == place[0]), None)
         if place is None or segment is None:
             return set()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,7 @@ from gradscope.hooks.recorder.learn import Sources, Template, cut_of, walk
 from gradscope.hooks.recorder.values import Live, Metas, find_tensors
 
 if TYPE_CHECKING:
-    from gradscope.hooks.recorder.recorder import Recorder
+    from gradscope.hooks.recorder.state import State
 
 ENOUGH = 8  # calls that differ in details and build the same, before details count no more
 RECHECK = 16  # one of so many is looked at all the same
@@ -102,8 +103,9 @@ def _coarse(argument: Any) -> Any:
 class Learner:
     """Templates by content, and by what is known of a call before its nodes are looked at."""
 
-    def __init__(self, recorder: Recorder):
-        self.recorder = recorder
+    def __init__(self, state: State, value: Callable[..., Live]):
+        self.state = state
+        self.value = value  # Entering's
         self._kinds: dict[tuple[Any, ...], Kind] = {}
         self._ids: dict[Template, int] = {}
 
@@ -115,7 +117,7 @@ class Learner:
         if kind is None:
             return None
         number = kind.exact.get(details)
-        return kind.trusted(outline(others, entries, self.recorder.metas)) if number is None else number
+        return kind.trusted(outline(others, entries, self.state.metas)) if number is None else number
 
     def learn(
         self,
@@ -153,7 +155,7 @@ class Learner:
             nodes, outputs, reusable = walk(
                 fresh, first, sources, self._earlier, self._outside, self._leaf_value
             )
-        any_grad = any(self.recorder.metas.table[e.meta].requires_grad for e in entries)
+        any_grad = any(self.state.metas.table[e.meta].requires_grad for e in entries)
         region = None
         if inference:
             region = "inference_mode"
@@ -171,12 +173,12 @@ class Learner:
         template = Template(name, cut, nodes, outputs, alias, tuple(writes), reusable, extra)
         number = self._ids.get(template)
         if number is None:
-            number = self._ids[template] = len(self.recorder.templates)
-            self.recorder.templates.append(template)
+            number = self._ids[template] = len(self.state.templates)
+            self.state.templates.append(template)
         kind = self._kinds.get(key)
         if kind is None:
             kind = self._kinds[key] = Kind()
-        alike = outline(others, entries, self.recorder.metas)
+        alike = outline(others, entries, self.state.metas)
         kind.add(details, alike, number if reusable and certain and name != "data" else None)
         return number
 
@@ -236,7 +238,7 @@ class Learner:
     def _sources(self, tensors: list[Any], entries: list[Live], writes: list[int], first: int) -> Sources:
         sources = Sources()
         for i, (t, entry) in enumerate(zip(tensors, entries, strict=True)):
-            if not self.recorder.metas.table[entry.meta].requires_grad:
+            if not self.state.metas.table[entry.meta].requires_grad:
                 continue
             number = self._number_of(entry.index)
             if number is not None:
@@ -255,7 +257,7 @@ class Learner:
 
     def _still(self, value: int, number: int) -> bool:
         """Whether the node with this number is the one that a value came into the segment with."""
-        segment = self.recorder.segment
+        segment = self.state.segment
         external = segment.externals.get(value)
         if external is not None and external.outside is not None:
             return segment.outside_of.get(number) == external.outside
@@ -263,12 +265,12 @@ class Learner:
 
     def _number_of(self, value: int) -> int | None:
         """The node number of a value made in this segment, without touching its node."""
-        segment = self.recorder.segment
+        segment = self.state.segment
         maker = segment.makers[value]
         if maker < 0:
             return None
         row = segment.ops[maker]
-        template = self.recorder.templates[row.template]
+        template = self.state.templates[row.template]
         fresh = [v for v in dict.fromkeys(row.outs + row.written) if segment.makers[v] == maker]
         place = fresh.index(value)
         if place < len(template.outputs) and template.outputs[place] >= 0:
@@ -277,23 +279,23 @@ class Learner:
 
     def _earlier(self, number: int) -> tuple[int, int] | None:
         """(op, node) of the node with this number, if an op of this segment made it."""
-        index = self.recorder.segment.op_before(number)
+        index = self.state.segment.op_before(number)
         if index < 0:
             return None
-        row = self.recorder.segment.ops[index]
-        for k, (_, relative, _) in enumerate(self.recorder.templates[row.template].nodes):
+        row = self.state.segment.ops[index]
+        for k, (_, relative, _) in enumerate(self.state.templates[row.template].nodes):
             if row.first + relative == number:
                 return index, k
         return None
 
     def _outside(self, node: Any) -> int:
-        return self.recorder.segment.from_outside(sequence_of(node), name_of(node), 0)
+        return self.state.segment.from_outside(sequence_of(node), name_of(node), 0)
 
     def _leaf_value(self, node: Any) -> int:
         leaf = getattr(node, "variable", None)
         if leaf is None:
-            return self.recorder.segment.new_value(0, -1, 0)
-        return self.recorder.value(leaf, 0).index
+            return self.state.segment.new_value(0, -1, 0)
+        return self.value(leaf, 0).index
 
 
 def _among(t: Any, tensors: list[Any]) -> bool:

@@ -9,22 +9,21 @@ from __future__ import annotations
 import math
 import os
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from torch import Tensor
-from torch.nn import Parameter
 
-from gradscope.hooks._leaf_rows import KEPT, is_told, row
-from gradscope.hooks._torch import TensorRef, aside, grad_fn_of, grad_of, is_leaf, version_of
+from gradscope.hooks._torch import aside, grad_fn_of, grad_of, is_leaf, version_of
 from gradscope.hooks.recorder.gradient_uses import GradientUses
 from gradscope.hooks.recorder.hand_sums import HandSums
-from gradscope.hooks.recorder.values import measurable, norm_of, sizes
+from gradscope.hooks.recorder.leaf import KEPT, LeafRecord, described, is_told, row
+from gradscope.hooks.recorder.values import measurable, norm_of
 from gradscope.store import pack
 from gradscope.tracebacks import is_of_torch
 
 if TYPE_CHECKING:
-    from gradscope.hooks.recorder.recorder import Recorder
+    from gradscope.hooks.recorder.state import State
 
 INITIALISERS = os.path.join("nn", "init.py")
 MODULES = os.path.join("nn", "modules", "module.py")  # which loads states
@@ -34,57 +33,11 @@ MAX_DROPS = 8  # cleared gradients measured, per run
 FEW_LEAVES = 256
 
 
-class LeafRecord:
-    """One leaf that requires grad (or did)."""
-
-    __slots__ = (
-        "after", "based", "born", "changed", "declared", "first_version", "handed", "handed_since", "id", "module",
-        "name", "optimizers", "passes", "read_at", "read_since", "reads", "ref", "registered", "root", "shape", "site",
-        "stale_copy", "stale_site", "state", "steps", "taken", "taken_at", "taken_since", "updates", "used_site",
-        "waiting", "was_grad", "written_at",
-    )  # fmt: skip
-
-    def __init__(self, id: int, t: Any, site: int, root: int):
-        self.id = id
-        self.ref: Callable[[], Any] = TensorRef(t)
-        self.site = site
-        self.root = root
-        self.name = ""
-        self.module: int | None = None
-        self.registered = False
-        self.declared = isinstance(t, Parameter)
-        self.optimizers: list[int] = []
-        self.state = "none" if grad_of(t) is None else "fresh"
-        self.passes = self.steps = self.updates = self.reads = 0
-        self.born = 0  # passes of the run when it was first seen
-        self.waiting = 0  # writes that are updates if a pass follows
-        self.written_at = 0  # passes of the run at the last of them
-        self.read_since = False
-        self.read_at: set[int] = set()  # sites
-        self.taken = self.handed = 0  # gradients of which more came than a look (_gradient_uses)
-        self.taken_since = self.handed_since = False
-        self.taken_at: set[int] = set()  # sites
-        self.changed = False
-        self.based = False  # `first_version` is that of its first pass: initialisation is no change
-        self.was_grad = bool(t.requires_grad)
-        self.first_version = version_of(t)
-        self.shape = described(t)
-        self.used_site = 0  # where its gradient was used last
-        self.stale_site = 0  # the pass that added to a used gradient
-        self.stale_copy: Any = None
-        self.after: tuple[int, int] | None = None  # (id, version) of .grad after the last event
-
-
-def described(t: Any) -> tuple[tuple[int, ...], str, str]:
-    """Its sizes, dtype and device."""
-    return sizes(t), str(t.dtype).removeprefix("torch."), str(t.device)
-
-
 class Ledger:
     """Knows every leaf and the state of its gradient."""
 
-    def __init__(self, recorder: Recorder):
-        self.recorder = recorder
+    def __init__(self, state: State):
+        self.state = state
         self.records: dict[int, LeafRecord] = {}  # id(tensor) → record
         self.all: list[LeafRecord] = []
         self.by_root: dict[int, LeafRecord] = {}
@@ -93,14 +46,14 @@ class Ledger:
         self.proofs = 0
         self.filled: list[LeafRecord] = []  # by the last pass
         self.drops = 0
-        self.by_hand = HandSums(recorder)
-        self.uses = GradientUses(recorder)
+        self.by_hand = HandSums(state, self.zeroed)
+        self.uses = GradientUses(state, self.by_root)
 
     def leaf(self, t: Any, site: int, root: int) -> LeafRecord:
         record = self.records.get(id(t))
         if record is None or record.ref() is not t:
             record = LeafRecord(self.count, t, site, root)
-            record.born = self.recorder.passes
+            record.born = self.state.passes
             self.count += 1
             self.records[id(t)] = record
             self.all.append(record)
@@ -111,7 +64,7 @@ class Ledger:
 
     def of(self, t: Any) -> LeafRecord:
         """The record of a tensor that may not have been an op's input yet."""
-        entry = self.recorder.live.find(t) or self.recorder.live.make(t)
+        entry = self.state.live.find(t) or self.state.live.make(t)
         if entry.leaf is None:
             entry.leaf = self.leaf(t, entry.site, entry.root)
         record: LeafRecord = entry.leaf
@@ -125,7 +78,7 @@ class Ledger:
             if record.id <= KEPT or record.ref() is not None:
                 kept.append(record)
             elif record.registered or record.optimizers:
-                self.recorder.writer.add("parameter", record.id, pack(self._row(record, False, True)))
+                self.state.writer.add("parameter", record.id, pack(self._row(record, False, True)))
         self.all = kept
         for key in [k for k, r in self.records.items() if r.ref() is None]:
             self.by_root.pop(self.records.pop(key).root, None)
@@ -158,7 +111,7 @@ class Ledger:
     def _alone(self) -> bool:
         """Whether no pass of another thread can be writing a gradient: torch reads and writes `.grad`
         without a lock, so that to read one then can end the process."""
-        return not self.recorder.unseen or threading.active_count() == 1
+        return not self.state.unseen or threading.active_count() == 1
 
     def _readable(self, records: list[LeafRecord], roots: Iterable[Any]) -> Iterator[LeafRecord]:
         """Those whose gradients may be read: with other threads' passes under way, those that the
@@ -346,27 +299,27 @@ class Ledger:
     def written(self, record: LeafRecord, how: str, site: int) -> None:
         """The user's own code wrote to a leaf. how: "data", "no_grad" or "assigned". What is written before
         its first pass is its initialisation; after its last one nothing is trained any more."""
-        recorder, path = self.recorder, self.recorder.sites.places[site][0]
-        if record.born == recorder.passes or (not record.passes and is_of_torch(path, INITIALISERS)):
+        state, path = self.state, self.state.sites.places[site][0]
+        if record.born == state.passes or (not record.passes and is_of_torch(path, INITIALISERS)):
             return
         used = record.taken_since and not is_of_torch(path, MODULES)
         self._count_writes(record)
         if used:
             record.updates += 1
         else:
-            record.waiting, record.written_at = record.waiting + 1, recorder.passes
-        recorder.emit("update", site, {"parameter": record.id, "how": how, "used": used})
+            record.waiting, record.written_at = record.waiting + 1, state.passes
+        state.emit("update", site, {"parameter": record.id, "how": how, "used": used})
         if not used or record.state not in ("fresh", "stale"):
             return
         stale = self.stale_use([record])
         if stale is not None:
-            recorder.emit("stale_used", site, {"optimizer": None, **stale["data"]}, **stale["measured"])
+            state.emit("stale_used", site, {"optimizer": None, **stale["data"]}, **stale["measured"])
         self.used([record], site)
         record.steps -= 1
 
     def _count_writes(self, record: LeafRecord) -> None:
         """Those that a pass has followed are updates."""
-        if record.written_at != self.recorder.passes:
+        if record.written_at != self.state.passes:
             record.updates, record.waiting = record.updates + record.waiting, 0
 
     def zeroed(self, records: list[LeafRecord], to_none: bool) -> tuple[list[int], list[int], float | None]:

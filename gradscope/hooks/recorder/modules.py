@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import weakref
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
@@ -11,51 +10,24 @@ import torch
 from torch import nn
 
 from gradscope.hooks._torch import TensorRef, shard_of
+from gradscope.hooks.recorder.module import ModuleRecord
 from gradscope.hooks.recorder.parts import named_parts, own, parts
 from gradscope.hooks.recorder.sites import kind_of
 
 if TYPE_CHECKING:
-    from gradscope.hooks.recorder.ledger import LeafRecord
-    from gradscope.hooks.recorder.recorder import Recorder
+    from gradscope.hooks.recorder.leaf import LeafRecord
+    from gradscope.hooks.recorder.ledger import Ledger
+    from gradscope.hooks.recorder.state import State
 
-_NORMS = (nn.modules.batchnorm._NormBase,)
-_FAST_PATHS = (nn.MultiheadAttention, nn.TransformerEncoderLayer, nn.TransformerEncoder)
-_DROPOUTS = (nn.modules.dropout._DropoutNd,)
 FEW_MODULES = 256
-
-
-class ModuleRecord:
-    __slots__ = ("cls", "fast_path", "id", "mode", "parent", "path", "ref", "root")
-
-    def __init__(self, id: int, m: nn.Module, path: str, root: int, parent: int | None):
-        self.id = id
-        self.ref = weakref.ref(m)
-        self.path = path
-        self.root = root
-        self.parent = parent
-        self.cls = type(m).__name__
-        self.mode = mode_sensitive(m)
-        self.fast_path = isinstance(m, _FAST_PATHS)
-
-
-def mode_sensitive(m: nn.Module) -> str | None:
-    """ "dropout" or "norm" where train and eval differ for this module."""
-    if isinstance(m, _DROPOUTS):
-        return "dropout" if m.p > 0 else None
-    if isinstance(m, _NORMS):
-        return "norm" if m.track_running_stats and m.running_mean is not None else None
-    if isinstance(m, nn.MultiheadAttention):
-        return "dropout" if m.dropout > 0 else None
-    if isinstance(m, nn.RNNBase):
-        return "dropout" if m.dropout > 0 and m.num_layers > 1 else None
-    return None
 
 
 class ModuleTable:
     """Module → record; `current` is the innermost module being called, -1 outside."""
 
-    def __init__(self, recorder: Recorder):
-        self.recorder = recorder
+    def __init__(self, state: State, ledger: Ledger):
+        self.state = state
+        self.ledger = ledger
         self.records: dict[int, ModuleRecord] = {}
         self.count = 0
         self.limit = FEW_MODULES  # of `records`, before those of dead modules go
@@ -115,7 +87,7 @@ class ModuleTable:
         depth = 0
         while frame is not None and depth < 12:
             code = frame.f_code
-            if kind_of(code.co_filename, self.recorder.sites.main) == "user":
+            if kind_of(code.co_filename, self.state.sites.main) == "user":
                 for name, candidate in module_variables(frame):
                     if candidate is m and not best_name:
                         best_name = name
@@ -135,7 +107,7 @@ class ModuleTable:
 
     def _register(self, top: nn.Module, name: str, site: int, above: ModuleRecord | None = None) -> None:
         """Names `top` and what is below it; where it is known already, only what is new."""
-        recorder = self.recorder
+        state = self.state
         if len(self.records) > self.limit:
             self._sweep()
         root_id = self.count if above is None else above.root
@@ -151,7 +123,7 @@ class ModuleTable:
             self.count += 1
             by_path[path] = record.id
             self.records[id(m)] = record
-            recorder.writer.add(
+            state.writer.add(
                 "module",
                 record.id,
                 path,
@@ -162,7 +134,7 @@ class ModuleTable:
                 site or None,
             )
             for name, p in own(m, "_parameters"):
-                leaf = recorder.ledger.of(p)
+                leaf = self.ledger.of(p)
                 self.owned[record.id, name] = leaf
                 if not leaf.registered:
                     leaf.registered = True

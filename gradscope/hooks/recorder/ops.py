@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,9 @@ from gradscope.hooks.recorder.segments import Row
 from gradscope.hooks.recorder.values import PLAIN_TYPES, Live, find_tensors, is_tensor_type, plain, repeats
 
 if TYPE_CHECKING:
-    from gradscope.hooks.recorder.recorder import Recorder
+    from gradscope.hooks.recorder.entering import Entering
+    from gradscope.hooks.recorder.history import History
+    from gradscope.hooks.recorder.state import State
 
 MAX_CARRIED = 4  # tensors from before that one value is followed back to
 MAX_OPS = 50_000  # a segment longer than this is stored in parts
@@ -23,16 +26,20 @@ MAX_OPS = 50_000  # a segment longer than this is stored in parts
 class Ops:
     """Notes calls for a recorder; `note` is its `op`."""
 
-    def __init__(self, recorder: Recorder):
-        self.recorder = recorder
-        self.learner = Learner(recorder)
-        self.sites = recorder.sites
-        self.metas = recorder.metas
-        self.live = recorder.live
-        self.ledger = recorder.ledger
-        self.modules = recorder.modules
-        self.history = recorder.history
-        self.templates = recorder.templates
+    def __init__(
+        self, state: State, entering: Entering, history: History, end_segment: Callable[[bool], None]
+    ):
+        self.state = state
+        self.entering = entering
+        self.end_segment = end_segment
+        self.learner = Learner(state, entering.value)
+        self.sites = state.sites
+        self.metas = state.metas
+        self.live = state.live
+        self.ledger = entering.ledger
+        self.modules = entering.modules
+        self.history = history
+        self.templates = state.templates
 
     def note(
         self,
@@ -45,7 +52,7 @@ class Ops:
         extra: str = "",
     ) -> Row | None:
         """Notes one finished call. first: the thread's node number before it."""
-        recorder = self.recorder
+        state = self.state
         made = sequence_number() - first
         tensors: list[Any] = []
         others: list[Any] = []
@@ -71,13 +78,13 @@ class Ops:
             if not tensors or (name not in CONVERSIONS and not writes_by_name(name, kwargs)):
                 return None
         site = self.sites.current(frame)
-        segment = recorder.segment
+        segment = state.segment
         if made and (segment.ops or segment.passes):
             self._maybe_cut(tensors)
-            segment = recorder.segment
+            segment = state.segment
         elif len(segment.ops) >= MAX_OPS:
-            recorder.end_segment(False)
-            segment = recorder.segment
+            self.end_segment(False)
+            segment = state.segment
             segment.continued = True
         if name in FACTORIES:
             tensors = []
@@ -90,7 +97,7 @@ class Ops:
             if found is not None and found.serial == serial and found() is t:
                 entries.append(found)
             else:
-                entries.append(recorder.value(t, site, first if made else None))
+                entries.append(self.entering.value(t, site, first if made else None))
         metas = []
         known: list[Live | None] = []
         for t in outs:
@@ -100,7 +107,7 @@ class Ops:
             known.append(found)
             metas.append(self.metas.of(t, not t.requires_grad or (not made and self._leafness(t, found))))
         key = (
-            site, name, recorder.region, made,
+            site, name, state.region, made,
             tuple([structs[e.meta] for e in entries]), tuple([structs[m] for m in metas]),
             tuple([e is not None for e in known]), extra, tuple([e.output_nr for e in entries]),
             None if len(set(entries)) == len(entries) else repeats(entries),
@@ -127,13 +134,14 @@ class Ops:
         row = self._store(template_id, template, site, first, tensors, entries, outs, known, metas, hash(key))
         if parts:
             self.ledger.uses.made(parts, outs, site)
-        if recorder.on_op is not None:
-            recorder.on_op(row, tensors, outs)
+        if state.signals.op:
+            for follow in state.signals.op:
+                follow(row, tensors, outs)
         return row
 
     def _rebased(self, entries: list[Live]) -> bool:
         """Whether a write through another view may have changed the grad_fn of one of these."""
-        segment = self.recorder.segment
+        segment = self.state.segment
         return any(segment.rebased.get(e.root, -1) > segment.makers[e.index] for e in entries)
 
     def _store(
@@ -149,8 +157,8 @@ class Ops:
         metas: list[int],
         key: int,
     ) -> Row:
-        recorder = self.recorder
-        segment = recorder.segment
+        state = self.state
+        segment = state.segment
         index = len(segment.ops)
         ins = tuple([e.index for e in entries])
         written = []
@@ -171,7 +179,7 @@ class Ops:
         for t, same, meta in zip(outs, known, metas, strict=True):
             if same is not None:
                 if same.serial != segment.serial:
-                    recorder.enter(same, t, site)
+                    self.entering.enter(same, t, site)
                 if same.index in written and same.index not in indices:
                     place += 1
                 indices.append(same.index)
@@ -191,7 +199,7 @@ class Ops:
             template_id,
             site,
             self.modules.current,
-            recorder.region,
+            state.region,
             ins,
             tuple(indices),
             tuple(written),
@@ -200,15 +208,17 @@ class Ops:
         segment.ops.append(row)
         # The template stands for the kinds of inputs and outputs too.
         segment.hash = hash((segment.hash, key, template_id, row.module, ins, row.outs))
-        if recorder.consumed is not None:
-            recorder.consumed(entries, index)
-        if segment.carried and recorder.on_carried is not None and not segment.continued:
+        if state.signals.values_read:
+            for read in state.signals.values_read:
+                read(entries, index)
+        if segment.carried and state.signals.carried and not segment.continued:
             found = [segment.carried[v] for v in ins if v in segment.carried]
             if found and outs and outs[0].requires_grad:
                 sites = found[0] if len(found) == 1 else tuple(dict.fromkeys(s for one in found for s in one))
                 for value in (*indices, *written):
                     segment.carried.setdefault(value, sites[:MAX_CARRIED])
-                recorder.on_carried(row, sites, outs)
+                for notice in state.signals.carried:
+                    notice(row, sites, outs)
         return row
 
     def _leafness(self, t: Any, entry: Live | None) -> bool:
@@ -229,8 +239,8 @@ class Ops:
 
     def _maybe_cut(self, tensors: list[Any]) -> None:
         """Ends the segment before a call that begins a new graph."""
-        recorder = self.recorder
-        segment = recorder.segment
+        state = self.state
+        segment = state.segment
         full = len(segment.ops) >= MAX_OPS
         if segment.nodes and not full:
             if not segment.passes:
@@ -245,5 +255,5 @@ class Ops:
                 ):
                     return
         going_on = segment.nodes and not segment.passes
-        recorder.end_segment(False)
-        recorder.segment.continued = going_on
+        self.end_segment(False)
+        state.segment.continued = going_on

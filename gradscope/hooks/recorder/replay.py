@@ -8,16 +8,19 @@ they did, and the rows are written together. What comes unexpected ends that at 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from time import perf_counter
 from types import CodeType, FrameType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gradscope.hooks._torch import DisableTorchFunction, aside, version_of
+from gradscope.hooks.recorder.state import Expecting
 
 if TYPE_CHECKING:
-    from gradscope.hooks.recorder.ledger import LeafRecord
-    from gradscope.hooks.recorder.recorder import Recorder
+    from gradscope.hooks.recorder.leaf import LeafRecord
+    from gradscope.hooks.recorder.ledger import Ledger
+    from gradscope.hooks.recorder.state import State
 
 Frozen = tuple[str, int, int, Any]
 # What repeats: the events of each segment. A step closes every one of them.
@@ -83,11 +86,13 @@ class Expected:
     place: Place | None = None  # known once it was met here
 
 
-class Replay:
+class Replay(Expecting):
     """Expects the events of a cycle, over and over; see `begin`."""
 
-    def __init__(self, recorder: Recorder):
-        self.recorder = recorder
+    def __init__(self, state: State, ledger: Ledger, skipped: Callable[..., None]):
+        self.state = state
+        self.ledger = ledger
+        self.skipped = skipped  # the recorder's: tells the trace of steps that were only counted
         self.active = False
 
     def begin(self, cycle: Cycle, times: int) -> None:
@@ -97,7 +102,7 @@ class Replay:
         self.done = 0
         self.at = 0  # the place within the cycle
         self.since = perf_counter()
-        records = {record.id: record for record in self.recorder.ledger.all}
+        records = {record.id: record for record in self.ledger.all}
         self.expected: list[Expected] = []
         for events in cycle:
             for event in events:
@@ -129,7 +134,7 @@ class Replay:
         expected = self.next
         if expected.kind == kind and expected.optimizer == optimizer and _is_from(frame, expected.place):
             return expected.site
-        site = self.recorder.sites.current(frame)
+        site = self.state.sites.current(frame)
         if not self.expects(kind, site, optimizer):
             return 0
         expected.place = self._place(frame)
@@ -146,7 +151,7 @@ class Replay:
     def _place(self, frame: FrameType) -> Place | None:
         user: FrameType | None = frame
         outward = 0
-        while user is not None and self.recorder.sites.kind(user.f_code) != "user":
+        while user is not None and self.state.sites.kind(user.f_code) != "user":
             user = user.f_back
             outward += 1
         if user is None:
@@ -181,18 +186,18 @@ class Replay:
         if not self.active:
             return
         self.active = False
-        recorder = self.recorder
+        state = self.state
         events = [expected.event for expected in self.expected[: self.at]]
         closed = [i for i, expected in enumerate(self.expected) if expected.closes]
         segments = self.done * len(closed) + sum(i < self.at for i in closed)
         begun = max((i + 1 for i in closed if i < self.at), default=0)
-        self._count({record.id: record for record in recorder.ledger.all})
+        self._count({record.id: record for record in self.ledger.all})
         with aside():
-            recorder.ledger.resume(known=not self.at)
+            self.ledger.resume(known=not self.at)
         for event in events[begun:]:
-            recorder.segment.events.append(event)
-            recorder.segment.volatile.append({})
-        recorder.skipped(self.cycle, segments, perf_counter() - self.since)
+            state.segment.events.append(event)
+            state.segment.volatile.append({})
+        self.skipped(self.cycle, segments, perf_counter() - self.since)
 
     def _count(self, records: dict[int, LeafRecord]) -> None:
         """The passes and steps that each parameter and optimizer had meanwhile."""
@@ -202,7 +207,7 @@ class Replay:
                 for record in expected.filled:
                     record.passes += times
             elif expected.kind == "step" and expected.optimizer is not None:
-                self.recorder.optimizers[expected.optimizer]["steps"] += times
+                self.state.optimizers[expected.optimizer]["steps"] += times
                 for state, ids in dict(expected.event[3][1])["states"][1]:
                     for id in ids[1] if state != "none" else ():
                         if id in records:

@@ -1,55 +1,114 @@
-"""Tells an exception that the program has sent to itself from a fault of ours.
+"""What hooks can listen to, and what one hook does for the others, with their types.
 
-A signal may arrive while a probe runs, or an exception from another thread: it then comes out of
-the probe, and belongs to the program.
+A signal is sent to everybody who is connected, in the order in which they came. A service is done by one hook;
+until that is installed a function stands there that does nothing.
 """
 
 from __future__ import annotations
 
-import os
-import signal
-import sys
-from types import CodeType, FrameType
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec
 
-from gradscope.hooks.recorder.sites import kind_of
-from gradscope.tracebacks import traceback_of
+if TYPE_CHECKING:
+    from gradscope.hooks.recorder.leaf import LeafRecord
+    from gradscope.hooks.recorder.module import ModuleRecord
+    from gradscope.hooks.recorder.segments import Row
+    from gradscope.hooks.recorder.values import Live
 
-_OURS = frozenset(sys.stdlib_module_names) | {"gradscope", "torch"}  # whose exceptions a probe may raise
-_STDLIB = os.path.dirname(os.__file__) + os.sep
-
-
-def raised_by_handler(error: BaseException) -> bool:
-    """Whether a Python signal handler stands in the error's traceback, or it was sent to this
-    thread from another (`PyThreadState_SetAsyncExc`): a class of the program's is raised there
-    where none of its code is."""
-    handlers = _handlers()
-    sent = type(error).__module__.partition(".")[0] not in _OURS
-    step = traceback_of(error)
-    while step is not None and (handlers or sent):
-        code = step.tb_frame.f_code
-        if code in handlers:
-            return True
-        sent = sent and is_between(step.tb_frame)
-        step = step.tb_next
-    return sent
+P = ParamSpec("P")
 
 
-def is_between(frame: FrameType) -> bool:
-    """Whether it is code of ours, of torch or of Python: neither the program's nor a library's."""
-    path = frame.f_code.co_filename
-    if path == "<string>":  # what Python writes for a named tuple or a data class
-        return str(frame.f_globals.get("__name__")).startswith(("gradscope.", "namedtuple_"))
-    kind = kind_of(path)
-    return kind in ("own", "torch") or (
-        kind == "library" and path.startswith((_STDLIB, "<frozen")) and "-packages" not in path
-    )
+class Signal(Generic[P]):
+    """Something that happened. Who sends it iterates, and decides what an exception of a listener means."""
+
+    __slots__ = ("_listeners",)
+
+    def __init__(self) -> None:
+        self._listeners: list[Callable[P, object]] = []
+
+    def connect(self, listener: Callable[P, object]) -> None:
+        """Does nothing where it is connected already."""
+        if listener not in self._listeners:
+            self._listeners.append(listener)
+
+    def disconnect(self, listener: Callable[P, object]) -> None:
+        """Does nothing where it is not connected."""
+        if listener in self._listeners:
+            self._listeners.remove(listener)
+
+    def __iter__(self) -> Iterator[Callable[P, object]]:
+        return iter(self._listeners)
+
+    def __bool__(self) -> bool:
+        return bool(self._listeners)
 
 
-def _handlers() -> set[CodeType]:
-    found = set()
-    for number in signal.valid_signals():
-        handler = signal.getsignal(number)
-        code = getattr(getattr(handler, "__func__", handler), "__code__", None)
-        if code is not None:
-            found.add(code)
-    return found
+class Signals:
+    """Everything that can be listened to."""
+
+    def __init__(self) -> None:
+        # -- the loop
+        self.before_pass: Signal[...] = Signal()  # (roots, inputs, …) of a backward pass
+        self.after_pass: Signal[...] = Signal()
+        self.before_expected_pass: Signal[...] = (
+            Signal()
+        )  # of a pass that is only counted: what none can do without
+        self.before_call: Signal[Any, ModuleRecord, int] = (
+            Signal()
+        )  # of an outermost module: module, record, site
+        self.after_call: Signal[Any, ModuleRecord, int] = Signal()
+        self.before_step: Signal[Any, int, list[LeafRecord]] = Signal()  # optimizer, its number, its leaves
+        self.after_step: Signal[Any, int, int] = Signal()
+        self.segment_ended: Signal[bool, bool, int] = Signal()  # by a step, nothing new, how many
+        # -- ops
+        self.op: Signal[Row, list[Any], list[Any]] = Signal()  # row, inputs, outputs
+        self.values_read: Signal[list[Live], int] = Signal()  # entries, index of the op
+        self.carried: Signal[Row, tuple[int, ...], list[Any]] = (
+            Signal()
+        )  # an op read what an earlier segment made
+        self.module_input: Signal[list[Any], ModuleRecord, int] = Signal()
+        self.function_applied: Signal[...] = (
+            Signal()
+        )  # class, arguments, result, frame of an autograd.Function
+        # -- the watch
+        self.thread_changed: Signal[[]] = Signal()  # another thread is watched from now on
+        self.asleep: Signal[[]] = Signal()  # sampling looks at no op from now on
+        self.awake: Signal[[]] = Signal()
+        self.gradients_off: Signal[[]] = Signal()  # by the program, not by torch
+        self.compiling: Signal[[]] = Signal()  # a compiler is about to look at Python code
+        self.before_end: Signal[[]] = Signal()  # of the watch: what is only known then is told
+        self.killed: Signal[int, bool] = (
+            Signal()
+        )  # a signal ends the process: its number, whether the main thread hangs
+        self.process_exit: Signal[int] = Signal()  # os._exit is about to end the process
+
+
+class Services:
+    """What one hook does for the others."""
+
+    def __init__(self) -> None:
+        self.wake: Callable[[], None] = _nothing  # sampling: look at what comes next
+        self.elsewhere: Callable[[bool], bool] = _no  # threads: whether what trains now takes the watch along
+        self.is_sound: Callable[[Any], bool] = _yes  # nonfinite: whether a pass's loss is finite
+        self.optimizer_number: Callable[[Any, int], int] = _unknown  # optimizers: its id in the trace
+        self.leave_failed: Callable[[], None] = _nothing  # optimizers: a step that raised is over
+        self.out_of_sight: Callable[[], AbstractContextManager[None]] = (
+            nullcontext  # fast_paths: as without a mode
+        )
+
+
+def _nothing() -> None:
+    pass
+
+
+def _no(is_pass: bool) -> bool:
+    return False
+
+
+def _yes(roots: Any) -> bool:
+    return True
+
+
+def _unknown(optimizer: Any, site: int) -> int:
+    return -1

@@ -8,7 +8,7 @@ from types import FrameType
 
 from gradscope.hooks import Hook
 from gradscope.hooks._torch import DisableTorchFunction
-from gradscope.hooks.recorder.ledger import LeafRecord
+from gradscope.hooks.recorder.leaf import LeafRecord
 
 
 class Flips(Hook):
@@ -16,8 +16,8 @@ class Flips(Hook):
 
     def install(self) -> None:
         self.flags: dict[int, bool] = {}  # of registered leaves, when sampling went to sleep
-        self.recorder.on_sleep.append(self._remember)
-        self.recorder.on_wake.append(self._compare)
+        self.recorder.signals.asleep.connect(self._remember)
+        self.recorder.signals.awake.connect(self._compare)
 
     def _remember(self) -> None:
         self.flags = {record.id: flag for record, flag in self._now()}

@@ -45,11 +45,11 @@ class Sampling(Hook):
         self.steps = 0
         self.seen: deque[Seen] = deque(maxlen=2 * LONGEST_CYCLE)
         self.ended = (0.0, 0.0)  # the last step: when, and what had been spent then
-        self.recorder.before_end.append(self.recorder.replay.leave)
+        self.recorder.signals.before_end.connect(self.recorder.replay.leave)
         self.recorder.store.sample = self.recorder.sample
         if self.recorder.sample:
-            self.recorder.on_segment.append(self._segment)
-            self.recorder.wake = self._wake
+            self.recorder.signals.segment_ended.connect(self._segment)
+            self.recorder.services.wake = self._wake
 
     def _segment(self, is_step: bool, same: bool, count: int) -> None:
         if self.asleep:
@@ -69,7 +69,7 @@ class Sampling(Hook):
         if share > BUDGET:
             self.asleep = min(LONGEST, max(8, int(max(self.steps, LOOKS) * (share / BUDGET - 1))))
             self.slept = 0
-            for follow in self.recorder.on_sleep:
+            for follow in self.recorder.signals.asleep:
                 follow()
             self.recorder.segment.looked = False
         self.known = 0
@@ -121,5 +121,5 @@ class Sampling(Hook):
         recorder.segment.looked = True
         self.known = self.steps = 0
         self.since, self.spent = perf_counter(), recorder.cost()
-        for follow in recorder.on_wake:
+        for follow in recorder.signals.awake:
             follow()

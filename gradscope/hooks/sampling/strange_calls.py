@@ -11,7 +11,7 @@ import sys
 from typing import Any
 
 from gradscope.hooks import Hook
-from gradscope.hooks.recorder.modules import ModuleRecord
+from gradscope.hooks.recorder.module import ModuleRecord
 
 MOST = 8  # classes that get a door: a program that calls more has no one model
 
@@ -25,11 +25,11 @@ class StrangeCalls(Hook):
         self.off = False
         self.inside = False
         self.door = self._door(self.recorder.plain_module_call)
-        self.recorder.before_call.append(self._called)
-        self.recorder.on_sleep.append(self._open)
-        self.recorder.on_wake.append(self._close)
-        self.recorder.on_region.append(self._close)
-        self.recorder.on_aside.append(self._leave)
+        self.recorder.signals.before_call.connect(self._called)
+        self.recorder.signals.asleep.connect(self._open)
+        self.recorder.signals.awake.connect(self._close)
+        self.recorder.signals.gradients_off.connect(self._close)
+        self.recorder.signals.compiling.connect(self._leave)
         self._undo.append(self._close)
 
     def _called(self, module: Any, record: ModuleRecord, site: int) -> None:
@@ -61,7 +61,7 @@ class StrangeCalls(Hook):
                 return real(module, *args, **kwargs)
             if _place(sys._getframe(1)) not in known:
                 known.add(_place(sys._getframe(1)))
-                recorder.wake()  # which closes this door: the watched call stands behind it
+                recorder.services.wake()  # which closes this door: the watched call stands behind it
                 return type(module).__call__(module, *args, **kwargs)
             self.inside = True
             try:

@@ -22,7 +22,7 @@ class Threads(Hook):
         self.lock = threading.Lock()
         self.passes_before = 0  # of the thread that is watched now
         self.left: set[int] = set()  # the system's numbers of other threads that were watched
-        self.recorder.elsewhere = self._elsewhere
+        self.recorder.services.elsewhere = self._elsewhere
 
     def uninstall(self) -> None:
         """Waits until the threads that were watched are gone where Python is through with them: the
@@ -82,7 +82,7 @@ class Threads(Hook):
         self.passes_before = recorder.passes
         recorder.region, recorder.modules.current = -1, -1
         recorder.history.forget()  # node numbers count within a thread
-        for follow in recorder.on_thread:
+        for follow in recorder.signals.thread_changed:
             follow()
-        recorder.wake()
+        recorder.services.wake()
         recorder.functions.resume()

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from gradscope.analysis.memo import once
-from gradscope.analysis.text import nodes_of_program
+from gradscope.analysis.text import nodes_of_program, own_nodes
 from gradscope.analysis.words import located
 from gradscope.fixes.source import Source, number_of
 from gradscope.model import Edit, Site
@@ -271,13 +271,3 @@ def _parts(node: ast.expr) -> list[ast.expr]:
 def method(node: ast.Call) -> str:
     """The name of the method that is called; "" for anything else."""
     return node.func.attr if isinstance(node.func, ast.Attribute) else ""
-
-
-def own_nodes(scope: ast.AST) -> Iterator[ast.AST]:
-    """The nodes of a function or module without those of the functions in it."""
-    todo = list(ast.iter_child_nodes(scope))
-    while todo:
-        node = todo.pop()
-        yield node
-        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
-            todo += ast.iter_child_nodes(node)

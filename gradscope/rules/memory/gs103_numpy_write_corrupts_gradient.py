@@ -18,13 +18,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from gradscope.analysis.names import place
+from gradscope.analysis.text import own_nodes
 from gradscope.analysis.words import source
 from gradscope.fixes.calls import beside, copied
 from gradscope.fixes.in_place import root_name
 from gradscope.fixes.source import LOOPS, Source
 from gradscope.model import Finding, Site
 from gradscope.rules import rule
-from gradscope.rules.cost._keeping import own_nodes
 from gradscope.rules.memory._corruption import OTHER_LIBRARIES, corruption, corruptions
 from gradscope.rules.memory.gs101_data_write_corrupts_gradient import copied_for_backward
 from gradscope.source import SourceFile

@@ -119,7 +119,7 @@ def _finding(trace: Trace, known: Calls, call: Call, severity: str) -> Finding:
 def severity_of(known: Calls, call: Call) -> str | None:
     """None where the call is no evaluation, or is right as it is."""
     train, other = call.event.train_layers, call.event.eval_layers
-    if not train or not call.event.site.user.kind == "user":
+    if not train or call.event.site.user.kind != "user":
         return None
     if call.used and not (call.event.grad and evaluates_by_turns(known, call)):
         return None

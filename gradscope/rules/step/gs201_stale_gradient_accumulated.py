@@ -87,7 +87,7 @@ def _used_and_added(trace: Trace, event: StaleUsed) -> tuple[Site, Site | None]:
 
 def _used(trace: Trace, cause: Site, effect: Site | None, events: list[StaleUsed]) -> Finding:
     ids = list(dict.fromkeys(p for event in events for p in event.parameters))
-    step, names = code(trace, cause, "the step"), parameter_names(trace, ids)
+    names = parameter_names(trace, ids)
     uses = [event.site.user for event in events if event.site.user.location() != cause.location()]
     optimizer = events[0].optimizer
     own = own_pass(trace, events[0], effect)

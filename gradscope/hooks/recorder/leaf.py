@@ -1,0 +1,92 @@
+"""What is known of one leaf, and what the trace's parameter table says of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from torch.nn import Parameter
+
+from gradscope.hooks._torch import TensorRef, grad_of, version_of
+from gradscope.hooks.recorder.values import measurable, norm_of, sizes
+
+
+class LeafRecord:
+    """One leaf that requires grad (or did)."""
+
+    __slots__ = (
+        "after", "based", "born", "changed", "declared", "first_version", "handed", "handed_since", "id", "module",
+        "name", "optimizers", "passes", "read_at", "read_since", "reads", "ref", "registered", "root", "shape", "site",
+        "stale_copy", "stale_site", "state", "steps", "taken", "taken_at", "taken_since", "updates", "used_site",
+        "waiting", "was_grad", "written_at",
+    )  # fmt: skip
+
+    def __init__(self, id: int, t: Any, site: int, root: int):
+        self.id = id
+        self.ref: Callable[[], Any] = TensorRef(t)
+        self.site = site
+        self.root = root
+        self.name = ""
+        self.module: int | None = None
+        self.registered = False
+        self.declared = isinstance(t, Parameter)
+        self.optimizers: list[int] = []
+        self.state = "none" if grad_of(t) is None else "fresh"
+        self.passes = self.steps = self.updates = self.reads = 0
+        self.born = 0  # passes of the run when it was first seen
+        self.waiting = 0  # writes that are updates if a pass follows
+        self.written_at = 0  # passes of the run at the last of them
+        self.read_since = False
+        self.read_at: set[int] = set()  # sites
+        self.taken = self.handed = 0  # gradients of which more came than a look (_gradient_uses)
+        self.taken_since = self.handed_since = False
+        self.taken_at: set[int] = set()  # sites
+        self.changed = False
+        self.based = False  # `first_version` is that of its first pass: initialisation is no change
+        self.was_grad = bool(t.requires_grad)
+        self.first_version = version_of(t)
+        self.shape = described(t)
+        self.used_site = 0  # where its gradient was used last
+        self.stale_site = 0  # the pass that added to a used gradient
+        self.stale_copy: Any = None
+        self.after: tuple[int, int] | None = None  # (id, version) of .grad after the last event
+
+
+def described(t: Any) -> tuple[tuple[int, ...], str, str]:
+    """Its sizes, dtype and device."""
+    return sizes(t), str(t.dtype).removeprefix("torch."), str(t.device)
+
+
+KEPT = 200  # leaves of the beginning are told also where nothing was done with them
+
+
+def is_told(record: LeafRecord) -> bool:
+    """Whether it has a row at all."""
+    return bool(record.registered or record.optimizers or record.passes or record.id <= KEPT)
+
+
+def row(record: LeafRecord, norms: bool, look: bool) -> dict[str, Any]:
+    """norms: with that of its gradient; look: its gradient may be read."""
+    t = record.ref()
+    grad = grad_of(t) if t is not None and look else None
+    norm = None
+    if norms and grad is not None and measurable(grad) and not grad.is_sparse:
+        try:
+            norm = norm_of(grad.detach())
+        except RuntimeError:
+            norm = None
+    if t is not None and not t.is_inference():
+        record.was_grad = bool(t.requires_grad)
+        record.shape = (sizes(t), *record.shape[1:])
+    shape, dtype, device = record.shape
+    return {
+        "name": record.name, "shape": shape, "dtype": dtype, "device": device,
+        "requires_grad": record.was_grad, "module": record.module, "registered": record.registered,
+        "declared": record.declared,
+        "optimizers": record.optimizers, "passes": record.passes, "steps": record.steps,
+        "updates": record.updates, "changed": record.changed, "reads": record.reads,
+        "read_at": sorted(record.read_at),
+        "taken": record.taken, "taken_at": sorted(record.taken_at), "handed": record.handed,
+        "grad": "none" if t is not None and look and grad is None else record.state, "grad_norm": norm,
+        "site": record.site or None,
+    }  # fmt: skip

@@ -1,0 +1,110 @@
+"""The state of one watched run that the recorder's parts share.
+
+It holds no tensor and no node: memory is freed when the program would free it.
+"""
+
+from __future__ import annotations
+
+import threading
+from time import perf_counter
+from typing import Any
+
+from gradscope.hooks.recorder.handlers import raised_by_handler
+from gradscope.hooks.recorder.learn import Template
+from gradscope.hooks.recorder.segments import Segment, freeze
+from gradscope.hooks.recorder.signals import Services, Signals
+from gradscope.hooks.recorder.sites import SiteTree
+from gradscope.hooks.recorder.values import LiveTable, Metas
+from gradscope.store import TraceWriter
+
+
+class Expecting:
+    """Stands where no events are expected: what comes is noted."""
+
+    active = False
+
+    def met(self, event: tuple[Any, ...]) -> bool:
+        """Whether an event is the one that was expected next, and need not be noted."""
+        return False
+
+
+class State:
+    """One watched run: where it stands, and who wants to know."""
+
+    def __init__(self, writer: TraceWriter, main: str | None, prove: bool = False):
+        self.writer = writer
+        self.prove = prove
+        self.sample = True
+        self.closely = 0  # watches inside this one that want every step looked at
+        self.signals = Signals()
+        self.services = Services()
+        self.thread = threading.get_ident()
+        self.moved = False  # the thread is not the one that began
+        self.ended = False
+        self.unseen: dict[int, int] = {}  # another thread → its backward passes
+        self.sites = SiteTree(writer, main)
+        self.metas = Metas()
+        self.live = LiveTable()
+        self.templates: list[Template] = []
+        self.segment = Segment(0, perf_counter())
+        self.expected: Expecting = Expecting()
+        self.region = -1
+        self.region_kinds: list[str] = []
+        self._region_ids: dict[tuple[str, int], int] = {}
+        self.paused = 0  # > 0: what runs is not the user's own op
+        self.depth = 0  # of backward passes
+        self.passes = 0
+        self.steps = 0
+        self.own_time = 0.0  # seconds in code of ours, the detours' left out
+        self.detours = 0  # calls that went through the function mode or our `nn.Module.__call__`
+        self.detour = 0.0  # seconds that each of them is taken to cost
+        self.faults: list[str] = []
+        self.unsound_pass = 0  # the last one that left a gradient whose norm is not finite
+        self.optimizers: dict[int, dict[str, Any]] = {}
+        self.in_eval: frozenset[int] = frozenset()  # modules that eval() was called of
+
+    def cost(self) -> float:
+        """Seconds that the run has taken longer for being watched, so far."""
+        return self.own_time + self.detours * self.detour
+
+    # -- faults ------------------------------------------------------------------
+
+    def fault(self, where: str, error: BaseException) -> None:
+        """Notes a fault of ours; the program goes on."""
+        if isinstance(error, RecursionError):
+            return  # the program has filled its stack: it will hear of that itself
+        if raised_by_handler(error):
+            raise error
+        text = f"{where}: {type(error).__name__}: {error}"
+        if len(self.faults) < 20 and text not in self.faults:
+            self.faults.append(text)
+
+    def mine(self) -> bool:
+        """Whether this is the watched thread, doing the user's own work."""
+        return not self.paused and threading.get_ident() == self.thread
+
+    def here(self) -> bool:
+        """Whether what trains now is in the watched thread, or takes its place."""
+        return threading.get_ident() == self.thread or self.services.elsewhere(False)
+
+    # -- events --------------------------------------------------------------------
+
+    def emit(self, kind: str, site: int, data: dict[str, Any], **first_only: Any) -> None:
+        """Notes an event. `first_only` data is stored with the first of identical events."""
+        segment = self.segment
+        event = (kind, site, len(segment.ops) - 1, freeze(data))
+        if self.expected.active and self.expected.met(event):
+            return
+        segment.events.append(event)
+        segment.volatile.append(first_only)
+
+    # -- regions -------------------------------------------------------------------
+
+    def region_id(self, kind: str, site: int, parent: int) -> int:
+        key = (kind, site)
+        number = self._region_ids.get(key)
+        if number is None:
+            number = self._region_ids[key] = len(self.region_kinds)
+            self.region_kinds.append(kind)
+            self.writer.add("region", number, kind, site, parent if parent >= 0 else None)
+        return number

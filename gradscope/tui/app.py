@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
-from textual.app import App, SystemCommand
+from textual.app import SystemCommand
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
 
@@ -29,13 +29,14 @@ from gradscope.tui.screens.parameters import ParametersPage
 from gradscope.tui.screens.source import SourcePage
 from gradscope.tui.screens.steps import StepsPage
 from gradscope.tui.screens.why import WhyPage
+from gradscope.tui.shell import Shell
 
 PAGES = (FindingsPage, GraphPage, SourcePage, ParametersPage, StepsPage, WhyPage)
 _POLL = 0.5  # seconds between looks at a growing trace
 _SHARE = 10  # a growing trace is checked for at most one part in this many of the time
 
 
-class Inspector(App[int]):
+class Inspector(Shell):
     """Shows the trace at `path`, also while a program writes it."""
 
     TITLE = "gradscope"
@@ -80,6 +81,11 @@ class Inspector(App[int]):
             if self.child is not None and not self.child.running:
                 tidy(self.path)
         return code or self.return_code or 0
+
+    @property
+    def tabs(self) -> list[tuple[str, str]]:
+        pages = PAGES if self.child is None else (*PAGES, OutputPage)
+        return [(page.NAME, page.TITLE_TEXT) for page in pages]
 
     @property
     def failed(self) -> bool:

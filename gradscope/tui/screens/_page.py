@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import Any, ClassVar, cast
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -13,12 +13,10 @@ from textual.widgets import Static
 from gradscope.analysis.names import short_path
 from gradscope.escape import one_line
 from gradscope.tui import editor
+from gradscope.tui.shell import Shell
 from gradscope.tui.widgets.asking import AskLine
 from gradscope.tui.widgets.keys import KeyBar
 from gradscope.tui.widgets.pages import PageBar
-
-if TYPE_CHECKING:
-    from gradscope.tui.app import Inspector
 
 FIND = "find:"
 
@@ -46,15 +44,11 @@ class Page(Screen[None]):
         self._asked_for: tuple[Any, ...] = ()
 
     @property
-    def inspector(self) -> Inspector:
-        return cast("Inspector", self.app)
+    def inspector(self) -> Shell:
+        return cast(Shell, self.app)
 
     def compose(self) -> ComposeResult:
-        from gradscope.tui.app import PAGES
-        from gradscope.tui.screens.output import OutputPage
-
-        pages = PAGES if self.inspector.child is None else (*PAGES, OutputPage)
-        yield PageBar([(page.NAME, page.TITLE_TEXT) for page in pages], self.NAME)
+        yield PageBar(self.inspector.tabs, self.NAME)
         yield Static(id="notice", markup=False)
         yield from self.body()
         yield AskLine()

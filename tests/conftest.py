@@ -8,7 +8,7 @@ import pytest
 from hypothesis import settings
 from needs import skip_where_lacking
 
-settings.register_profile("sweep")  # tests/test_programs.py: many random programs
+settings.register_profile("sweep")  # tests/transparency/test_programs.py: many random programs
 
 # A shell that starts pytest in the background ignores SIGINT, and children inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -93,7 +93,7 @@ def facts(python: Path) -> dict[str, str]:
 
 def outcome(python: Path, group: str, timeout: float) -> str:
     """How many tests of the group passed, failed and were skipped, as the table shows it."""
-    files = [str(path) for name in GROUPS[group] for path in sorted((ROOT / "tests").glob(name))]
+    files = [str(path) for name in GROUPS[group] for path in sorted((ROOT / "tests").rglob(name))]
     surroundings = {**os.environ, "PYTHONPATH": str(ROOT)}
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.xml"

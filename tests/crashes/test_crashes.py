@@ -9,13 +9,13 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import crashing
 import pytest
 import torch
 from needs import skip_where_lacking
 
 import gradscope
 from gradscope.model import Finding
-from tests import crashing
 
 Program = Callable[[], None]
 _MARK = re.compile(r"\b(cause|effect): ([a-z][\w-]+)$")

@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 import torch
+from tests.test_patch import apply
 
 import gradscope
 from gradscope.check import Report, examine
 from gradscope.render.diff import render
-from tests.test_patch import apply
 
 _HEAD = "import torch\nimport torch.nn.functional as F\nfrom torch import nn\n\ntorch.manual_seed(0)\n"
 _END = "loss.backward()\n"

@@ -1,6 +1,6 @@
 """Random programs: gradscope makes no difference to any of them, and sees the graph that they built.
 
-`pytest tests/test_programs.py --hypothesis-profile=sweep --hypothesis-seed=7` tries 2,000 others, and
+`pytest tests/transparency/test_programs.py --hypothesis-profile=sweep --hypothesis-seed=7` tries 2,000 others, and
 `python tests/programs.py --seed 7 --count 1000` does the same faster and makes what fails small.
 """
 

@@ -1,6 +1,6 @@
 """The terminal UI's main states as text, and what files and terminals it has to bear.
 
-`EXPECTTEST_ACCEPT=1 pytest tests/test_tui_states.py` writes tests/screens/ anew.
+`EXPECTTEST_ACCEPT=1 pytest tests/tui/test_tui_states.py` writes tests/screens/ anew.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_tui import DETACHED, drive, record, screen, settled
 from textual.pilot import Pilot
+from tui_driver import DETACHED, drive, record, screen, settled
 
 from gradscope.tui.app import Inspector
 

@@ -11,8 +11,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from test_tui import drive, screen
 from textual.pilot import Pilot
+from tui_driver import drive, screen
 
 from gradscope.tui.app import Inspector
 

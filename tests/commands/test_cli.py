@@ -150,7 +150,7 @@ def test_any_stdout_will_do(encoding: str, here: Path) -> None:
         [sys.executable, "-m", "gradscope", "check", "--fail-on", "never"],
         cwd=here,
         capture_output=True,
-        env={"PYTHONIOENCODING": encoding, "PYTHONPATH": str(Path(__file__).parents[1]), "PATH": ""},
+        env={"PYTHONIOENCODING": encoding, "PYTHONPATH": str(Path(__file__).parents[2]), "PATH": ""},
         timeout=60,
     )
     assert (ran.returncode, ran.stderr) == (0, b"")
@@ -159,6 +159,6 @@ def test_any_stdout_will_do(encoding: str, here: Path) -> None:
 
 def test_a_reader_that_goes_away_is_no_error(here: Path) -> None:
     command = f"{sys.executable} -m gradscope rules | true; exit ${{PIPESTATUS[0]}}"
-    env = {"PYTHONPATH": str(Path(__file__).parents[1]), "PATH": "/usr/bin:/bin"}
+    env = {"PYTHONPATH": str(Path(__file__).parents[2]), "PATH": "/usr/bin:/bin"}
     ran = subprocess.run(["bash", "-c", command], cwd=here, capture_output=True, env=env, timeout=60)
     assert (ran.returncode, ran.stderr) == (0, b"")

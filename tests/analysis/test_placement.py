@@ -20,7 +20,7 @@ from gradscope.check import examine
 from gradscope.config import Config
 from gradscope.rules import all_rules
 
-EXAMPLES = sorted((Path(__file__).resolve().parent.parent / "examples").glob("*.py"))
+EXAMPLES = sorted((Path(__file__).resolve().parents[2] / "examples").glob("*.py"))
 STOPPED = (
     RuntimeError,
     TypeError,

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 import torch
-from tests.test_patch import apply
+from test_patch import apply
 
 import gradscope
 from gradscope.check import Report, examine

@@ -2,15 +2,17 @@
 PYTHON ?= .venv/bin/python
 BIN := $(dir $(PYTHON))
 
-.PHONY: check lint test fix
-check: lint test
+.PHONY: check quick lint test fix
+check: lint quick
+quick:  # what most changes break, in a minute
+	$(PYTHON) -m pytest -n 2 --dist worksteal -m "not slow" tests/rules tests/store tests/graph tests/why tests/test_imports.py
 lint:
 	$(PYTHON) -m ruff check .
 	$(PYTHON) -m ruff format --check .
 	$(PYTHON) -m mypy
 	$(BIN)lint-imports
-test:
-	$(PYTHON) -m pytest -n 2 -m "not slow"
+test:  # everything
+	$(PYTHON) -m pytest -n 2 --dist worksteal
 fix:
 	$(PYTHON) -m ruff check --fix .
 	$(PYTHON) -m ruff format .

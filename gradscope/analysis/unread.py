@@ -101,11 +101,11 @@ def dropped(trace: Trace, known: Calls) -> Iterator[Unread]:
     """Modules of an optimizer whose gradients of some line's passes were all cleared unused."""
     cleared: dict[tuple[str, int], set[int]] = {}
     kept: dict[tuple[str, int], set[int]] = {}
-    first: dict[tuple[str, int], list[Backward]] = {}
+    lines: dict[tuple[str, int], dict[int, Backward]] = {}  # of each line, equal ones once
     for fill in gradients(trace).fills:
         if fill.event.call == "backward" and fill.event.graph >= 0:
             place = fill.event.site.user.location()
-            first.setdefault(place, []).append(fill.event)
+            lines.setdefault(place, {})[id(fill.event)] = fill.event
             cleared.setdefault(place, set()).update(fill.cleared)
             kept.setdefault(place, set()).update(fill.used)
     trainable = {
@@ -113,7 +113,7 @@ def dropped(trace: Trace, known: Calls) -> Iterator[Unread]:
     } - kept_gradients(trace)
     for place, numbers in cleared.items():
         mine = (numbers & trainable) - kept.get(place, set())
-        yield from _modules(trace, known, mine, first[place])
+        yield from _modules(trace, known, mine, list(lines[place].values()))
 
 
 def _modules(trace: Trace, known: Calls, mine: set[int], events: list[Backward]) -> Iterator[Unread]:

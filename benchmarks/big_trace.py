@@ -55,7 +55,7 @@ def write(path: Path, nodes: int) -> None:
     _write_graph(writer, 0, nodes)
     _write_graph(writer, 1, 2 * LAYERS)
     for graph in (0, 1):
-        roots = {"call": "backward", "roots": [], "root_nodes": [], "pass": graph + 1, "accumulated": []}
+        roots = {"call": "backward", "roots": [], "pass": graph + 1, "accumulated": []}
         writer.add("event", graph, 0, "backward", backward, 10, pack(roots))
         writer.add("event", graph, 1, "step", step, 10, pack({"optimizer": 0, "states": {}}))
         writer.add("segment", graph, graph, graph, float(graph), 1.0, True, 1 + 98 * graph)

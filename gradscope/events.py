@@ -85,10 +85,6 @@ def _anything(raw: Any) -> Any:
     return raw
 
 
-def _by_parameter(raw: Any) -> dict[int, float]:
-    return {int(id): float(norm) for id, norm in (raw or {}).items()}
-
-
 def _by_state(raw: Any) -> dict[str, tuple[int, ...]]:
     return {state: tuple(ids) for state, ids in (raw or {}).items()}
 
@@ -113,7 +109,6 @@ class Rooted(Kind):
 
     __slots__ = ()
     roots = Field(_ids)  # values
-    root_nodes = Field(_ids)  # nodes
     inputs = Field(_ids)  # values: of autograd.grad or `inputs=`; of a call that failed
 
 
@@ -129,7 +124,6 @@ class Backward(Rooted):
     filled = Field(_ids, "accumulated")  # parameters whose `.grad` changed
     leaves = Field(_records)  # other leaves that got a `.grad`: {value, bytes, shape}
     stale = Field(_ids)  # parameters whose gradient a step had used and was added to
-    norms = Field(_by_parameter)  # of `.grad`, where measured
     unlooked = Field(_flag)  # the forward was not captured
     held_nodes = Field(_count)  # what a kept graph holds after its first pass
     held_bytes = Field(_count)
@@ -475,7 +469,6 @@ class Corrupted(Kind):
     read = Field(_anything)
     wrong = Field(_table)
     right = Field(_table)
-    leaves = Field(_anything)
 
 
 class Tied(Kind):
@@ -493,7 +486,6 @@ class KeepsGraph(Kind):
 
     __slots__ = ()
     of = "keeps_graph"
-    value = Field(_id)
     kept_at = Field(_id, "site")
     length = Field(_count)
     nodes = Field(_count)
@@ -573,7 +565,6 @@ class ErrorRaised(Rooted):
     saved_site = Field(_id)
     writes = Field(_records)
     spoilt = Field(_records)  # each call that saved what was written: {site, op, as}
-    caught = Field(_flag)
     freed_by = Field(_id)
 
 

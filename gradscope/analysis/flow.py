@@ -96,10 +96,6 @@ class Flow:
     def root_nodes(self) -> list[int]:
         """Grad nodes that backward passes started from."""
         found = [n for v in self.roots if (n := self.value_node[v]) is not None]
-        for event in self.backwards:
-            for node in event.root_nodes:
-                if (at := self.joined_nodes.get((event.graph, node))) is not None:
-                    found.append(at)
         return list(dict.fromkeys(found))
 
     @cached_property

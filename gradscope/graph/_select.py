@@ -54,7 +54,7 @@ def select(trace: Trace, step: int | None = None) -> Selection:
         return _chosen(trace, steps, step)
     if step is None and steps:
         busy = {e.segment for e in trace.of(Backward) if e.graph >= 0}
-        busy |= {e.segment for e in trace.of(ErrorRaised) if not e.caught}
+        busy |= {e.segment for e in trace.of(ErrorRaised)}
         after = _Step(0, 0, tail)
         if after.graphs and any(s.index in busy for s in tail):
             return Selection(after.graphs, [], "after the last step")

@@ -35,7 +35,7 @@ def note_error(
             inputs = [recorder.value(t, site).index for t in tensors]
             data = {
                 "type": type(error).__name__, "text": text_of(error)[:2000], "where": where, "op": op, "inputs": inputs,
-                "saved_by": None, "node": None, "writes": [], "freed_by": None, "region": recorder.region,
+                "saved_by": None, "writes": [], "freed_by": None, "region": recorder.region,
                 **(more or {}),
             }  # fmt: skip
             recorder.emit("error", site, data)

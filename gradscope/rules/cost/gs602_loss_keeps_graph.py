@@ -59,7 +59,6 @@ def good_item() -> None:
 
 @rule("GS602", name="loss-keeps-graph", severity="warning")
 def loss_keeps_graph(trace: Trace) -> Iterator[Finding]:
-    known = paths(trace)
     longest: dict[tuple[str, int], KeepsGraph] = {}
     for event in trace.of(KeepsGraph):
         if event.how == "state":
@@ -70,11 +69,11 @@ def loss_keeps_graph(trace: Trace) -> Iterator[Finding]:
     told: set[object] = set()
     for event in sorted(longest.values(), key=lambda e: e.how == "values"):
         finding = _finding(trace, event)
-        if not _backwarded(known, event) and not finding.subjects <= told:
+        if not finding.subjects <= told:
             yield finding
             told |= finding.subjects
     if not any(event.how == "list" for event in longest.values()):
-        yield from meeting(trace, known)
+        yield from meeting(trace, paths(trace))
 
 
 def _finding(trace: Trace, event: KeepsGraph) -> Finding:
@@ -108,12 +107,6 @@ def _finding(trace: Trace, event: KeepsGraph) -> Finding:
         severity="" if event.numbers else "note",  # predictions hold memory of their own
         subjects=frozenset({("keeps", cause.location())}),
     )
-
-
-def _backwarded(known: Paths, event: KeepsGraph) -> bool:
-    """Whether a later backward pass went through what was kept."""
-    value = event.value
-    return value is not None and event.graph >= 0 and (event.graph, value) in known.used.order
 
 
 MANY = 4  # losses kept that are no accident

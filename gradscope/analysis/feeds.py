@@ -1,4 +1,4 @@
-"""Models that work on what other models give them: whose training reaches whom."""
+"""Models that work on what other models give them, and whose training reaches whom."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The mechanical fixes that take more than one change of one call: blocks, loops, optimizers made anew.
 
-Like those of `_edits.py`, each gives no edits where the source is not plain enough for it.
+Like those of `calls.py`, each gives no edits where the source is not plain enough for it.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The mechanical fixes that are one change of one call or statement, by the sites of a finding.
 
-Like those of `_edits.py`, each gives no edits where the source is not plain enough for it.
+Each gives no edits where the source is not plain enough for it.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""What is watched: one file per thing, found by being here.
+"""What is watched: hooks by role (probes, recorder, measures, guards, sampling), found by being in a file here.
 
 A file holds a subclass of `Hook`. The session makes one of each, installs them
-all, and uninstalls them in reverse order. Only here (and in session.py and
-integrations/) is torch imported; private torch names stand in `_torch.py`.
+all, and uninstalls them in reverse order. Only here and in session.py is
+torch imported; private torch names stand in `_torch.py`.
 """
 
 from __future__ import annotations

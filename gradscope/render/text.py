@@ -1,4 +1,4 @@
-"""The report as a person reads it in a terminal (DESIGN: what a finding looks like)."""
+"""The report as a person reads it in a terminal (each finding as a frame of source)."""
 
 from __future__ import annotations
 

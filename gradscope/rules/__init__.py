@@ -27,7 +27,7 @@ Check = Callable[[Trace], Iterable[Finding]]
 @dataclass(frozen=True)
 class Rule:
     """One rule with what its file says about it. `over` lists the codes that are folded
-    into this one where they have the same cause (RULES.md: one cause, one finding)."""
+    into this one where they have the same cause (docs/design.md: one cause, one finding)."""
 
     code: str
     name: str

@@ -1,6 +1,6 @@
 """The terminal UI's main states as text, and what files and terminals it has to bear.
 
-`EXPECTTEST_ACCEPT=1 pytest tests/tui/test_tui_states.py` writes tests/screens/ anew.
+`EXPECTTEST_ACCEPT=1 pytest tests/tui/test_tui_states.py` writes tests/tui/screens/ anew.
 """
 
 from __future__ import annotations

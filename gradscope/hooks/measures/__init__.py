@@ -1,1 +1,1 @@
-"""What is computed from the program's tensors."""
+"""What is computed from the program's tensors: norms, overwritten bytes, where NaN began."""

@@ -1,1 +1,1 @@
-"""What notes it: the state of one watched run."""
+"""What notes what hooks see: the state of one watched run, and its way into the trace."""

@@ -1,1 +1,1 @@
-"""When to look."""
+"""When to look, at which thread, and what looking costs."""

@@ -92,6 +92,7 @@ def main() -> int:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text.format(code=code, name=name, function=function), encoding="utf-8")
         print(path.relative_to(ROOT))
+    print(f"next: write the programs, then the rule; `make test-rule RULE={code}` (CONTRIBUTING.md)")
     return 0
 
 

@@ -15,13 +15,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from gradscope.analysis.words import owner, source
-from gradscope.analysis.writes import memory_root
-from gradscope.events import Corrupted
-from gradscope.fixes.in_place import copied_where_saved, names_of_memory
-from gradscope.fixes.source import Edits
 from gradscope.model import Finding
 from gradscope.rules import rule
-from gradscope.rules.memory._corruption import OTHER_LIBRARIES, corruption, corruptions
+from gradscope.rules.memory._corruption import OTHER_LIBRARIES, copied_for_backward, corruption, corruptions
 from gradscope.store import Trace
 
 
@@ -57,22 +53,3 @@ def data_write_corrupts_gradient(trace: Trace) -> Iterator[Finding]:
             fix = fix or "make a new tensor in place of the write, or write after the backward"
             detach = "`.detach()` in place of `.data` lets torch stop such a backward"
             yield replace(found, fix=f"{fix}; {detach}", edits=edits)
-
-
-def copied_for_backward(trace: Trace, events: list[Corrupted], name: str) -> tuple[str, Edits]:
-    """The copies that the calls need whose saved memory, called `name`, was overwritten."""
-    spoilt = []
-    names = {name} - {""}
-    for event in events:
-        graph = trace.graph(event.graph) if event.graph >= 0 else None
-        saved, value = event.saved_by, event.value
-        op = graph.ops[saved] if graph is not None and saved is not None and saved < len(graph.ops) else None
-        if graph is not None and isinstance(value, int) and value < len(graph.values):
-            names |= names_of_memory(trace, graph.id, [value])
-            memory = memory_root(graph, value)
-            result = op is not None and any(memory_root(graph, v) == memory for v in op.outputs)
-        else:
-            result = False
-        kept = ["result"] if result else ["self", "other"]
-        spoilt.append({"site": event.saved_site, "op": saved or 0, "as": kept})
-    return copied_where_saved(trace, events[0].graph, spoilt, names)

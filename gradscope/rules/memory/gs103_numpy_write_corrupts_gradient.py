@@ -25,8 +25,7 @@ from gradscope.fixes.in_place import root_name
 from gradscope.fixes.source import LOOPS, Source
 from gradscope.model import Finding, Site
 from gradscope.rules import rule
-from gradscope.rules.memory._corruption import OTHER_LIBRARIES, corruption, corruptions
-from gradscope.rules.memory.gs101_data_write_corrupts_gradient import copied_for_backward
+from gradscope.rules.memory._corruption import OTHER_LIBRARIES, copied_for_backward, corruption, corruptions
 from gradscope.source import SourceFile
 from gradscope.store import Trace
 

@@ -177,3 +177,8 @@ def test_what_an_optimizer_holds_for_nothing_is_one_note() -> None:
     (note,) = findings(program)
     assert (note.code, note.severity) == ("GS208", "note")
     assert any("more.weight" in line for line in note.seen)
+
+
+def test_gradients_that_a_cut_leaves_alone_in_a_pass_are_no_waste() -> None:
+    (program,) = (p for p in programs("bad", "GS301") if "generator" in p.name)
+    assert {finding.code for finding in findings(program)} == {"GS301"}

@@ -20,6 +20,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from gradscope.analysis.calls import Call, Calls, calls
+from gradscope.analysis.cuts import cuts
 from gradscope.analysis.memo import once
 from gradscope.analysis.reach import Key, paths
 from gradscope.analysis.unheld import left_behind, left_out
@@ -104,9 +105,11 @@ def gradient_never_used(trace: Trace) -> Iterator[Finding]:
         waste = wasted(known, group)
         if waste is not None and not waste.mild:
             yield _finding(trace, waste, "no step, update or read has used them since its training ended")
+    cut_off = {cut.loss.site.user.location() for cut in cuts(trace) if cut.loss is not None}
     for group in dropped(trace, known):
         waste = wasted(known, group)
-        if waste is not None and not waste.through:
+        # A pass that a cut keeps from what it is for has no other gradients: the cut is the mistake.
+        if waste is not None and not waste.through and waste.event.site.user.location() not in cut_off:
             yield _cleared(trace, waste)
 
 

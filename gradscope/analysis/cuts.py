@@ -13,7 +13,7 @@ from gradscope.analysis.memo import once
 from gradscope.analysis.numbers import EXITS, MAKERS, entered, gathered, real, without_past
 from gradscope.analysis.reach import Key, Paths, late_paths, paths
 from gradscope.analysis.words import holds
-from gradscope.events import Backward, Step
+from gradscope.events import Backward, Rooted, Step
 from gradscope.model import Graph, Op, Parameter, Since, Site
 from gradscope.source import SourceFile
 from gradscope.store import Trace
@@ -30,9 +30,10 @@ class Cut:
     site: Site  # the user's line
     region: int | None
     parameters: list[Parameter]
-    loss: Backward | None
+    loss: Rooted | None
     output: Key
     known: Paths  # of the passes that it is lost for
+    ends: dict[int, Op]  # parameter → where its own way ends: at one place, or in one block, with the others
 
     @property
     def count(self) -> int:
@@ -62,25 +63,20 @@ class Cut:
 def cuts(trace: Trace) -> list[Cut]:
     """Every place where the gradient of an expected parameter is lost, in program order; then those
     where it is lost from some step on."""
-    found = _cuts_of(trace, paths(trace), _expected(trace, paths(trace)))
+    found = cuts_of(trace, paths(trace), _expected(trace, paths(trace)))
     for late in late_paths(trace):
-        found += [cut for cut in _cuts_of(trace, late, _expected(trace, late)) if _new(trace, cut)]
+        found += [cut for cut in cuts_of(trace, late, _expected(trace, late)) if _new(trace, cut)]
     return found
 
 
 def resting_cuts(trace: Trace) -> list[Cut]:
     """The same for those whose own optimizer never steps, where another one does."""
-    return _cuts_of(trace, paths(trace), paths(trace).resting())
-
-
-def cut_of(trace: Trace, parameter: Parameter) -> Cut | None:
-    """Where the gradient of this one is lost."""
-    return next(iter(_cuts_of(trace, paths(trace), [parameter])), None)
+    return cuts_of(trace, paths(trace), paths(trace).resting())
 
 
 def _expected(trace: Trace, known: Paths) -> list[Parameter]:
-    waiting = _waiting(trace, known)
-    return [p for p in known.expected() if p.id not in waiting]
+    aside = waiting(trace, known)
+    return [p for p in known.expected() if p.id not in aside]
 
 
 def _new(trace: Trace, cut: Cut) -> bool:
@@ -94,7 +90,8 @@ def _new(trace: Trace, cut: Cut) -> bool:
     )
 
 
-def _cuts_of(trace: Trace, known: Paths, parameters: list[Parameter]) -> list[Cut]:
+def cuts_of(trace: Trace, known: Paths, parameters: list[Parameter]) -> list[Cut]:
+    """Where the gradients of these are lost, those that are lost at one place together."""
     groups: dict[object, Cut] = {}
     blocking: dict[Key, tuple[Op, Key]] = {}
     for parameter in parameters:
@@ -111,10 +108,12 @@ def _cuts_of(trace: Trace, known: Paths, parameters: list[Parameter]) -> list[Cu
                 if loss is not None and _about_data(known, loss):
                     continue
                 groups[group] = Cut(
-                    op, kind, _cut_site(trace, op, region), region, [parameter], loss, output, known
-                )
+                    op, kind, _cut_site(trace, op, region), region, [parameter], loss, output, known,
+                    {parameter.id: op},
+                )  # fmt: skip
             else:
                 cut.parameters.append(parameter)
+                cut.ends[parameter.id] = op
             break
         else:
             _left_torch(trace, known, parameter, groups)
@@ -158,7 +157,7 @@ def _about_data(known: Paths, event: Backward) -> bool:
     return not any(p is not None and (p.registered or p.optimizers) for p in asked)
 
 
-def _waiting(trace: Trace, known: Paths) -> set[int]:
+def waiting(trace: Trace, known: Paths) -> set[int]:
     """Parameters whose own loss, a number with its graph, is never backwarded, where no other parameter
     of their optimizer gets a gradient either: what is missing is that pass (GS204)."""
     expected = {p.id for p in known.expected()}
@@ -224,9 +223,12 @@ def _left_torch(trace: Trace, known: Paths, parameter: Parameter, groups: dict[o
             group = (kind, first.site.user.location())
             if group in groups:
                 groups[group].parameters.append(parameter)
+                groups[group].ends[parameter.id] = first
             else:
                 loss = known.roots[number, root][0]
-                groups[group] = Cut(first, kind, first.site.user, None, [parameter], loss, back, known)
+                groups[group] = Cut(
+                    first, kind, first.site.user, None, [parameter], loss, back, known, {parameter.id: first}
+                )
             return
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from gradscope.analysis.names import names_of
+from gradscope.analysis.reach import paths
 from gradscope.events import Backward, ErrorRaised, Rooted
 from gradscope.model import Event, Graph, Node, Op, Parameter, Value
 from gradscope.store import Trace
@@ -197,7 +198,9 @@ def _wanted(trace: Trace, graphs: list[int], built: set[int]) -> dict[int, set[i
         ops = found.setdefault(id, set())
         for index in todo:  # grows while it is walked
             maker = graph.values[index].op if index < len(graph.values) else None
-            if maker is not None and maker in shown and maker not in ops and not _initial(graph, index):
+            if maker is None or maker not in shown or maker in ops:
+                continue
+            if not _initial(graph, index) and not _trained(graph.values[index]):
                 ops.add(maker)
                 todo.extend(graph.ops[maker].inputs)
         for value in graph.values:
@@ -222,17 +225,23 @@ def _initial(graph: Graph, index: int) -> bool:
     return graph.values[index].parameter is not None
 
 
+def _trained(value: Value) -> bool:
+    """Whether a value is where a graph begins, however it was made."""
+    return value.is_leaf and value.requires_grad
+
+
 def _shown(graph: Graph) -> set[int | None]:
-    """Ops in a module or a region, and what is computed from their results."""
+    """Ops in a module or a region, those that cut a graph, and what is computed from their results."""
     found: set[int | None] = set()
     for op in graph.ops:
-        inside = op.module is not None or op.region is not None
+        inside = op.module is not None or op.region is not None or op.cut is not None
         if inside or any(graph.values[v].op in found for v in op.inputs if graph.values[v].op is not None):
             found.add(op.index)
     return found
 
 
 def _join_values(flow: Flow, graph: Graph, ops: dict[int, int], shared: dict[int, int]) -> None:
+    later = paths(flow.trace).asked_later
     for value in graph.values:
         at = None
         if value.op is None and value.origin is not None and value.origin[0] != graph.id:
@@ -250,10 +259,10 @@ def _join_values(flow: Flow, graph: Graph, ops: dict[int, int], shared: dict[int
             flow.graph_of.append(graph)
             flow.maker.append(ops.get(value.op) if value.op is not None else None)
             flow.value_node.append(None)
-        if value.parameter is not None:
-            flow.parameter_of.setdefault(at, value.parameter)
-            if value.op is None:
-                shared.setdefault(value.parameter, at)
+        if (id := later.get((graph.id, value.index), value.parameter)) is not None:
+            flow.parameter_of.setdefault(at, id)
+        if value.parameter is not None and value.op is None:
+            shared.setdefault(value.parameter, at)
         flow.joined[graph.id, value.index] = at
 
 

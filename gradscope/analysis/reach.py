@@ -63,7 +63,7 @@ class Paths:
         self._set = [e for e in trace.of(RequiresGrad) if e.graph >= 0]
         # What an optimizer trains and was computed first, then made a leaf by `requires_grad_()`.
         held = {p.id for p in trace.parameters if p.optimizers}
-        self._asked_later = {(e.graph, e.value): e.leaf for e in self._set if e.to and e.leaf in held}
+        self.asked_later = {(e.graph, e.value): e.leaf for e in self._set if e.to and e.leaf in held}
         self.passes = sum(e.count for e in passes)
         self.stepping = {number for number, optimizer in trace.optimizers.items() if optimizer.steps}
         self.stepping |= {e.optimizer for e in trace.of(Step) if e.optimizer is not None}
@@ -134,7 +134,7 @@ class Paths:
         graph = self.graph(key[0])
         for _ in range(len(graph.values)):
             value = graph.values[key[1]]
-            number = value.parameter if value.parameter is not None else self._asked_later.get(key)
+            number = value.parameter if value.parameter is not None else self.asked_later.get(key)
             if number is not None:
                 return self.parameters.get(number)
             op = graph.ops[value.op] if value.op is not None else None
@@ -336,9 +336,9 @@ class Paths:
 
     def resting(self) -> list[Parameter]:
         """Parameters without a gradient that only optimizers hold which never step, while another does."""
-        return [p for p in (self._silent() if self.stepping else ()) if p.optimizers and not self.stepped(p)]
+        return [p for p in (self.silent() if self.stepping else ()) if p.optimizers and not self.stepped(p)]
 
-    def _silent(self) -> list[Parameter]:
+    def silent(self) -> list[Parameter]:
         """Those that require a gradient and never got one."""
         return [
             p
@@ -352,7 +352,7 @@ class Paths:
         if self.stop is not None:
             still = frozen(self.trace, self.stop)
             return [self.parameters[id] for id in self.stop.parameters if id not in still]
-        silent = self._silent()
+        silent = self.silent()
         if self.stepping:
             aside = tried_out(self.trace) | mistaken(self.trace).keys()
             return [p for p in silent if self.stepped(p) and not aside.issuperset(p.optimizers)]

@@ -16,7 +16,7 @@ Node attributes, all present on every node:
 | cluster | tuple[int, ...] | ids of the modules drawn around it, outermost first |
 | findings | list[str] | codes of findings on this line |
 | trainable | bool or None | requires grad |
-| got_gradient | bool or None | a backward pass reached it (leaves and grad_fn nodes) |
+| got_gradient | bool or None | a gradient was computed for it in the run (leaves); a pass visits it (grad_fn nodes) |
 | writes | list[str] | names of values written in place |
 | count | int | how many equal ones were folded into it |
 | numel | int | elements of a leaf, folded ones together |
@@ -40,7 +40,7 @@ from typing import Any
 
 from gradscope.analysis.flow import Flow, join
 from gradscope.graph._build import Builder
-from gradscope.graph._cuts import Cut, find_cuts
+from gradscope.graph._marks import marks
 from gradscope.graph._owners import Boxes, line_boxes, module_boxes, op_boxes
 from gradscope.graph._relevant import relevant
 from gradscope.graph._select import select
@@ -51,7 +51,7 @@ LEVELS = ("module", "line", "op")
 READABLE = 150  # nodes; above it a coarser level is shown
 DEPTH = 3  # of a slice, where none is given
 
-__all__ = ["DEPTH", "LEVELS", "READABLE", "Cut", "Flow", "View", "find_cuts", "flow_of", "view"]
+__all__ = ["DEPTH", "LEVELS", "READABLE", "Flow", "View", "flow_of", "view"]
 
 
 @dataclass
@@ -60,7 +60,6 @@ class View:
 
     graph: Any  # networkx.MultiDiGraph
     level: str
-    cuts: list[Cut] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     title: str = ""
     regions: dict[int, Region] = field(default_factory=dict)
@@ -99,12 +98,11 @@ def view(
     total = len(flow.ops)
     if around is None:  # what is asked for by name may be anywhere
         flow = relevant(flow, found)
-    cuts = find_cuts(flow)
+    marked = marks(flow)
     program = " ".join(trace.program["argv"][:1]) or trace.path.name
     shown = View(
         None,
         level,
-        cuts,
         list(chosen.notes),
         f"{Path(program).name}, {chosen.title}",
         trace.regions,
@@ -119,7 +117,7 @@ def view(
         shown.notes.append(f"{ops} left out")
     for attempt in _attempts(flow, level):
         boxes = attempt.boxes()
-        shown.graph = Builder(flow, boxes, attempt.level, cuts, found).build()
+        shown.graph = Builder(flow, boxes, attempt.level, marked, found).build()
         if around is not None:
             shown.graph = _slice(shown.graph, around, DEPTH if depth is None else depth)
         shown.level, shown.clusters = attempt.level, boxes.titles

@@ -12,7 +12,7 @@ from gradscope.analysis.flow import Flow
 from gradscope.analysis.names import names_of, op_name, place
 from gradscope.events import ErrorRaised, ModuleCall
 from gradscope.graph._counts import Counts
-from gradscope.graph._cuts import Cut
+from gradscope.graph._marks import Mark, got_gradient
 from gradscope.graph._owners import Boxes, Key, code_of, joined_name, part_title
 from gradscope.model import Finding, Site, Value
 
@@ -26,15 +26,14 @@ class Builder:
     flow: Flow
     boxes: Boxes
     level: str
-    cuts: list[Cut]
+    marks: dict[int, Mark]  # by op of the flow
     findings: list[Finding]
     graph: Any = field(default_factory=nx.MultiDiGraph)
 
     def __post_init__(self) -> None:
         self.names = names_of(self.flow.trace)
         self.counts = Counts(self.flow)
-        self.severed = {v for cut in self.cuts for v in cut.values}
-        self.cut_at = {cut.op: cut for cut in self.cuts}
+        self.severed = {v for mark in self.marks.values() for v in mark.values}
         self.members: dict[Key, list[int]] = {}
         for op, key in enumerate(self.boxes.keys):
             self.members.setdefault(key, []).append(op)
@@ -87,7 +86,7 @@ class Builder:
     def _box(self, key: Key, ops: list[int]) -> None:
         flow = self.flow
         first = flow.ops[ops[0]]
-        cuts = [cut for i in ops if (cut := self.cut_at.get(i)) is not None]
+        cuts = [cut for i in ops if (cut := self.marks.get(i)) is not None]
         severs = tuple(dict.fromkeys(name for cut in cuts for name in cut.severs))
         worst = next((cut for cut in cuts if cut.severs), cuts[0] if cuts else None)
         writes = [name for i in ops for name in self._writes(i)]
@@ -106,7 +105,7 @@ class Builder:
             names=names | {place(first.site.user), op_name(first.name)},
         )  # fmt: skip
 
-    def _describe(self, key: Key, ops: list[int], cut: Cut | None) -> tuple[str, str, str]:
+    def _describe(self, key: Key, ops: list[int], cut: Mark | None) -> tuple[str, str, str]:
         """(kind, label, second line) of a box."""
         flow = self.flow
         op = flow.ops[ops[0]]
@@ -195,7 +194,7 @@ class Builder:
                 value.dtype,
                 value.kind,
                 value.requires_grad,
-                self._got(index),
+                got_gradient(self.flow, index),
                 index in self.severed,
             )
             by_use.setdefault(key, []).append(index)
@@ -216,10 +215,6 @@ class Builder:
         frozen = parameter is not None and not parameter.requires_grad and not parameter.passes
         return self.flow.values[index].requires_grad and not frozen
 
-    def _got(self, index: int) -> bool:
-        parameter = self.flow.parameter(index)
-        return index in self.flow.reached_leaves or bool(parameter and parameter.passes)
-
     def _leaf(self, members: list[int]) -> None:
         flow = self.flow
         first = members[0]
@@ -233,7 +228,7 @@ class Builder:
         id = f"{kind}:{parameter.id if parameter else f'{flow.graph_of[first].id}:{value.index}'}"
         self.node(
             id, kind, label, shape=value.shape, dtype=value.dtype, site=value.site, trainable=self._trains(first),
-            got_gradient=self._got(first), count=len(members), severed=first in self.severed,
+            got_gradient=got_gradient(flow, first), count=len(members), severed=first in self.severed,
             numel=sum(_numel(flow.values[v]) for v in members), names=set(names),
             module=self._module(parameter.module if parameter else value.module),
         )  # fmt: skip
@@ -297,7 +292,7 @@ class Builder:
         if any(v in self.severed for v in values):
             return True
         return any(
-            (maker := self.flow.maker[v]) is not None and bool((cut := self.cut_at.get(maker)) and cut.severs)
+            (maker := self.flow.maker[v]) is not None and bool((cut := self.marks.get(maker)) and cut.severs)
             for v in values
         )
 

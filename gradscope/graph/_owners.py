@@ -13,6 +13,7 @@ from gradscope.analysis.flow import Flow
 from gradscope.analysis.names import op_name, short_path
 from gradscope.graph._data import data_chains
 from gradscope.graph._fold import fold
+from gradscope.graph._marks import got_gradient
 from gradscope.model import Module, Op
 
 Key = tuple[Hashable, ...]
@@ -45,8 +46,7 @@ def _state(flow: Flow, value: int) -> Hashable:
     parameter = flow.parameter(value)
     if parameter is None:
         return None
-    got = bool(parameter.passes) or value in flow.reached_leaves
-    return flow.values[value].requires_grad, parameter.shape, got
+    return flow.values[value].requires_grad, parameter.shape, got_gradient(flow, value)
 
 
 def _signatures(flow: Flow) -> dict[int | None, str]:

@@ -5,18 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from gradscope.analysis.flow import Flow
+from gradscope.graph._marks import marks
 from gradscope.model import Finding
 
 
 def relevant(flow: Flow, findings: Sequence[Finding]) -> Flow:
     """The flow without its islands: ops that no backward pass depends on (metrics, clipping,
-    updates by hand). Ops that findings point at stay, so do writes into what is shown, and
-    what is computed of leaves that never got a gradient. Without a backward nothing goes."""
+    updates by hand). Ops that findings point at stay, so do writes into what is shown,
+    what is computed of leaves that never got a gradient, and where that is lost. Without a backward nothing goes."""
     kept = _ops_of(flow, flow.feeds_root)
     kept |= {op for node in flow.reached if (op := flow.node_op[node]) is not None}
     if not kept:
         return flow
     kept |= _pointed_at(flow, findings) | _unreached(flow)
+    kept |= {index for index, mark in marks(flow).items() if mark.severs}
     kept = _with_sources(flow, kept)
     kept |= _aliases(flow, kept)
     while more := _writes_into(flow, kept) - kept:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from gradscope.analysis.lost import lost
 from gradscope.events import Backward, ErrorRaised
+from gradscope.graph._marks import severing
 from gradscope.model import GradscopeError, Segment
 from gradscope.store import Trace
 
@@ -47,12 +49,22 @@ def _steps(trace: Trace) -> tuple[list[_Step], list[Segment]]:
 
 def select(trace: Trace, step: int | None = None) -> Selection:
     """The graphs of optimizer step `step` (from 1); without it, of a crash or a backward
-    after the last step, else of the last step, else (no optimizer) of the whole run.
-    step=0 means all graphs of the run."""
+    after the last step, else of the last step, else (no optimizer) of the whole run; but of the last step
+    in which a gradient is lost, where that shows none. step=0 means all graphs of the run."""
     steps, tail = _steps(trace)
     if step is not None and step != 0:
         return _chosen(trace, steps, step)
-    if step is None and steps:
+    latest = _latest(trace, steps, tail, whole=step == 0)
+    if step is None and lost(trace) and not severing(trace, latest.graphs):
+        at = {end.op.graph for end in lost(trace).values()}
+        for found in reversed(steps):
+            if at.intersection(found.graphs):
+                return _first_like(trace, steps, found, found.last)
+    return latest
+
+
+def _latest(trace: Trace, steps: list[_Step], tail: list[Segment], whole: bool) -> Selection:
+    if steps and not whole:
         busy = {e.segment for e in trace.of(Backward) if e.graph >= 0}
         busy |= {e.segment for e in trace.of(ErrorRaised)}
         after = _Step(0, 0, tail)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 
 from gradscope.analysis.names import op_name, place
 from gradscope.graph import Flow
-from gradscope.model import Region, Site
+from gradscope.model import Parameter, Region, Site
 
 LINE_END = 10_000  # a column behind every line: frames clip it
 MAX_STEPS = 8  # places of a way that are shown
@@ -23,13 +23,15 @@ class Step:
 
 @dataclass
 class Answer:
-    """`headline` stands alone; `seen` is what was measured; `steps` lead through the source."""
+    """`headline` stands alone; `seen` is what was measured; `steps` lead through the source; `parameter`:
+    the one that it is about, where it is about one."""
 
     subject: str
     headline: str
     seen: list[str] = field(default_factory=list)
     steps: list[Step] = field(default_factory=list)
     fix: str = ""
+    parameter: Parameter | None = None
 
     def __str__(self) -> str:
         lines = [self.headline]

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from gradscope.analysis.cuts import Cut, cut_of, cuts
 from gradscope.analysis.cuts import cut_words as rule_words
+from gradscope.analysis.lost import End, end_of, lost
 from gradscope.analysis.names import op_name, parameter_name, place
 from gradscope.analysis.reach import paths
-from gradscope.analysis.stops import Stop, stops
+from gradscope.analysis.stops import Stop, frozen, stops
 from gradscope.events import Backward, ErrorRaised, RequiresGrad, ZeroGrad
 from gradscope.graph import Flow
 from gradscope.model import Event, Parameter
@@ -21,7 +21,7 @@ _STATES = {
 def explain_parameter(flow: Flow, parameter: Parameter, name: str = "") -> Answer:
     """The answer for one parameter, or for another leaf that goes by `name`."""
     name = name or parameter_name(flow.trace, parameter)
-    answer = Answer(name, "", _measured(flow, parameter))
+    answer = Answer(name, "", _measured(flow, parameter), parameter=parameter)
     value = _value_of(flow, parameter)
     stop = next((s for s in stops(flow.trace) if parameter.id in s.parameters), None)
     if stop is not None:
@@ -120,28 +120,39 @@ def _frozen(flow: Flow, parameter: Parameter, name: str, answer: Answer) -> None
 def _stopped(flow: Flow, parameter: Parameter, name: str, stop: Stop, answer: Answer) -> None:
     """It had gradients, and has none from some step on."""
     answer.seen.append(stop.seen(flow.trace, [parameter.id]))
-    late = (c for c in cuts(flow.trace) if c.known.stop is stop and parameter in c.parameters)
-    if (cut := next(late, None)) is not None:
-        _cut_off(flow, parameter, name, cut, answer, f" since step {stop.step}")
+    end = lost(flow.trace).get(parameter.id)
+    if end is not None and end.known.stop is stop:
+        _cut_off(flow, parameter, name, end, answer, f" since step {stop.step}")
         return
-    off = [e for e in flow.trace.of(RequiresGrad) if e.parameter == parameter.id]
-    reason = "requires_grad was switched off" if off and not off[-1].to else "no loss depends on it"
+    off = frozen(flow.trace, stop).get(parameter.id)
+    reason = "no loss depends on it" if off is None else "requires_grad was switched off"
     answer.headline = f"`{name}` has no gradient since step {stop.step}: {reason} from there on"
-    answer.step(off[-1].site if off else stop.site, "switched here" if off else "steps without it", main=True)
+    if isinstance(off, RequiresGrad):
+        answer.step(off.site, "requires_grad is switched off here", main=True)
+    else:  # not seen, or only noticed later
+        answer.step(stop.site, "steps without it", main=True)
 
 
-def _cut_off(flow: Flow, parameter: Parameter, name: str, cut: Cut, answer: Answer, since: str = "") -> None:
-    read = next(iter(cut.known.uses(parameter.id)), None)
+def _cut_off(flow: Flow, parameter: Parameter, name: str, end: End, answer: Answer, since: str = "") -> None:
+    read = next(iter(end.known.uses(parameter.id)), None)
+    site = end.wrapped or end.op.site
     answer.headline = (
-        f"`{name}` has no gradient{since}: on its way to the loss it is cut off at {place(cut.op.site.user)}"
+        f"`{name}` has no gradient{since}: on its way to the loss it is cut off at {place(site.user)}"
     )
     if read is not None:
         answer.step(read.site, f"`{name}` is read here")
-    answer.step(cut.op.site, f"the graph ends here: {_cut_words(flow, cut)}", main=True)
-    _loss(flow, answer, cut.loss)
+    if end.wrapped is not None and end.wrapped.user.location() != end.op.site.user.location():
+        answer.step(end.op.site, _cut_words(flow, end))
+        answer.step(end.wrapped, "the graph ends here: a new tensor is made of the numbers", main=True)
+    else:
+        answer.step(end.op.site, f"the graph ends here: {_cut_words(flow, end)}", main=True)
+    _loss(flow, answer, end.loss)
 
 
 def _missing(flow: Flow, parameter: Parameter, name: str, value: int, answer: Answer) -> None:
+    if (end := end_of(flow.trace, parameter)) is not None:
+        _cut_off(flow, parameter, name, end, answer)
+        return
     read = next(iter(paths(flow.trace).uses(parameter.id)), flow.ops[flow.consumers[value][0]])
     if not flow.backwards:
         answer.headline = f"`{name}` has no gradient: no backward pass ran on what was computed from it"
@@ -149,9 +160,6 @@ def _missing(flow: Flow, parameter: Parameter, name: str, value: int, answer: An
         return
     if value in flow.reached_leaves:
         _reached_but_empty(flow, name, value, answer)
-        return
-    if (cut := cut_of(flow.trace, parameter)) is not None:
-        _cut_off(flow, parameter, name, cut, answer)
         return
     answer.step(read.site, f"`{name}` is read here")
     if value in flow.feeds_root:
@@ -188,13 +196,13 @@ def _reached_but_empty(flow: Flow, name: str, value: int, answer: Answer) -> Non
         _walk_down(flow, way, value, answer)
 
 
-def _cut_words(flow: Flow, cut: Cut) -> str:
+def _cut_words(flow: Flow, end: End) -> str:
     """Why no gradient passes the cut that the rules found."""
-    at = (cut.op.graph, cut.op.index)
+    at = (end.op.graph, end.op.index)
     index = next((i for i, op in enumerate(flow.ops) if (op.graph, op.index) == at), None)
-    if index is not None and cut.op.cut is not None:
+    if index is not None and end.op.cut is not None:
         return cut_words(flow, index)
-    return f"{rule_words(cut.op, cut.kind)} passes no gradient"
+    return f"{rule_words(end.op, end.kind)} passes no gradient"
 
 
 def _loss(flow: Flow, answer: Answer, event: Event | None = None) -> None:

@@ -1,5 +1,7 @@
 """The three levels of a graph: what they hold, how they fold, when they give way."""
 
+import inspect
+
 import pytest
 import torch
 from torch import nn
@@ -105,6 +107,38 @@ def test_the_other_networks_step_is_no_cut():
     for step in (1, 2, 3, 4):
         for _, data in picture(scope.trace, "op", step=step).graph.nodes(data=True):
             assert not data["severs"] and not data["severed"]
+
+
+@pytest.mark.parametrize("critic_first", [True, False])
+@pytest.mark.parametrize("level", ["op", "line", "module"])
+def test_the_cut_that_takes_the_gradient_is_marked(level, critic_first):
+    """Both steps of a GAN detach the generator: right in the critic's, wrong in its own, whichever comes last."""
+    generator, critic = nn.Linear(2, 2), nn.Linear(2, 1)
+    of_generator, of_critic = (torch.optim.SGD(m.parameters(), lr=0.1) for m in (generator, critic))
+
+    def train_critic():
+        of_critic.zero_grad()
+        fake = generator(torch.randn(4, 2))
+        critic(fake.detach()).mean().backward()  # right
+        of_critic.step()
+
+    def train_generator():
+        of_generator.zero_grad()
+        fake = generator(torch.randn(4, 2))
+        (-critic(fake.detach()).mean()).backward()  # wrong
+        of_generator.step()
+
+    with gradscope.watch() as scope:
+        for _ in range(2):
+            for train in (train_critic, train_generator)[:: 1 if critic_first else -1]:
+                train()
+    lines = inspect.getsource(inspect.getmodule(kinds)).splitlines()
+    for step in (None, 0):
+        nodes = [data for _, data in picture(scope.trace, level, step=step).graph.nodes(data=True)]
+        severing = [data for data in nodes if data["severs"]]
+        assert {lines[data["site"].user.line - 1].strip()[-7:] for data in severing} == {"# wrong"}
+        assert {name for data in severing for name in data["severs"]} == {"generator.weight", "generator.bias"}
+        assert {data["label"] for data in nodes if data["severed"]} == {"generator.weight", "generator.bias"}
 
 
 def test_equal_blocks_are_folded(blocks):

@@ -14,11 +14,12 @@ from collections.abc import Iterator
 
 from gradscope.analysis.cuts import cut_kind, cut_words, nearest_cuts
 from gradscope.analysis.failures import failure_subject
+from gradscope.analysis.lost import behind, refused
 from gradscope.analysis.names import place
 from gradscope.analysis.numbers import back_as
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.words import code, located, parameter_names, parameter_subjects, user
-from gradscope.events import ErrorRaised, RequiresGrad
+from gradscope.events import RequiresGrad
 from gradscope.fixes.calls import receiver_in_place_of
 from gradscope.model import Event, Finding, Op, Parameter, Site
 from gradscope.rules import rule
@@ -48,14 +49,8 @@ def good_graph_kept() -> None:
 @rule("GS303", name="backward-without-graph", severity="error", over=("GS301", "GS304", "GS305"))
 def backward_without_graph(trace: Trace) -> Iterator[Finding]:
     known = paths(trace)
-    for event in trace.of(ErrorRaised):
-        text = event.text
-        if "does not require grad" not in text or "grad_fn" not in text:
-            continue
-        values = (event.roots or event.inputs) if event.graph >= 0 else ()
-        roots = [(event.graph, v) for v in values if not known.graph(event.graph).values[v].requires_grad]
-        if roots:
-            yield _explain(trace, known, event, roots[0])
+    for event, root in refused(trace):
+        yield _explain(trace, known, event, root)
 
 
 def _explain(trace: Trace, known: Paths, event: Event, root: Key) -> Finding:
@@ -106,12 +101,11 @@ def _cut(trace: Trace, known: Paths, event: Event, name: str, root: Key, found: 
     )
     if region is not None and region.kind == "set_grad_enabled":
         kind = "set_grad_enabled"
-    lost = [s for s in known.sources(output)[0] if known.graph(s[0]).values[s[1]].requires_grad]
-    behind = known.reach(lost).parameters
+    ids = behind(known, output)
     cause = region.site.user if region is not None else op.site.user
     seen = [_facts(known, name, root)]
-    if behind:
-        seen.append(f"behind the cut: {parameter_names(trace, sorted(behind))}")
+    if ids:
+        seen.append(f"behind the cut: {parameter_names(trace, sorted(ids))}")
     return Finding(
         message=f"{name} has no graph to go back through: it was lost at {cut_words(op, kind)}",
         cause=cause,
@@ -126,7 +120,7 @@ def _cut(trace: Trace, known: Paths, event: Event, name: str, root: Key, found: 
         fix=_fix(trace, kind, op, cause),
         count=event.count,
         edits=receiver_in_place_of(trace, cause, "detach") if kind == "detach" else (),
-        subjects=parameter_subjects(behind) | {failure_subject(event)},
+        subjects=parameter_subjects(ids) | {failure_subject(event)},
     )
 
 
@@ -137,10 +131,10 @@ def _numbers(
     given, cut, back = found
     value = known.graph(back[0]).values[back[1]]
     made = user(value.site)
-    behind = known.reach((back[0], i) for i in cut.inputs).parameters
+    ids = known.reach((back[0], i) for i in cut.inputs).parameters
     seen = [_facts(known, name, root)]
-    if behind:
-        seen.append(f"behind the cut: {parameter_names(trace, sorted(behind))}")
+    if ids:
+        seen.append(f"behind the cut: {parameter_names(trace, sorted(ids))}")
     return Finding(
         message=f"{name} has no graph to go back through: it is made of numbers that left it at "
         f"{code(trace, cut.site.user, cut_words(cut, cut.cut or given.name))}",
@@ -156,7 +150,7 @@ def _numbers(
         fix=f"keep the tensors from {located(trace, cut.site.user, 'here')} to the loss: `torch.stack` and "
         "`torch.cat` join them with their graph",
         count=event.count,
-        subjects=parameter_subjects(behind) | {failure_subject(event)},
+        subjects=parameter_subjects(ids) | {failure_subject(event)},
     )
 
 

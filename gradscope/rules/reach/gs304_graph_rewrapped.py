@@ -15,16 +15,15 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import replace
-from math import prod
 
-from gradscope.analysis.cuts import Cut, cuts, nearest_cuts
+from gradscope.analysis.cuts import Cut, cuts
+from gradscope.analysis.lost import numbers_put_back, wrapped_at
 from gradscope.analysis.names import place
-from gradscope.analysis.numbers import EXITS, MAKERS, entered
-from gradscope.analysis.reach import Key, Paths, passes, paths
+from gradscope.analysis.reach import Paths, passes, paths
 from gradscope.analysis.terms import Wrapped, wrapped_losses, wrapped_terms
 from gradscope.analysis.words import code, located, parameter_names, parameter_subjects, quoted
 from gradscope.fixes.source import Source
-from gradscope.model import Edit, Event, Finding, Op, Parameter, Site
+from gradscope.model import Edit, Event, Finding, Parameter, Site
 from gradscope.rules import rule
 from gradscope.store import Trace
 
@@ -69,13 +68,13 @@ def graph_rewrapped(trace: Trace) -> Iterator[Finding]:
     known = paths(trace)
     told: set[tuple[str, int]] = set()
     for cut in cuts(trace):
-        site = _wrapper(cut.known, cut)
+        site = wrapped_at(cut)
         if site is not None and cut.loss is not None:
             told.add(site.user.location())
             rewrapped = _finding(trace, cut.known, site.user, cut.parameters, cut.loss, cut)
             yield replace(rewrapped, count=cut.count, severity=cut.severity(trace), since=cut.since)
     if not told:
-        for made, parameters, loss in numbers_put_back(known):
+        for made, parameters, _, loss in numbers_put_back(known):
             told.add(made.location())
             yield _finding(trace, known, made, parameters, loss)
     for kind, found in ((_loss, wrapped_losses(known)), (_term, wrapped_terms(known))):
@@ -83,38 +82,6 @@ def graph_rewrapped(trace: Trace) -> Iterator[Finding]:
             if wrapped.made.location() not in told:
                 told.add(wrapped.made.location())
                 yield kind(trace, wrapped)
-
-
-def _wrapper(known: Paths, cut: Cut) -> Site | None:
-    """Where the value was put into a new tensor, where that is what cut the graph."""
-    if cut.kind in ("rewrap", "leaf"):
-        return cut.op.site
-    if cut.kind in ("item", "tolist"):
-        maker = known.graph(cut.output[0]).values[cut.output[1]].op
-        return (known.graph(cut.output[0]).ops[maker] if maker is not None else cut.op).site
-    unnamed = cut.op.cut is None  # a view under no_grad, which says of itself that it requires a gradient
-    if cut.kind == "nondifferentiable" or (unnamed and cut.kind != "numpy"):
-        return None
-    return _leaf_behind(known, cut.output)
-
-
-def _leaf_behind(known: Paths, output: Key) -> Site | None:
-    """Where the result was made to require a gradient again, between the cut and the loss."""
-    seen = {output}
-    todo = [output]
-    while todo:
-        key = todo.pop()
-        graph = known.graph(key[0])
-        value = graph.values[key[1]]
-        if value.is_leaf and value.requires_grad:
-            made = known.required(key) if key in known.roots else None
-            return graph.ops[value.op].site if value.op is not None else made
-        for target, _ in known.used.feeds.get(key, ()):
-            following = known.graph(target[0]).values[target[1]]
-            if target not in seen and following.is_leaf:
-                seen.add(target)
-                todo.append(target)
-    return None
 
 
 def _finding(
@@ -202,78 +169,6 @@ _CUTS = ("item", "detach", "data")  # of them, those that leave the graph behind
 
 
 _COPIES = ("item", "detach", "clone", "requires_grad_")  # methods that give the same numbers
-
-
-def numbers_put_back(known: Paths) -> Iterator[tuple[Site, list[Parameter], Event]]:
-    """Losses made of plain numbers, which `item()` had just taken out of a graph: where they were
-    made, the parameters behind the numbers, and the pass."""
-    expected = {p.id: p for p in known.expected()}
-    if not expected:
-        return
-    told = set()
-    for key, events in known.roots.items():
-        reach = known.reach([key])
-        if reach.parameters & {p.id for p in known.parameters.values() if p.registered or p.optimizers}:
-            continue
-        for leaf in reach.leaves:
-            wrapped = _wrapped(known, leaf)
-            if wrapped is None or wrapped[0].location() in told:
-                continue
-            site, before = wrapped
-            behind: set[int] = set()
-            for op in before:
-                behind |= _parameters(known, [(leaf[0], i) for i in op.inputs])
-            parameters = [expected[i] for i in sorted(behind & expected.keys())]
-            if parameters:
-                told.add(site.location())
-                yield site, parameters, events[0]
-
-
-def _parameters(known: Paths, keys: list[Key]) -> set[int]:
-    """The parameters that these values were computed from, also where `detach()` came between."""
-    found = known.reach(keys).parameters
-    for key in keys:
-        for op, output in nearest_cuts(known, key):
-            if op.cut in ("detach", "data"):
-                found |= known.reach((output[0], i) for i in op.inputs).parameters
-    return found
-
-
-def _wrapped(known: Paths, leaf: Key) -> tuple[Site, list[Op]] | None:
-    """Where a leaf without a past was made, and the ops before it that took values out of a graph."""
-    graph = known.graph(leaf[0])
-    value = graph.values[leaf[1]]
-    if value.op is not None:
-        op = graph.ops[value.op]
-        if op.inputs:
-            return _made_to_require(known, leaf, op)
-        if op.name not in MAKERS:
-            return None
-        return op.site.user, [o for o in graph.ops[: op.index] if o.name in EXITS]
-    parameter = known.parameter_of(leaf)
-    if value.origin is not None or prod(value.shape) != 1 or (parameter is not None and parameter.optimizers):
-        return None
-    site = known.required(leaf)
-    given = [
-        o for o in graph.ops if o.name in EXITS and o.cut is not None and o.index < entered(graph, leaf[1])
-    ]
-    if leaf in known.roots and site is not None and given:
-        return site.user, given[-1:]
-    taken = [o for o in graph.ops if o.cut in ("data", "detach") and not graph.consumers.get(o.outputs[0])]
-    return (taken[-1].site.user, taken[-1:]) if taken else None
-
-
-def _made_to_require(known: Paths, leaf: Key, op: Op) -> tuple[Site, list[Op]] | None:
-    """The same for a leaf computed from numbers alone, which was then made to require a gradient."""
-    graph = known.graph(leaf[0])
-    sources = [graph.values[i] for i in graph.upstream(leaf[1])[1:]]
-    if op.written or prod(graph.values[leaf[1]].shape) != 1:
-        return None
-    if any(v.parameter is not None or v.requires_grad or v.origin is not None for v in sources):
-        return None
-    before = [o for o in graph.ops[: op.index] if o.name in EXITS]
-    set_by = op.site if op.name == "Variable" else known.required(leaf)
-    return (set_by.user, before) if set_by is not None and before else None
 
 
 def as_it_is(trace: Trace, site: Site, cut: Site | None = None) -> tuple[str, tuple[Edit, ...]]:

@@ -150,7 +150,7 @@ def _zero_gradients(trace: Trace, known: Paths) -> Iterator[Finding]:
 
 
 def _finding(
-    trace: Trace, op: Op, parameters: list[Parameter], loss: Backward, fault: str, grad: str
+    trace: Trace, op: Op, parameters: list[Parameter], loss: Rooted, fault: str, grad: str
 ) -> Finding:
     ids = [p.id for p in parameters]
     names = parameter_names(trace, ids)

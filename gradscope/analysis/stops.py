@@ -6,11 +6,13 @@ with an optimizer of its own, or a branch that is taken now and then lose nothin
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from gradscope.analysis.loop import stretches
 from gradscope.analysis.memo import once
+from gradscope.analysis.text import nodes_that_ran, site_of
 from gradscope.analysis.words import parameter_names, plural
 from gradscope.events import Flipped, RequiresGrad, Step
 from gradscope.model import Event, Since, Site
@@ -108,6 +110,31 @@ def frozen(trace: Trace, stop: Stop) -> dict[int, Event]:
                 else:
                     found.setdefault(id, event)
     return found
+
+
+def froze_at(trace: Trace, event: Event) -> Site | None:
+    """The line that froze. Where nobody looked it is the only one of the program's that freezes and was
+    not seen to run."""
+    if isinstance(event, RequiresGrad):
+        return event.site.user
+    ran = {e.site.user.location() for e in trace.of(RequiresGrad)}
+    found = [
+        site_of(path, function, node.targets[0] if isinstance(node, ast.Assign) else node)
+        for path, function, node in nodes_that_ran(trace)
+        if isinstance(node, (ast.Assign, ast.Call)) and _freezes(node) and (path, node.lineno) not in ran
+    ]
+    return found[0] if len(found) == 1 else None
+
+
+def _freezes(node: ast.Assign | ast.Call) -> bool:
+    """Whether this is `x.requires_grad = False` or `x.requires_grad_(False)`."""
+    if isinstance(node, ast.Assign):
+        changed, name, given = node.targets[0], "requires_grad", [node.value]
+    else:
+        changed, name = node.func, "requires_grad_"
+        given = [*node.args, *(word.value for word in node.keywords)]
+    off = any(isinstance(value, ast.Constant) and value.value is False for value in given)
+    return off and isinstance(changed, ast.Attribute) and changed.attr == name
 
 
 class _Series:

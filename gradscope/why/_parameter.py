@@ -6,7 +6,7 @@ from gradscope.analysis.cuts import cut_words as rule_words
 from gradscope.analysis.lost import End, end_of, lost
 from gradscope.analysis.names import op_name, parameter_name, place
 from gradscope.analysis.reach import paths
-from gradscope.analysis.stops import Stop, frozen, stops
+from gradscope.analysis.stops import Stop, froze_at, frozen, stops
 from gradscope.events import Backward, ErrorRaised, RequiresGrad, ZeroGrad
 from gradscope.graph import Flow
 from gradscope.model import Event, Parameter
@@ -127,10 +127,10 @@ def _stopped(flow: Flow, parameter: Parameter, name: str, stop: Stop, answer: An
     off = frozen(flow.trace, stop).get(parameter.id)
     reason = "no loss depends on it" if off is None else "requires_grad was switched off"
     answer.headline = f"`{name}` has no gradient since step {stop.step}: {reason} from there on"
-    if isinstance(off, RequiresGrad):
-        answer.step(off.site, "requires_grad is switched off here", main=True)
-    else:  # not seen, or only noticed later
-        answer.step(stop.site, "steps without it", main=True)
+    froze = froze_at(flow.trace, off) if off is not None else None
+    if froze is not None:
+        answer.step(froze, "requires_grad is switched off here", main=True)
+    answer.step(stop.site, "steps without it", main=froze is None)
 
 
 def _cut_off(flow: Flow, parameter: Parameter, name: str, end: End, answer: Answer, since: str = "") -> None:

@@ -220,3 +220,18 @@ def test_models_that_share_a_variable_share_a_name():
         again = Net()
         again(torch.randn(3, 4)).pow(2).mean().backward()
     assert "cut off" in why(scope.trace, "model.layer1.weight").headline
+
+
+def test_a_parameter_frozen_while_sampling_slept():
+    model = nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with gradscope.watch() as scope:
+        for step in range(100):
+            if step == 60:
+                model[0].requires_grad_(False)  # frozen by hand
+            optimizer.zero_grad()
+            model(torch.randn(4, 4)).mean().backward()
+            optimizer.step()
+    answer = why(scope.trace, "0.weight")
+    assert "no gradient since step 61: requires_grad was switched off" in answer.headline
+    assert places(answer, main=True) == [line_of("# frozen by hand")]

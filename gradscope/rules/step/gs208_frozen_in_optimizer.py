@@ -11,13 +11,11 @@ parameters that were trained and then frozen, while their optimizer steps on. Si
 that are unfrozen later in the run.
 """
 
-import ast
 from collections.abc import Iterator
 
 from gradscope.analysis.loop import parameters_of
 from gradscope.analysis.made import made_at
-from gradscope.analysis.stops import Stop, frozen, stops
-from gradscope.analysis.text import nodes_that_ran, site_of
+from gradscope.analysis.stops import Stop, froze_at, frozen, stops
 from gradscope.analysis.unheld import left_out
 from gradscope.analysis.words import located, optimizer_name, parameter_names, parameter_subjects, plural
 from gradscope.events import Backward, RequiresGrad
@@ -74,7 +72,7 @@ def _from_then_on(trace: Trace, stop: Stop, still: dict[int, Event]) -> Finding:
     a phase that trains a part of a model is written."""
     ids, holder = sorted(still), optimizer_name(trace, stop.optimizer)
     names = parameter_names(trace, ids)
-    froze = _written_freeze(trace, still[ids[0]])
+    froze = froze_at(trace, still[ids[0]])
     return Finding(
         message=f"{names}: frozen from here on, while {holder} steps on with"
         f" {'it' if len(ids) == 1 else 'them'}",
@@ -90,31 +88,6 @@ def _from_then_on(trace: Trace, stop: Stop, still: dict[int, Event]) -> Finding:
         subjects=parameter_subjects(ids) | {("optimizer", stop.optimizer)},
         since=stop.since,
     )
-
-
-def _written_freeze(trace: Trace, event: Event) -> Site | None:
-    """The line that froze. Where nobody looked it is the only one of the program's that freezes and was
-    not seen to run."""
-    if isinstance(event, RequiresGrad):
-        return event.site.user
-    ran = {e.site.user.location() for e in trace.of(RequiresGrad)}
-    found = [
-        site_of(path, function, node.targets[0] if isinstance(node, ast.Assign) else node)
-        for path, function, node in nodes_that_ran(trace)
-        if isinstance(node, (ast.Assign, ast.Call)) and _freezes(node) and (path, node.lineno) not in ran
-    ]
-    return found[0] if len(found) == 1 else None
-
-
-def _freezes(node: ast.Assign | ast.Call) -> bool:
-    """Whether this is `x.requires_grad = False` or `x.requires_grad_(False)`."""
-    if isinstance(node, ast.Assign):
-        changed, name, given = node.targets[0], "requires_grad", [node.value]
-    else:
-        changed, name = node.func, "requires_grad_"
-        given = [*node.args, *(word.value for word in node.keywords)]
-    off = any(isinstance(value, ast.Constant) and value.value is False for value in given)
-    return off and isinstance(changed, ast.Attribute) and changed.attr == name
 
 
 def _always(trace: Trace) -> Iterator[Finding]:

@@ -230,18 +230,19 @@ def _next(report: Report) -> list[str]:
     if not report.trace.summary["passes"]:
         return [*commands, *hints(report.trace)]
     commands.append("gradscope graph")
-    commands.append(f"gradscope why {_to_ask_for(report)}")
-    return commands
+    asked = _to_ask_for(report)
+    return [*commands, f"gradscope why {asked}"] if asked else commands
 
 
 def _to_ask_for(report: Report) -> str:
-    """A parameter to ask `why` of, as a shell takes it: one that a finding is about, one without a gradient."""
+    """A parameter to ask `why` of, as a shell takes it: one that a finding is about, one without a gradient; ""
+    where none has a name."""
     subjects = [subject for finding in report.findings for subject in finding.subjects]
     told = [s[1] for s in subjects if isinstance(s, tuple) and s[0] == "parameter"]
     names = {p: parameter_name(report.trace, p) for p in report.trace.parameters}
     shown = [p for p, name in names.items() if name and one_line(name) == name]
     asked = min(shown, key=lambda p: (p.id not in told, not p.registered, p.passes > 0), default=None)
-    return shlex.quote(names[asked]) if asked is not None else "NAME"
+    return shlex.quote(names[asked]) if asked is not None else ""
 
 
 def _plural(count: int, noun: str, ending: str = "s") -> str:

@@ -88,8 +88,9 @@ def _within(trace: Trace, name: str) -> list[Parameter]:
 
 
 def _on_their_own(trace: Trace, name: str) -> list[Parameter]:
-    """Those of no module that a report calls so."""
-    return [p for p in trace.parameters if not p.name and name_in_report(trace, p.id) == name]
+    """Those of no module that a report calls so, or a table, which knows them by their number."""
+    nameless = [p for p in trace.parameters if not p.name]
+    return [p for p in nameless if name in (f"parameter {p.id}", name_in_report(trace, p.id))]
 
 
 def _dotted(name: str) -> str:

@@ -28,6 +28,8 @@ def explain_parameter(flow: Flow, parameter: Parameter, name: str = "") -> Answe
         _stopped(flow, parameter, name, stop, answer)
     elif parameter.passes:
         _received(flow, parameter, name, value, answer)
+    elif paths(flow.trace).has_gradient(parameter):
+        _by_hand(flow, parameter, name, answer)
     elif not parameter.requires_grad:
         _frozen(flow, parameter, name, answer)
     elif value is None or not flow.consumers.get(value):
@@ -55,7 +57,7 @@ def _measured(flow: Flow, parameter: Parameter) -> list[str]:
         facts.append(f"the last gradient measured has norm {parameter.grad_norm:.4g}")
     if parameter.grad != "none" or not parameter.passes or _cleared(flow, parameter):
         facts.append(f"at the end `.grad` is {_STATES.get(parameter.grad, parameter.grad)}")
-    if parameter.passes:
+    if parameter.passes or parameter.steps:
         facts.append(f"{parameter.steps} optimizer steps used a gradient of it")
     elif flow.trace.optimizers:
         facts.append("an optimizer holds it" if parameter.optimizers else "no optimizer holds it")
@@ -78,6 +80,25 @@ def _received(flow: Flow, parameter: Parameter, name: str, value: int | None, an
         answer.step(zero[-1].site, "`.grad` is cleared here", main=True)
     if way and value is not None:
         _walk_down(flow, way, value, answer)
+
+
+def _by_hand(flow: Flow, parameter: Parameter, name: str, answer: Answer) -> None:
+    """Its gradient came into no `.grad`, or not from a pass."""
+    known = paths(flow.trace)
+    passes = (
+        event
+        for event in known.backwards
+        for value in event.inputs
+        if known.parameter_of((event.graph, value)) is parameter
+    )
+    if (asked := next(passes, None)) is not None:
+        answer.headline = f"`{name}` gets its gradient from a pass that was asked for it and fills no `.grad`"
+        answer.step(asked.site, "gives the gradients of its `inputs` back", main=True)
+    else:
+        answer.headline = (
+            f"`{name}` gets its gradient by the program's own hand: no backward pass gave it one"
+        )
+        answer.step(parameter.site, "first seen here", main=True)
 
 
 def _way_to(flow: Flow, value: int) -> list[int]:

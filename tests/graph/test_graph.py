@@ -137,7 +137,10 @@ def test_the_cut_that_takes_the_gradient_is_marked(level, critic_first):
         nodes = [data for _, data in picture(scope.trace, level, step=step).graph.nodes(data=True)]
         severing = [data for data in nodes if data["severs"]]
         assert {lines[data["site"].user.line - 1].strip()[-7:] for data in severing} == {"# wrong"}
-        assert {name for data in severing for name in data["severs"]} == {"generator.weight", "generator.bias"}
+        assert {name for data in severing for name in data["severs"]} == {
+            "generator.weight",
+            "generator.bias",
+        }
         assert {data["label"] for data in nodes if data["severed"]} == {"generator.weight", "generator.bias"}
 
 

@@ -87,7 +87,7 @@ class ParametersPage(Page):
 
     def _how(self, trace: Trace) -> str:
         trained = [p for p in trace.parameters if p.requires_grad]
-        without = sum(not p.passes for p in trained)
+        without = sum(_never(p) for p in trained)
         words = [f"{len(trace.parameters):,} parameters, {len(trained):,} trainable"]
         if without:
             words.append(f"{without:,} of them never got a gradient")
@@ -210,7 +210,14 @@ def got(p: Parameter) -> Text:
     """How often a parameter got a gradient; in red where it should and never did."""
     if p.passes:
         return Text(f"×{p.passes:,}", "green")
-    return Text("never", "bold red") if p.requires_grad else Text("–", "dim")
+    if not p.requires_grad:
+        return Text("–", "dim")
+    return Text("never", "bold red") if _never(p) else Text("by hand", "green")
+
+
+def _never(p: Parameter) -> bool:
+    """Whether it got no gradient, not from the program's own hand either."""
+    return not (p.passes or p.steps or p.grad != "none")
 
 
 def _last_norm(trace: Trace, p: Parameter) -> float | None:

@@ -70,7 +70,6 @@ found: 1 error
  cost: 1.07 × the plain run
  next: gradscope explain GS101
        gradscope graph
-       gradscope why NAME
 """
     )
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from gradscope.analysis.loop import timeline
+from gradscope.analysis.loop import in_order, timeline
 from gradscope.analysis.memo import once
 from gradscope.events import Backward, ModuleCall, Step
 from gradscope.model import Site
@@ -70,7 +70,7 @@ def _count(trace: Trace, event: Step, repeat: int, worked: int, tally: Tally) ->
     tally.closure = tally.closure or bool(event.closure)
     worked = repeat if tally.closure else worked
     ids = [*states.get("none", ()), *states.get("zero", ())]
-    if fed(event):
+    if event.fed:
         tally.fed += repeat
     elif any(trace.parameter(p).requires_grad for p in ids):
         tally.idle += repeat - worked
@@ -99,22 +99,15 @@ def mistaken(trace: Trace) -> dict[int, tuple[int, Backward]]:
     resting = {n: set(o.parameters) for n, o in trace.optimizers.items() if not o.steps}
     found: dict[int, tuple[int, Backward]] = {}
     last: Backward | None = None
-    for _, events in timeline(trace) if resting else ():
-        for event in events:
-            if isinstance(event, Backward) and event.filled:
-                last = event
-            elif isinstance(event, Step) and last is not None and not fed(event):
-                filled = set(last.filled)
-                own = next((n for n, held in resting.items() if filled <= held), None)
-                if own is not None and event.optimizer in trace.optimizers:
-                    found.setdefault(event.optimizer, (own, last))
+    for _, event in in_order(trace) if resting else ():
+        if isinstance(event, Backward) and event.filled:
+            last = event
+        elif isinstance(event, Step) and last is not None and not event.fed:
+            filled = set(last.filled)
+            own = next((n for n, held in resting.items() if filled <= held), None)
+            if own is not None and event.optimizer in trace.optimizers:
+                found.setdefault(event.optimizer, (own, last))
     return found
-
-
-def fed(step: Step) -> bool:
-    """Whether the step found a gradient."""
-    states = step.states
-    return any(states.get(state) for state in ("fresh", "stale", "used"))
 
 
 def _forward_before(trace: Trace, step: Step) -> bool:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Set
 from math import isfinite
 
 from gradscope.analysis.memo import once
-from gradscope.events import Backward, Gradients
+from gradscope.events import Backward
 from gradscope.model import Event, Optimizer, Parameter, Segment
 from gradscope.store import Trace
 
@@ -30,7 +31,20 @@ def timeline(trace: Trace) -> list[tuple[int, list[Event]]]:
     return [(segment.repeat, events) for segment, events in stretches(trace) if segment.events is not None]
 
 
-FRESH = ("fresh", "stale")
+def in_order(trace: Trace) -> Iterator[tuple[int, Event]]:
+    """Every event in program order, with how often its stretch came in a row."""
+    for repeat, events in timeline(trace):
+        for event in events:
+            yield repeat, event
+
+
+def since_filled(trace: Trace, ids: Set[int]) -> Iterator[tuple[int, Event]]:
+    """The run, in program order, from the first pass on that put a gradient into any of these."""
+    begun = False
+    for repeat, event in in_order(trace):
+        begun = begun or (isinstance(event, Backward) and not ids.isdisjoint(event.filled))
+        if begun:
+            yield repeat, event
 
 
 def parameters_of(trace: Trace, ids: list[int]) -> list[Parameter]:
@@ -53,17 +67,6 @@ def read_for_itself(p: Parameter, others: list[Parameter]) -> bool:
 def settled(trace: Trace) -> bool:
     """Whether the program ended by itself: what it had not done until an exception, it might do."""
     return trace.program.get("exception") is None
-
-
-def fresh(event: Gradients) -> set[int]:
-    """Parameters whose new gradient this step or clip meets."""
-    states = event.states
-    return {p for state in FRESH for p in states.get(state, ())}
-
-
-def by_scaler(event: Event) -> bool:
-    """Whether a gradient scaler made this step."""
-    return any(f.kind == "torch" and f.path.endswith("grad_scaler.py") for f in event.site.stack)
 
 
 def nearest_backward(trace: Trace, ids: set[int]) -> Backward | None:

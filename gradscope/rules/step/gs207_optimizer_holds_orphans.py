@@ -13,7 +13,7 @@ gradients are only wanted for an input.
 
 from collections.abc import Iterator
 
-from gradscope.analysis.loop import idle, nearest_backward, parameters_of, timeline
+from gradscope.analysis.loop import idle, nearest_backward, parameters_of, since_filled
 from gradscope.analysis.unheld import left_out
 from gradscope.analysis.words import (
     backward_text,
@@ -24,7 +24,7 @@ from gradscope.analysis.words import (
     root_of,
     where,
 )
-from gradscope.events import Backward, ModuleCall, Step, Update
+from gradscope.events import ModuleCall, Step, Update
 from gradscope.fixes.blocks import made_later
 from gradscope.model import Finding, Optimizer, Parameter, Site
 from gradscope.rules import rule
@@ -140,32 +140,23 @@ def _swapped(trace: Trace, number: int, held: list[Parameter]) -> list[Parameter
 def _empty_steps_since(trace: Trace, number: int, ids: set[int], roots: set[int | None]) -> int:
     """Steps of one optimizer without a new gradient since the first pass over `ids`; 0 where one of them
     had some, where the program itself wrote to these meanwhile, or called a model of `roots`."""
-    begun, empty = False, 0
-    for repeat, events in timeline(trace):
-        for event in events:
-            if isinstance(event, Backward):
-                begun = begun or bool(ids & set(event.filled))
-            elif begun and isinstance(event, Step) and event.optimizer == number:
-                if not set(event.states or ()) <= {"none", "zero", "used"}:
-                    return 0
-                empty += repeat
-            elif begun and isinstance(event, Update) and event.parameter in ids:
+    empty = 0
+    for repeat, event in since_filled(trace, ids):
+        if isinstance(event, Step) and event.optimizer == number:
+            if not event.states.keys() <= {"none", "zero", "used"}:
                 return 0
-            elif begun and isinstance(event, ModuleCall) and event.module in roots:
-                return 0
+            empty += repeat
+        elif isinstance(event, Update) and event.parameter in ids:
+            return 0
+        elif isinstance(event, ModuleCall) and event.module in roots:
+            return 0
     return empty
 
 
 def _steps_since(trace: Trace, number: int, ids: set[int]) -> int:
     """Steps of one optimizer since the passes over `ids` began."""
-    begun, steps = False, 0
-    for repeat, events in timeline(trace):
-        for event in events:
-            if isinstance(event, Backward):
-                begun = begun or bool(ids & set(event.filled))
-            elif begun and isinstance(event, Step) and event.optimizer == number:
-                steps += repeat
-    return steps
+    since = since_filled(trace, ids)
+    return sum(repeat for repeat, e in since if isinstance(e, Step) and e.optimizer == number)
 
 
 def _handed_on(p: Parameter) -> bool:

@@ -14,10 +14,11 @@ whose gradients are collected elsewhere; disabled scalers.
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from gradscope.analysis.loop import timeline
+from gradscope.analysis.loop import in_order
+from gradscope.analysis.scales import Scales
 from gradscope.analysis.words import code, located, method, parameter_subjects, plural, where
 from gradscope.events import Backward, Clip, Scaler, Step, ZeroGrad
 from gradscope.fixes.calls import beside, line_before, listed_once, moved
@@ -85,38 +86,28 @@ class _Run:
     """Walks the run once."""
 
     def __init__(self, trace: Trace):
-        self.trace = trace
         self.clips: dict[Site, _Clip] = {}
         self.steps: dict[Site, set[int]] = {}  # line of a step → parameters whose new gradient it used
         self.holders: dict[Site, int] = {}
         self.pending: dict[int, _Clip] = {}  # parameter → the clip of the gradient that waits for a step
-        self.scaled: dict[int, float | None] = {}  # parameter → scale in its gradient
+        self.scales = Scales(trace)
         self.stepped = {p.id for p in trace.parameters if p.steps}
-        self.next_scaled = False
-        self.scale: float | None = None
-        for repeat, events in timeline(trace):
-            for event in events:
-                handle = getattr(self, f"_{event.kind}", None)
-                if handle is not None:
-                    handle(event, repeat)
-
-    def _scaler(self, event: Scaler, repeat: int) -> None:
-        call, optimizer = event.call, event.optimizer
-        self.scale = event.scale or self.scale
-        if call == "backward":
-            self.next_scaled = bool(event.scaled)
-        elif call in ("unscale_", "step") and optimizer in self.trace.optimizers:
-            for parameter in self.trace.optimizers[optimizer].parameters:
-                self.scaled.pop(parameter, None)
+        for repeat, event in in_order(trace):
+            if isinstance(event, Backward):
+                self._backward(event, repeat)
+            elif isinstance(event, Clip):
+                self._clip(event, repeat)
+            elif isinstance(event, Step):
+                self._step(event)
+            elif isinstance(event, ZeroGrad):
+                self._gone(event.parameters)
+            self.scales.follow(event)
 
     def _backward(self, event: Backward, repeat: int) -> None:
         for parameter in event.filled:
             clip = self.pending.pop(parameter, None)
             if clip is not None:
                 clip.midway[event.site.user] += repeat if parameter == min(clip.parameters) else 0
-            if self.next_scaled:
-                self.scaled[parameter] = self.scale
-        self.next_scaled = False
 
     def _clip(self, event: Clip, repeat: int) -> None:
         limit = event.limit
@@ -132,25 +123,20 @@ class _Run:
             clip.states[state] += repeat
             clip.parameters.update(ids)
         self.pending.update(dict.fromkeys(new, clip))
-        scales = [self.scaled[p] for p in new if p in self.scaled]
-        if scales:
+        if new & self.scales.scaled.keys():
             clip.scaled += repeat
-            clip.scale = scales[0]
+            clip.scale = self.scales.scale
 
-    def _step(self, event: Step, repeat: int) -> None:
+    def _step(self, event: Step) -> None:
         new = event.fresh
         if new:
             self.steps.setdefault(event.site.user, set()).update(new)
             self.holders[event.site.user] = event.optimizer
         self._gone(new)
 
-    def _zero_grad(self, event: ZeroGrad, repeat: int) -> None:
-        self._gone(set(event.parameters))
-
-    def _gone(self, ids: set[int]) -> None:
+    def _gone(self, ids: Iterable[int]) -> None:
         for parameter in ids:
             self.pending.pop(parameter, None)
-            self.scaled.pop(parameter, None)
 
     def step_of(self, ids: set[int]) -> Site | None:
         """The line that steps these parameters (any, where `ids` is empty)."""

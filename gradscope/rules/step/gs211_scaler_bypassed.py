@@ -12,9 +12,10 @@ optimizers whose gradients were never scaled.
 
 from collections.abc import Iterator
 
-from gradscope.analysis.loop import norm, timeline
+from gradscope.analysis.loop import in_order, norm
+from gradscope.analysis.scales import Scales
 from gradscope.analysis.words import code, located, optimizer_name, owner, parameter_subjects, source, where
-from gradscope.events import Backward, Scaler, Step, ZeroGrad
+from gradscope.events import Backward, Scaler, Step
 from gradscope.fixes.calls import line_after, scaled_by, stepped_by
 from gradscope.model import Finding, Site
 from gradscope.rules import rule
@@ -52,65 +53,38 @@ def good() -> None:
 
 
 class _Run:
-    """Which gradients carry a scale, pass by pass."""
+    """The steps that use scaled gradients as they are, and the divisions of those that were never scaled."""
 
     def __init__(self, trace: Trace):
-        self.trace = trace
-        self.scaled: dict[int, Backward] = {}  # parameter → the pass whose scale its gradient carries
-        self.plain: dict[int, Backward] = {}
-        self.next_scaled: bool | None = None  # whether the next pass is; None without a scaler
-        self.scale: float | None = None
+        self.scales = Scales(trace)
         self.dividing = {e.site.user for e in trace.of(Scaler) if e.call == "step"}
         self.found: dict[tuple[str, Site, Site], tuple[Backward, Step | Scaler, set[int], int]] = {}
-        for repeat, events in timeline(trace):
-            for event in events:
-                handle = getattr(self, f"_{event.kind}", None)
-                if handle is not None:
-                    handle(event, repeat)
-
-    def _scaler(self, event: Scaler, repeat: int) -> None:
-        self.scale = self.scale or event.scale
-        if event.call == "backward":
-            self.next_scaled = bool(event.scaled)
-        elif event.call == "unscale_" and not event.error:
-            optimizer = self.trace.optimizers.get(event.optimizer)
-            ids = optimizer.parameters if optimizer is not None else []
-            self._report("plain", event, {p for p in ids if p in self.plain}, repeat)
-            self._forget(ids)
-
-    def _backward(self, event: Backward, repeat: int) -> None:
-        for parameter in event.filled:
-            if self.next_scaled:
-                self.scaled[parameter] = event
-                self.plain.pop(parameter, None)
-            elif self.next_scaled is False and parameter not in self.scaled:
-                self.plain[parameter] = event
-        self.next_scaled = None
+        for repeat, event in in_order(trace):
+            if isinstance(event, Step):
+                self._step(event, repeat)
+            elif isinstance(event, Scaler) and event.call == "unscale_" and not event.error:
+                held = (
+                    trace.optimizers[event.optimizer].parameters
+                    if event.optimizer in trace.optimizers
+                    else []
+                )
+                self._report("plain", event, self.scales.plain.keys() & held, repeat)
+            self.scales.follow(event)
 
     def _step(self, event: Step, repeat: int) -> None:
-        new = event.fresh
-        if event.by_scaler and event.site.user in self.dividing:
-            if not new & self.scaled.keys():
-                self._report("plain", event, new & self.plain.keys(), repeat)
-        else:
-            self._report("scaled", event, new & self.scaled.keys(), repeat)
-        self._forget(new)
-
-    def _zero_grad(self, event: ZeroGrad, repeat: int) -> None:
-        self._forget(event.parameters)
+        new, scaled, plain = event.fresh, self.scales.scaled, self.scales.plain
+        if not event.by_scaler or event.site.user not in self.dividing:
+            self._report("scaled", event, new & scaled.keys(), repeat)
+        elif not new & scaled.keys():
+            self._report("plain", event, new & plain.keys(), repeat)
 
     def _report(self, kind: str, event: Step | Scaler, ids: set[int], repeat: int) -> None:
         if not ids:
             return
-        passed = (self.scaled if kind == "scaled" else self.plain)[min(ids)]
+        passed = (self.scales.scaled if kind == "scaled" else self.scales.plain)[min(ids)]
         key = (kind, passed.site.user, event.site.user)
         _, _, known, count = self.found.get(key, (passed, event, set(), 0))
         self.found[key] = (passed, event, known | ids, count + repeat)
-
-    def _forget(self, ids: object) -> None:
-        for parameter in list(ids):  # type: ignore[call-overload]
-            self.scaled.pop(parameter, None)
-            self.plain.pop(parameter, None)
 
 
 @rule("GS211", name="scaler-bypassed", severity="error")
@@ -127,7 +101,7 @@ def _scaled(
     trace: Trace, run: _Run, cause: Site, effect: Site, event: Step | Scaler, ids: set[int], count: int
 ) -> Finding:
     number = event.optimizer
-    by = f" by {run.scale:g}" if run.scale is not None else ""
+    by = f" by {run.scales.scale:g}" if run.scales.scale is not None else ""
     name = optimizer_name(trace, number).strip("`")
     scaler = _scaler_name(trace)
     arguments = name if " " not in name else "optimizer"
@@ -159,18 +133,18 @@ def _scaler_name(trace: Trace) -> str:
 def _measured(trace: Trace, run: _Run, ids: set[int]) -> Iterator[str]:
     first = min(ids)
     last = norm(trace, first)
-    if run.scale is not None and last is not None:
+    if run.scales.scale is not None and last is not None:
         name = trace.parameter(first).name
         yield (
-            f"norm of the gradient of `{name}`: {last:.4g} with the scale {run.scale:g},"
-            f" {last / run.scale:.4g} without"
+            f"norm of the gradient of `{name}`: {last:.4g} with the scale {run.scales.scale:g},"
+            f" {last / run.scales.scale:.4g} without"
         )
 
 
 def _plain(
     trace: Trace, run: _Run, cause: Site, effect: Site, event: Step | Scaler, ids: set[int], count: int
 ) -> Finding:
-    by = f" by {run.scale:g}" if run.scale is not None else ""
+    by = f" by {run.scales.scale:g}" if run.scales.scale is not None else ""
     root = code(trace, cause, "`backward()`").strip("`").removesuffix(".backward()")
     return Finding(
         message=f"{code(trace, effect, 'the step')} divides gradients{by} that were never multiplied",
@@ -178,8 +152,8 @@ def _plain(
         cause_label="the loss is not scaled here",
         effect=effect,
         effect_label="takes out a scale that is not there",
-        seen=(f"no pass into these gradients started at a scaled loss; scale {run.scale:g}",)
-        if run.scale is not None
+        seen=(f"no pass into these gradients started at a scaled loss; scale {run.scales.scale:g}",)
+        if run.scales.scale is not None
         else (),
         fix=f"write `{_scaler_name(trace)}.scale({root}).backward()` ({where(cause)})",
         count=count,
@@ -191,21 +165,20 @@ def _plain(
 def _stopped(trace: Trace, told: bool) -> Iterator[Finding]:
     """Explains what the scaler itself stopped on."""
     last: dict[tuple[str, int | None], Scaler] = {}
-    for _, events in timeline(trace):
-        for event in events:
-            if not isinstance(event, Scaler) or event.call == "backward":
-                continue
-            call, text = event.call, event.error
-            key = (call, event.optimizer)
-            if text and "being called after step()" in text:
-                yield _twice(trace, event, last.get(("step", key[1])) or event)
-            elif text and "_scale is None" in text:
-                yield _never_scaled(trace, event)
-            elif text and "since the last update" in text:
-                yield _twice(trace, event, last.get(key) or event)
-            elif text and call == "update" and "No inf checks" in text and not told:
-                yield _no_step(trace, event)
-            last[key] = event
+    for _, event in in_order(trace):
+        if not isinstance(event, Scaler) or event.call == "backward":
+            continue
+        call, text = event.call, event.error
+        key = (call, event.optimizer)
+        if "being called after step()" in text:
+            yield _twice(trace, event, last.get(("step", key[1])) or event)
+        elif "_scale is None" in text:
+            yield _never_scaled(trace, event)
+        elif "since the last update" in text:
+            yield _twice(trace, event, last.get(key) or event)
+        elif call == "update" and "No inf checks" in text and not told:
+            yield _no_step(trace, event)
+        last[key] = event
 
 
 def _never_scaled(trace: Trace, event: Scaler) -> Finding:

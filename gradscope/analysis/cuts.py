@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 
-from gradscope.analysis.loop import timeline
+from gradscope.analysis.loop import in_order
 from gradscope.analysis.memo import once
 from gradscope.analysis.numbers import EXITS, MAKERS, entered, gathered, real, without_past
 from gradscope.analysis.reach import Key, Paths, late_paths, paths
@@ -140,12 +140,11 @@ def _passes_before_steps(trace: Trace) -> dict[int, set[Site]]:
     """Optimizer → the lines of the passes that came last before its steps."""
     found: dict[int, set[Site]] = {}
     last: Site | None = None
-    for _, events in timeline(trace):
-        for event in events:
-            if isinstance(event, Backward):
-                last = event.site.user
-            elif isinstance(event, Step) and last is not None and event.optimizer is not None:
-                found.setdefault(event.optimizer, set()).add(last)
+    for _, event in in_order(trace):
+        if isinstance(event, Backward):
+            last = event.site.user
+        elif isinstance(event, Step) and last is not None and event.optimizer is not None:
+            found.setdefault(event.optimizer, set()).add(last)
     return found
 
 

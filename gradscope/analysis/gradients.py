@@ -6,7 +6,7 @@ clears it. So accumulation, GANs and closures need no rule of their own.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from gradscope.analysis.loop import timeline
@@ -15,6 +15,8 @@ from gradscope.events import Backward, Step, Update, ZeroGrad
 from gradscope.store import Trace
 
 Use = Step | Update
+End = Step | Update | ZeroGrad
+Line = tuple[str, int]
 
 
 @dataclass(eq=False)
@@ -26,11 +28,17 @@ class Fill:
     """
 
     number: int  # in program order
+    stretch: int  # of the timeline
     event: Backward
     times: int
     waiting: set[int]
     uses: list[tuple[Use, frozenset[int]]] = field(default_factory=list)
     clears: list[tuple[ZeroGrad, frozenset[int]]] = field(default_factory=list)
+
+    @property
+    def line(self) -> Line:
+        """The user's line of the pass."""
+        return self.event.site.user.location()
 
     @property
     def parameters(self) -> frozenset[int]:
@@ -49,59 +57,83 @@ class Fill:
 
 @dataclass(eq=False)
 class Turn:
-    """A step with the passes whose gradients it used, and how often it came like this in a row."""
+    """A step with the passes whose gradients it used, each with the parameters in which it did, and how often
+    it came like this in a row."""
 
     step: Step
     times: int
-    fills: list[Fill]
+    fills: dict[Fill, frozenset[int]]
 
 
 class Gradients:
-    """All fills and turns of a run, in program order."""
+    """All fills and turns of a run, in program order.
+
+    `ended` has of each parameter what ended its gradients, one after the other, with the passes that each had
+    come from; `waiting` the passes that its last one came from, where nothing ended it.
+    """
 
     def __init__(self, trace: Trace):
         self.fills: list[Fill] = []
         self.turns: list[Turn] = []
-        self._waiting: dict[int, list[Fill]] = {}  # parameter → fills that nothing has used or cleared
-        for repeat, events in timeline(trace):
+        self.ended: dict[int, list[tuple[End, list[Fill]]]] = {}
+        self.waiting: dict[int, list[Fill]] = {}
+        for stretch, (repeat, events) in enumerate(timeline(trace)):
             passes = 1 if any(isinstance(event, Step) for event in events) else repeat
             for event in events:
                 if isinstance(event, Backward) and event.filled:
-                    self._fill(event, passes)
+                    self._fill(event, stretch, passes)
                 elif isinstance(event, Step):
                     self.turns.append(Turn(event, repeat, self._use(event, event.fresh)))
-                elif isinstance(event, Update):
+                elif isinstance(event, Update) and _uses(event):
                     self._use(event, {event.parameter})
                 elif isinstance(event, ZeroGrad):
-                    for fill, ids in self._gone(event.parameters):
+                    for fill, ids in self._end(event, event.parameters):
                         fill.clears.append((event, ids))
 
-    def _fill(self, event: Backward, times: int) -> None:
-        fill = Fill(len(self.fills), event, times, set(event.filled))
+    def _fill(self, event: Backward, stretch: int, times: int) -> None:
+        fill = Fill(len(self.fills), stretch, event, times, set(event.filled))
         self.fills.append(fill)
         for parameter in event.filled:
-            self._waiting.setdefault(parameter, []).append(fill)
+            self.waiting.setdefault(parameter, []).append(fill)
 
-    def _use(self, event: Use, ids: set[int] | frozenset[int]) -> list[Fill]:
-        found = list(self._gone(ids))
-        for fill, mine in found:
+    def _use(self, event: Use, ids: Iterable[int]) -> dict[Fill, frozenset[int]]:
+        found = dict(self._end(event, ids))
+        for fill, mine in found.items():
             fill.uses.append((event, mine))
-        return [fill for fill, _ in found]
+        return found
 
-    def _gone(
-        self, ids: tuple[int, ...] | set[int] | frozenset[int]
-    ) -> Iterator[tuple[Fill, frozenset[int]]]:
-        """The fills that waited for these parameters, in program order, with those of each."""
+    def _end(self, event: End, ids: Iterable[int]) -> Iterator[tuple[Fill, frozenset[int]]]:
+        """The fills that waited in these parameters, in program order, with those of each."""
         found: dict[int, set[int]] = {}
         for parameter in ids:
-            for fill in self._waiting.pop(parameter, ()):
+            fills = self.waiting.pop(parameter, None)
+            if fills is None:
+                continue
+            self.ended.setdefault(parameter, []).append((event, fills))
+            for fill in fills:
                 found.setdefault(fill.number, set()).add(parameter)
         for number, mine in sorted(found.items()):
             self.fills[number].waiting -= mine
             yield self.fills[number], frozenset(mine)
 
 
+def _uses(event: Update) -> bool:
+    """Whether an update may have used the gradient: a weight that is clamped keeps it for its step. What is
+    read while nothing is looked at is not known."""
+    return event.used or event.graph < 0
+
+
 @once
 def gradients(trace: Trace) -> Gradients:
     """What became of each gradient of the run."""
     return Gradients(trace)
+
+
+def thrown_away(trace: Trace) -> dict[Line, set[int]]:
+    """Line of a pass → parameters whose gradients from there were cleared, and never used."""
+    cleared: dict[Line, set[int]] = {}
+    used: dict[Line, set[int]] = {}
+    for fill in gradients(trace).fills:
+        cleared.setdefault(fill.line, set()).update(fill.cleared)
+        used.setdefault(fill.line, set()).update(fill.used)
+    return {line: ids - used[line] for line, ids in cleared.items()}

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from math import prod
 
 from gradscope.analysis.calls import Calls
-from gradscope.analysis.gradients import gradients
+from gradscope.analysis.gradients import Gradients, Line, gradients, thrown_away
 from gradscope.analysis.looks import kept_gradients
-from gradscope.analysis.loop import read_for_itself, timeline
+from gradscope.analysis.loop import read_for_itself
 from gradscope.analysis.reach import Key, passes
 from gradscope.analysis.words import plural, source, variable
 from gradscope.events import (
@@ -20,9 +20,8 @@ from gradscope.events import (
     Rooted,
     Step,
     Update,
-    ZeroGrad,
 )
-from gradscope.model import Event, Parameter, Site
+from gradscope.model import Parameter, Site
 from gradscope.store import Trace
 
 BYTES = {"float64": 8, "complex64": 8, "complex128": 16, "float16": 2, "bfloat16": 2}
@@ -64,56 +63,36 @@ def unread(trace: Trace, known: Calls, forgotten: set[int]) -> Iterator[Unread]:
 def finished(trace: Trace, known: Calls) -> Iterator[Unread]:
     """Modules whose training is over: since the last step that used their gradients, many more passes
     of other lines have filled them than ever did between two of their steps."""
-    since: dict[int, int] = {}  # parameter → passes since a step used its gradient, or it was cleared
-    most: dict[int, int] = {}
-    lines: dict[int, set[tuple[str, int]]] = {}
-    before: dict[int, set[tuple[str, int]]] = {}
-    stepped: set[int] = set()
-    for repeat, events in timeline(trace):
-        ends = {number for event in events for number in _used_or_cleared(event)}
-        for event in events:
-            for number in event.filled if isinstance(event, Backward) else ():
-                since[number] = since.get(number, 0) + (1 if number in ends else repeat)
-                lines.setdefault(number, set()).add(event.site.user.location())
-            for number in _used_or_cleared(event):
-                stepped |= {number} if isinstance(event, Step) else set()
-                most[number] = max(most.get(number, 0), since.pop(number, 0))
-                before.setdefault(number, set()).update(lines.pop(number, ()))
-    over = {n for n in stepped & set(since) if since[n] >= MANY and since[n] > 2 * most.get(n, 0)}
+    model = gradients(trace)
     mine = {
-        p.id for p in trace.parameters if p.id in over and p.registered and not p.taken
+        p.id for p in trace.parameters if p.registered and not p.taken and _over(model, p.id)
     } - known.paths.asked
-    late = {line for n in mine for line in lines[n]} - {line for n in mine for line in before[n]}
+    late = {fill.line for n in mine for fill in model.waiting[n]}
+    late -= {fill.line for n in mine for _, fills in model.ended[n] for fill in fills}
     yield from _modules(
         trace, known, mine, [e for e in known.paths.backwards if e.site.user.location() in late]
     )
 
 
-def _used_or_cleared(event: Event) -> list[int]:
-    if isinstance(event, Step):
-        return [number for ids in event.states.values() for number in ids]
-    if isinstance(event, ZeroGrad):
-        return list(event.parameters)
-    return [event.parameter] if isinstance(event, Update) else []
+def _over(model: Gradients, parameter: int) -> bool:
+    """Whether steps have used its gradients, and so many passes now wait for one as never before."""
+    ended = model.ended.get(parameter, [])
+    since = sum(fill.times for fill in model.waiting.get(parameter, ()))
+    most = max((sum(fill.times for fill in fills) for _, fills in ended), default=0)
+    return since >= MANY and since > 2 * most and any(isinstance(end, Step) for end, _ in ended)
 
 
 def dropped(trace: Trace, known: Calls) -> Iterator[Unread]:
     """Modules of an optimizer whose gradients of some line's passes were all cleared unused."""
-    cleared: dict[tuple[str, int], set[int]] = {}
-    kept: dict[tuple[str, int], set[int]] = {}
-    lines: dict[tuple[str, int], dict[int, Backward]] = {}  # of each line, equal ones once
+    looked: dict[Line, dict[int, Backward]] = {}  # of each line, equal ones once
     for fill in gradients(trace).fills:
         if fill.event.call == "backward" and fill.event.graph >= 0:
-            place = fill.event.site.user.location()
-            lines.setdefault(place, {})[id(fill.event)] = fill.event
-            cleared.setdefault(place, set()).update(fill.cleared)
-            kept.setdefault(place, set()).update(fill.used)
+            looked.setdefault(fill.line, {})[id(fill.event)] = fill.event
     trainable = {
         p.id for p in trace.parameters if p.registered and p.steps and p.optimizers
     } - kept_gradients(trace)
-    for place, numbers in cleared.items():
-        mine = (numbers & trainable) - kept.get(place, set())
-        yield from _modules(trace, known, mine, list(lines[place].values()))
+    for line, ids in thrown_away(trace).items():
+        yield from _modules(trace, known, ids & trainable, list(looked.get(line, {}).values()))
 
 
 def _modules(trace: Trace, known: Calls, mine: set[int], events: list[Backward]) -> Iterator[Unread]:

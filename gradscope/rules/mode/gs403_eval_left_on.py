@@ -15,7 +15,7 @@ import ast
 from collections.abc import Iterator
 
 from gradscope.analysis.calls import Call, Calls, calls
-from gradscope.analysis.loop import timeline
+from gradscope.analysis.loop import in_order
 from gradscope.analysis.reach import Key
 from gradscope.analysis.words import located, plural, user
 from gradscope.events import Backward, Mode, ModuleCall, Step, ZeroGrad
@@ -238,7 +238,7 @@ def _relied_on(known: Calls, called: int) -> bool:
     modules = known.trace.modules
     trains = {id(call.event) for call in known.all if call.trains}
     trained = False
-    for event in (event for _, events in timeline(known.trace) for event in events):
+    for _, event in in_order(known.trace):
         if isinstance(event, ModuleCall) and known.called(event) == called:
             if trained and not event.grad:
                 return True

@@ -14,7 +14,7 @@ copies; layers whose statistics did not move.
 from collections.abc import Iterator
 
 from gradscope.analysis.calls import Calls, calls
-from gradscope.analysis.loop import timeline
+from gradscope.analysis.loop import in_order
 from gradscope.analysis.own_writes import kept_up
 from gradscope.analysis.words import located, numbers, plural, source
 from gradscope.events import Backward, Drift, Flipped, Mode, ModuleCall, RequiresGrad
@@ -79,18 +79,17 @@ def _frozen_for_good(trace: Trace, event: Drift) -> set[int]:
     trained: set[int] = set()
     frozen: dict[int, int] = {}  # → calls since
     thawed: set[int] = set()
-    for repeat, events in timeline(trace):
-        for one in events:
-            if isinstance(one, Backward):
-                filled = set(one.filled)
-                trained |= filled
-                thawed |= filled & set(frozen)
-            elif isinstance(one, RequiresGrad) and not one.to and one.parameter in trained:
-                frozen.setdefault(one.parameter, 0)
-            elif isinstance(one, Flipped) and not one.to:
-                frozen |= {id: frozen.get(id, 0) for id in trained & set(one.leaves)}
-            elif isinstance(one, ModuleCall) and one.site.user.location() == event.site.user.location():
-                frozen = {id: calls + repeat for id, calls in frozen.items()}
+    for repeat, one in in_order(trace):
+        if isinstance(one, Backward):
+            filled = set(one.filled)
+            trained |= filled
+            thawed |= filled & set(frozen)
+        elif isinstance(one, RequiresGrad) and not one.to and one.parameter in trained:
+            frozen.setdefault(one.parameter, 0)
+        elif isinstance(one, Flipped) and not one.to:
+            frozen |= {id: frozen.get(id, 0) for id in trained & set(one.leaves)}
+        elif isinstance(one, ModuleCall) and one.site.user.location() == event.site.user.location():
+            frozen = {id: calls + repeat for id, calls in frozen.items()}
     return {id for id, calls in frozen.items() if calls >= 2} - thawed
 
 

@@ -20,7 +20,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from statistics import median
 
-from gradscope.analysis.loop import timeline
+from gradscope.analysis.gradients import thrown_away
 from gradscope.analysis.names import place
 from gradscope.analysis.reach import Paths, paths
 from gradscope.analysis.words import (
@@ -33,7 +33,7 @@ from gradscope.analysis.words import (
     parameter_subjects,
     user,
 )
-from gradscope.events import Backward, Clip, NonFinite, Scaler, Step, ZeroGrad
+from gradscope.events import Backward, Clip, NonFinite, Scaler
 from gradscope.model import Event, Finding, Op, Site
 from gradscope.rules import rule
 from gradscope.rules.numbers._delicate import overflow
@@ -118,31 +118,12 @@ class _Line:
 
 
 def _lines(trace: Trace) -> Iterator[_Line]:
-    known, thrown = paths(trace), _thrown_away(trace)
+    known, thrown = paths(trace), thrown_away(trace)
     events = {event.site.user.location(): event for event in known.backwards}
     for line, event in events.items():
         sites = {e.site.id for e in trace.of(Backward) if e.site.user.location() == line}
         filled = set(event.filled) - thrown.get(line, set())
         yield _Line(trace, known, event, sites, filled)
-
-
-def _thrown_away(trace: Trace) -> dict[tuple[str, int], set[int]]:
-    """Line of a backward → parameters whose gradients from there no step used before they were cleared:
-    those of a critic in the pass of its actor."""
-    used: dict[tuple[str, int], set[int]] = {}
-    cleared: dict[tuple[str, int], set[int]] = {}
-    waiting: dict[int, tuple[str, int]] = {}  # parameter → the last pass that filled it
-    for _, events in timeline(trace):
-        for event in events:
-            if isinstance(event, Backward):
-                waiting.update((id, event.site.user.location()) for id in event.filled)
-            elif isinstance(event, Step):
-                for id in event.fresh & waiting.keys():
-                    used.setdefault(waiting.pop(id), set()).add(id)
-            elif isinstance(event, ZeroGrad):
-                for id in set(event.parameters) & waiting.keys():
-                    cleared.setdefault(waiting.pop(id), set()).add(id)
-    return {line: ids - used.get(line, set()) for line, ids in cleared.items()}
 
 
 def _layers(one: _Line) -> list[tuple[Op, int]]:

@@ -14,7 +14,7 @@ import ast
 from collections.abc import Iterator
 
 from gradscope.analysis.failures import failure_subject, opening
-from gradscope.analysis.loop import timeline
+from gradscope.analysis.loop import in_order
 from gradscope.analysis.words import code, located
 from gradscope.events import ErrorRaised, Mode, ModuleCall
 from gradscope.fixes.blocks import rest_without_grad
@@ -91,25 +91,24 @@ def _silently(trace: Trace) -> Iterator[Finding]:
     trained: set[tuple[str, int]] = set()  # lines that built a graph in training mode
     off: dict[int, set[int]] = {}  # regions that calls were in → models on which `train()` was called since
     found: dict[tuple[str, int], tuple[Event, Region]] = {}
-    for _, events in timeline(trace):
-        for event in events:
-            if isinstance(event, Mode) and event.training:
-                for models in off.values():
-                    models.add(_model(trace, event))
-            if not isinstance(event, ModuleCall):
-                continue
-            place = event.site.user.location()
-            if event.grad:
-                trained |= {place} if event.training and event.builds_graph else set()
-                found.pop(place, None)
-                off.clear()  # what was switched off is on again
-                continue
-            region = _region_of_call(trace, event)
-            if region is None or not _statement(trace, region):
-                continue
-            if event.training and place in trained and _model(trace, event) in off.get(region.id, ()):
-                found.setdefault(place, (event, region))
-            off.setdefault(region.id, set())
+    for _, event in in_order(trace):
+        if isinstance(event, Mode) and event.training:
+            for models in off.values():
+                models.add(_model(trace, event))
+        if not isinstance(event, ModuleCall):
+            continue
+        place = event.site.user.location()
+        if event.grad:
+            trained |= {place} if event.training and event.builds_graph else set()
+            found.pop(place, None)
+            off.clear()  # what was switched off is on again
+            continue
+        region = _region_of_call(trace, event)
+        if region is None or not _statement(trace, region):
+            continue
+        if event.training and place in trained and _model(trace, event) in off.get(region.id, ()):
+            found.setdefault(place, (event, region))
+        off.setdefault(region.id, set())
     for event, region in {region.id: (event, region) for event, region in reversed(found.values())}.values():
         yield _training_without(trace, event, region)
 

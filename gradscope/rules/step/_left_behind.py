@@ -5,9 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from itertools import islice
 
-from gradscope.analysis.loop import stretches
+from gradscope.analysis.gradients import Fill, Turn, gradients
 from gradscope.analysis.text import nodes_of_program
 from gradscope.analysis.words import (
     code,
@@ -21,18 +20,10 @@ from gradscope.analysis.words import (
 from gradscope.events import Backward, Step, ZeroGrad
 from gradscope.fixes.calls import beside, line_before
 from gradscope.fixes.source import receiver
-from gradscope.model import Edit, Event, Finding, Site
+from gradscope.model import Edit, Finding, Site
 from gradscope.store import Trace
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
-MAX_STRETCHES = 5000  # of the run: such a loop shows itself in its first rounds
-
-
-@dataclass
-class _Pass:
-    event: Event
-    left: set[int]  # parameters in which its gradient still stands, unused
-    made_for: set[int] = field(default_factory=set)  # optimizers that stepped right after it
 
 
 @dataclass
@@ -52,19 +43,9 @@ def left_behind(trace: Trace) -> list[Finding]:
         return []
     leaks: dict[tuple[int, Site, Site], _Leak] = {}
     first: dict[tuple[int, Site], set[Site]] = {}  # the passes that a line's first step used
-    passes: list[_Pass] = []
-    for segment, events in islice(stretches(trace), MAX_STRETCHES):
-        if segment.graph is None:  # not looked at
-            passes.clear()
-            continue
-        for event in events:
-            if isinstance(event, Backward) and event.filled:
-                passes.append(_Pass(event, set(event.filled)))
-            elif isinstance(event, ZeroGrad):
-                _gone(passes, set(event.parameters))
-            elif isinstance(event, Step) and passes and event.optimizer is not None:
-                _used(event, segment.repeat, passes, first, leaks)
-        passes = [p for p in passes if p.left]
+    made_for: dict[Fill, set[int]] = {}  # optimizers whose step used the pass as the last of all
+    for turn in gradients(trace).turns:
+        _used(turn, first, made_for, leaks)
     return [_finding(trace, leak) for leak in leaks.values()]
 
 
@@ -110,33 +91,27 @@ def _is_function(holder: ast.expr) -> bool:
     return ast.unparse(holder).rpartition(".")[2] in ("autograd", "func")
 
 
-def _gone(passes: list[_Pass], ids: set[int]) -> None:
-    for one in passes:
-        one.left -= ids
-
-
 def _used(
-    step: Step,
-    repeat: int,
-    passes: list[_Pass],
+    turn: Turn,
     first: dict[tuple[int, Site], set[Site]],
+    made_for: dict[Fill, set[int]],
     leaks: dict[tuple[int, Site, Site], _Leak],
 ) -> None:
-    number, site = step.optimizer, step.site.user
-    ids = set((step.states).get("fresh", ()))  # a stale one is told by itself
-    given = [one for one in passes if one.left & ids]
+    number, site = turn.step.optimizer, turn.step.site.user
+    fresh = turn.step.in_state("fresh")  # a stale one is told by itself
+    given = {fill: ids & fresh for fill, ids in turn.fills.items() if ids & fresh}
+    lines = [fill.event.site.user for fill in given]
+    usual = first.setdefault((number, site), set(lines)) if given else set()
+    own = next((line for line in lines if line in usual), None)
+    for fill, ids in given.items():
+        earlier = fill.event.site.user
+        other = earlier not in usual and made_for.get(fill, set()) - {number}
+        if own is not None and other and _below(fill.event.site, turn.step.site):
+            leak = leaks.setdefault((number, site, earlier), _Leak(number, site, earlier, own))
+            leak.parameters |= ids
+            leak.count += turn.times
     if given:
-        usual = first.setdefault((number, site), {one.event.site.user for one in given})
-        own = next((one.event.site.user for one in given if one.event.site.user in usual), None)
-        for one in given:
-            earlier = one.event.site.user
-            other = earlier not in usual and one.made_for - {number}
-            if own is not None and other and _below(one.event.site, step.site):
-                leak = leaks.setdefault((number, site, earlier), _Leak(number, site, earlier, own))
-                leak.parameters |= one.left & ids
-                leak.count += repeat
-        given[-1].made_for.add(number)
-    _gone(passes, ids)
+        made_for.setdefault(list(given)[-1], set()).add(number)
 
 
 def _below(late: Site, early: Site) -> bool:

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from gradscope.analysis.loop import timeline
+from gradscope.analysis.gradients import gradients
 from gradscope.analysis.names import names_of
 from gradscope.analysis.text import not_called, parentheses
 from gradscope.analysis.words import (
@@ -181,20 +181,15 @@ def never_used(trace: Trace) -> Iterator[Finding]:
     if trace.of(Step, ZeroGrad, Update):
         yield from _left_over(trace)
         return
-    filled: dict[int, Backward] = {}
+    begun: dict[int, int] = {}  # parameter → the stretch of its first pass
     piles: dict[Site, tuple[Backward, set[int], int]] = {}
-    for repeat, events in timeline(trace):
-        fresh: dict[
-            int, Backward
-        ] = {}  # passes over one forward belong together: several losses, retain_graph
-        for event in events:
-            if isinstance(event, Backward) and event.call != "grad":
-                again = {p for p in event.filled if p in filled or repeat > 1}
-                if again:
-                    first, ids, count = piles.get(event.site.user, (event, set(), 0))
-                    piles[event.site.user] = (first, ids | again, count + repeat)
-                fresh.update(dict.fromkeys(event.filled, event))
-        filled.update(fresh)
+    for fill in gradients(trace).fills:
+        # passes of one stretch belong together: several losses, retain_graph
+        earlier = {p for p in fill.event.filled if begun.setdefault(p, fill.stretch) < fill.stretch}
+        again = set(fill.event.filled) if fill.times > 1 else earlier
+        if again and fill.event.call != "grad":
+            first, ids, count = piles.get(fill.event.site.user, (fill.event, set(), 0))
+            piles[fill.event.site.user] = (first, ids | again, count + fill.times)
     for site, (first, ids, count) in piles.items():
         yield Finding(
             message=f"{parameter_names(trace, sorted(ids))}: gradients of several backward passes pile up",

@@ -14,7 +14,7 @@ before their own step.
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from gradscope.analysis.loop import timeline
+from gradscope.analysis.loop import in_order
 from gradscope.analysis.words import code, method, parameter_names, parameter_subjects, user, where
 from gradscope.events import Backward, StaleUsed, Step, ZeroGrad
 from gradscope.fixes.calls import beside, line_after
@@ -86,16 +86,15 @@ def _prepared(trace: Trace) -> Iterator[tuple[int, StaleUsed, ZeroGrad | None]]:
     prepared: ZeroGrad | None = None
     passes = {event.site for event in trace.of(Backward)}  # what is added by hand no pass has prepared
     real = {id(e) for e in stale_uses(trace) if trace.site(e.backward) in passes}
-    for repeat, events in timeline(trace):
-        for event in events:
-            if isinstance(event, ZeroGrad) and event.by != "hand":
-                clear = event
-            elif isinstance(event, Backward) and event.call != "grad":
-                prepared = clear
-            elif isinstance(event, Step) and clear is prepared:
-                clear = None
-            elif isinstance(event, StaleUsed) and event.optimizer is not None and id(event) in real:
-                yield repeat, event, prepared
+    for repeat, event in in_order(trace):
+        if isinstance(event, ZeroGrad) and event.by != "hand":
+            clear = event
+        elif isinstance(event, Backward) and event.call != "grad":
+            prepared = clear
+        elif isinstance(event, Step) and clear is prepared:
+            clear = None
+        elif isinstance(event, StaleUsed) and event.optimizer is not None and id(event) in real:
+            yield repeat, event, prepared
 
 
 def _finding(trace: Trace, cause: Site, effect: Site, miss: _Miss) -> Finding:

@@ -16,8 +16,9 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 
+from gradscope.analysis.gradients import gradients
 from gradscope.analysis.idle import Tally, forwards, mistaken, tallied
-from gradscope.analysis.loop import nearest_backward, timeline
+from gradscope.analysis.loop import nearest_backward
 from gradscope.analysis.names import names_of
 from gradscope.analysis.since import since_segment
 from gradscope.analysis.text import named_subject, not_called, parentheses
@@ -32,7 +33,7 @@ from gradscope.analysis.words import (
     variable,
     where,
 )
-from gradscope.events import Backward, Step
+from gradscope.events import Backward
 from gradscope.fixes.calls import moved, receiver_replaced
 from gradscope.model import Finding, Site
 from gradscope.rules import rule
@@ -127,22 +128,8 @@ def _own_pass(trace: Trace, ids: set[int]) -> Backward | None:
     others = {p for o in trace.optimizers.values() if not ids & set(o.parameters) for p in o.parameters}
     if late is None or others & set(late.filled):
         return None
-    return None if late.site.user.location() in _served(trace, ids) else late
-
-
-def _served(trace: Trace, ids: set[int]) -> set[tuple[str, int]]:
-    """Lines whose passes a step right after them has used."""
-    found: set[tuple[str, int]] = set()
-    last: Backward | None = None
-    for _, events in timeline(trace):
-        for event in events:
-            if isinstance(event, Backward):
-                last = event
-            elif isinstance(event, Step) and last is not None:
-                if ids & event.fresh:
-                    found.add(last.site.user.location())
-                last = None
-    return found
+    used = {fill.line for fill in gradients(trace).fills if ids & fill.used}
+    return None if late.site.user.location() in used else late
 
 
 def _fix(trace: Trace, number: int, step: Site, late: Backward | None, closure: bool) -> str:

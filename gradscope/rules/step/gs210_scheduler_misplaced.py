@@ -16,7 +16,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from gradscope.analysis.loop import settled, timeline
+from gradscope.analysis.loop import in_order, settled
 from gradscope.analysis.text import called_in_source, calls_in_source
 from gradscope.analysis.words import code, located, optimizer_name, plural, variable, where
 from gradscope.events import Backward, Scaler, Scheduled, SchedulerMade, Step
@@ -75,23 +75,22 @@ def _early(trace: Trace, made: SchedulerMade) -> Iterator[Finding]:
     first: Step | None = None
     held = set(trace.optimizers[optimizer].parameters)
     passes = since = 0  # passes into these parameters: before the schedule's first step, and after it
-    for repeat, events in timeline(trace):
-        for event in events:
-            if isinstance(event, Scaler) and event.optimizer == optimizer and first is None:
-                return  # the step that comes first may have been skipped
-            if isinstance(event, Step) and event.optimizer == optimizer and first is None:
-                first = event
-                if passes and since:
-                    return  # an accumulation: the schedule counts passes
-            if isinstance(event, Backward) and first is None and held & set(event.filled):
-                passes, since = (passes, since + repeat) if before else (passes + repeat, since)
-            if isinstance(event, Scheduled) and event.scheduler == number:
-                site = event.site.user
-                if first is None:
-                    before[site] = (event, before.get(site, (event, 0))[1] + repeat)
-                elif site in before:
-                    yield from _ahead(trace, made, *before[site], first)
-                    return
+    for repeat, event in in_order(trace):
+        if isinstance(event, Scaler) and event.optimizer == optimizer and first is None:
+            return  # the step that comes first may have been skipped
+        if isinstance(event, Step) and event.optimizer == optimizer and first is None:
+            first = event
+            if passes and since:
+                return  # an accumulation: the schedule counts passes
+        if isinstance(event, Backward) and first is None and held & set(event.filled):
+            passes, since = (passes, since + repeat) if before else (passes + repeat, since)
+        if isinstance(event, Scheduled) and event.scheduler == number:
+            site = event.site.user
+            if first is None:
+                before[site] = (event, before.get(site, (event, 0))[1] + repeat)
+            elif site in before:
+                yield from _ahead(trace, made, *before[site], first)
+                return
 
 
 def _ahead(trace: Trace, made: SchedulerMade, early: Scheduled, times: int, first: Step) -> Iterator[Finding]:

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from gradscope.analysis.looks import kept_gradients
-from gradscope.analysis.loop import timeline
+from gradscope.analysis.loop import in_order
 from gradscope.analysis.words import code, parameter_names, parameter_subjects, plural, where
 from gradscope.events import Backward, ModuleCall, Scaler, Step, Update, ZeroGrad
 from gradscope.fixes.calls import moved, taken_away
@@ -145,7 +145,7 @@ def _cleared_elsewhere(trace: Trace, line: Line, clear: Site, step: Site) -> Sit
     """Another line than `clear` that clears these gradients after each of these steps, before the next pass."""
     found: Site | None = None
     waiting = False
-    for event in (event for _, events in timeline(trace) for event in events):
+    for _, event in in_order(trace):
         user = event.site.user
         if isinstance(event, Step) and user.location() == step.location():
             waiting = True
@@ -191,11 +191,10 @@ class Passes:
         self.waiting: list[tuple[Site, set[int], int]] = []  # passes whose gradients nobody has used yet
         self.scaler_stepped = False
         self.evaluating = False
-        for repeat, events in timeline(trace):
-            for event in events:
-                handle = getattr(self, f"_{event.kind}", None)
-                if handle is not None:
-                    handle(event, repeat)
+        for repeat, event in in_order(trace):
+            handle = getattr(self, f"_{event.kind}", None)
+            if handle is not None:
+                handle(event, repeat)
 
     def _backward(self, event: Backward, repeat: int) -> None:
         ids = set(event.filled)

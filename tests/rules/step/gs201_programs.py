@@ -285,3 +285,22 @@ def good_closure() -> None:
 
     for _ in range(2):
         opt.step(closure)
+
+
+def bad_other_pass_left_behind_though_weights_are_clamped() -> None:
+    import torch
+    from torch import nn
+
+    maker, critic = nn.Linear(2, 3), nn.Linear(3, 1)
+    opt_maker = torch.optim.SGD(maker.parameters(), lr=0.01)
+    opt_critic = torch.optim.SGD(critic.parameters(), lr=0.01)
+    for _ in range(5):
+        critic(torch.randn(8, 3)).mean().neg().backward()  # effect: GS201
+        opt_critic.step()
+        opt_critic.zero_grad()
+        critic(maker(torch.randn(8, 2))).mean().neg().backward()  # cause: GS201
+        with torch.no_grad():
+            for p in critic.parameters():
+                p.clamp_(-0.5, 0.5)
+        opt_maker.step()
+        opt_maker.zero_grad()

@@ -26,7 +26,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 TABLE = ROOT / "docs" / "versions.md"
 TOOLS = ("pytest", "hypothesis", "expecttest", "jsonschema")
-GROUPS = {
+GROUPS = {  # names of files, wherever they lie in tests/; those marked slow are left out
     "rules": ("test_rules.py",),
     "capture": (
         "test_capture.py", "test_nonfinite.py", "test_numbers.py", "test_devices.py", "test_depth.py", "test_replay.py",
@@ -58,7 +58,7 @@ def main() -> int:
                 row[group] = outcome(python, group, given.timeout)
                 failed = failed or not re.fullmatch(r"\d+ / 0 / \d+", row[group])
                 print(f"torch {version}: {group}: {row[group]}", flush=True)
-            keep(row)
+                keep(row)
     return int(failed)
 
 
@@ -103,6 +103,8 @@ def outcome(python: Path, group: str, timeout: float) -> str:
             "pytest",
             "-p",
             "no:cacheprovider",
+            "-m",
+            "not slow",
             "--tb=short",
             f"--junitxml={report}",
             *files,
@@ -121,13 +123,15 @@ def outcome(python: Path, group: str, timeout: float) -> str:
 
 
 def keep(row: dict[str, str]) -> None:
-    """Puts the row in the table; what was not run this time stays as it was."""
+    """Puts the row in the table, with what other groups gave on the same day; what is older goes."""
     text = TABLE.read_text()
     found = re.search(r"^\| torch .*\n\|[-| ]+\n((?:\|.*\n)*)", text, re.MULTILINE)
     assert found is not None, f"no table in {TABLE}"
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in found[1].splitlines()]
     known = {cells[0]: dict(zip(COLUMNS, cells, strict=True)) for cells in rows}
-    known[row["torch"]] = {**dict.fromkeys(COLUMNS, "not run"), **known.get(row["torch"], {}), **row}
+    earlier = known.get(row["torch"], {})
+    same_day = earlier if earlier.get("date") == row["date"] else {}
+    known[row["torch"]] = {**dict.fromkeys(COLUMNS, "not run"), **same_day, **row}
     ordered = sorted(
         known.values(), key=lambda r: [int(n) for n in re.findall(r"\d+", r["torch"])], reverse=True
     )

@@ -23,7 +23,6 @@ import torch.autograd.graph as autograd_graph
 from torch import _C, Tensor
 from torch.nn import Parameter
 from torch.nn.utils import clip_grad as clip_grad_module
-from torch.overrides import TorchFunctionMode
 from torch.utils import _python_dispatch as python_dispatch
 from torch.utils.data import dataloader as dataloader_module
 
@@ -97,6 +96,12 @@ FEATURES = {
             "than the watch is not looked at, nor hooks found that were put on a single saved value",
         ),
         Feature("torch.utils.swap_tensors", "2.3"),
+        Feature(
+            "torch.autograd.graph._engine_run_backward",
+            "2.3",
+            "`x[…]` is not seen: torch 2.2 does not show it to function modes, and to stand in for it would make "
+            "a sequence of each tensor",
+        ),
         Feature("torch.amp.GradScaler", "2.3"),
         Feature("torch.utils.checkpoint.CheckpointPolicy", "2.4"),
         Feature("torch.optim.Adafactor", "2.5"),
@@ -215,31 +220,6 @@ def aside() -> AbstractContextManager[Any]:
 def _aside() -> Iterator[None]:
     with DisableTorchFunction(), _without_kernel_modes():
         yield
-
-
-class _Counting(TorchFunctionMode):
-    def __init__(self) -> None:
-        super().__init__()
-        self.calls = 0
-
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        self.calls += 1
-        return func(*args, **(kwargs or {}))
-
-
-def shows_indexing() -> bool:
-    """Whether `x[…]` is shown to function modes (not in 2.2). Tried out of sight of the program's modes."""
-    programs = [pop_mode() for _ in range(mode_count())]
-    try:
-        with _without_kernel_modes():
-            t = torch.empty(1)
-            with _Counting() as counting:
-                t[0]
-    finally:
-        for mode in reversed(programs):
-            push_mode(mode)
-    seen: int = counting.calls
-    return seen > 0
 
 
 # In torch's compiler, called as (callback) around everything it runs; absent until it is loaded.

@@ -32,6 +32,7 @@ STOPPED = (
 # Where another place of `zero_grad()` is right, or another mistake.
 CLEARED_ELSEWHERE = {
     "GS201-bad_cleared_before_the_other_pass": "cleared after both steps, nothing is left for the other",
+    "GS201-bad_other_pass_left_behind_though_weights_are_clamped": "cleared last, nothing is left for the next step",
     "GS202-bad": "cleared after the step is right",
     "GS202-bad_by_module": "cleared after the step is right",
     "GS202-bad_in_a_later_phase": "cleared after the step is right",

@@ -84,7 +84,7 @@ def train() -> list[Any]:
 def functions() -> Iterator[tuple[Any, str, Any]]:
     """(owner, name, as it is) of every function and method that runs beside the program."""
     modules = [
-        importlib.import_module(f"{hooks.__name__}.{m.name}") for m in pkgutil.iter_modules(hooks.__path__)
+        importlib.import_module(m.name) for m in pkgutil.walk_packages(hooks.__path__, f"{hooks.__name__}.")
     ]
     for module in [*modules, session, writer]:
         classes = [c for c in vars(module).values() if inspect.isclass(c) and c.__module__ == module.__name__]
@@ -202,9 +202,9 @@ def test_ctrl_c_in_any_probe_reaches_the_program() -> None:
     assert not harmed
 
 
-@pytest.mark.parametrize("place", ["growth.Growth._find_kept", "ties.Ties.install"])
+@pytest.mark.parametrize("place", ["measures.growth.Growth._find_kept", "probes.ties.Ties.install"])
 def test_ctrl_c_while_the_watch_begins_or_ends_leaves_nothing(place: str) -> None:
-    module, cls, name = place.split(".")
+    module, cls, name = place.rsplit(".", 2)
     owner = getattr(importlib.import_module(f"gradscope.hooks.{module}"), cls)
     value = vars(owner)[name]
     clean = nn.Module.__call__

@@ -6,7 +6,7 @@ until that is installed a function stands there that does nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec
 
@@ -19,29 +19,19 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 
 
-class Signal(Generic[P]):
-    """Something that happened. Who sends it iterates, and decides what an exception of a listener means."""
-
-    __slots__ = ("_listeners",)
-
-    def __init__(self) -> None:
-        self._listeners: list[Callable[P, object]] = []
+class Signal(list[Callable[P, object]], Generic[P]):
+    """Something that happened, as the list of who is connected. Who sends it iterates, and decides what an
+    exception of a listener means: no code of ours runs between them."""
 
     def connect(self, listener: Callable[P, object]) -> None:
         """Does nothing where it is connected already."""
-        if listener not in self._listeners:
-            self._listeners.append(listener)
+        if listener not in self:
+            self.append(listener)
 
     def disconnect(self, listener: Callable[P, object]) -> None:
         """Does nothing where it is not connected."""
-        if listener in self._listeners:
-            self._listeners.remove(listener)
-
-    def __iter__(self) -> Iterator[Callable[P, object]]:
-        return iter(self._listeners)
-
-    def __bool__(self) -> bool:
-        return bool(self._listeners)
+        if listener in self:
+            self.remove(listener)
 
 
 class Signals:

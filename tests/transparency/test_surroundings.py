@@ -186,9 +186,13 @@ def test_what_is_wrong_from_the_start_stops_nothing(name: str, forks: Forks, tmp
 
 @pytest.mark.parametrize(
     "place",
-    ["hooks.probes.backward.Backward._before", "hooks.probes.backward.Backward._after", "hooks.probes.modules.Modules._begin",
-     "hooks.probes.optimizers.Optimizers._records"],
-)  # fmt: skip
+    [
+        "hooks.probes.backward.Backward._before",
+        "hooks.probes.backward.Backward._after",
+        "hooks.probes.modules.Modules._begin",
+        "hooks.probes.optimizers.Optimizers._records",
+    ],
+)
 def test_ctrl_c_inside_a_probe_reaches_the_program(place: str, forks: Forks, tmp_path: Path) -> None:
     """The program hears of it, and what it does afterwards is recorded as before."""
     module, cls, name = place.rsplit(".", 2)

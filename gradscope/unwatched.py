@@ -6,6 +6,7 @@ import shlex
 from pathlib import PurePath
 from typing import Any
 
+from gradscope.analysis.words import counted
 from gradscope.escape import one_line
 from gradscope.store import Trace
 
@@ -32,8 +33,8 @@ def unwatched(trace: Trace) -> list[str]:
     if not trace.summary["passes"]:
         told.append(f"no backward pass was seen in this process{_elsewhere(summary)}")
     if summary.get("unseen_passes"):
-        where = _plural(summary["unseen_threads"], "other thread")
-        passes = _plural(summary["unseen_passes"], "backward pass", "es")
+        where = counted(summary["unseen_threads"], "other thread")
+        passes = counted(summary["unseen_passes"], "backward pass")
         told.append(f"{passes} in {where} not recorded: one thread at a time is watched")
     return told
 
@@ -61,7 +62,7 @@ def _elsewhere(summary: dict[str, Any]) -> str:
     seconds = summary.get("child_seconds", 0)
     took = f", {seconds:.1f} s of computing," if seconds >= _LEAST else ""
     if made := summary.get("processes"):
-        return f"; {_plural(made, 'process', 'es')} that it made{took} ran unwatched"
+        return f"; {counted(made, 'process')} that it made{took} ran unwatched"
     return f"; the programs that it started{took} ran unwatched" if took else ""
 
 
@@ -108,7 +109,3 @@ def _one_process(argv: list[str]) -> list[str]:
 
 def _name(path: str) -> str:
     return PurePath(path).stem
-
-
-def _plural(count: int, noun: str, ending: str = "s") -> str:
-    return f"{count:,} {noun}{'' if count == 1 else ending}"

@@ -7,7 +7,7 @@ from math import isfinite
 
 from gradscope.analysis.memo import once
 from gradscope.events import Backward
-from gradscope.model import Event, Optimizer, Parameter, Segment
+from gradscope.model import Event, Parameter, Segment
 from gradscope.store import Trace
 
 
@@ -82,11 +82,6 @@ def norm(trace: Trace, parameter: int) -> float | None:
     measured = trace.numbers("grad_norm", parameter)
     last = measured[-1][1] if measured else trace.parameter(parameter).grad_norm
     return last if isinstance(last, float) and isfinite(last) else None
-
-
-def trained_by(trace: Trace, p: Parameter) -> Optimizer | None:
-    """The first optimizer that holds it."""
-    return next((trace.optimizers[n] for n in p.optimizers if n in trace.optimizers), None)
 
 
 def used_for_itself(p: Parameter) -> bool:

@@ -13,6 +13,7 @@ from rich.text import Text
 
 from gradscope.analysis.names import parameter_name
 from gradscope.analysis.names import place as place_of
+from gradscope.analysis.words import counted
 from gradscope.check import Report
 from gradscope.escape import one_line
 from gradscope.events import Crashed
@@ -152,7 +153,7 @@ def _summary_rows(report: Report, width: int) -> Iterator[Text]:
     yield from field_rows("note", [*unwatched(report.trace), *unused[:5]], width)
     yield Text.assemble(("found: ", f"bold {GUTTER_STYLE}"), _counts(report))
     if report.accepted:
-        yield from field_rows("known", [f"{_plural(report.accepted, 'finding')} in the baseline"], width)
+        yield from field_rows("known", [f"{counted(report.accepted, 'finding')} in the baseline"], width)
     yield from field_rows("run", [_run(report)], width)
     yield from field_rows("cost", [_cost(report)], width)
     yield from field_rows("next", _next(report), width)
@@ -164,7 +165,7 @@ def _counts(report: Report) -> Text:
         silent = Text("nothing to report", "green") if judged else Text(NO_PASS, "yellow")
         return _ended(report) or silent
     texts = [
-        Text(_plural(report.count(severity), severity), STYLES[severity])
+        Text(counted(report.count(severity), severity), STYLES[severity])
         for severity in SEVERITIES
         if report.count(severity)
     ]
@@ -185,8 +186,8 @@ def _ended(report: Report) -> Text | None:
 def _run(report: Report) -> str:
     summary, program = report.trace.summary, report.trace.program
     text = (
-        f"{_plural(summary['steps'], 'step')}, {_plural(summary['passes'], 'backward pass', 'es')},"
-        f" {_plural(summary['distinct_graphs'], 'distinct graph')} with {_plural(summary['nodes'], 'node')}"
+        f"{counted(summary['steps'], 'step')}, {counted(summary['passes'], 'backward pass')},"
+        f" {counted(summary['distinct_graphs'], 'distinct graph')} with {counted(summary['nodes'], 'node')}"
     )
     return "; ".join([text, *filter(None, [_end(program)])])
 
@@ -243,7 +244,3 @@ def _to_ask_for(report: Report) -> str:
     shown = [p for p, name in names.items() if name and one_line(name) == name]
     asked = min(shown, key=lambda p: (p.id not in told, not p.registered, p.passes > 0), default=None)
     return shlex.quote(names[asked]) if asked is not None else ""
-
-
-def _plural(count: int, noun: str, ending: str = "s") -> str:
-    return f"{count:,} {noun}{'' if count == 1 else ending}"

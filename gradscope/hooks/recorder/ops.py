@@ -134,9 +134,8 @@ class Ops:
         row = self._store(template_id, template, site, first, tensors, entries, outs, known, metas, hash(key))
         if parts:
             self.ledger.uses.made(parts, outs, site)
-        if state.signals.op:
-            for follow in state.signals.op:
-                follow(row, tensors, outs)
+        for follow in state.signals.op:
+            follow(row, tensors, outs)
         return row
 
     def _rebased(self, entries: list[Live]) -> bool:
@@ -208,9 +207,8 @@ class Ops:
         segment.ops.append(row)
         # The template stands for the kinds of inputs and outputs too.
         segment.hash = hash((segment.hash, key, template_id, row.module, ins, row.outs))
-        if state.signals.values_read:
-            for read in state.signals.values_read:
-                read(entries, index)
+        for read in state.signals.values_read:
+            read(entries, index)
         if segment.carried and state.signals.carried and not segment.continued:
             found = [segment.carried[v] for v in ins if v in segment.carried]
             if found and outs and outs[0].requires_grad:

@@ -493,6 +493,7 @@ class KeepsGraph(Kind):
     first = Field(_ids)
     how = Field(_text)
     numbers = Field(_unless_false)  # of one element each
+    step = Field(_id)
 
 
 # -- hooks, Functions, errors ----------------------------------------------------------

@@ -58,9 +58,10 @@ class Fill:
 @dataclass(eq=False)
 class Turn:
     """A step with the passes whose gradients it used, each with the parameters in which it did, and how often
-    it came like this in a row."""
+    it came like this in a row. `stretch` is that of the timeline."""
 
     step: Step
+    stretch: int
     times: int
     fills: dict[Fill, frozenset[int]]
 
@@ -83,7 +84,7 @@ class Gradients:
                 if isinstance(event, Backward) and event.filled:
                     self._fill(event, stretch, passes)
                 elif isinstance(event, Step):
-                    self.turns.append(Turn(event, repeat, self._use(event, event.fresh)))
+                    self.turns.append(Turn(event, stretch, repeat, self._use(event, event.fresh)))
                 elif isinstance(event, Update) and _uses(event):
                     self._use(event, {event.parameter})
                 elif isinstance(event, ZeroGrad):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from itertools import accumulate
 
+from gradscope.analysis.loop import stretches
 from gradscope.analysis.memo import once
 from gradscope.events import Backward
 from gradscope.model import Finding, Since, Site
@@ -19,6 +20,26 @@ def since_segment(trace: Trace, index: int) -> Since | None:
     place = bisect_left(known.indices, index)
     before = known.before[place] if place < len(known.indices) else known.total
     return Since(before + 1, place > 0 and place - 1 in known.asleep) if before < known.total else None
+
+
+def since_step(trace: Trace, step: int | None) -> Since | None:
+    """A step of which it is known that this was seen in it; what slept before it may have had it already."""
+    known = _steps(trace)
+    if step is None or step > known.total:
+        return None
+    return Since(step, bisect_left(known.before, step) - 2 in known.asleep)
+
+
+def since_stretch(trace: Trace, number: int) -> Since | None:
+    """The step to which a stretch of the timeline belongs. An event that comes again has the segment of its
+    first time: what matters from later on has its own stretch."""
+    return since_segment(trace, _stretches(trace)[number])
+
+
+@once
+def _stretches(trace: Trace) -> list[int]:
+    """The segments that `timeline` has, by index."""
+    return [segment.index for segment, _ in stretches(trace) if segment.events is not None]
 
 
 def since_places(trace: Trace, finding: Finding) -> Since | None:

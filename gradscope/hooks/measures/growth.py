@@ -43,6 +43,7 @@ class Chain:
     """One line whose result goes into itself, from one segment to a later one."""
 
     site: int
+    begun: int = 0  # steps of the run when it was first carried on
     sum: bool = True  # a number or a row of numbers, as losses are
     serial: int = 0  # of the segment it was seen in last
     gap: int = 0  # segments from one to the next
@@ -79,6 +80,7 @@ class Growth(Hook):
         self.noted = 0
         self.passes = 0
         self.kept: tuple[int, int, int, int] | None = None  # (losses, nodes, bytes, site)
+        self.oldest: dict[int, int] = {}  # site → steps before the oldest loss found alive
         recorder = self.recorder
         recorder.signals.carried.connect(self._carried)
         recorder.signals.before_pass.connect(self._before_pass)
@@ -93,7 +95,7 @@ class Growth(Hook):
         if chain is None:
             if len(self.chains) >= MAX_CHAINS:
                 return
-            chain = self.chains[row.site] = Chain(row.site)
+            chain = self.chains[row.site] = Chain(row.site, self.recorder.steps)
         serial = self.recorder.segment.serial
         chain.last = tuple(TensorRef(out) for out in outs[:MAX_RESULTS])
         chain.number = sequence_number() - 1
@@ -177,7 +179,7 @@ class Growth(Hook):
                     "keeps_graph", chain.site,
                     {
                         "site": chain.site, "length": max(length, chain.longest), "nodes": nodes, "bytes": size,
-                        "how": "add", "first": list(first),
+                        "how": "add", "first": list(first), "step": max(chain.begun, 1),
                     },
                 )  # fmt: skip
             self._find_kept()
@@ -190,6 +192,7 @@ class Growth(Hook):
                     "bytes": size,
                     "how": "list",
                     "first": [],
+                    "step": self.oldest[site] + 1 if recorder.optimizers else None,
                 }
                 recorder.emit("keeps_graph", site, data)
 
@@ -211,9 +214,9 @@ class Growth(Hook):
         until it is done. Passes, where no optimizer steps."""
         return self.recorder.steps if self.recorder.optimizers else self.passes
 
-    def _past(self, noted: Iterable[tuple[Any, int, int]]) -> Iterator[tuple[int, list[Any], int]]:
-        """(site, those that still have their graph, how many there were) of what was noted at one
-        line, in two steps or more that are over."""
+    def _past(self, noted: Iterable[tuple[Any, int, int]]) -> Iterator[tuple[int, list[Any], int, int]]:
+        """(site, those that still have their graph, how many there were, the first one's `_now`) of what
+        was noted at one line, in two steps or more that are over."""
         by_site: dict[int, list[tuple[Any, int]]] = {}
         now = self._now()
         for ref, site, number in noted:
@@ -224,7 +227,8 @@ class Growth(Hook):
             if True in kept and len(kept) - kept.index(True) >= MIN_LATE:  # not from the beginning
                 found = found[kept.index(True) :]
             if len({number for _, number in found}) > 1:
-                yield site, [t for t, _ in found if t is not None and grad_fn_of(t) is not None], len(found)
+                alive = [t for t, _ in found if t is not None and grad_fn_of(t) is not None]
+                yield site, alive, len(found), found[0][1]
 
     def _find_needed(self, tensors: list[Any], site: int) -> None:
         """Losses that had a pass of their own, with `retain_graph=True`, are kept for one that goes through
@@ -241,9 +245,10 @@ class Growth(Hook):
 
     def _find_kept(self) -> None:
         """Losses of one line that were backwarded, every one of them still alive."""
-        for site, alive, count in self._past(self.roots):
+        for site, alive, count, first in self._past(self.roots):
             if len(alive) < MIN_KEPT or len(alive) < count - 1 or apart(alive) < MIN_KEPT:
                 continue
+            self.oldest.setdefault(site, first)
             if self.kept is None or self.kept[0] < len(alive):
                 self.kept = (len(alive), *held(alive), site)
         if self.kept is None:
@@ -271,8 +276,9 @@ class Growth(Hook):
 
     def _find_kept_parts(self) -> None:
         """Numbers of one line that went into the losses of several steps, every one of them still alive."""
-        for site, alive, count in self._past(self.parts):
+        for site, alive, count, first in self._past(self.parts):
             if len(alive) == count and apart(alive) >= MIN_KEPT:
+                self.oldest.setdefault(site, first)
                 self.kept = (len(alive), *held(alive), site)
                 return
 

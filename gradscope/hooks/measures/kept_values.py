@@ -22,6 +22,7 @@ class KeptValues(Hook):
         self.seen: set[Live] = set()
         self.noted: dict[int, list[tuple[Live, int]]] = {}  # site → (value, steps until then)
         self.kept: dict[int, tuple[int, int, int, bool]] = {}  # site → (values, nodes, bytes, numbers)
+        self.oldest: dict[int, int] = {}  # site → steps before the first one kept
         self.recorder.signals.before_pass.connect(self._before_pass)
         self.recorder.signals.before_end.connect(self._tell)
 
@@ -59,6 +60,7 @@ class KeptValues(Hook):
                     continue
                 elif _been_through(alive[0]) and apart(alive) >= MIN_KEPT:
                     self.kept[site] = (len(alive), *held(alive), alive[0].dim() == 0)
+                    self.oldest[site] = past[0][1]
 
     def _tell(self) -> None:
         """Once it is known that they stayed."""
@@ -67,7 +69,7 @@ class KeptValues(Hook):
         for site, (length, nodes, size, numbers) in most:
             data = {
                 "site": site, "length": length, "nodes": nodes, "bytes": size, "how": "values", "first": [],
-                "numbers": numbers,
+                "numbers": numbers, "step": self.oldest[site] + 1,
             }  # fmt: skip
             self.recorder.emit("keeps_graph", site, data)
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gradscope.analysis.reach import Paths, paths
+from gradscope.analysis.since import since_step
 from gradscope.analysis.unread import passes_then_and_now
 from gradscope.analysis.words import code, plural, user
 from gradscope.events import KeepsGraph
@@ -106,6 +107,7 @@ def _finding(trace: Trace, event: KeepsGraph) -> Finding:
         count=max(length, event.count),
         severity="" if event.numbers else "note",  # predictions hold memory of their own
         subjects=frozenset({("keeps", cause.location())}),
+        since=since_step(trace, event.step),
     )
 
 

@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from gradscope.analysis.names import names_of, op_name
+from gradscope.analysis.since import since_segment
 from gradscope.analysis.words import code, located, numbers, parameter_names, parameter_subjects, user
 from gradscope.events import NonFinite
 from gradscope.model import Finding, Site
@@ -107,6 +108,7 @@ def _finding(trace: Trace, event: NonFinite, origin: Site | None, name: str, whe
         fix=_fix(trace, event, origin, *told),
         count=event.count,
         subjects=parameter_subjects(ids),
+        since=since_segment(trace, event.segment),
     )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from gradscope.analysis.gradients import Fill, Turn, gradients
+from gradscope.analysis.since import since_stretch
 from gradscope.analysis.text import nodes_of_program
 from gradscope.analysis.words import (
     code,
@@ -32,6 +33,7 @@ class _Leak:
     step: Site
     earlier: Site  # the pass that leaves its gradients
     own: Site  # the first pass of the step, which adds to them
+    stretch: int  # of the first such step
     parameters: set[int] = field(default_factory=set)
     count: int = 0
 
@@ -107,7 +109,7 @@ def _used(
         earlier = fill.event.site.user
         other = earlier not in usual and made_for.get(fill, set()) - {number}
         if own is not None and other and _below(fill.event.site, turn.step.site):
-            leak = leaks.setdefault((number, site, earlier), _Leak(number, site, earlier, own))
+            leak = leaks.setdefault((number, site, earlier), _Leak(number, site, earlier, own, turn.stretch))
             leak.parameters |= ids
             leak.count += turn.times
     if given:
@@ -148,6 +150,7 @@ def _finding(trace: Trace, leak: _Leak) -> Finding:
         count=leak.count,
         edits=_cleared(trace, leak.step, own),
         subjects=parameter_subjects(leak.parameters),
+        since=since_stretch(trace, leak.stretch),
     )
 
 

@@ -18,6 +18,7 @@ from dataclasses import replace
 
 from gradscope.analysis.gradients import gradients
 from gradscope.analysis.names import names_of
+from gradscope.analysis.since import since_segment
 from gradscope.analysis.text import not_called, parentheses
 from gradscope.analysis.words import (
     code,
@@ -110,6 +111,7 @@ def _used(trace: Trace, cause: Site, effect: Site | None, events: list[StaleUsed
         count=sum(event.count for event in events),
         edits=zeroed(trace, cause, effect, own),
         subjects=parameter_subjects(ids),
+        since=since_segment(trace, events[0].segment),
     )
 
 
@@ -215,4 +217,5 @@ def _left_over(trace: Trace) -> Iterator[Finding]:
                 severity="note",
                 subjects=parameter_subjects(ids),
                 count=event.count,
+                since=since_segment(trace, event.segment),
             )

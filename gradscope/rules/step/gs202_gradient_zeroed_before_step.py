@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from gradscope.analysis.loop import timeline
+from gradscope.analysis.since import since_stretch
 from gradscope.analysis.words import code, parameter_names, parameter_subjects, plural, where
 from gradscope.events import Backward, Scaler, Step, ZeroGrad
 from gradscope.fixes.source import Source, calls
@@ -58,6 +59,7 @@ class _Tally:
     steps: int = 0
     at: Counter[Site] = field(default_factory=Counter)  # steps by line
     lost: Counter[tuple[Site, Site]] = field(default_factory=Counter)
+    first: dict[tuple[Site, Site], int] = field(default_factory=dict)  # the first lost one's stretch
     parameters: set[int] = field(default_factory=set)
 
 
@@ -155,6 +157,7 @@ class _Run:
             self.waiting = _Waiting(place, self._place(event), set(lost))
         else:
             tally.lost[place] += repeat
+            tally.first.setdefault(place, len(self.stretches) - 1)
             tally.parameters.update(lost)
 
     def _forward_between(self, start: _Place, event: Event, ids: set[int]) -> bool:
@@ -218,6 +221,7 @@ def _finding(trace: Trace, number: int, tally: _Tally, cause: Site, effect: Site
         count=count,
         edits=_moved(trace, cause),
         subjects=parameter_subjects(tally.parameters) | {("optimizer", number)},
+        since=since_stretch(trace, tally.first[cause, effect]),
     )
 
 

@@ -17,8 +17,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from gradscope.analysis.loop import in_order
+from gradscope.analysis.loop import timeline
 from gradscope.analysis.scales import Scales
+from gradscope.analysis.since import since_stretch
 from gradscope.analysis.words import code, located, method, parameter_subjects, plural, where
 from gradscope.events import Backward, Clip, Scaler, Step, ZeroGrad
 from gradscope.fixes.calls import beside, line_before, listed_once, moved
@@ -78,6 +79,7 @@ class _Clip:
     parameters: set[int] = field(default_factory=set)
     midway: Counter[Site] = field(default_factory=Counter)  # passes that then added to it
     scaled: int = 0
+    first: dict[str, int] = field(default_factory=dict)  # what it met → the first stretch in which it did
     scale: float | None = None
     limit: float | None = None
 
@@ -92,22 +94,24 @@ class _Run:
         self.pending: dict[int, _Clip] = {}  # parameter → the clip of the gradient that waits for a step
         self.scales = Scales(trace)
         self.stepped = {p.id for p in trace.parameters if p.steps}
-        for repeat, event in in_order(trace):
-            if isinstance(event, Backward):
-                self._backward(event, repeat)
-            elif isinstance(event, Clip):
-                self._clip(event, repeat)
-            elif isinstance(event, Step):
-                self._step(event)
-            elif isinstance(event, ZeroGrad):
-                self._gone(event.parameters)
-            self.scales.follow(event)
+        for self.stretch, (repeat, events) in enumerate(timeline(trace)):
+            for event in events:
+                if isinstance(event, Backward):
+                    self._backward(event, repeat)
+                elif isinstance(event, Clip):
+                    self._clip(event, repeat)
+                elif isinstance(event, Step):
+                    self._step(event)
+                elif isinstance(event, ZeroGrad):
+                    self._gone(event.parameters)
+                self.scales.follow(event)
 
     def _backward(self, event: Backward, repeat: int) -> None:
         for parameter in event.filled:
             clip = self.pending.pop(parameter, None)
             if clip is not None:
                 clip.midway[event.site.user] += repeat if parameter == min(clip.parameters) else 0
+                clip.first.setdefault("midway", self.stretch)
 
     def _clip(self, event: Clip, repeat: int) -> None:
         limit = event.limit
@@ -118,13 +122,17 @@ class _Run:
         clip.times += repeat
         clip.limit = limit
         clip.met += repeat if new else 0
-        clip.empty += repeat if not event.given and event.call == "norm" else 0
+        clip.first.setdefault("new" if new else "nothing new", self.stretch)
+        if not event.given and event.call == "norm":
+            clip.empty += repeat
+            clip.first.setdefault("no parameter", self.stretch)
         for state, ids in event.states.items():
             clip.states[state] += repeat
             clip.parameters.update(ids)
         self.pending.update(dict.fromkeys(new, clip))
         if new & self.scales.scaled.keys():
             clip.scaled += repeat
+            clip.first.setdefault("scaled", self.stretch)
             clip.scale = self.scales.scale
 
     def _step(self, event: Step) -> None:
@@ -186,6 +194,7 @@ def _empty(trace: Trace, run: _Run, clip: _Clip, step: Site) -> Finding:
         count=clip.empty,
         edits=as_list,
         subjects=_subjects(clip),
+        since=since_stretch(trace, clip.first["no parameter"]),
     )
 
 
@@ -205,6 +214,7 @@ def _in_vain(trace: Trace, run: _Run, clip: _Clip, step: Site) -> Finding:
         count=clip.times,
         edits=moved(trace, clip.site, step),
         subjects=_subjects(clip),
+        since=since_stretch(trace, clip.first["nothing new"]),
     )
 
 
@@ -232,6 +242,7 @@ def _scaled(trace: Trace, run: _Run, clip: _Clip, step: Site) -> Finding:
         if beside(trace, clip.site, step) and unscale.isidentifier()
         else (),
         subjects=_subjects(clip),
+        since=since_stretch(trace, clip.first["scaled"]),
     )
 
 
@@ -254,4 +265,5 @@ def _midway(trace: Trace, run: _Run, clip: _Clip, step: Site) -> Finding:
         count=count,
         edits=moved(trace, clip.site, step),
         subjects=_subjects(clip),
+        since=since_stretch(trace, clip.first["midway"]),
     )

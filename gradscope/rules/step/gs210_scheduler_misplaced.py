@@ -17,6 +17,7 @@ import re
 from collections.abc import Iterator
 
 from gradscope.analysis.loop import in_order, settled
+from gradscope.analysis.since import since_segment
 from gradscope.analysis.text import called_in_source, calls_in_source
 from gradscope.analysis.words import code, located, optimizer_name, plural, variable, where
 from gradscope.events import Backward, Scaler, Scheduled, SchedulerMade, Step
@@ -112,6 +113,7 @@ def _ahead(trace: Trace, made: SchedulerMade, early: Scheduled, times: int, firs
         f"{_and_its_loop(trace, early.site.user, first.site.user)}",
         edits=moved_behind(trace, early.site.user, first.site.user),
         subjects=frozenset({("scheduler", made.scheduler)}),
+        since=since_segment(trace, first.segment),
     )
 
 
@@ -168,6 +170,7 @@ def _forgotten(trace: Trace, made: SchedulerMade) -> Finding:
         fix=f"call `{name or 'scheduler'}.step()` once per epoch (or per batch) after {after}",
         count=1,
         subjects=frozenset({("scheduler", made.scheduler)}),
+        since=since_segment(trace, step.segment) if step else None,
     )
 
 

@@ -19,7 +19,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from gradscope.analysis.looks import kept_gradients
-from gradscope.analysis.loop import in_order
+from gradscope.analysis.loop import in_order, timeline
+from gradscope.analysis.since import since_stretch
 from gradscope.analysis.words import code, parameter_names, parameter_subjects, plural, where
 from gradscope.events import Backward, ModuleCall, Scaler, Step, Update, ZeroGrad
 from gradscope.fixes.calls import moved, taken_away
@@ -97,6 +98,7 @@ def _rest(trace: Trace, site: Site, line: Line) -> Iterator[Finding]:
             fix=f"let {stepping} ({where(line.step)}) run at the last batch of the loop too",
             count=line.clears[clear],
             subjects=parameter_subjects(line.parameters),
+            since=since_stretch(trace, line.first[clear]),
         )
 
 
@@ -138,6 +140,7 @@ def _finding(trace: Trace, site: Site, line: Line, step: Site) -> Finding:
         count=line.dropped,
         edits=taken_away(trace, clear) if other is not None else moved(trace, clear, step, after=True),
         subjects=parameter_subjects(line.parameters),
+        since=since_stretch(trace, line.first[clear]),
     )
 
 
@@ -173,6 +176,7 @@ class Line:
     dropped: int = 0
     clears: dict[Site, int] = field(default_factory=dict)  # passes that each clearing has dropped
     times: dict[Site, int] = field(default_factory=dict)  # how often it dropped some
+    first: dict[Site, int] = field(default_factory=dict)  # the first stretch in which it did
     step: Site | None = None
     parameters: set[int] = field(default_factory=set)  # whose gradients were dropped
     filled: set[int] = field(default_factory=set)
@@ -191,10 +195,11 @@ class Passes:
         self.waiting: list[tuple[Site, set[int], int]] = []  # passes whose gradients nobody has used yet
         self.scaler_stepped = False
         self.evaluating = False
-        for repeat, event in in_order(trace):
-            handle = getattr(self, f"_{event.kind}", None)
-            if handle is not None:
-                handle(event, repeat)
+        for self.stretch, (repeat, events) in enumerate(timeline(trace)):
+            for event in events:
+                handle = getattr(self, f"_{event.kind}", None)
+                if handle is not None:
+                    handle(event, repeat)
 
     def _backward(self, event: Backward, repeat: int) -> None:
         ids = set(event.filled)
@@ -252,6 +257,7 @@ class Passes:
                     line.dropped += count
                     line.clears[place] = line.clears.get(place, 0) + count
                     line.times[place] = line.times.get(place, 0) + (0 if id(line) in told else repeat)
+                    line.first.setdefault(place, self.stretch)
                     told.add(id(line))
             elif ids & cleared:
                 line.others = True

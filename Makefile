@@ -5,7 +5,7 @@ BIN := $(dir $(PYTHON))
 .PHONY: check quick lint test fix
 check: lint quick
 quick:  # what most changes break, in a minute
-	$(PYTHON) -m pytest -n 2 --dist worksteal -m "not slow" tests/rules tests/store tests/graph tests/why tests/test_imports.py
+	$(PYTHON) -m pytest -n 2 --dist worksteal -m "not slow" tests/rules tests/store tests/graph tests/answers tests/test_imports.py
 lint:
 	$(PYTHON) -m ruff check .
 	$(PYTHON) -m ruff format --check .

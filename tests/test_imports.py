@@ -55,7 +55,7 @@ def test_open_does_not_load_torch(trace: Path, tmp_path: Path) -> None:
     ("module", "absent"),
     [
         ("gradscope.graph", ["torch", "graphviz"]),
-        ("gradscope.why", ["torch", "graphviz"]),
+        ("gradscope.answers", ["torch", "graphviz"]),
         ("gradscope.check", ["torch", "graphviz", "networkx"]),
         ("gradscope.render.text", ["torch"]),
         ("gradscope.tui.app", ["torch", "graphviz"]),

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import click
 
+from gradscope.answers import why
 from gradscope.commands import printing
 from gradscope.model import GradscopeError
 from gradscope.places import last_trace
 from gradscope.render.answer import show
 from gradscope.store import Trace
-from gradscope.why import why
 
 
 @click.command()

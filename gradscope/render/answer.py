@@ -9,11 +9,11 @@ from typing import TextIO
 
 from rich.text import Text
 
+from gradscope.answers import Answer, Step
 from gradscope.escape import one_line
 from gradscope.render.frames import GUTTER_STYLE, Frame, Mark
 from gradscope.render.terminal import inline, print_rows, to_plain
 from gradscope.store import Trace
-from gradscope.why import Answer, Step
 
 
 def render(trace: Trace, answer: Answer) -> str:

@@ -56,8 +56,8 @@ def _alone(site: Site | None) -> Site | None:
 
 
 def explain(trace: Trace, name: str) -> Any:
-    """The answer to `gradscope why NAME` (why.Answer)."""
-    from gradscope.why import why
+    """The answer to `gradscope why NAME` (answers.Answer)."""
+    from gradscope.answers import why
 
     answer = why(trace, name)
     answer.steps = [replace(step, site=replace(step.site, parent=None)) for step in answer.steps]

@@ -23,6 +23,7 @@ import gradscope
 from gradscope.analysis.names import full_name
 from gradscope.analysis.stops import stops
 from gradscope.analysis.words import parameter_name
+from gradscope.answers import Answer, why
 from gradscope.check import Report, examine
 from gradscope.commands import main
 from gradscope.config import Config
@@ -32,7 +33,6 @@ from gradscope.render.text import render
 from gradscope.rules import all_rules
 from gradscope.store import Trace
 from gradscope.tui.screens.parameters import got
-from gradscope.why import Answer, why
 
 ROOT = Path(__file__).parents[2]
 ORDINARY = 80  # programs

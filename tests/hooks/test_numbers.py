@@ -11,10 +11,10 @@ import torch
 from torch import nn
 
 import gradscope
+from gradscope.answers import why
 from gradscope.check import examine
 from gradscope.render import write_report
 from gradscope.render.answer import render
-from gradscope.why import why
 
 
 def _train(steps: int, sample: bool = True) -> tuple[gradscope.Trace, list[float], list[float]]:

@@ -12,10 +12,10 @@ import torch
 from torch import nn
 
 import gradscope
+from gradscope.answers import why
 from gradscope.api import picture
 from gradscope.check import examine
 from gradscope.model import GradscopeError
-from gradscope.why import why
 
 
 @pytest.fixture(scope="module")

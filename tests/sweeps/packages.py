@@ -78,7 +78,10 @@ def main() -> int:
             constraints = ROOT / "constraints.txt"
             run(python, "-m", "pip", "install", "-q", "-c", constraints, f"{package}[torch]", cwd=folder)
             trace = with_torch(python, folder)
-            print(f"{package.name}: {package.stat().st_size / 1e6:.1f} MB, works with and without torch", flush=True)
+            print(
+                f"{package.name}: {package.stat().st_size / 1e6:.1f} MB, works with and without torch",
+                flush=True,
+            )
     return 0
 
 

@@ -11,6 +11,7 @@ from textual.suggester import SuggestFromList
 from textual.widgets import Input
 
 from gradscope.analysis.names import parameter_name, place
+from gradscope.answers import Answer
 from gradscope.escape import one_line
 from gradscope.render.answer import answer_rows
 from gradscope.render.terminal import inline
@@ -18,7 +19,6 @@ from gradscope.tui import jobs
 from gradscope.tui.screens._page import Page, search_rows
 from gradscope.tui.widgets.rows import Rows
 from gradscope.tui.widgets.table import Column, Table
-from gradscope.why import Answer
 
 _COLUMNS = (Column("", 22, tail=True), Column("", 20, wide=True))
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from gradscope.analysis.names import op_name, place
+from gradscope.answers._answer import Answer, cut_words, opening, region_of, shortened, spoken
 from gradscope.events import ErrorRaised, RequiresGrad
 from gradscope.graph import Flow
-from gradscope.why._answer import Answer, cut_words, opening, region_of, shortened, spoken
 
 
 def explain_value(flow: Flow, value: int, subject: str, at: bool = False) -> Answer:

@@ -13,12 +13,12 @@ from collections.abc import Iterable
 
 from gradscope.analysis.names import full_name, names_of, parameter_name, place
 from gradscope.analysis.words import parameter_name as name_in_report
+from gradscope.answers._answer import Answer, Step
+from gradscope.answers._parameter import explain_parameter
+from gradscope.answers._value import explain_number, explain_value
 from gradscope.graph import Flow, flow_of
 from gradscope.model import GradscopeError, Parameter
 from gradscope.store import Trace
-from gradscope.why._answer import Answer, Step
-from gradscope.why._parameter import explain_parameter
-from gradscope.why._value import explain_number, explain_value
 
 __all__ = ["Answer", "Step", "why"]
 

@@ -9,9 +9,9 @@ from torch import nn
 
 import gradscope
 from gradscope.analysis.words import parameter_name
+from gradscope.answers import why
 from gradscope.model import GradscopeError
 from gradscope.render.answer import render
-from gradscope.why import why
 
 
 def line_of(text: str) -> int:

@@ -7,10 +7,10 @@ from gradscope.analysis.lost import End, end_of, lost
 from gradscope.analysis.names import op_name, parameter_name, place
 from gradscope.analysis.reach import paths
 from gradscope.analysis.stops import Stop, froze_at, frozen, stops
+from gradscope.answers._answer import Answer, cut_words, shortened, spoken
 from gradscope.events import Backward, ErrorRaised, RequiresGrad, ZeroGrad
 from gradscope.graph import Flow
 from gradscope.model import Event, Parameter
-from gradscope.why._answer import Answer, cut_words, shortened, spoken
 
 _STATES = {
     "none": "None", "fresh": "a gradient that no step has used yet", "used": "the gradient that the last step used",

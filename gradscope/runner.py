@@ -70,6 +70,15 @@ class Program:
             raise GradscopeError(f"no module to run named {name}")
         return cls(spec.origin, [spec.origin, *args], os.getcwd(), spec)
 
+    def command(self) -> dict[str, Any]:
+        """What one has to know, beside argv, to start it once more. `ranks`: of how many such processes it is one."""
+        module = self.spec.name if self.spec is not None and self.spec.name != "__main__" else ""
+        ranks = os.environ.get("WORLD_SIZE", "")
+        return {
+            "module": module.removesuffix(".__main__"), "stdin": self.source is not None,
+            "ranks": int(ranks) if ranks.isdigit() else 1,
+        }  # fmt: skip
+
     def code(self) -> CodeType:
         if self.spec is not None and self.spec.loader is not None and hasattr(self.spec.loader, "get_code"):
             code = self.spec.loader.get_code(self.spec.name)

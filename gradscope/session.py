@@ -7,7 +7,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from time import perf_counter
@@ -15,6 +15,7 @@ from types import FrameType
 from typing import Any
 
 import torch
+from torch.optim.optimizer import register_optimizer_step_post_hook
 
 from gradscope.children import child_seconds, processes_made
 from gradscope.hooks import Hook, all_hooks
@@ -28,6 +29,7 @@ from gradscope.store import Start, TraceWriter, copy_part, pack
 from gradscope.tracebacks import text_of
 
 _active: list[Session] = []
+_PATIENCE = 3  # steps of a program that goes on after its end
 
 
 class Session:
@@ -35,7 +37,8 @@ class Session:
 
     path: where the trace goes; by default a new file in `.gradscope/` below the working
     directory. main: the script's real path, which counts as the user's code wherever it
-    lies. Raises GradscopeError if another session is active or `path` can't be a trace.
+    lies. command: what one has to know to start the program once more. Raises GradscopeError
+    if another session is active or `path` can't be a trace.
     """
 
     def __init__(
@@ -45,8 +48,10 @@ class Session:
         main: str | None = None,
         sample: bool = True,
         prove: bool = False,
+        command: dict[str, Any] | None = None,
     ):
         self.argv = argv
+        self.command = command and {**command, "sample": sample, "prove": prove}
         self.began = time.strftime("%F %T")
         self.cwd = str(standing())
         self.faults: list[str] = []
@@ -272,10 +277,30 @@ class Session:
             "program",
             {
                 "argv": self.argv, "cwd": self.cwd, "exit_code": self.exit_code, "exception": self.exception,
-                "ended": self.ended,
+                "ended": self.ended, "command": self.command,
                 "python": sys.version.split()[0], "torch": str(torch.__version__), "when": self.began,
             },
         )  # fmt: skip
+
+    def end_after(self, steps: int, ended: Callable[[], None]) -> None:
+        """Closes the trace at the end of this step of an optimizer, calls `ended` and ends the program as
+        `sys.exit()` there would; where it does not take that, later as `os._exit()`."""
+        process, tries = os.getpid(), 0
+
+        def look(*_: Any) -> None:
+            nonlocal tries
+            recorder = self.recorder
+            if recorder.steps < steps or threading.get_ident() != recorder.thread or os.getpid() != process:
+                return
+            if not tries:
+                self.stop(None)
+                ended()
+            tries += 1
+            if tries > _PATIENCE:
+                os._exit(0)
+            raise SystemExit
+
+        register_optimizer_step_post_hook(look)
 
     def forget(self) -> None:
         """In a forked child: the parent's trace is not ours to touch."""

@@ -14,6 +14,7 @@ import inspect
 import re
 import shutil
 import tempfile
+import textwrap
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -56,6 +57,12 @@ class Program:
     @property
     def source(self) -> str:
         return inspect.getsource(self.function)
+
+    @property
+    def script(self) -> str:
+        """The body of its function as a file of its own."""
+        body = self.source[self.source.index("\n") + 1 :]
+        return f"import torch\n\ntorch.manual_seed(0)\n{textwrap.dedent(body)}"
 
     @property
     def needs_cuda(self) -> bool:

@@ -172,6 +172,7 @@ def _session(target: Program, trace_path: Path | None, full: bool, prove: bool) 
         target.path if target.source is not None else os.path.realpath(target.path),
         sample=not full,
         prove=prove,
+        command=target.command(),
     )
 
 

@@ -3,33 +3,51 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from gradscope.model import Edit, Finding
 from gradscope.source import lines_of
 
 
-def patched(sources: dict[str, str], findings: Iterable[Finding]) -> dict[str, str]:
-    """Path → new text of every file that the findings' edits change.
+@dataclass(frozen=True)
+class Patch:
+    """Path → new text of every file that edits change. `made` are the findings whose edits these are, `left`
+    those with edits that could not be made beside them."""
+
+    texts: dict[str, str] = field(default_factory=dict)
+    made: list[Finding] = field(default_factory=list)
+    left: list[Finding] = field(default_factory=list)
+
+
+def patched(sources: Mapping[str, str], findings: Iterable[Finding]) -> Patch:
+    """The findings' edits, made in the files.
 
     A finding's edits are made together or not at all: not where they overlap those of an
     earlier finding, nor where the result would be no Python.
     """
-    texts: dict[str, str] = {}
+    patch = Patch()
+    texts = patch.texts
     done: dict[str, list[Edit]] = {}
     for finding in findings:
+        if not finding.edits:
+            continue
         fresh = [edit for edit in finding.edits if edit not in done.get(edit.path, ())]
         if any(edit.path not in sources or _overlaps(edit, done.get(edit.path, ())) for edit in fresh):
+            patch.left.append(finding)
             continue
         tried = {
             path: _apply(sources[path], [*done.get(path, ()), *(e for e in fresh if e.path == path)])
             for path in {edit.path for edit in fresh}
         }
-        if all(_is_python(text) for text in tried.values()):
-            texts |= tried
-            for edit in fresh:
-                done.setdefault(edit.path, []).append(edit)
-    return texts
+        if not all(_is_python(text) for text in tried.values()):
+            patch.left.append(finding)
+            continue
+        patch.made.append(finding)
+        texts |= tried
+        for edit in fresh:
+            done.setdefault(edit.path, []).append(edit)
+    return patch
 
 
 def _apply(text: str, edits: Sequence[Edit]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import codecs
 import difflib
 import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 
 from gradscope.analysis.names import relative
@@ -22,7 +22,11 @@ def render(report: Report) -> str:
     finding has a fix that can be made without understanding the program."""
     sources = report.trace.sources
     cwd = report.trace.program.get("cwd") or ""
-    changed = patched(sources, report.findings)
+    return difference(sources, patched(sources, report.findings).texts, cwd)
+
+
+def difference(sources: Mapping[str, str], changed: Mapping[str, str], cwd: str) -> str:
+    """The patch that makes the changed files of those that were there, as seen from `cwd`."""
     return "".join(
         line
         for path in sorted(changed)

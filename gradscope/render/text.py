@@ -20,6 +20,7 @@ from gradscope.events import Crashed
 from gradscope.model import SEVERITIES, Finding, Location
 from gradscope.render.frames import GUTTER_STYLE, Frame, Mark, balanced
 from gradscope.render.terminal import inline, print_rows, to_plain
+from gradscope.trying.command import why_not
 from gradscope.unwatched import NO_PASS, hints, unwatched
 
 FORMAT = "full"
@@ -228,6 +229,8 @@ def _of_the_run(report: Report) -> str:
 def _next(report: Report) -> list[str]:
     codes = [finding.code for finding in report.findings if finding.code]
     commands = [f"gradscope explain {codes[0]}"] if codes else []
+    if any(finding.edits for finding in report.findings) and not why_not(report.trace):
+        commands.insert(0, "gradscope fix")
     if not report.trace.summary["passes"]:
         return [*commands, *hints(report.trace)]
     commands.append("gradscope graph")

@@ -8,7 +8,6 @@ import random
 import runpy
 import subprocess
 import sys
-import textwrap
 from pathlib import Path
 
 import pytest
@@ -21,12 +20,6 @@ from gradscope.config import Config
 from gradscope.events import ModuleCall
 from gradscope.render.diff import render
 from gradscope.rules import Rule, all_rules
-
-
-def as_script(program: Program) -> str:
-    """The body of a program's function as a file of its own."""
-    body = program.source[program.source.index("\n") + 1 :]
-    return f"import torch\n\ntorch.manual_seed(0)\n{textwrap.dedent(body)}"
 
 
 def patching() -> list[Rule]:
@@ -89,7 +82,7 @@ def test_patch_mends_the_program(bad: Program, tmp_path: Path, monkeypatch: pyte
     monkeypatch.chdir(tmp_path)
     code = bad.rule.code
     script = tmp_path / f"train_{bad.id.replace('-', '_')}.py"  # Python keeps the text of a file by its name
-    script.write_text(as_script(bad))
+    script.write_text(bad.script)
     grad = torch.is_grad_enabled()
     report = run(script, stops=True)
     torch.set_grad_enabled(grad)
@@ -116,7 +109,7 @@ def test_a_program_put_into_train_mode_goes_on_evaluating_in_eval_mode(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     script = tmp_path / f"train_{bad.name}.py"
-    script.write_text(as_script(bad))
+    script.write_text(bad.script)
     if patch := render(run(script)):
         apply(patch, tmp_path)
         script = script.rename(script.with_stem(script.stem + "_"))
@@ -134,7 +127,7 @@ def test_patch_keeps_the_programs_indentation(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     script = tmp_path / f"train_{code}_{len(unit)}{ord(unit[0])}.py"
-    lines = as_script(programs("bad", code)[0]).splitlines()
+    lines = programs("bad", code)[0].script.splitlines()
     depths = [(len(line) - len(line.lstrip())) // 4 for line in lines]
     script.write_text("\n".join(unit * n + line.lstrip() for n, line in zip(depths, lines, strict=True)))
     report = run(script, stops=True)
@@ -168,7 +161,7 @@ def test_patch_keeps_the_files_line_ends(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     script = tmp_path / f"train_crlf_{program[0]}{len(last)}.py"
-    lines = ["# a\fb", *as_script(programs("bad", "GS201")[0]).splitlines()]  # no line ends at \f
+    lines = ["# a\fb", *programs("bad", "GS201")[0].script.splitlines()]  # no line ends at \f
     script.write_bytes(("\r\n".join(lines) + last).encode())
     patch = render(run(script))
     (tmp_path / "fix.patch").write_bytes(patch.encode())

@@ -1,0 +1,142 @@
+"""`gradscope fix`: tries the edits of findings in a second run, and makes those that work."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from subprocess import DEVNULL
+from typing import TextIO
+
+import click
+
+from gradscope.analysis.names import relative
+from gradscope.check import Report, examine
+from gradscope.commands import printing
+from gradscope.config import load_config
+from gradscope.fixes.patch import patched
+from gradscope.model import Finding, GradscopeError
+from gradscope.places import last_trace, standing
+from gradscope.render.attempt import show
+from gradscope.render.diff import difference
+from gradscope.render.terminal import encodable
+from gradscope.store import Trace
+from gradscope.trying.attempts import Attempt, Trial, try_all
+from gradscope.trying.command import check_again
+from gradscope.trying.files import stored, write
+
+
+@click.command()
+@click.argument("trace", type=click.Path(path_type=Path), required=False)
+@click.option("--finding", "asked", multiple=True, metavar="CODE[:LINE]",
+              help="Only these findings: GS201, GS201:14. Repeatable.")  # fmt: skip
+@click.option("--apply", "applied", is_flag=True, help="Then write the edits that work to the files.")
+@click.option("--diff", "as_patch", is_flag=True, help="Print the edits that work as a patch on stdout.")
+@click.option("--steps", type=click.IntRange(min=0), metavar="N",
+              help="End the second run after N optimizer steps (0: at its end).")  # fmt: skip
+@click.option("--timeout", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS",
+              help="End it then at the latest.")  # fmt: skip
+@click.option("--show-output", is_flag=True, help="Show what the program prints.")
+def command(
+    trace: Path | None,
+    asked: tuple[str, ...],
+    applied: bool,
+    as_patch: bool,
+    steps: int | None,
+    timeout: float | None,
+    show_output: bool,
+) -> int:
+    """Try the fixes of a run's findings: the program runs once more with them in memory.
+
+    TRACE is the file of a run (default: the newest one here). No file is changed without --apply; but what
+    the program itself writes it writes again. Its stdin is empty.
+
+    Exits with 0 when all that was tried works, 1 when not, or when there is nothing to try, 2 when it
+    could not tell.
+    """
+    config = load_config(standing())
+    report = examine(Trace(trace or last_trace(standing())), config, each=True)
+    chosen = _chosen(report, asked)
+    if chosen:
+        check_again(report.trace)
+    findings = [finding for finding in chosen if finding.edits]
+    if not findings:
+        return _nothing(chosen)
+    if _are_made(report, findings):
+        click.echo("the edits are in the files already: `gradscope run` the program to see what they do")
+        return 0
+    with Trial(report, config, steps=steps, seconds=timeout, output=_output(show_output, as_patch)) as trial:
+        _announce(trial, len(findings))
+        attempts, best = try_all(trial, findings)
+        patch = difference(trial.texts, best.texts, trial.command.cwd) if best is not None else ""
+        with printing() as stdout:
+            show(attempts, sys.stderr if as_patch else stdout)
+            if patch and not as_patch:
+                stdout.write("\n")
+            stdout.write(encodable(patch, stdout))
+            if best is not None:
+                _conclude(trial, best, applied, _again(trace, asked), sys.stderr if as_patch else stdout)
+    return 0 if best is not None and set(best.findings) >= set(findings) else 1
+
+
+def _chosen(report: Report, asked: Sequence[str]) -> list[Finding]:
+    """The findings that are asked for. Raises GradscopeError for what fits none."""
+    found: list[Finding] = []
+    for text in asked:
+        code, _, line = text.upper().partition(":")
+        fitting = [
+            finding
+            for finding in report.findings
+            if finding.code.startswith(code)
+            and (not line or any(str(place.line) == line for place in finding.locations))
+        ]
+        if not code or not fitting:
+            raise GradscopeError(f"no finding of this run fits `{text}`")
+        found += [finding for finding in fitting if finding not in found]
+    return found if asked else list(report.findings)
+
+
+def _nothing(findings: Sequence[Finding]) -> int:
+    """Says that there is nothing to try."""
+    if not findings:
+        click.echo("nothing to fix: nothing was found in this run")
+        return 0
+    those = "the finding has no" if len(findings) == 1 else f"none of the {len(findings)} findings has a"
+    click.echo(
+        f"{those} fix that can be made without understanding the program: `gradscope check` shows what to do"
+    )
+    return 1
+
+
+def _are_made(report: Report, findings: Sequence[Finding]) -> bool:
+    texts = patched(report.trace.sources, findings).texts
+    return bool(texts) and all((now := stored(path)) and now.text == text for path, text in texts.items())
+
+
+def _output(shown: bool, as_patch: bool) -> int | None:
+    """Where the program prints: with a patch on stdout, to stderr."""
+    return (2 if as_patch else None) if shown else DEVNULL
+
+
+def _announce(trial: Trial, count: int) -> None:
+    """Says that the program is about to run: that has effects."""
+    edits = "the edits of a finding" if count == 1 else f"the edits of {count} findings"
+    folder = "" if trial.command.cwd == str(standing()) else f" in {trial.command.cwd}"
+    click.echo(f"gradscope: running `{trial.command}` again{folder}, with {edits} in memory", err=True)
+
+
+def _conclude(trial: Trial, best: Attempt, applied: bool, again: str, stream: TextIO) -> None:
+    """Writes the files, or says how to."""
+    if applied:
+        write([(trial.files[path], text) for path, text in best.texts.items()])
+        names = ", ".join(relative(path, trial.command.cwd) for path in best.texts)
+        stream.write(f"\nwritten: {names}\n")
+    else:
+        stream.write(f"\n next: {again}\n")
+
+
+def _again(trace: Path | None, asked: Sequence[str]) -> str:
+    """This command, with --apply."""
+    named = [str(trace)] if trace is not None else []
+    return shlex.join(["gradscope", "fix", *named, *(f"--finding={text}" for text in asked), "--apply"])

@@ -1,0 +1,78 @@
+"""What became of edits that were tried, as a person reads it."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import TextIO
+
+from rich.text import Text
+
+from gradscope.escape import one_line
+from gradscope.model import Finding
+from gradscope.render.terminal import inline, print_rows, to_plain
+from gradscope.trying.attempts import Attempt
+from gradscope.trying.numbers import numbers
+
+_FIXED, _NOT = "bold green", "bold red"
+_MOST = 5  # new findings that are told
+
+
+def render(attempts: Sequence[Attempt]) -> str:
+    """All attempts, plain."""
+    return to_plain(partial(rows, attempts))
+
+
+def show(attempts: Sequence[Attempt], stream: TextIO) -> None:
+    """Prints them, in colour where `stream` is a terminal."""
+    print_rows(partial(rows, attempts), stream)
+
+
+def rows(attempts: Sequence[Attempt], width: int) -> Iterator[Text]:
+    """Each finding with what its edits have done, then what else is to be said of that run."""
+    for number, attempt in enumerate(attempts):
+        if number:
+            yield Text()
+        for finding in attempt.findings:
+            word, style = _verdict(attempt, finding)
+            yield from _row(word, style, _named(finding), width)
+        for text in _said(attempt):
+            yield from _row("", "", text, width)
+
+
+def _verdict(attempt: Attempt, finding: Finding) -> tuple[str, str]:
+    if attempt.failure:
+        return "fails", _NOT
+    if attempt.doubt:
+        return "unclear", "bold yellow"
+    return ("gone", _FIXED) if finding in attempt.gone else ("stays", _NOT)
+
+
+def _said(attempt: Attempt) -> Iterator[str]:
+    if attempt.failure:
+        yield f"with this edit the program fails: {attempt.failure}"
+        return
+    if attempt.doubt:
+        yield attempt.doubt
+        return
+    if attempt.beyond:
+        yield f"the program comes farther, and ends with {attempt.beyond}"
+    yield from numbers(attempt.comparison, attempt.findings)
+    for finding in attempt.new[:_MOST]:
+        yield f"new: {_named(finding)}"
+    if len(attempt.new) > _MOST:
+        yield f"new: {len(attempt.new) - _MOST} more"
+
+
+def _named(finding: Finding) -> str:
+    code = f"[{finding.code}]" if finding.code else ""
+    where = f" ({finding.locations[0].path}:{finding.locations[0].line})" if finding.locations else ""
+    return f"{finding.severity}{code}: {finding.message}{where}"
+
+
+def _row(word: str, style: str, text: str, width: int) -> Iterator[Text]:
+    lead = f"{word:>7}  "
+    for line in textwrap.wrap(one_line(text), max(width - len(lead), 30), break_long_words=False) or [""]:
+        yield Text.assemble((lead, style), inline(line))
+        lead = " " * len(lead)

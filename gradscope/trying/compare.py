@@ -1,0 +1,87 @@
+"""What is told of a program before and after an edit: which finding is gone, which is new, what moved."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping
+
+from gradscope.analysis.names import parameter_name
+from gradscope.check import Report
+from gradscope.model import Event, Finding, Site
+from gradscope.source import lines_of
+from gradscope.store import Trace
+
+Place = tuple[str, int]
+
+
+class Lines:
+    """Which lines of the edited files those of the files before have become."""
+
+    def __init__(self, before: Mapping[str, str], after: Mapping[str, str]):
+        self._now = {
+            path: _moved(lines_of(before[path]), lines_of(text))
+            for path, text in after.items()
+            if path in before and before[path] != text
+        }
+
+    def now(self, place: Place) -> set[Place]:
+        path, line = place
+        moved = self._now.get(path)
+        return {place} if moved is None else {(path, number) for number in moved.get(line, ())}
+
+
+def _moved(before: list[str], after: list[str]) -> dict[int, range]:
+    found: dict[int, range] = {}
+    for kind, start, end, first, last in difflib.SequenceMatcher(None, before, after, False).get_opcodes():
+        for offset in range(end - start):
+            same = range(first + offset + 1, first + offset + 2)
+            found[start + offset + 1] = same if kind == "equal" else range(first + 1, last + 1)
+    return found
+
+
+class Comparison:
+    """Two reports of a program: as it is, and with edits that make `after` of the text `before`."""
+
+    def __init__(self, before: Report, after: Report, lines: Lines):
+        self.before, self.after, self.lines = before, after, lines
+
+    def is_there(self, finding: Finding) -> bool:
+        """Whether a finding of before is still told."""
+        return bool(self.others(finding))
+
+    def new(self) -> list[Finding]:
+        """What is told now and was not before."""
+        return [f for f in self.after.findings if not any(self._same(old, f) for old in self.before.findings)]
+
+    def others(self, finding: Finding) -> list[Finding]:
+        """As what a finding of before is told now."""
+        return [other for other in self.after.findings if self._same(finding, other)]
+
+    def same_end(self, old: Event | None, now: Event | None) -> bool:
+        """Whether both events, of exceptions that ended the runs, are of one line and kind."""
+        if old is None or now is None:
+            return old is now
+        return old.data.get("type") == now.data.get("type") and now.site.user.location() in self.now(old.site)
+
+    def now(self, site: Site) -> set[Place]:
+        """The lines that a line of before has become."""
+        return self.lines.now(site.user.location())
+
+    def _same(self, old: Finding, now: Finding) -> bool:
+        """Whether both say the same of a line, or of a parameter."""
+        if (old.code, old.name) != (now.code, now.name):
+            return False
+        moved = {place for site in _sites(old) for place in self.lines.now(site.location())}
+        if moved & {site.location() for site in _sites(now)}:
+            return True
+        return bool(_about(self.before.trace, old) & _about(self.after.trace, now))
+
+
+def _sites(finding: Finding) -> Iterable[Site]:
+    return (site for site in (finding.cause, finding.effect) if site is not None)
+
+
+def _about(trace: Trace, finding: Finding) -> set[str]:
+    """The names of the parameters that a finding is about."""
+    ids = {subject[1] for subject in finding.subjects if subject[0] == "parameter"}
+    return {name for p in trace.parameters if p.id in ids and (name := parameter_name(trace, p))}

@@ -1,0 +1,107 @@
+"""Runs a program once more, with edits of its files in memory, and gives the trace of that."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from gradscope.model import GradscopeError
+from gradscope.store import Trace
+from gradscope.trying.child import FAULT, READ, STOPPED, TRACE
+from gradscope.trying.command import Command
+from gradscope.trying.files import Stored
+
+_GRACE = 5.0  # seconds from the wish to end to the end
+_ROOT = str(Path(__file__).resolve().parents[2])
+_START = """\
+import sys
+if sys.flags.safe_path: sys.path.insert(0, {root!r})
+else: sys.path[0] = {root!r}
+import gradscope.imports
+from gradscope.trying.child import main
+if sys.flags.safe_path: del sys.path[0]
+sys.exit(main({order!r}))
+"""
+
+Edited = Mapping[str, tuple[Stored, str]]  # path → the file, its new text
+
+
+@dataclass(frozen=True)
+class Rerun:
+    """A run with edits. `stopped` is "steps" or "time" where it was ended by us, `unread` the edited files
+    that the program did not load, or not by importing them."""
+
+    trace: Trace
+    stopped: str
+    unread: tuple[str, ...]
+
+
+Runner = Callable[[Path, float, int | None], bool]  # order, seconds, output → whether it ended by itself
+
+
+def run_again(
+    command: Command,
+    edited: Edited,
+    folder: Path,
+    *,
+    steps: int | None,
+    seconds: float,
+    output: int | None = subprocess.DEVNULL,
+    start: Runner | None = None,
+) -> Rerun:
+    """Runs the program from its start in a process of its own, at most `seconds`, and ends it after so many
+    optimizer steps. Its stdin is empty, what it prints goes to `output` (None: where we print). The trace lies
+    in `folder`, which is empty. `start` takes the place of a new process. Raises GradscopeError where it can't
+    be started."""
+    order = folder / "order.json"
+    told = {
+        "argv": command.argv, "module": command.module, "cwd": command.cwd, "sample": command.sample,
+        "prove": command.prove, "steps": steps,
+        "texts": {path: (text, old.encoding) for path, (old, text) in edited.items()},
+    }  # fmt: skip
+    order.write_text(json.dumps(told), encoding="utf-8")
+    in_time = (start or _process)(order, seconds, output)
+    if (folder / FAULT).exists():
+        raise GradscopeError((folder / FAULT).read_text(encoding="utf-8"))
+    if not (folder / TRACE).exists():
+        raise GradscopeError("the program could not be run again: it ended before it was watched")
+    read = (folder / READ).read_text(encoding="utf-8").splitlines() if (folder / READ).exists() else []
+    stopped = "time" if not in_time else "steps" if (folder / STOPPED).exists() else ""
+    return Rerun(Trace(folder / TRACE), stopped, tuple(path for path in edited if path not in read))
+
+
+def _process(order: Path, seconds: float, output: int | None) -> bool:
+    process = subprocess.Popen(
+        [sys.executable, "-c", _START.format(root=_ROOT, order=str(order))],
+        stdin=subprocess.DEVNULL, stdout=output, stderr=None if output is None else subprocess.STDOUT,
+        start_new_session=True,
+    )  # fmt: skip
+    try:
+        process.wait(seconds)
+        return True
+    except subprocess.TimeoutExpired:
+        _end(process)
+        return False
+    except BaseException:
+        _end(process)
+        raise
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """Ends it, with its trace closed if it can be, and all that it has started."""
+    process.terminate()
+    try:
+        process.wait(_GRACE)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+    if sys.platform != "win32":
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from gradscope.analysis.memo import once
+from gradscope.analysis.ops import EXITS
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.events import ModuleCall
 from gradscope.model import Op, Parameter, Region, Site
@@ -16,7 +17,6 @@ VIEWS = {
     "view", "reshape", "flatten", "permute", "transpose", "t", "T", "squeeze", "unsqueeze", "detach", "cpu", "to",
     "contiguous", "__getitem__", "size", "data", "clone", "view_as", "expand", "cuda", "float", "shape",
 }  # fmt: skip
-EXITS = {"item", "tolist", "numpy"}
 
 LISTENING = ("Drop", "Norm", "Attention", "LSTM", "GRU", "RNN", "layer")  # in the names of torch's classes
 

@@ -10,7 +10,8 @@ from itertools import islice
 
 from gradscope.analysis.loop import in_order
 from gradscope.analysis.memo import once
-from gradscope.analysis.numbers import EXITS, MAKERS, entered, gathered, real, without_past
+from gradscope.analysis.numbers import entered, gathered, real, without_past
+from gradscope.analysis.ops import EXITS, MAKERS
 from gradscope.analysis.reach import Key, Paths, late_paths, paths
 from gradscope.analysis.words import holds
 from gradscope.events import Backward, Rooted, Step

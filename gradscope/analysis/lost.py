@@ -10,7 +10,8 @@ from math import prod
 
 from gradscope.analysis.cuts import Cut, cut_kind, cuts, cuts_of, nearest_cuts, resting_cuts, waiting
 from gradscope.analysis.memo import once
-from gradscope.analysis.numbers import EXITS, MAKERS, back_as, entered
+from gradscope.analysis.numbers import back_as, entered
+from gradscope.analysis.ops import EXITS, MAKERS
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.events import Backward, ErrorRaised, Rooted
 from gradscope.model import Op, Parameter, Site

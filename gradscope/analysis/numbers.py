@@ -5,13 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from math import prod
 
+from gradscope.analysis.ops import EXITS, MAKERS
 from gradscope.analysis.reach import Key, Paths
 from gradscope.model import Graph, Op
-
-EXITS = {"item", "tolist", "numpy", "__array__", "__float__"}
-MAKERS = {
-    "tensor", "as_tensor", "asarray", "scalar_tensor", "new_tensor", "from_numpy", "Tensor", "FloatTensor",
-}  # fmt: skip
 
 
 def real(dtype: str) -> bool:

@@ -21,12 +21,6 @@ from gradscope.store import Trace
 
 Key = tuple[int, int]  # (graph id, index of a value or a node)
 
-ZERO_GRADIENT = {
-    "RoundBackward0", "RoundBackward1", "SignBackward0", "SgnBackward0", "FloorBackward0", "CeilBackward0",
-    "TruncBackward0", "NormalBackward1", "NormalBackward2", "NormalBackward3", "BernoulliBackward0",
-    "BernoulliBackward1", "BernoulliBackward2", "PoissonBackward0",
-}  # fmt: skip
-
 
 @dataclass
 class Flow:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
+from gradscope.analysis.loop import in_order
 from gradscope.events import Backward, Scaler, Step, ZeroGrad
-from gradscope.model import Event
+from gradscope.model import Event, Site
 from gradscope.store import Trace
 
 
@@ -50,3 +52,67 @@ class Scales:
         for parameter in ids:
             self.scaled.pop(parameter, None)
             self.plain.pop(parameter, None)
+
+
+@dataclass(frozen=True)
+class MixedUp:
+    """Gradients that were used as they are though they are `scaled`, or divided though they are not."""
+
+    scaled: bool
+    filled: Site  # the line of the pass
+    used: Site
+    optimizer: int
+    parameters: frozenset[int]
+    count: int
+    scale: float | None  # the scaler's last
+
+
+def mixed_up(trace: Trace) -> list[MixedUp]:
+    """The lines that used gradients with the wrong scale, each with that of the pass."""
+    run = _Uses(trace)
+    return [
+        MixedUp(scaled, filled, used, event.optimizer, frozenset(ids), count, run.scales.scale)
+        for (scaled, filled, used), (event, ids, count) in run.found.items()
+    ]
+
+
+def calls_before(trace: Trace) -> Iterator[tuple[Scaler, Scaler | None, Scaler | None]]:
+    """Each call of a scaler with the last one before it of the same kind for the same optimizer, and with the
+    last `step`."""
+    last: dict[tuple[str, int | None], Scaler] = {}
+    for _, event in in_order(trace):
+        if isinstance(event, Scaler) and event.call != "backward":
+            key = event.call, event.optimizer
+            yield event, last.get(key), last.get(("step", event.optimizer))
+            last[key] = event
+
+
+class _Uses:
+    """The steps that use scaled gradients as they are, and the divisions of those that were never scaled."""
+
+    def __init__(self, trace: Trace):
+        self.scales = Scales(trace)
+        self.dividing = {e.site.user for e in trace.of(Scaler) if e.call == "step"}
+        self.found: dict[tuple[bool, Site, Site], tuple[Step | Scaler, set[int], int]] = {}
+        for repeat, event in in_order(trace):
+            if isinstance(event, Step):
+                self._step(event, repeat)
+            elif isinstance(event, Scaler) and event.call == "unscale_" and not event.error:
+                optimizer = trace.optimizers.get(event.optimizer)
+                held = optimizer.parameters if optimizer is not None else ()
+                self._note(False, event, self.scales.plain.keys() & held, repeat)
+            self.scales.follow(event)
+
+    def _step(self, event: Step, repeat: int) -> None:
+        new, scaled, plain = event.fresh, self.scales.scaled, self.scales.plain
+        if not event.by_scaler or event.site.user not in self.dividing:
+            self._note(True, event, new & scaled.keys(), repeat)
+        elif not new & scaled.keys():
+            self._note(False, event, new & plain.keys(), repeat)
+
+    def _note(self, scaled: bool, event: Step | Scaler, ids: set[int], repeat: int) -> None:
+        if ids:
+            passed = (self.scales.scaled if scaled else self.scales.plain)[min(ids)]
+            key = scaled, passed.site.user, event.site.user
+            _, known, count = self.found.get(key, (event, set[int](), 0))
+            self.found[key] = event, known | ids, count + repeat

@@ -10,11 +10,11 @@ import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from gradscope.analysis.loop import stretches
+from gradscope.analysis.loop import in_order, stretches
 from gradscope.analysis.memo import once
 from gradscope.analysis.text import nodes_that_ran, site_of
 from gradscope.analysis.words import parameter_names, plural
-from gradscope.events import Flipped, RequiresGrad, Step
+from gradscope.events import Backward, Flipped, ModuleCall, RequiresGrad, Step
 from gradscope.model import Event, Since, Site
 from gradscope.store import Trace
 
@@ -110,6 +110,25 @@ def frozen(trace: Trace, stop: Stop) -> dict[int, Event]:
                 else:
                     found.setdefault(id, event)
     return found
+
+
+def frozen_for_good(trace: Trace, line: tuple[str, int]) -> set[int]:
+    """Parameters that were trained, then frozen once and for all, before two calls of modules from this line."""
+    trained: set[int] = set()
+    frozen: dict[int, int] = {}  # → calls since
+    thawed: set[int] = set()
+    for repeat, one in in_order(trace):
+        if isinstance(one, Backward):
+            filled = set(one.filled)
+            trained |= filled
+            thawed |= filled & set(frozen)
+        elif isinstance(one, RequiresGrad) and not one.to and one.parameter in trained:
+            frozen.setdefault(one.parameter, 0)
+        elif isinstance(one, Flipped) and not one.to:
+            frozen |= {id: frozen.get(id, 0) for id in trained & set(one.leaves)}
+        elif isinstance(one, ModuleCall) and one.site.user.location() == line:
+            frozen = {id: calls + repeat for id, calls in frozen.items()}
+    return {id for id, calls in frozen.items() if calls >= 2} - thawed
 
 
 def froze_at(trace: Trace, event: Event) -> Site | None:

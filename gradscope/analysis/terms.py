@@ -6,17 +6,11 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from gradscope.analysis.cuts import nearest, nearest_cuts
-from gradscope.analysis.numbers import EXITS, MAKERS
-from gradscope.analysis.reach import ZERO_GRADIENT, Key, Paths
+from gradscope.analysis.ops import EXITS, MAKERS, SCALES, SUMS, ZERO_GRADIENT
+from gradscope.analysis.reach import Key, Paths
 from gradscope.events import Backward
 from gradscope.model import Op, Site
 
-SUMS = {
-    "add", "add_", "sub", "sub_", "rsub", "__add__", "__radd__", "__iadd__", "__sub__", "__rsub__", "__isub__",
-}  # fmt: skip
-SCALES = {
-    "mul", "mul_", "__mul__", "__rmul__", "__imul__", "div", "div_", "__truediv__", "__itruediv__", "neg",
-}  # fmt: skip
 MAX_TERMS = 100
 
 
@@ -60,7 +54,7 @@ def terms(known: Paths, root: Key) -> list[Key]:
 
 def _parts(known: Paths, op: Op, sources: list[Key]) -> list[Key]:
     single = all(known.graph(g).values[v].shape in ((), (1,)) for g, v in sources)
-    if op.name in SUMS or (op.name in SCALES and len(sources) == 1) or op.name == "stack":
+    if op.name in SUMS or (op.name in SCALES | {"neg"} and len(sources) == 1) or op.name == "stack":
         return sources if single else []
     if op.name == "sum" and len(sources) == 1:
         _, maker = known.sources(sources[0])

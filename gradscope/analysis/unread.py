@@ -10,6 +10,7 @@ from gradscope.analysis.calls import Calls
 from gradscope.analysis.gradients import Gradients, Line, gradients, thrown_away
 from gradscope.analysis.looks import kept_gradients
 from gradscope.analysis.loop import read_for_itself
+from gradscope.analysis.ops import bytes_of
 from gradscope.analysis.reach import Key, passes
 from gradscope.analysis.words import plural, source, variable
 from gradscope.events import (
@@ -24,7 +25,6 @@ from gradscope.events import (
 from gradscope.model import Parameter, Site
 from gradscope.store import Trace
 
-BYTES = {"float64": 8, "complex64": 8, "complex128": 16, "float16": 2, "bfloat16": 2}
 FEW = 2  # passes before "never" means something
 MANY = 4  # passes before "no more" does
 
@@ -180,7 +180,7 @@ def feeds_trained(known: Calls, event: ModuleCall) -> bool:
 
 def size_of(parameters: list[Parameter]) -> int:
     """Bytes of one gradient of each."""
-    return sum(prod(p.shape) * BYTES.get(p.dtype, 4) for p in parameters)
+    return sum(prod(p.shape) * bytes_of(p.dtype) for p in parameters)
 
 
 def time_of(trace: Trace, site: Site) -> str:
@@ -190,9 +190,9 @@ def time_of(trace: Trace, site: Site) -> str:
 
 def calls_time(trace: Trace, sites: set[int]) -> str:
     """How long the calls of these lines took that built graphs for nothing, and how many were timed."""
-    found = [e.data for e in trace.of(CallTime) if e.site.id in sites]
-    took = duration(sum(data["seconds"] for data in found))
-    calls = sum(data["calls"] for data in found)
+    found = [e for e in trace.of(CallTime) if e.site.id in sites]
+    took = duration(sum((e.seconds or 0.0) for e in found))
+    calls = sum(e.calls for e in found)
     return (
         f"{plural(calls, 'call')} that {'was' if calls == 1 else 'were'} timed took {took} in all, graphs included"
         if took
@@ -211,11 +211,11 @@ def pass_growth(trace: Trace, site: Site) -> str:
 
 def passes_then_and_now(trace: Trace) -> str:
     """What a pass of the line with the most of them took in the beginning and at the end."""
-    told = [e for e in trace.of(PassTime) if e.early and e.late]
+    told = [(e.passes, e.early, e.late) for e in trace.of(PassTime) if e.early and e.late]
     if not told:
         return ""
-    data = max(told, key=lambda event: event.passes).data
-    return f"a pass took {duration(data['early'])} in the beginning and {duration(data['late'])} at the end"
+    _, early, late = max(told, key=lambda row: row[0])
+    return f"a pass took {duration(early)} in the beginning and {duration(late)} at the end"
 
 
 def duration(seconds: float) -> str:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+from gradscope.analysis.ops import BOUNDS
 from gradscope.model import Graph, Op
 from gradscope.store import Trace
-
-BOUNDS = {"clamp_", "clamp_min_", "clamp_max_", "clip_", "renorm_", "abs_", "relu_"}
 
 
 def memory_root(graph: Graph, value: int) -> int:

@@ -14,6 +14,7 @@ import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
+from gradscope.analysis.ops import LOSS_FUNCTIONS
 from gradscope.analysis.reach import Paths, passes, paths
 from gradscope.analysis.unread import time_of
 from gradscope.analysis.words import code, located, source, user
@@ -173,7 +174,7 @@ def _is_data(known: Paths, graph: Graph, value: Value, event: Backward, trace: T
     if _made_each_time(trace, known, graph, value) and any(op.module is not None for op in readers):
         return True
     for op in readers:
-        if op.module is None or "loss" in op.name or "entropy" in op.name:
+        if op.module is None or op.name in LOSS_FUNCTIONS:
             others = [graph.values[i] for i in op.inputs if i != value.index]
             if value.shape and any(
                 o.shape == value.shape and o.requires_grad and not o.is_leaf for o in others

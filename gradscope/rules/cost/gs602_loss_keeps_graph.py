@@ -13,16 +13,20 @@ Silent on: losses that are summed and then backwarded.
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
+from dataclasses import replace
 
+from gradscope.analysis.keeping import backwarded_lists, stored_at
 from gradscope.analysis.reach import Paths, paths
 from gradscope.analysis.since import since_step
+from gradscope.analysis.text import own_nodes
 from gradscope.analysis.unread import passes_then_and_now
-from gradscope.analysis.words import code, plural, user
+from gradscope.analysis.words import code, located, plural, user
 from gradscope.events import KeepsGraph
-from gradscope.model import Finding, Op, Value
+from gradscope.fixes.source import Source, number_of
+from gradscope.model import Edit, Finding, Op, Site, Value
 from gradscope.rules import rule
-from gradscope.rules.cost._keeping import stored_at, without_graph
 from gradscope.store import Trace
 
 HOW = {"list": "a list of losses", "values": "a list of values computed in training"}
@@ -81,7 +85,7 @@ def _finding(trace: Trace, event: KeepsGraph) -> Finding:
     made = user(trace.site(event.kept_at)) or event.site.user
     stored = stored_at(trace, made) if event.how in ("list", "values") else None
     cause = stored or made
-    fix, edits = without_graph(
+    fix, edits = _without_graph(
         trace,
         cause,
         handed=stored is not None,
@@ -133,7 +137,7 @@ def meeting(trace: Trace, known: Paths) -> Iterator[Finding]:
             assert value.site is not None
             stored = stored_at(trace, value.site)
             cause = stored or value.site.user
-            fix, edits = without_graph(trace, cause, handed=stored is not None, stored=stored is not None)
+            fix, edits = _without_graph(trace, cause, handed=stored is not None, stored=stored is not None)
             nodes = sum(len(known.reach([v.origin]).nodes) for v, _ in found if v.origin is not None)
             held = f"{len(found)} losses hold {plural(nodes, 'node')} of their graphs"
             yield Finding(
@@ -147,3 +151,72 @@ def meeting(trace: Trace, known: Paths) -> Iterator[Finding]:
                 edits=edits,
                 subjects=frozenset({("keeps", place)}),
             )
+
+
+def _without_graph(
+    trace: Trace, cause: Site, *, handed: bool = False, whole: bool = False, stored: bool = True
+) -> tuple[str, tuple[Edit, ...]]:
+    """The fix, and its edits, where there are any: the number in place of a loss; of `whole` tensors
+    the values. The line that makes a value which another one has `stored` is no place for it: a pass
+    may need the graph of what it makes."""
+    place = located(trace, cause, "this line")
+    if not stored:
+        return f"keep only its number, with `.item()` or `.detach()`, where what {place} makes is kept", ()
+    if _is_backwarded(trace, cause):
+        return (
+            f"give the loss a name and call its `backward()`; keep only its number, with `.item()`, in {place}",
+            (),
+        )
+    if _is_read_again(trace, cause):
+        return (
+            f"keep `.detach()` of it in {place}, and compute the loss from the value itself, not from the list",
+            (),
+        )
+    edits = tuple(number_of(trace, cause, handed=handed))
+    if not edits:
+        return f"keep the number, with `.item()`, in {place}", ()
+    bare = [edit.text.removesuffix(".item()").removesuffix(".detach()") for edit in edits]
+    kept = bare[0]
+    if whole:
+        values = tuple(replace(edit, text=f"{text}.detach()") for edit, text in zip(edits, bare, strict=True))
+        return f"write `{kept}.detach()` in place of `{kept}` in {place}", values
+    aside = f"or `{kept}.detach()` where it should stay on the device"
+    return f"write `{kept}.item()` in place of `{kept}` in {place}, {aside}", edits
+
+
+def _is_backwarded(trace: Trace, cause: Site) -> bool:
+    """Whether the program's backward takes the loss from the very list that keeps it."""
+    file = trace.source_file(cause.path)
+    held = _list_of(file.at(cause))
+    return any(held == name for scope in _scopes_of(trace, cause, held) for name in backwarded_lists(scope))
+
+
+def _list_of(node: ast.AST | None) -> str:
+    """`losses` of `losses.append(loss)` and of `losses += [loss]`."""
+    if isinstance(node, ast.AugAssign):
+        return getattr(node.target, "id", "")
+    name: str = getattr(getattr(getattr(node, "func", None), "value", None), "id", "")
+    return name
+
+
+def _scopes_of(trace: Trace, cause: Site, name: str) -> list[ast.AST]:
+    """The function around `cause`, where it makes `name` itself; otherwise all of the file."""
+    here = Source(trace, cause.path)
+    scope = here.scope(cause)
+    if any(
+        isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Store) for n in own_nodes(scope)
+    ):
+        return [scope]
+    tree = here.file.tree or ast.Module([], [])
+    return [tree, *(node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef))]
+
+
+def _is_read_again(trace: Trace, cause: Site) -> bool:
+    """Whether the loop that fills a list takes something out of it, which may need its graph."""
+    file = trace.source_file(cause.path)
+    held = _list_of(file.at(cause))
+    loop = Source(trace, cause.path).outermost_loop(cause)
+    return bool(held) and any(
+        isinstance(node, ast.Subscript) and getattr(node.value, "id", "") == held
+        for node in (ast.walk(loop) if loop is not None else ())
+    )

@@ -15,6 +15,7 @@ import ast
 import re
 from collections.abc import Iterator
 
+from gradscope.analysis.ops import TO_DEVICE
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.words import code, listed, source, user, where
 from gradscope.events import ErrorRaised
@@ -24,8 +25,6 @@ from gradscope.model import Edit, Finding, Site, Value
 from gradscope.rules import rule
 from gradscope.rules.device._origins import assigned_variable, shape_words, value_name
 from gradscope.store import Trace
-
-MOVES = {"to", "cuda", "cpu", "xpu", "mps", "npu", "_to_copy", "copy_", "new_tensor"}
 
 
 def bad_batch_not_moved() -> None:
@@ -142,7 +141,7 @@ def _came_from(trace: Trace, known: Paths, key: Key) -> tuple[Site | None, str]:
             continue
         op = graph.ops[value.op]
         same = [i for i in op.inputs if graph.values[i].device == value.device]
-        if op.name in MOVES and not same:
+        if op.name in TO_DEVICE and not same:
             return op.site.user, f"by {code(trace, op.site.user, f'`{op.name}`')}"
         if not same:
             return op.site.user, "made there"

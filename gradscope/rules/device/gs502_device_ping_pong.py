@@ -11,14 +11,12 @@ Silent on: numbers for a log; results that stay on the CPU; models spread over s
 from collections.abc import Iterator
 from math import prod
 
+from gradscope.analysis.ops import CASTS, TO_DEVICE, bytes_of
 from gradscope.analysis.reach import paths
 from gradscope.analysis.words import code, plural
 from gradscope.model import Finding, Graph, Op, Value
 from gradscope.rules import rule
 from gradscope.store import Trace
-
-MOVES = {"to", "cpu", "cuda", "copy_", "type", "type_as"}
-BYTES = {"float64": 8, "int64": 8, "float16": 2, "bfloat16": 2, "bool": 1, "uint8": 1, "int8": 1}
 
 
 def bad_there_and_back_on_cuda() -> None:
@@ -68,7 +66,7 @@ def device_ping_pong(trace: Trace) -> Iterator[Finding]:
 
 def _moved(graph: Graph, op: Op) -> tuple[Value, Value] | None:
     """(what was moved, what came of it) where this op took data to another device."""
-    if op.name not in MOVES or not op.inputs or not op.outputs:
+    if op.name not in TO_DEVICE | CASTS or not op.inputs or not op.outputs:
         return None
     before, after = graph.values[op.inputs[-1 if op.name == "copy_" else 0]], graph.values[op.outputs[0]]
     return (before, after) if before.device != after.device and prod(after.shape) > 1 else None
@@ -99,7 +97,7 @@ def _comes_back(graph: Graph, op: Op) -> Op | None:
 def _finding(trace: Trace, graph: Graph, there: Op, back: Op) -> Finding:
     device = graph.values[there.inputs[0]].device
     out, into = graph.values[there.outputs[0]], graph.values[back.outputs[0]]
-    size = sum(prod(v.shape) * BYTES.get(v.dtype, 4) for v in (out, into))
+    size = sum(prod(v.shape) * bytes_of(v.dtype) for v in (out, into))
     first, second = there.site.user, back.site.user
     return Finding(
         message=f"data goes from {device} to the CPU and back inside a step",

@@ -32,12 +32,12 @@ def corruption(
     trace: Trace, events: list[Corrupted], write: Site | None, attribute: str, label: str, fix: str
 ) -> Finding:
     """The finding for saved memory that was overwritten at `write` (also GS103's)."""
-    event, data, read = events[0], events[0].data, events[0].read
-    cause, effect = user(write), user(trace.site(data.get("backward")) or event.site)
+    event, read = events[0], events[0].read
+    cause, effect = user(write), user(trace.site(event.backward) or event.site)
     memory = _memory(trace, event, write)
     name = owner(source(trace, cause), attribute) or _name(trace, memory)
-    right: dict[str, object] = data.get("right") or {}
-    wrong = {leaf: values for leaf, values in (data.get("wrong") or {}).items() if values != right.get(leaf)}
+    right: dict[str, object] = event.right
+    wrong = {leaf: values for leaf, values in event.wrong.items() if values != right.get(leaf)}
     saved = {
         site: f"saved here for backward, as {numbers(e.saved)}"
         for e in reversed(events)
@@ -45,7 +45,7 @@ def corruption(
     }
     seen = [_measured(leaf, values, right.get(leaf)) for leaf, values in wrong.items()]
     if not seen and read is not None:
-        seen = [f"saved as {numbers(data.get('saved'))}, read by backward as {numbers(read)}"]
+        seen = [f"saved as {numbers(event.saved)}, read by backward as {numbers(read)}"]
     subject = f"`{name}`" if name else "a tensor that backward needs"
     leaves = listed([f"`{leaf}`" for leaf in wrong]) or "the leaves below it"
     return Finding(

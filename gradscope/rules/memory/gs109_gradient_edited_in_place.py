@@ -13,12 +13,12 @@ import ast
 from collections.abc import Iterator
 from dataclasses import replace
 
+from gradscope.analysis.hook_bodies import dropped_in, hook_function, of_a_part, written_in
 from gradscope.analysis.words import MAX_CODE, code, owner, source
 from gradscope.events import GradientHook
 from gradscope.fixes.source import Source
 from gradscope.model import Edit, Finding, Site
 from gradscope.rules import rule
-from gradscope.rules.memory._hook_bodies import dropped_in, hook_function, of_a_part, written_in
 from gradscope.store import Trace
 
 
@@ -74,7 +74,7 @@ def _finding(
     text = ast.unparse(node)[:MAX_CODE] if node is not None else ""
     module = bool(event.module)
     what = owner(source(trace, registered), "register_full_backward_hook" if module else "register_hook")
-    name = "a lambda" if event.name == "<lambda>" else f"`{event.data['name']}`"
+    name = "a lambda" if event.name == "<lambda>" else f"`{event.name}`"
     whose = f"the gradient of `{what}`" if what else "the gradient"
     if edited:
         message = (

@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from gradscope.analysis.calls import Call, Calls, calls
 from gradscope.analysis.unread import module_name
 from gradscope.analysis.words import located, numbers, plural
-from gradscope.events import Dropout, Step, ZeroGrad
+from gradscope.events import Dropout, ModuleCall, Step, ZeroGrad
 from gradscope.fixes.source import eval_around
 from gradscope.model import Finding, Site
 from gradscope.rules import rule
@@ -102,7 +102,7 @@ def _finding(trace: Trace, known: Calls, call: Call, severity: str) -> Finding:
         related=((call.entry, "this call ran as in training"),) if cause is not call.entry else (),
         effect=effect,
         effect_label="turns gradients off, not dropout and batch norm",
-        seen=tuple(measured(trace, event.data))
+        seen=tuple(measured(trace, event))
         or (f"{plural(event.count, 'call')}: {known.layers(train)} in training mode",),
         fix=f"call `{bare}.eval()` before {located(trace, effect or cause, 'evaluating')}, and `{bare}.train()` "
         "before training goes on",
@@ -260,18 +260,16 @@ def caller(site: Site) -> Site:
     return next((frame for frame in site.stack[-2::-1] if frame.kind == "user"), site)
 
 
-def measured(trace: Trace, data: dict[str, object]) -> Iterator[str]:
+def measured(trace: Trace, call: ModuleCall) -> Iterator[str]:
     """What the call moved or dropped: running statistics, a part of its input."""
-    stats = data.get("stats")
-    for row in stats if isinstance(stats, list) else ():
+    for row in call.stats:
         module = trace.modules.get(row["module"])
         path = module.path if module is not None and module.path else "batch norm"
         yield f"`{path}.{row['name']}` moved from {numbers(row['before'])} to {numbers(row['after'])}"
-    layers = data.get("train_layers")
     for event in trace.of(Dropout):
         number = event.module
-        if isinstance(layers, list) and number in layers and "zeroed" in event.data:
+        if number in call.train_layers and event.zeroed is not None:
             module = trace.modules.get(number)
             path = module.path if module is not None and module.path else "dropout"
-            yield f"`{path}` set {event.data['zeroed']:.0%} of its input to zero"
+            yield f"`{path}` set {event.zeroed:.0%} of its input to zero"
             return

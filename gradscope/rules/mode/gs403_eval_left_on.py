@@ -15,10 +15,9 @@ import ast
 from collections.abc import Iterator
 
 from gradscope.analysis.calls import Call, Calls, calls
-from gradscope.analysis.loop import in_order
-from gradscope.analysis.reach import Key
+from gradscope.analysis.modes import relied_on, trained_in_eval
 from gradscope.analysis.words import located, plural, user
-from gradscope.events import Backward, Mode, ModuleCall, Step, ZeroGrad
+from gradscope.events import Mode, ModuleCall
 from gradscope.fixes.source import Source, receiver
 from gradscope.model import Edit, Finding, Site
 from gradscope.rules import rule
@@ -64,108 +63,8 @@ def good_train_in_every_epoch() -> None:
 @rule("GS403", name="eval-left-on", severity="warning")
 def eval_left_on(trace: Trace) -> Iterator[Finding]:
     known = calls(trace)
-    by_event = {id(call.event): call for call in known.all}
-    pending: dict[int, Call] = {}  # parameter → the eval-mode call whose gradient it holds
-    candidates: list[Call] = []
-    modes: list[Mode] = []
-    trained: set[int] = set()  # layers that a training forward had in training mode
-    asked: set[int] = set()  # of `modes`, those after which the model was evaluated
-    told: dict[tuple[tuple[str, int], int], tuple[Call, Mode | None, int]] = {}
-    for event in trace.of(ModuleCall, Mode, Backward, ZeroGrad, Step):
-        if isinstance(event, Mode):
-            modes.append(event)
-        elif isinstance(event, ModuleCall):
-            call = by_event.get(id(event))
-            if call is not None and (_in_eval(known, call) or _left(known, call, trained, modes, asked)):
-                candidates.append(call)
-            if call is not None and call.trains:
-                trained.update(event.train_layers)
-            elif not event.grad:
-                asked.update(map(id, modes))
-        elif isinstance(event, ZeroGrad):
-            for number in event.parameters:
-                pending.pop(number, None)
-        elif isinstance(event, Backward):
-            candidates = _after(known, candidates, event, pending)
-        elif isinstance(event, Step):
-            for number in event.fresh:
-                call = pending.pop(number, None)
-                if call is not None:
-                    key = (call.entry.location(), known.called(call.event))
-                    if key not in told:
-                        told[key] = (call, _switched(known, modes, call), 0)
-                    first, mode, _ = told[key]
-                    told[key] = (first, mode, max(told[key][2], event.count))
-    for call, mode, times in told.values():
+    for call, mode, times in trained_in_eval(known):
         yield _finding(known, call, mode, times)
-
-
-def _after(known: Calls, candidates: list[Call], event: Backward, pending: dict[int, Call]) -> list[Call]:
-    """The calls that still wait for their backward after this pass, which of a GAN may be the other
-    network's; those that it gave gradients are noted in `pending`."""
-    accumulated = set(event.filled)
-    waiting = []
-    for call in candidates:
-        mine = accumulated.intersection(p.id for p in known.parameters(call.event))
-        pending.update(dict.fromkeys(mine, call))
-        if not mine:
-            waiting.append(call)
-    if event.call != "backward" or event.inputs or not accumulated:
-        return []
-    reach = known.paths.reach((event.graph, root) for root in event.roots)
-    if not reach.complete:
-        return []
-    return [call for call in waiting if reach.nodes.isdisjoint(_nodes(known, call))]
-
-
-def _nodes(known: Calls, call: Call) -> list[Key]:
-    values = known.paths.graph(call.event.graph).values
-    return [(number, node) for number, i in known.outputs(call.event) if (node := values[i].node) is not None]
-
-
-def _in_eval(known: Calls, call: Call) -> bool:
-    if call.event.training or not call.trains:
-        return False
-    frozen = set(call.event.frozen_eval)
-    return any(layer not in frozen for layer in call.event.eval_layers)
-
-
-def _left(known: Calls, call: Call, trained: set[int], modes: list[Mode], asked: set[int]) -> bool:
-    """Whether a part of the model that trained before is still as an evaluation had it, while the
-    model's own flag says training."""
-    if not call.event.training or not call.trains:
-        return False
-    frozen = set(call.event.frozen_eval)
-    for layer in trained.intersection(call.event.eval_layers) - frozen:
-        event = _last_mode(known, modes, layer)
-        if event is not None and not event.training and id(event) in asked:
-            return bool(event.module != layer)  # a layer on its own is meant
-    return False
-
-
-def _last_mode(known: Calls, modes: list[Mode], layer: int) -> Mode | None:
-    """The last `train()` or `eval()` that reached this layer."""
-    around: list[int] = []
-    above: int | None = layer
-    while above is not None and above in known.trace.modules:
-        around.append(above)
-        above = known.trace.modules[above].parent
-    return next((event for event in reversed(modes) if event.module in around), None)
-
-
-def _switched(known: Calls, modes: list[Mode], call: Call) -> Mode | None:
-    """The `eval()` that the call still ran under."""
-    modules = known.trace.modules
-    mine = modules.get(known.called(call.event))
-    if call.event.training:
-        layers = call.event.eval_layers
-        return next((e for n in layers if (e := _last_mode(known, modes, n)) is not None), None)
-    for event in reversed(modes):
-        other = modules.get(event.module)
-        if not event.training and mine and other and other.root == mine.root:
-            if f"{mine.path}.".startswith(f"{other.path}.") or not other.path:
-                return event
-    return None
 
 
 def _finding(known: Calls, call: Call, mode: Mode | None, times: int) -> Finding:
@@ -207,7 +106,7 @@ def _train_before(known: Calls, call: Call, mode: Mode | None) -> tuple[Edit, ..
         if not any(other.path == frame.path and _within(block, other) for other in frames):
             name = _name_at(trace, call, mode, frame)
             before = here.before(block, f"{name}.train()") if name else ()
-            if not before or not _relied_on(known, mine):
+            if not before or not relied_on(known, mine):
                 return before
             after = here.after(block, f"{name}.eval()")
             return (*before, *after) if after else ()
@@ -231,20 +130,3 @@ def _name_at(trace: Trace, call: Call, mode: Mode | None, frame: Site) -> str:
     switched = mode.site.user if mode is not None else None
     near = switched is not None and (switched.path, switched.function) == (frame.path, frame.function)
     return receiver(trace, switched, "eval") if near else ""
-
-
-def _relied_on(known: Calls, called: int) -> bool:
-    """Whether an evaluation follows training without an `eval()` of its own between them."""
-    modules = known.trace.modules
-    trains = {id(call.event) for call in known.all if call.trains}
-    trained = False
-    for _, event in in_order(known.trace):
-        if isinstance(event, ModuleCall) and known.called(event) == called:
-            if trained and not event.grad:
-                return True
-            trained = trained or id(event) in trains
-        elif isinstance(event, Mode) and not event.training:
-            other = modules.get(event.module)
-            if other is not None and modules[called].root == other.root:
-                trained = False
-    return False

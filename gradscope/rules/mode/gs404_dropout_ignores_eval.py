@@ -18,9 +18,9 @@ import ast
 from collections.abc import Iterator
 
 from gradscope.analysis.calls import Call, Calls, calls
-from gradscope.analysis.loop import timeline
+from gradscope.analysis.modes import asked_in_a_row
 from gradscope.analysis.words import code, located
-from gradscope.events import Backward, Dropout, ModuleCall
+from gradscope.events import Dropout
 from gradscope.fixes.calls import in_method, with_argument
 from gradscope.model import Edit, Finding, Site
 from gradscope.rules import rule
@@ -110,10 +110,10 @@ def _finding(trace: Trace, known: Calls, event: Dropout, call: Call, layer: bool
     cause = event.site.user
     attention = event.op == ATTENTION
     text = code(trace, cause, f"`{event.op}`")
-    if "zeroed" in event.data:
-        seen = f"in evaluation mode it set {event.data['zeroed']:.0%} of its input to zero"
-    elif "moved" in event.data:
-        seen = f"in evaluation mode its result is up to {event.data['moved']:.3g} off the one without dropout"
+    if event.zeroed is not None:
+        seen = f"in evaluation mode it set {event.zeroed:.0%} of its input to zero"
+    elif event.moved is not None:
+        seen = f"in evaluation mode its result is up to {event.moved:.3g} off the one without dropout"
     else:
         seen = f"it ran in evaluation mode with p={event.p}"
     rate = event.p
@@ -182,22 +182,7 @@ KEEPING = {
 def asked_again(known: Calls, call: Call) -> bool:
     """Whether a loop asks the model several times in a row, without a change of the input."""
     sites = {c.event.site.id for c in known.all if c.entry.location() == call.entry.location() and not c.used}
-    return _in_a_row(known.trace, sites) and _in_steady_loop(known.trace, call.entry)
-
-
-def _in_a_row(trace: Trace, sites: set[int]) -> bool:
-    """Whether two calls from these places have no backward pass between them."""
-    waiting = False
-    for repeat, events in timeline(trace):
-        trains = any(isinstance(event, Backward) for event in events)
-        for event in events:
-            if isinstance(event, Backward):
-                waiting = False
-            elif isinstance(event, ModuleCall) and event.site.id in sites:
-                if waiting or (repeat > 1 and not trains):
-                    return True
-                waiting = True
-    return False
+    return asked_in_a_row(known.trace, sites) and _in_steady_loop(known.trace, call.entry)
 
 
 def _in_steady_loop(trace: Trace, entry: Site) -> bool:

@@ -14,10 +14,10 @@ copies; layers whose statistics did not move.
 from collections.abc import Iterator
 
 from gradscope.analysis.calls import Calls, calls
-from gradscope.analysis.loop import in_order
 from gradscope.analysis.own_writes import kept_up
+from gradscope.analysis.stops import frozen_for_good
 from gradscope.analysis.words import located, numbers, plural, source
-from gradscope.events import Backward, Drift, Flipped, Mode, ModuleCall, RequiresGrad
+from gradscope.events import Drift, Mode
 from gradscope.fixes.calls import beside, line_after
 from gradscope.fixes.source import Source
 from gradscope.model import Edit, Finding, Site
@@ -66,31 +66,12 @@ def frozen_module_drifts(trace: Trace) -> Iterator[Finding]:
         if any(p.requires_grad or p.id in written for p in own):
             continue
         trained = {p.id for p in own if p.passes or p.steps}
-        if trained and not trained <= _frozen_for_good(trace, event):
+        if trained and not trained <= frozen_for_good(trace, event.site.user.location()):
             continue
         if any(c.used and c.entry.location() == event.site.user.location() for c in known.all):
             groups.setdefault((event.site.user.location(), event.called), []).append(event)
     for events in groups.values():
         yield _finding(trace, known, events)
-
-
-def _frozen_for_good(trace: Trace, event: Drift) -> set[int]:
-    """Parameters that were trained, then frozen once and for all, before two calls from this line."""
-    trained: set[int] = set()
-    frozen: dict[int, int] = {}  # → calls since
-    thawed: set[int] = set()
-    for repeat, one in in_order(trace):
-        if isinstance(one, Backward):
-            filled = set(one.filled)
-            trained |= filled
-            thawed |= filled & set(frozen)
-        elif isinstance(one, RequiresGrad) and not one.to and one.parameter in trained:
-            frozen.setdefault(one.parameter, 0)
-        elif isinstance(one, Flipped) and not one.to:
-            frozen |= {id: frozen.get(id, 0) for id in trained & set(one.leaves)}
-        elif isinstance(one, ModuleCall) and one.site.user.location() == event.site.user.location():
-            frozen = {id: calls + repeat for id, calls in frozen.items()}
-    return {id for id, calls in frozen.items() if calls >= 2} - thawed
 
 
 def _finding(trace: Trace, known: Calls, events: list[Drift]) -> Finding:
@@ -100,8 +81,8 @@ def _finding(trace: Trace, known: Calls, events: list[Drift]) -> Finding:
     seen = []
     for event in events[:2]:
         module = trace.modules[event.module]
-        label = f"{module.path}.{event.data['name']}" if module.path else event.name
-        seen.append(f"`{label}` moved from {numbers(event.data['before'])} to {numbers(event.data['after'])}")
+        label = f"{module.path}.{event.name}" if module.path else event.name
+        seen.append(f"`{label}` moved from {numbers(event.before)} to {numbers(event.after)}")
     times = sum(c.event.count for c in known.all if c.entry.location() == site.location())
     bare, switched = name.strip("`"), _switched(trace, events[0])
     elsewhere = name.startswith("the ")
@@ -143,7 +124,7 @@ def _frozen_part(trace: Trace, known: Calls, events: list[Drift]) -> str:
 
 def _switched(trace: Trace, event: Drift) -> Site | None:
     """The user's last `train()` of a model that holds this layer."""
-    roots = {trace.modules[event.data[which]].root for which in ("module", "called")}
+    roots = {trace.modules[number].root for number in (event.module, event.called)}
     return next(
         (
             mode.site.user

@@ -61,8 +61,8 @@ def eval_first_normalisation(trace: Trace) -> Iterator[Finding]:
         names = []
         for one in events[:3]:
             module = trace.modules[one.module]
-            path = f"{module.path}.{one.data['name']}" if module.path else one.name
-            names.append(f"the largest singular value of `{path}` is {numbers(one.data['norm'])}, not 1")
+            path = f"{module.path}.{one.name}" if module.path else one.name
+            names.append(f"the largest singular value of `{path}` is {numbers(one.norm)}, not 1")
         name = root.name or root.cls
         yield Finding(
             message=f"`{name}` is evaluated before spectral norm ran in training mode: its weights are not normalised",

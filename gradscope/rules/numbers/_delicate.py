@@ -5,18 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gradscope.analysis.names import op_name
+from gradscope.analysis.ops import EXPONENTIALS, LOGARITHMS, QUOTIENTS, ROOTS, STATISTICS
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.words import user
 from gradscope.events import NonFinite
 from gradscope.model import Op
 from gradscope.store import Trace
 
-LOGARITHMS = {"log", "log2", "log10", "log1p", "logit", "xlogy", "log_"}
-ROOTS = {"sqrt", "rsqrt", "pow", "__pow__", "norm", "vector_norm", "std", "var", "cdist", "sqrt_", "rsqrt_"}
-QUOTIENTS = {"div", "__truediv__", "true_divide", "divide", "__rtruediv__", "reciprocal", "__rdiv__", "div_"}
-MEANS = {"mean", "median", "nanmean", "std", "var", "std_mean", "var_mean"}
-POWERS = {"exp", "exp2", "expm1", "exp_", "sinh", "cosh"}
-DELICATE = (LOGARITHMS | ROOTS | QUOTIENTS | MEANS | POWERS) - {"pow", "__pow__", "mean"}
+DELICATE = (LOGARITHMS | ROOTS | QUOTIENTS | STATISTICS | EXPONENTIALS) - {"pow", "__pow__", "mean"}
 
 
 def maker_of(trace: Trace, event: NonFinite) -> Op | None:

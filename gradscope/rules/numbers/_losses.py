@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from gradscope.analysis.ops import JOINING, PASSING, PRODUCTS_OF_MATRICES
 from gradscope.analysis.reach import Key, Paths
 from gradscope.analysis.words import plural
 from gradscope.events import Backward
@@ -11,18 +12,6 @@ from gradscope.model import Op
 from gradscope.store import Trace
 
 # Calls that hand the numbers on as they are: other shape, type, memory or a selection of them.
-PASSING = {
-    "view", "view_as", "reshape", "reshape_as", "squeeze", "unsqueeze", "flatten", "unflatten", "transpose",
-    "permute", "t", "T", "mT", "movedim", "swapaxes", "contiguous", "clone", "to", "float", "double", "half",
-    "bfloat16", "type", "type_as", "cuda", "cpu", "__getitem__", "select", "narrow", "split", "chunk", "unbind", "cat",
-    "concat", "stack", "vstack", "hstack", "expand", "repeat", "clamp", "clamp_", "clip", "clamp_min", "clamp_max",
-    "index_select", "masked_select", "identity", "resize", "Resize", "ravel", "swapdims", "moveaxis", "flip", "tile",
-    "concatenate", "column_stack", "squeeze_", "unsqueeze_",
-}  # fmt: skip
-
-JOINING = {"cat", "concat", "concatenate", "stack", "vstack", "hstack", "column_stack"}
-PROBABILITIES = {"softmax", "sigmoid", "sigmoid_", "softmax_", "expit"}
-PRODUCTS = {"bmm", "mm", "matmul", "einsum", "mul"}
 
 
 def makers(known: Paths, key: Key) -> list[tuple[Key, Op]]:
@@ -55,7 +44,7 @@ def weights_of_labels(known: Paths, op: Op) -> Key | None:
         if made is None or made.name != "mul":
             return None
         op = made
-    elif op.name not in PRODUCTS - {"mul"}:
+    elif op.name not in PRODUCTS_OF_MATRICES:
         return None
     sources = [(op.graph, value) for value in op.inputs]
     labels = [key for key in sources if _one_hot(known, key)]

@@ -18,12 +18,13 @@ from collections.abc import Iterator
 from typing import Any
 
 from gradscope.analysis.names import names_of, op_name
+from gradscope.analysis.ops import EXPONENTIALS, LOGARITHMS, QUOTIENTS, ROOTS, STATISTICS
 from gradscope.analysis.since import since_segment
 from gradscope.analysis.words import code, located, numbers, parameter_names, parameter_subjects, user
 from gradscope.events import NonFinite
 from gradscope.model import Finding, Site
 from gradscope.rules import rule
-from gradscope.rules.numbers._delicate import LOGARITHMS, MEANS, POWERS, QUOTIENTS, ROOTS, maker_of
+from gradscope.rules.numbers._delicate import maker_of
 from gradscope.store import Trace
 
 
@@ -156,9 +157,9 @@ def _fix(trace: Trace, event: NonFinite, place: Site | None, name: str, where: s
         return f"clean {given} before it is used: find those rows with `isnan()`"
     if where == "parameter" or not name:
         return "look at every step with `gradscope run --full`, to find the pass in which it begins"
-    if name in MEANS and inputs[0].get("elements") == 0:
+    if name in STATISTICS and inputs[0].get("elements") == 0:
         return f"leave {whole} out where nothing is selected: the mean of no elements is NaN"
-    if name in MEANS:
+    if name in STATISTICS:
         return f"{whole} needs two elements that differ: add a small constant under its root"
     where_before = (
         "; a `torch.where` must choose before the operation, not after it" if where == "backward" else ""
@@ -176,6 +177,6 @@ def _fix(trace: Trace, event: NonFinite, place: Site | None, name: str, where: s
             f"keep the divisor of {whole} away from 0: `clamp(min=1e-8)`, or add a small constant"
             + where_before
         )
-    if name in POWERS or overflows:
+    if name in EXPONENTIALS or overflows:
         return f"bound {given} from above before {whole}, with `clamp(max=…)`" + where_before
     return f"look at the range of what goes into {whole}" + where_before

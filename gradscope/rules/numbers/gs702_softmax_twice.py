@@ -17,13 +17,13 @@ with `kl_div`, scores that are scaled after a softmax.
 import math
 from collections.abc import Iterator
 
+from gradscope.analysis.ops import PROBABILITIES
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.words import code, located, numbers
 from gradscope.fixes.calls import taken_out
 from gradscope.model import Finding, Op
 from gradscope.rules import rule
 from gradscope.rules.numbers._losses import (
-    PROBABILITIES,
     evaluated,
     loss_values,
     losses,

@@ -12,6 +12,7 @@ repeats as a whole (a mean that is subtracted); distances that are not reduced t
 from collections.abc import Iterator
 
 from gradscope.analysis.names import names_of, op_name, place
+from gradscope.analysis.ops import MULTIPLICATIONS, POINTWISE_LOSSES, REDUCTIONS, SUBTRACTIONS
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.words import source
 from gradscope.fixes.calls import method_added
@@ -20,14 +21,11 @@ from gradscope.rules import rule
 from gradscope.rules.numbers._losses import loss_event
 from gradscope.store import Trace
 
-LOSSES = {"mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss", "soft_margin_loss", "poisson_nll_loss"}
-DIFFERENCES = {"sub", "__sub__", "rsub", "__rsub__", "subtract", "mul", "__mul__"}
 POINTWISE = {
     "pow", "__pow__", "square", "abs", "absolute", "__abs__", "mul", "__mul__", "sqrt", "log1p", "cosh", "log",
     "clamp", "neg", "__neg__", "add", "__add__", "sub", "__sub__", "div", "__truediv__", "where", "float", "to",
     "detach", "min", "max", "minimum", "maximum",
 }  # fmt: skip
-REDUCTIONS = {"mean", "sum", "nanmean", "norm"}
 EXPLICIT = {"unsqueeze", "expand", "expand_as", "repeat", "meshgrid", "broadcast_to", "repeat_interleave"}
 NEAR = 8  # ops that are followed back to an explicit unsqueeze, or on to the reduction
 
@@ -69,7 +67,7 @@ def broadcast_in_loss(trace: Trace) -> Iterator[Finding]:
         if maker is None or len(graph.ops[maker].inputs) < 2:
             continue
         op = graph.ops[maker]
-        if op.name in LOSSES or op.name in DIFFERENCES:
+        if op.name in POINTWISE_LOSSES or op.name in SUBTRACTIONS | MULTIPLICATIONS:
             first, second = (graph.values[i].shape for i in op.inputs[:2])
             if _mutual(first, second) and _is_loss(known, graph, op):
                 found.setdefault(op.site.user.location(), []).append(op)
@@ -90,7 +88,7 @@ def _repeats(a: tuple[int, ...], b: tuple[int, ...]) -> bool:
 
 def _is_loss(known: Paths, graph: Graph, op: Op) -> bool:
     wide = [_expanded(known, (graph.id, i)) for i in op.inputs[:2]]
-    if op.name in LOSSES:
+    if op.name in POINTWISE_LOSSES:
         return not all(wide)
     if any(wide) or not _reduced(known, (graph.id, op.outputs[0])):
         return False

@@ -14,12 +14,13 @@ Silent on: `log_softmax`, the logarithm of a softmax, logarithms computed by han
 
 from collections.abc import Iterator
 
+from gradscope.analysis.ops import LOG_LOSSES, PROBABILITIES
 from gradscope.analysis.reach import Paths, paths
 from gradscope.analysis.words import located, numbers
 from gradscope.fixes.calls import renamed
 from gradscope.model import Finding, Op
 from gradscope.rules import rule
-from gradscope.rules.numbers._losses import PROBABILITIES, evaluated, loss_values, losses, makers, unused
+from gradscope.rules.numbers._losses import evaluated, loss_values, losses, makers, unused
 from gradscope.store import Trace
 
 SCORES = {
@@ -34,7 +35,6 @@ SCORES = {
     "layer_norm",
     "batch_norm",
 }
-LOSSES = {"nll_loss", "nll_loss_nd", "ctc_loss", "kl_div"}
 
 
 def bad() -> None:
@@ -68,7 +68,7 @@ def good() -> None:
 def nll_without_log(trace: Trace) -> Iterator[Finding]:
     known = paths(trace)
     groups: dict[tuple[tuple[str, int], tuple[str, int]], list[tuple[Op, Op]]] = {}
-    for key, op in losses(known, LOSSES):
+    for key, op in losses(known, LOG_LOSSES):
         made = [maker for _, maker in makers(known, key)]
         wrong = [maker for maker in made if maker.name in PROBABILITIES | SCORES]
         if not wrong and op.name.startswith("nll_loss") and _below_zero(trace, known, op):
@@ -77,7 +77,7 @@ def nll_without_log(trace: Trace) -> Iterator[Finding]:
             places = (maker.site.user.location(), op.site.user.location())
             groups.setdefault(places, []).append((op, maker))
     trained = {place for place, _ in groups}
-    for key, op in evaluated(known, LOSSES):
+    for key, op in evaluated(known, LOG_LOSSES):
         for _, maker in makers(known, key):
             if maker.name in PROBABILITIES and maker.site.user.location() not in trained:
                 places = (maker.site.user.location(), op.site.user.location())

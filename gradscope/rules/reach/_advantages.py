@@ -8,11 +8,12 @@ from dataclasses import dataclass
 
 from gradscope.analysis.calls import Calls
 from gradscope.analysis.names import names_of
+from gradscope.analysis.ops import COMPARING_LOSSES, SCALES, SUBTRACTIONS
 from gradscope.analysis.reach import passes
 from gradscope.analysis.words import code, parameter_subjects
 from gradscope.fixes.source import Source
 from gradscope.model import Edit, Finding, Graph, Op
-from gradscope.rules.reach._bootstraps import DIFFERENCES, LOSSES, SCALES, squared
+from gradscope.rules.reach._bootstraps import squared
 from gradscope.store import Trace
 
 MAX_UPSTREAM = 400  # values looked at for a log-probability
@@ -68,7 +69,7 @@ def _difference(graph: Graph, value: int) -> Op | None:
         if op is None or op.module is not None or not op.inputs:
             return None
         tracked = [i for i in op.inputs[:2] if graph.values[i].requires_grad]
-        if op.name in DIFFERENCES and len(op.inputs) >= 2 and len(tracked) == 1:
+        if op.name in SUBTRACTIONS and len(op.inputs) >= 2 and len(tracked) == 1:
             data = next(i for i in op.inputs[:2] if i not in tracked)
             return None if graph.values[data].kind == "parameter" or graph.values[tracked[0]].is_leaf else op
         if op.name not in ("neg", "__neg__") or not tracked:
@@ -99,7 +100,7 @@ def _lesson(known: Calls, graph: Graph, difference: Op, estimate: int) -> Op | N
     used = known.paths.used.order
     readers: list[Op] = [difference, *graph.consumers.get(estimate, ())]
     for op in readers:
-        own = op.name in LOSSES or (op.name in DIFFERENCES and squared(graph, op))
+        own = op.name in COMPARING_LOSSES or (op.name in SUBTRACTIONS and squared(graph, op))
         if own and op.outputs and (graph.id, op.outputs[0]) in used:
             return op
     return None

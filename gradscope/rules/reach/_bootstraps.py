@@ -8,9 +8,10 @@ from dataclasses import dataclass
 
 from gradscope.analysis.calls import Call, Calls
 from gradscope.analysis.names import names_of
+from gradscope.analysis.ops import COMPARING_LOSSES, SCALES, SUBTRACTIONS, SUMS, WRITES_OF_PARTS
 from gradscope.analysis.own_writes import written_in_use
 from gradscope.analysis.reach import Paths, passes
-from gradscope.analysis.terms import SUMS, terms
+from gradscope.analysis.terms import terms
 from gradscope.analysis.unread import asked_at, module_name
 from gradscope.analysis.words import parameter_subjects
 from gradscope.analysis.writes import memory_root
@@ -18,15 +19,13 @@ from gradscope.events import Backward, Rooted
 from gradscope.model import Finding, Graph, Op, Site
 from gradscope.store import Trace
 
-LOSSES = {"mse_loss", "smooth_l1_loss", "l1_loss", "huber_loss"}
-DIFFERENCES = {"sub", "__sub__", "__rsub__", "rsub"}
-SCALES = {"mul", "mul_", "__mul__", "__rmul__", "__imul__", "div", "__truediv__"}
 MEANT = re.compile(
     r"target|goal|boot|backup|^y$|^td$|^tgt|^q_?next|^next_?q|^returns?$|^expected|desired|label",
     re.IGNORECASE,
 )
-WRITES = {"__setitem__", "copy_", "index_put_", "index_copy_", "scatter_", "masked_scatter_"}
-CARRY = SUMS | SCALES | WRITES | {"stack", "cat", "view", "reshape", "squeeze", "unsqueeze", "flatten"}
+CARRY = (
+    SUMS | SCALES | WRITES_OF_PARTS | {"stack", "cat", "view", "reshape", "squeeze", "unsqueeze", "flatten"}
+)
 MAX_HOPS = 200
 
 
@@ -67,8 +66,8 @@ def bootstraps(trace: Trace, known: Calls) -> Iterator[tuple[Graph, Bootstrap]]:
 def _bootstraps(trace: Trace, known: Calls, graph: Graph, op: Op) -> Bootstrap | None:
     if len(op.inputs) < 2 or not op.outputs or (graph.id, op.outputs[0]) not in known.paths.used.order:
         return None
-    named = op.name in LOSSES
-    if not named and op.name not in DIFFERENCES:
+    named = op.name in COMPARING_LOSSES
+    if not named and op.name not in SUBTRACTIONS:
         return None
     sides = op.inputs[:2]
     if not all(graph.values[i].requires_grad and not graph.values[i].is_leaf for i in sides):
@@ -157,7 +156,7 @@ def _put_into(graph: Graph, value: int) -> Iterator[int]:
     """What with a graph was written into the memory of a value, as in `target[i] = reward + …`."""
     memory = memory_root(graph, value)
     for op in graph.ops:
-        if op.name in WRITES and any(memory_root(graph, w) == memory for w in op.writes):
+        if op.name in WRITES_OF_PARTS and any(memory_root(graph, w) == memory for w in op.writes):
             yield from (i for i in op.inputs if graph.values[i].requires_grad and i not in op.writes)
 
 

@@ -18,7 +18,8 @@ from itertools import chain
 
 from gradscope.analysis.cuts import cuts
 from gradscope.analysis.names import names_of
-from gradscope.analysis.reach import ZERO_GRADIENT, Paths, paths
+from gradscope.analysis.ops import ZERO_GRADIENT
+from gradscope.analysis.reach import Paths, paths
 from gradscope.analysis.terms import DeadTerm, dead_terms
 from gradscope.analysis.words import code, located, parameter_names, parameter_subjects
 from gradscope.events import Backward, Rooted

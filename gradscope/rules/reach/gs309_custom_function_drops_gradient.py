@@ -85,8 +85,8 @@ def custom_function_drops_gradient(trace: Trace) -> Iterator[Finding]:
             continue
         graph, op = found
         yield from _hidden(trace, known, event, op)
-        for kind in ("none", "zero"):
-            for position in event.data[kind]:
+        for kind, positions in (("none", event.none), ("zero", event.zero)):
+            for position in positions:
                 value = argument_of(graph, op, event, position)
                 if value is None:
                     continue

@@ -10,19 +10,16 @@ of it.
 Silent on: blocks and decorators that end; modes that are switched back before training.
 """
 
-import ast
 from collections.abc import Iterator
 
 from gradscope.analysis.failures import failure_subject, opening
-from gradscope.analysis.loop import in_order
+from gradscope.analysis.modes import as_statement, left_off, region_of
 from gradscope.analysis.words import code, located
-from gradscope.events import ErrorRaised, Mode, ModuleCall
+from gradscope.events import ErrorRaised
 from gradscope.fixes.blocks import rest_without_grad
 from gradscope.model import Event, Finding, Graph, Region, Site, Value
 from gradscope.rules import rule
 from gradscope.store import Trace
-
-_MODES = ("no_grad", "inference_mode", "set_grad_enabled")
 
 
 def bad_statement() -> None:
@@ -79,52 +76,17 @@ def _stopped(trace: Trace) -> Iterator[Finding]:
         graph = trace.graph(event.graph)
         for root in event.roots or event.inputs:
             value = graph.values[root] if root < len(graph.values) else None
-            region = _region(trace, graph, value) if value is not None else None
+            region = region_of(trace, graph, value) if value is not None else None
             if value is not None and region is not None and _leaked(trace, region, _made(graph, value)):
                 yield _finding(trace, event, region, _made(graph, value))
                 break
 
 
 def _silently(trace: Trace) -> Iterator[Finding]:
-    """`model.train()` and a training forward while gradients are still off, where nothing fails since
-    the program leaves out a backward that it can't do."""
-    trained: set[tuple[str, int]] = set()  # lines that built a graph in training mode
-    off: dict[int, set[int]] = {}  # regions that calls were in → models on which `train()` was called since
-    found: dict[tuple[str, int], tuple[Event, Region]] = {}
-    for _, event in in_order(trace):
-        if isinstance(event, Mode) and event.training:
-            for models in off.values():
-                models.add(_model(trace, event))
-        if not isinstance(event, ModuleCall):
-            continue
-        place = event.site.user.location()
-        if event.grad:
-            trained |= {place} if event.training and event.builds_graph else set()
-            found.pop(place, None)
-            off.clear()  # what was switched off is on again
-            continue
-        region = _region_of_call(trace, event)
-        if region is None or not _statement(trace, region):
-            continue
-        if event.training and place in trained and _model(trace, event) in off.get(region.id, ()):
-            found.setdefault(place, (event, region))
-        off.setdefault(region.id, set())
-    for event, region in {region.id: (event, region) for event, region in reversed(found.values())}.values():
+    """A training forward while gradients are still off, where nothing fails since the program leaves out
+    a backward that it can't do."""
+    for event, region in left_off(trace):
         yield _training_without(trace, event, region)
-
-
-def _model(trace: Trace, event: ModuleCall | Mode) -> int:
-    """The outermost module of the one that was called, or put into a mode."""
-    number = event.module
-    return trace.modules[number].root if number in trace.modules else number
-
-
-def _region_of_call(trace: Trace, event: ModuleCall) -> Region | None:
-    outputs = event.outputs
-    if event.graph < 0 or not outputs:
-        return None
-    graph = trace.graph(event.graph)
-    return _region(trace, graph, graph.values[outputs[0]])
 
 
 def _training_without(trace: Trace, event: Event, region: Region) -> Finding:
@@ -147,13 +109,6 @@ def _training_without(trace: Trace, event: Event, region: Region) -> Finding:
     )
 
 
-def _region(trace: Trace, graph: Graph, value: Value) -> Region | None:
-    """The mode under which a value was computed."""
-    number = graph.ops[value.op].region if value.op is not None else None
-    region = trace.regions.get(number) if number is not None else None
-    return region if region is not None and region.kind in _MODES else None
-
-
 def _made(graph: Graph, value: Value) -> Site:
     assert value.op is not None
     return graph.ops[value.op].site
@@ -164,7 +119,7 @@ def _leaked(trace: Trace, region: Region, made: Site) -> bool:
     opened = region.site.user
     if region.site.kind != "user" or _of_a_context_manager(region.site):
         return False  # its line in the user's code is a call of what opens and closes it
-    if _statement(trace, region):
+    if as_statement(trace, region):
         return True
     if _decorator(trace, opened):
         return False
@@ -176,16 +131,6 @@ def _leaked(trace: Trace, region: Region, made: Site) -> bool:
         and opened.line <= frame.line <= (region.end_line or frame.line)
     ]
     return not inside
-
-
-def _statement(trace: Trace, region: Region) -> bool:
-    """`torch.set_grad_enabled(False)` or `mode.__enter__()` on a line of the user's own. Of a mode that
-    a library opens, the user's line is the call of the library: it says nothing of how that ends."""
-    if region.site.kind != "user":
-        return False
-    file = trace.source_file(region.site.path)
-    node = file.at(region.site)
-    return isinstance(node, ast.Call) and isinstance(file.parent.get(id(node)), (ast.Expr, ast.Assign))
 
 
 def _of_a_context_manager(site: Site) -> bool:
@@ -204,7 +149,7 @@ def _decorator(trace: Trace, opened: Site) -> bool:
 
 def _finding(trace: Trace, event: Event, region: Region, made: Site) -> Finding:
     opened, effect = region.site.user, event.site.user
-    by_hand = _statement(trace, region)
+    by_hand = as_statement(trace, region)
     shown = code(trace, opened) if by_hand else f"`{region.kind}` of line {opened.line}"
     function = opened.function.rpartition(".")[2]
     where = f" in `{function}`" if not function.startswith("<") else ""

@@ -19,6 +19,7 @@ from collections.abc import Iterator
 
 from gradscope.analysis.calls import Calls, calls
 from gradscope.analysis.names import names_of
+from gradscope.analysis.ops import COMPARING_LOSSES
 from gradscope.analysis.reach import passes
 from gradscope.analysis.words import code, located, parameter_subjects
 from gradscope.fixes.calls import under_no_grad
@@ -26,7 +27,7 @@ from gradscope.fixes.source import Source
 from gradscope.model import Edit, Finding, Graph
 from gradscope.rules import rule
 from gradscope.rules.reach._advantages import advantage_finding, advantages
-from gradscope.rules.reach._bootstraps import LOSSES, Bootstrap, bootstraps, copy_finding, trained_copies
+from gradscope.rules.reach._bootstraps import Bootstrap, bootstraps, copy_finding, trained_copies
 from gradscope.store import Trace
 
 
@@ -101,4 +102,4 @@ def _detached(trace: Trace, found: Bootstrap) -> tuple[Edit, ...]:
     node, statement = here.file.at(call), here.file.statement(made)
     if isinstance(node, ast.Call) and call.path == made.path and here.file.statement(call) is statement:
         return here.append(node, ".detach()")
-    return under_no_grad(trace, made) if found.loss.name in LOSSES else ()
+    return under_no_grad(trace, made) if found.loss.name in COMPARING_LOSSES else ()

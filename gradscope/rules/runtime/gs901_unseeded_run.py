@@ -12,18 +12,13 @@ Silent on: programs that draw nothing.
 import ast
 from collections.abc import Iterator
 
+from gradscope.analysis.ops import DRAWS
 from gradscope.analysis.words import code, located
 from gradscope.events import Unseeded
 from gradscope.fixes.source import Source
 from gradscope.model import Edit, Finding, Site
 from gradscope.rules import rule
 from gradscope.store import Trace
-
-DRAWS = {
-    "rand", "randn", "randint", "randperm", "normal", "multinomial", "bernoulli", "dropout", "rand_like", "randn_like",
-    "randint_like", "uniform_", "normal_", "random_", "exponential_", "bernoulli_", "kaiming_uniform_",
-    "kaiming_normal_", "xavier_uniform_", "xavier_normal_", "trunc_normal_", "poisson",
-}  # fmt: skip
 
 
 def bad_no_seed() -> None:
@@ -59,7 +54,7 @@ def unseeded_run(trace: Trace) -> Iterator[Finding]:
             message="random numbers are drawn without a seed: this run cannot be repeated",
             cause=site,
             cause_label=f"{code(trace, site, 'this call')} draws the first ones",
-            seen=(f"the machine drew the seed {event.data['seed']}",),
+            seen=(f"the machine drew the seed {event.seed}",),
             fix=f"call `torch.manual_seed(0)` before {located(trace, site, 'this line')}",
             edits=_seeded(trace, site),
         )

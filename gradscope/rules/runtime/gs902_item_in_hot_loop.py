@@ -13,12 +13,12 @@ Silent on: evaluation; numbers taken only now and then.
 from collections.abc import Iterator
 
 from gradscope.analysis.names import names_of
+from gradscope.analysis.ops import WAITS
 from gradscope.analysis.words import code, located, plural
 from gradscope.model import Finding, Graph, Op, Site
 from gradscope.rules import rule
 from gradscope.store import Trace
 
-WAITS = {"item", "tolist", "numpy", "__float__", "__int__", "__bool__", "__format__"}
 MANY = 5  # steps that it takes to be a loop
 
 

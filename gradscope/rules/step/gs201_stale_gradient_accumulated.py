@@ -19,6 +19,7 @@ from dataclasses import replace
 from gradscope.analysis.gradients import gradients
 from gradscope.analysis.names import names_of
 from gradscope.analysis.since import since_segment
+from gradscope.analysis.stale import gradients_read, measured, stale_uses
 from gradscope.analysis.text import not_called, parentheses
 from gradscope.analysis.words import (
     code,
@@ -36,7 +37,6 @@ from gradscope.fixes.source import Source, receiver
 from gradscope.model import Edit, Finding, Site
 from gradscope.rules import rule
 from gradscope.rules.step._left_behind import left_behind
-from gradscope.rules.step._stale import gradients_read, measured, stale_uses
 from gradscope.store import Trace
 
 
@@ -67,6 +67,15 @@ def good() -> None:
 
 @rule("GS201", name="stale-gradient-accumulated", severity="error", over=("GS308",))
 def stale_gradient_accumulated(trace: Trace) -> Iterator[Finding]:
+    used = list(_sums_used(trace))
+    yield from used
+    yield from left_behind(trace)
+    if not used:
+        yield from _never_cleared(trace) if trace.of(Step, ZeroGrad, Update) else _never_used(trace)
+
+
+def _sums_used(trace: Trace) -> Iterator[Finding]:
+    """Steps, or updates by hand, that used a sum of old gradients and new ones."""
     groups: dict[tuple[object, object], list[StaleUsed]] = {}
     for event in stale_uses(trace):
         cause, effect = _used_and_added(trace, event)
@@ -75,9 +84,6 @@ def stale_gradient_accumulated(trace: Trace) -> Iterator[Finding]:
     for events in groups.values():
         found = _used(trace, *_used_and_added(trace, events[0]), events)
         yield _not_called(trace, found, meant) if meant is not None else found
-    yield from left_behind(trace)
-    if not groups:
-        yield from never_used(trace)
 
 
 def _used_and_added(trace: Trace, event: StaleUsed) -> tuple[Site, Site | None]:
@@ -178,11 +184,8 @@ def by_hand(trace: Trace, cause: Site | None) -> str:
     return listed([f"`{name}.grad = None`" for name in reads]) or "`p.grad = None` for each parameter"
 
 
-def never_used(trace: Trace) -> Iterator[Finding]:
+def _never_used(trace: Trace) -> Iterator[Finding]:
     """Several passes pile up and nothing is ever cleared, stepped or updated."""
-    if trace.of(Step, ZeroGrad, Update):
-        yield from _left_over(trace)
-        return
     begun: dict[int, int] = {}  # parameter → the stretch of its first pass
     piles: dict[Site, tuple[Backward, set[int], int]] = {}
     for fill in gradients(trace).fills:
@@ -204,7 +207,7 @@ def never_used(trace: Trace) -> Iterator[Finding]:
         )
 
 
-def _left_over(trace: Trace) -> Iterator[Finding]:
+def _never_cleared(trace: Trace) -> Iterator[Finding]:
     """A pass adds to used gradients that nothing in the whole run ever clears."""
     cleared = {p for event in trace.of(ZeroGrad) for p in event.parameters}
     for event in trace.of(Backward):

@@ -14,14 +14,13 @@ before their own step.
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from gradscope.analysis.loop import in_order
+from gradscope.analysis.stale import measured, with_clear
 from gradscope.analysis.words import code, method, parameter_names, parameter_subjects, user, where
-from gradscope.events import Backward, StaleUsed, Step, ZeroGrad
+from gradscope.events import StaleUsed, ZeroGrad
 from gradscope.fixes.calls import beside, line_after
 from gradscope.fixes.source import receiver
 from gradscope.model import Edit, Finding, Site
 from gradscope.rules import rule
-from gradscope.rules.step._stale import measured, stale_uses
 from gradscope.store import Trace
 
 
@@ -67,7 +66,7 @@ class _Miss:
 def zero_grad_misses_parameters(trace: Trace) -> Iterator[Finding]:
     ever = {p for event in trace.of(ZeroGrad) for p in event.parameters}
     found: dict[tuple[Site, Site], _Miss] = {}
-    for repeat, event, prepared in _prepared(trace):
+    for repeat, event, prepared in with_clear(trace):
         missed = {p for p in event.parameters if p not in ever}
         if missed and prepared is not None:
             miss = found.setdefault((prepared.site.user, event.site.user), _Miss())
@@ -77,24 +76,6 @@ def zero_grad_misses_parameters(trace: Trace) -> Iterator[Finding]:
             miss.backward = user(trace.site(event.backward))
     for (cause, effect), miss in found.items():
         yield _finding(trace, cause, effect, miss)
-
-
-def _prepared(trace: Trace) -> Iterator[tuple[int, StaleUsed, ZeroGrad | None]]:
-    """Each use of stale gradients, with the `zero_grad()` that prepared the backward it follows:
-    one without a step between it and that backward. In a GAN the other network's is none."""
-    clear: ZeroGrad | None = None
-    prepared: ZeroGrad | None = None
-    passes = {event.site for event in trace.of(Backward)}  # what is added by hand no pass has prepared
-    real = {id(e) for e in stale_uses(trace) if trace.site(e.backward) in passes}
-    for repeat, event in in_order(trace):
-        if isinstance(event, ZeroGrad) and event.by != "hand":
-            clear = event
-        elif isinstance(event, Backward) and event.call != "grad":
-            prepared = clear
-        elif isinstance(event, Step) and clear is prepared:
-            clear = None
-        elif isinstance(event, StaleUsed) and event.optimizer is not None and id(event) in real:
-            yield repeat, event, prepared
 
 
 def _finding(trace: Trace, cause: Site, effect: Site, miss: _Miss) -> Finding:

@@ -13,21 +13,16 @@ Silent on: a limit of a million or more, which only measures the norm; per-sampl
 whose gradients are collected elsewhere; disabled scalers.
 """
 
-from collections import Counter
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 
-from gradscope.analysis.loop import timeline
-from gradscope.analysis.scales import Scales
+from gradscope.analysis.clips import Clipped, Clips, clips
 from gradscope.analysis.since import since_stretch
 from gradscope.analysis.words import code, located, method, parameter_subjects, plural, where
-from gradscope.events import Backward, Clip, Scaler, Step, ZeroGrad
+from gradscope.events import Clip, Scaler
 from gradscope.fixes.calls import beside, line_before, listed_once, moved
 from gradscope.model import Finding, Site
 from gradscope.rules import rule
 from gradscope.store import Trace
-
-MEASURES = 1e6  # a limit that only wants to know the norm
 
 
 def bad() -> None:
@@ -67,95 +62,11 @@ def good() -> None:
         plain.update()
 
 
-@dataclass
-class _Clip:
-    """What one line that clips met."""
-
-    site: Site
-    times: int = 0
-    met: int = 0  # times that it found a new gradient which a step can use
-    empty: int = 0  # times without any parameter
-    states: Counter[str] = field(default_factory=Counter)
-    parameters: set[int] = field(default_factory=set)
-    midway: Counter[Site] = field(default_factory=Counter)  # passes that then added to it
-    scaled: int = 0
-    first: dict[str, int] = field(default_factory=dict)  # what it met → the first stretch in which it did
-    scale: float | None = None
-    limit: float | None = None
-
-
-class _Run:
-    """Walks the run once."""
-
-    def __init__(self, trace: Trace):
-        self.clips: dict[Site, _Clip] = {}
-        self.steps: dict[Site, set[int]] = {}  # line of a step → parameters whose new gradient it used
-        self.holders: dict[Site, int] = {}
-        self.pending: dict[int, _Clip] = {}  # parameter → the clip of the gradient that waits for a step
-        self.scales = Scales(trace)
-        self.stepped = {p.id for p in trace.parameters if p.steps}
-        for self.stretch, (repeat, events) in enumerate(timeline(trace)):
-            for event in events:
-                if isinstance(event, Backward):
-                    self._backward(event, repeat)
-                elif isinstance(event, Clip):
-                    self._clip(event, repeat)
-                elif isinstance(event, Step):
-                    self._step(event)
-                elif isinstance(event, ZeroGrad):
-                    self._gone(event.parameters)
-                self.scales.follow(event)
-
-    def _backward(self, event: Backward, repeat: int) -> None:
-        for parameter in event.filled:
-            clip = self.pending.pop(parameter, None)
-            if clip is not None:
-                clip.midway[event.site.user] += repeat if parameter == min(clip.parameters) else 0
-                clip.first.setdefault("midway", self.stretch)
-
-    def _clip(self, event: Clip, repeat: int) -> None:
-        limit = event.limit
-        if limit is not None and float(limit) >= MEASURES:  # infinity is stored as its name
-            return
-        clip = self.clips.setdefault(event.site.user, _Clip(event.site.user))
-        new = event.fresh & self.stepped
-        clip.times += repeat
-        clip.limit = limit
-        clip.met += repeat if new else 0
-        clip.first.setdefault("new" if new else "nothing new", self.stretch)
-        if not event.given and event.call == "norm":
-            clip.empty += repeat
-            clip.first.setdefault("no parameter", self.stretch)
-        for state, ids in event.states.items():
-            clip.states[state] += repeat
-            clip.parameters.update(ids)
-        self.pending.update(dict.fromkeys(new, clip))
-        if new & self.scales.scaled.keys():
-            clip.scaled += repeat
-            clip.first.setdefault("scaled", self.stretch)
-            clip.scale = self.scales.scale
-
-    def _step(self, event: Step) -> None:
-        new = event.fresh
-        if new:
-            self.steps.setdefault(event.site.user, set()).update(new)
-            self.holders[event.site.user] = event.optimizer
-        self._gone(new)
-
-    def _gone(self, ids: Iterable[int]) -> None:
-        for parameter in ids:
-            self.pending.pop(parameter, None)
-
-    def step_of(self, ids: set[int]) -> Site | None:
-        """The line that steps these parameters (any, where `ids` is empty)."""
-        return next((site for site, used in self.steps.items() if not ids or ids & used), None)
-
-
 @rule("GS209", name="clip-misplaced", severity="warning")
 def clip_misplaced(trace: Trace) -> Iterator[Finding]:
     if not trace.of(Clip):
         return
-    run = _Run(trace)
+    run = clips(trace)
     for clip in run.clips.values():
         step = run.step_of(clip.parameters)
         if step is None:
@@ -174,11 +85,11 @@ def _by_scaler(trace: Trace, step: Site) -> bool:
     return any(e.call == "step" and e.site.user == step for e in trace.of(Scaler))
 
 
-def _subjects(clip: _Clip) -> frozenset[object]:
+def _subjects(clip: Clipped) -> frozenset[object]:
     return parameter_subjects(clip.parameters)
 
 
-def _empty(trace: Trace, run: _Run, clip: _Clip, step: Site) -> Finding:
+def _empty(trace: Trace, run: Clips, clip: Clipped, step: Site) -> Finding:
     clipping = code(trace, clip.site, "the clip")
     name, made, as_list = listed_once(trace, clip.site)
     return Finding(
@@ -198,7 +109,7 @@ def _empty(trace: Trace, run: _Run, clip: _Clip, step: Site) -> Finding:
     )
 
 
-def _in_vain(trace: Trace, run: _Run, clip: _Clip, step: Site) -> Finding:
+def _in_vain(trace: Trace, run: Clips, clip: Clipped, step: Site) -> Finding:
     late = clip.states["used"] > clip.states["none"] + clip.states["zero"]
     clipping, stepping = code(trace, clip.site, "the clip"), code(trace, step, "the step")
     move = f"move {located(trace, clip.site, 'it')} between `backward()` and {stepping} ({where(step)})"
@@ -218,7 +129,7 @@ def _in_vain(trace: Trace, run: _Run, clip: _Clip, step: Site) -> Finding:
     )
 
 
-def _scaled(trace: Trace, run: _Run, clip: _Clip, step: Site) -> Finding:
+def _scaled(trace: Trace, run: Clips, clip: Clipped, step: Site) -> Finding:
     clipping, stepping = code(trace, clip.site, "the clip"), code(trace, step, "the step")
     scale = f" by {clip.scale:g}" if clip.scale is not None else ""
     seen = [f"{clip.scaled} of {plural(clip.times, 'call')} met scaled gradients"]
@@ -251,7 +162,7 @@ def _scaler_name(trace: Trace, step: Site) -> str:
     return text.partition(".step(")[0] if ".step(" in text else "scaler"
 
 
-def _midway(trace: Trace, run: _Run, clip: _Clip, step: Site) -> Finding:
+def _midway(trace: Trace, run: Clips, clip: Clipped, step: Site) -> Finding:
     clipping, stepping = code(trace, clip.site, "the clip"), code(trace, step, "the step")
     adding, count = clip.midway.most_common(1)[0]
     return Finding(

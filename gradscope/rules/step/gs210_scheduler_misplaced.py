@@ -16,11 +16,12 @@ import ast
 import re
 from collections.abc import Iterator
 
-from gradscope.analysis.loop import in_order, settled
+from gradscope.analysis.loop import settled
+from gradscope.analysis.schedules import stepped_early
 from gradscope.analysis.since import since_segment
 from gradscope.analysis.text import called_in_source, calls_in_source
 from gradscope.analysis.words import code, located, optimizer_name, plural, variable, where
-from gradscope.events import Backward, Scaler, Scheduled, SchedulerMade, Step
+from gradscope.events import Scaler, Scheduled, SchedulerMade, Step
 from gradscope.fixes.calls import moved_behind
 from gradscope.fixes.source import Source
 from gradscope.model import Finding, Site
@@ -64,39 +65,19 @@ def scheduler_misplaced(trace: Trace) -> Iterator[Finding]:
     for event in trace.of(SchedulerMade):
         optimizer = trace.optimizers.get(event.optimizer)
         if optimizer is not None and optimizer.steps:
-            yield from _early(trace, event)
+            yield from _ahead(trace, event)
             if optimizer.steps >= 2 and _never(trace, event):
                 yield _forgotten(trace, event)
 
 
-def _early(trace: Trace, made: SchedulerMade) -> Iterator[Finding]:
+def _ahead(trace: Trace, made: SchedulerMade) -> Iterator[Finding]:
     """A line that steps the schedule both before and after the optimizer's first step."""
-    number, optimizer = made.scheduler, made.optimizer
-    before: dict[Site, tuple[Scheduled, int]] = {}
-    first: Step | None = None
-    held = set(trace.optimizers[optimizer].parameters)
-    passes = since = 0  # passes into these parameters: before the schedule's first step, and after it
-    for repeat, event in in_order(trace):
-        if isinstance(event, Scaler) and event.optimizer == optimizer and first is None:
-            return  # the step that comes first may have been skipped
-        if isinstance(event, Step) and event.optimizer == optimizer and first is None:
-            first = event
-            if passes and since:
-                return  # an accumulation: the schedule counts passes
-        if isinstance(event, Backward) and first is None and held & set(event.filled):
-            passes, since = (passes, since + repeat) if before else (passes + repeat, since)
-        if isinstance(event, Scheduled) and event.scheduler == number:
-            site = event.site.user
-            if first is None:
-                before[site] = (event, before.get(site, (event, 0))[1] + repeat)
-            elif site in before:
-                yield from _ahead(trace, made, *before[site], first)
-                return
-
-
-def _ahead(trace: Trace, made: SchedulerMade, early: Scheduled, times: int, first: Step) -> Iterator[Finding]:
+    found = stepped_early(trace, made)
+    if found is None or found.times > 1:
+        return
+    early, first = found.schedule, found.first
     old, new = early.before, early.after
-    if times > 1 or (old is not None and not any(old)):
+    if old is not None and not any(old):
         return
     calling, stepping = code(trace, early.site.user, "the schedule"), code(trace, first.site.user, "the step")
     seen = [f"the first {calling} came before the first {stepping}"]
@@ -156,7 +137,7 @@ def _forgotten(trace: Trace, made: SchedulerMade) -> Finding:
     steps = trace.optimizers[number].steps
     step = next((e for e in trace.of(Step) if e.optimizer == number), None)
     name = variable(trace, made.site)
-    subject = f"`{name}`" if name else f"the `{made.data['cls']}`"
+    subject = f"`{name}`" if name else f"the `{made.cls}`"
     rates = [group.get("lr") for group in trace.optimizers[number].groups]
     rate = f" (lr {rates[0]:g})" if rates and isinstance(rates[0], (int, float)) else ""
     after = f"{code(trace, step.site.user, 'the step')} ({where(step.site)})" if step else "the step"

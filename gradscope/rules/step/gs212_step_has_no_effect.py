@@ -15,20 +15,28 @@ where what a step changed was read before a state was loaded (meta learning, tes
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterator, Set
 from functools import partial
 
 from gradscope.analysis.loop import norm
-from gradscope.analysis.words import code, optimizer_name, parameter_names, parameter_subjects, plural, where
+from gradscope.analysis.undone import undone
+from gradscope.analysis.words import (
+    code,
+    located,
+    optimizer_name,
+    parameter_names,
+    parameter_subjects,
+    plural,
+    where,
+)
 from gradscope.events import NoEffect, Scheduled, SchedulerMade, Step
 from gradscope.fixes.blocks import moved_out
-from gradscope.model import Event, Finding, Optimizer
+from gradscope.model import Finding, Optimizer
 from gradscope.rules import rule
 from gradscope.rules.step._lost_writes import dropped_finding, dropped_updates, unwritten
-from gradscope.rules.step._undone import undone, undone_finding
 from gradscope.store import Trace
 
+COMPARED = 24  # steps that are compared at most while nothing changes (hooks/measures/effects.py)
 WARM_UP = 3  # steps of a schedule that may pass at rate 0
 
 
@@ -60,23 +68,75 @@ def good() -> None:
 
 @rule("GS212", name="step-has-no-effect", severity="error")
 def step_has_no_effect(trace: Trace) -> Iterator[Finding]:
-    told: set[int] = set()
-    for number, optimizer in trace.optimizers.items():
-        events = [e for e in trace.of(NoEffect) if e.optimizer == number]
-        still = [e for e in events if not e.moved]
-        lost = sum(e.count for e in still)
-        if still and lost >= 2 and lost >= min(optimizer.steps, COMPARED):
-            told.add(number)
-            yield _finding(trace, number, optimizer, still, lost, _severity(trace, number, still[0]))
-        elif lost > 1 and _at_the_start(trace, number, still[0]):
-            yield _finding(trace, number, optimizer, still, lost, "note")
-        elif partly := [e for e in events if e.moved]:
-            yield from _partly(trace, number, optimizer, partly)
-
-    for found in undone(trace):
-        if found.optimizer not in told:
-            yield replace(undone_finding(trace, found), edits=moved_out(trace, found.site))
+    nothing, at_first = dict(_nothing_moves(trace)), dict(_nothing_moves_at_first(trace))
+    yield from {**at_first, **nothing}.values()
+    yield from _single_parameters_rest(trace, nothing.keys() | at_first.keys())
+    yield from _every_step_undone(trace, nothing.keys())
     yield from map(partial(dropped_finding, trace), dropped_updates(trace))
+
+
+def _nothing_moves(trace: Trace) -> Iterator[tuple[int, Finding]]:
+    """Optimizers none of whose steps moved anything, as far as they were compared."""
+    for number, optimizer in trace.optimizers.items():
+        still, lost = _still(trace, number)
+        if lost >= 2 and lost >= min(optimizer.steps, COMPARED):
+            yield number, _finding(trace, number, optimizer, still, lost, _severity(trace, number, still[0]))
+
+
+def _nothing_moves_at_first(trace: Trace) -> Iterator[tuple[int, Finding]]:
+    """The same of the first steps of a run: a warm-up that stands at rate 0."""
+    for number, optimizer in trace.optimizers.items():
+        still, lost = _still(trace, number)
+        first = next((e for e in trace.of(Step) if e.optimizer == number), None)
+        if lost >= 2 and first is not None and first.segment == still[0].segment:
+            yield number, _finding(trace, number, optimizer, still, lost, "note")
+
+
+def _still(trace: Trace, number: int) -> tuple[list[NoEffect], int]:
+    """What was measured of an optimizer's steps that moved nothing at all, and how many they are."""
+    still = [e for e in trace.of(NoEffect) if e.optimizer == number and not e.moved]
+    return still, sum(e.count for e in still)
+
+
+def _single_parameters_rest(trace: Trace, told: Set[int]) -> Iterator[Finding]:
+    """Single parameters that never moved where others did: lost in rounding (rate 0 is a choice)."""
+    for number, optimizer in trace.optimizers.items():
+        events = [e for e in trace.of(NoEffect) if e.optimizer == number and e.moved]
+        if number in told or not events:
+            continue
+        at_rest = {p for group in optimizer.groups if group.get("lr") == 0 for p in group["parameters"]}
+        ids = [p for p in events[0].parameters if p not in at_rest]
+        times = sum(e.count for e in events if set(ids) <= set(e.parameters))
+        coarse = [p for p in ids if trace.parameter(p).dtype in ("float16", "bfloat16")]
+        if coarse and times >= min(3, optimizer.steps) and times >= 2:
+            event = next(e for e in events if set(coarse) <= set(e.parameters))
+            yield _finding(trace, number, optimizer, [event], times, "note")
+
+
+def _every_step_undone(trace: Trace, told: Set[int]) -> Iterator[Finding]:
+    """What each step has changed is overwritten before anything reads it."""
+    for found in undone(trace):
+        if found.optimizer in told or found.site is None:
+            continue
+        load, step = code(trace, found.site, "this write"), code(trace, found.step, "the step")
+        names = parameter_names(trace, sorted(found.parameters))
+        yield Finding(
+            message=f"{load} undoes what {step} did to {names}, every time",
+            cause=found.site,
+            cause_label="overwrites what the step has changed",
+            effect=found.step,
+            effect_label="nothing has read its result by then",
+            seen=(
+                f"{plural(len(found.parameters), 'parameter')} overwritten after each of "
+                f"{plural(found.times, 'step')} looked at, before any call had read them",
+            ),
+            why="what is loaded or copied replaces every value. Nothing has used the values that the step "
+            "computed, so it has cost its time for nothing",
+            fix=f"take {located(trace, found.site, 'it')} out of the loop: once, before it, is enough",
+            count=found.times,
+            edits=moved_out(trace, found.site),
+            subjects=parameter_subjects(found.parameters) | {("optimizer", found.optimizer)},
+        )
 
 
 def _severity(trace: Trace, number: int, event: NoEffect) -> str:
@@ -85,11 +145,6 @@ def _severity(trace: Trace, number: int, event: NoEffect) -> str:
     made = [e for e in trace.of(SchedulerMade) if e.optimizer == number]
     turns = sum(e.count for e in trace.of(Scheduled) if e.optimizer == number)
     return "note" if made and turns < WARM_UP else ""
-
-
-def _at_the_start(trace: Trace, number: int, event: Event) -> bool:
-    first = next((e for e in trace.of(Step) if e.optimizer == number), None)
-    return first is not None and first.segment == event.segment
 
 
 def _finding(
@@ -111,20 +166,6 @@ def _finding(
         severity=severity,
         subjects=parameter_subjects(ids) | {("optimizer", number)},
     )
-
-
-def _partly(trace: Trace, number: int, optimizer: Optimizer, events: list[NoEffect]) -> Iterator[Finding]:
-    """Single parameters that never moved where others did: lost in rounding (rate 0 is a choice)."""
-    at_rest = {p for group in optimizer.groups if group.get("lr") == 0 for p in group["parameters"]}
-    ids = [p for p in events[0].parameters if p not in at_rest]
-    times = sum(e.count for e in events if set(ids) <= set(e.parameters))
-    coarse = [p for p in ids if trace.parameter(p).dtype in ("float16", "bfloat16")]
-    if coarse and times >= min(3, optimizer.steps) and times >= 2:
-        event = next(e for e in events if set(coarse) <= set(e.parameters))
-        yield _finding(trace, number, optimizer, [event], times, "note")
-
-
-COMPARED = 24  # steps that are compared at most while nothing changes (hooks/measures/effects.py)
 
 
 def reason(trace: Trace, number: int, event: NoEffect, ids: list[int]) -> tuple[str, str, str]:

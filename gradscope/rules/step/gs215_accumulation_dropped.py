@@ -16,16 +16,14 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
-from gradscope.analysis.looks import kept_gradients
-from gradscope.analysis.loop import in_order, timeline
+from gradscope.analysis.passes import Line, cleared_elsewhere, passes_by_line
 from gradscope.analysis.since import since_stretch
 from gradscope.analysis.words import code, parameter_names, parameter_subjects, plural, where
-from gradscope.events import Backward, ModuleCall, Scaler, Step, Update, ZeroGrad
+from gradscope.events import ZeroGrad
 from gradscope.fixes.calls import moved, taken_away
 from gradscope.fixes.source import LOOPS
-from gradscope.model import Event, Finding, Site
+from gradscope.model import Finding, Site
 from gradscope.rules import rule
 from gradscope.store import Trace
 
@@ -63,25 +61,25 @@ def good() -> None:
 def accumulation_dropped(trace: Trace) -> Iterator[Finding]:
     if not any(event.dropped for event in trace.of(ZeroGrad)):
         return
-    run = Passes(trace)
-    for site, line in run.lines.items():
+    lines = passes_by_line(trace)
+    for site, line in lines.items():
         often = line.dropped >= 2 and line.dropped * 5 >= 2 * (line.dropped + line.used)
         if not often or line.spared:
             yield from () if line.spared else _rest(trace, site, line)
             continue
         if line.used and line.step is not None:
             yield _finding(trace, site, line, line.step)
-        elif not line.used and (step := _cleared_in_between(trace, run, site)) is not None:
+        elif not line.used and (step := _cleared_in_between(trace, lines, site)) is not None:
             yield _finding(trace, site, line, step)
 
 
 def _rest(trace: Trace, site: Site, line: Line) -> Iterator[Finding]:
     """The last passes of a loop, fewer than a step waits for, that are cleared behind the loop (or before
     its next round), each time."""
-    if line.step is None or not counts_passes(trace, line.step) or outside_the_loop(trace, line.step, site):
+    if line.step is None or not _counts_passes(trace, line.step) or _outside_the_loop(trace, line.step, site):
         return
     for clear, times in line.times.items():
-        if times < 2 or not outside_the_loop(trace, clear, site):
+        if times < 2 or not _outside_the_loop(trace, clear, site):
             continue
         clearing, stepping = _cleared(trace, clear), code(trace, line.step, "the step")
         yield Finding(
@@ -102,14 +100,14 @@ def _rest(trace: Trace, site: Site, line: Line) -> Iterator[Finding]:
         )
 
 
-def _cleared_in_between(trace: Trace, run: Passes, site: Site) -> Site | None:
+def _cleared_in_between(trace: Trace, lines: dict[Site, Line], site: Site) -> Site | None:
     """The step that a pass was made for which never reaches it: made for one optimizer only, it is
     cleared each time, and that optimizer steps with another pass over just the same parameters."""
-    line = run.lines[site]
+    line = lines[site]
     owners = [o for o in trace.optimizers.values() if line.parameters <= set(o.parameters)]
     if not owners or line.others or line.asks:
         return None
-    for place, other in run.lines.items():
+    for place, other in lines.items():
         alike = other.used <= line.dropped <= 2 * other.used and other.filled == line.parameters
         if alike and not other.spared and place.location() != site.location():
             return other.step
@@ -121,7 +119,7 @@ def _finding(trace: Trace, site: Site, line: Line, step: Site) -> Finding:
     clearing, stepping = _cleared(trace, clear), code(trace, step, "the step")
     passes = line.dropped + line.used
     names = parameter_names(trace, sorted(line.parameters))
-    other = _cleared_elsewhere(trace, line, clear, step)
+    other = cleared_elsewhere(trace, line.parameters, clear, step)
     seen = [f"{line.dropped} of {passes} backward passes were cleared unused"]
     if line.norm:
         seen.append(f"norm of a gradient that was cleared unused: {line.norm:.4g}")
@@ -132,7 +130,7 @@ def _finding(trace: Trace, site: Site, line: Line, step: Site) -> Finding:
         effect=site,
         effect_label=f"{line.dropped} of {passes} passes here are for nothing",
         seen=tuple(seen),
-        severity="" if counts_passes(trace, step) else "note",
+        severity="" if _counts_passes(trace, step) else "note",
         fix=f"take {clearing} ({where(clear)}) out: {code(trace, other, 'another line')} ({where(other)}) clears"
         f" after {stepping} ({where(step)})"
         if other is not None
@@ -144,22 +142,6 @@ def _finding(trace: Trace, site: Site, line: Line, step: Site) -> Finding:
     )
 
 
-def _cleared_elsewhere(trace: Trace, line: Line, clear: Site, step: Site) -> Site | None:
-    """Another line than `clear` that clears these gradients after each of these steps, before the next pass."""
-    found: Site | None = None
-    waiting = False
-    for _, event in in_order(trace):
-        user = event.site.user
-        if isinstance(event, Step) and user.location() == step.location():
-            waiting = True
-        elif isinstance(event, ZeroGrad) and waiting and user.location() != clear.location():
-            if line.parameters <= set(event.parameters):
-                found, waiting = user, False
-        elif isinstance(event, Backward) and waiting:
-            return None
-    return found
-
-
 def _cleared(trace: Trace, clear: Site) -> str:
     text = code(trace, clear, "`zero_grad()`")
     return f"{text[:-1]} = None`" if text.endswith(".grad`") else text
@@ -168,108 +150,7 @@ def _cleared(trace: Trace, clear: Site) -> str:
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
-@dataclass
-class Line:
-    """What became of the passes of one line that runs backward."""
-
-    used: int = 0
-    dropped: int = 0
-    clears: dict[Site, int] = field(default_factory=dict)  # passes that each clearing has dropped
-    times: dict[Site, int] = field(default_factory=dict)  # how often it dropped some
-    first: dict[Site, int] = field(default_factory=dict)  # the first stretch in which it did
-    step: Site | None = None
-    parameters: set[int] = field(default_factory=set)  # whose gradients were dropped
-    filled: set[int] = field(default_factory=set)
-    asks: bool = False  # other gradients of it were read, or its model did not train
-    others: bool = False  # a part of what a pass filled was kept
-    norm: float | None = None
-    spared: bool = False  # it also served something else
-
-
-class Passes:
-    """Follows each pass's gradients to the step that uses them or the call that clears them."""
-
-    def __init__(self, trace: Trace):
-        self.trace = trace
-        self.lines: dict[Site, Line] = {}
-        self.waiting: list[tuple[Site, set[int], int]] = []  # passes whose gradients nobody has used yet
-        self.scaler_stepped = False
-        self.evaluating = False
-        for self.stretch, (repeat, events) in enumerate(timeline(trace)):
-            for event in events:
-                handle = getattr(self, f"_{event.kind}", None)
-                if handle is not None:
-                    handle(event, repeat)
-
-    def _backward(self, event: Backward, repeat: int) -> None:
-        ids = set(event.filled)
-        self.scaler_stepped = False
-        if not ids:
-            return
-        site = event.site.user
-        line = self.lines.setdefault(site, Line())
-        line.spared = line.spared or bool(event.leaves) or bool(event.inputs)
-        line.filled |= ids
-        line.asks = line.asks or self.evaluating
-        self.waiting.append((site, ids, repeat))
-
-    def _call(self, event: ModuleCall, repeat: int) -> None:
-        self.evaluating = not event.training
-
-    def _grad_read(self, event: Event, repeat: int) -> None:
-        for site, _, _ in self.waiting[-1:]:
-            self.lines[site].asks = True
-
-    def _scaler(self, event: Scaler, repeat: int) -> None:
-        self.scaler_stepped = self.scaler_stepped or event.call == "step"
-
-    def _step(self, event: Step, repeat: int) -> None:
-        new = event.fresh
-        for site, ids, count in self.waiting:
-            if ids & new:
-                self.lines[site].used += count
-                self.lines[site].step = event.site.user
-                self.lines[site].spared = self.lines[site].spared or bool(event.closure)
-        self.waiting = [w for w in self.waiting if not w[1] & new]
-
-    def _update(self, event: Update, repeat: int) -> None:
-        for site, ids, _ in self.waiting:
-            if event.parameter in ids and event.used:
-                self.lines[site].spared = True  # by hand, which is not seen while sampling sleeps
-        self.waiting = [w for w in self.waiting if event.parameter not in w[1]]
-
-    def _kept(self, event: ZeroGrad) -> bool:
-        """Whether what was read of the gradients that go may be what they were computed for."""
-        return not kept_gradients(self.trace).isdisjoint(event.read)
-
-    def _zero_grad(self, event: ZeroGrad, repeat: int) -> None:
-        dropped, cleared = set(event.dropped), set(event.parameters)
-        by_hand, place = event.by == "hand", event.site.user
-        told: set[int] = set()
-        for site, ids, count in self.waiting:
-            line = self.lines[site]
-            if self._kept(event) or self.scaler_stepped:
-                line.spared = line.spared or bool(ids & cleared)
-            elif ids & dropped and (ids <= cleared or (ids - cleared and by_hand)):
-                line.parameters |= ids & cleared
-                line.norm = event.norm or line.norm
-                if ids <= cleared:
-                    line.dropped += count
-                    line.clears[place] = line.clears.get(place, 0) + count
-                    line.times[place] = line.times.get(place, 0) + (0 if id(line) in told else repeat)
-                    line.first.setdefault(place, self.stretch)
-                    told.add(id(line))
-            elif ids & cleared:
-                line.others = True
-        if by_hand:  # one parameter at a time
-            self.waiting = [
-                (site, ids - cleared, count) for site, ids, count in self.waiting if ids - cleared
-            ]
-            return
-        self.waiting = [w for w in self.waiting if not w[1] & cleared]
-
-
-def counts_passes(trace: Trace, step: Site) -> bool:
+def _counts_passes(trace: Trace, step: Site) -> bool:
     """Whether the step waits for every k-th pass: `if i % 4 == 3:`. A step that waits for something
     else may leave passes out on purpose."""
     file = trace.source_file(step.path)
@@ -284,7 +165,7 @@ def counts_passes(trace: Trace, step: Site) -> bool:
     return True
 
 
-def outside_the_loop(trace: Trace, clear: Site, backward: Site) -> bool:
+def _outside_the_loop(trace: Trace, clear: Site, backward: Site) -> bool:
     """Whether `backward` stands in a loop that `clear` does not, in the same function."""
     if clear.path != backward.path:
         return False

@@ -14,20 +14,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from gradscope.analysis.gradients import Turn, gradients
+from gradscope.analysis.ops import ADDITIONS, LOSSES, MEANS, MULTIPLICATIONS, SCALES
 from gradscope.analysis.words import code, parameter_names, parameter_subjects, source, where
 from gradscope.events import Rooted
 from gradscope.fixes.blocks import divided
 from gradscope.model import Finding, Graph, Op, Site
 from gradscope.rules import rule
 from gradscope.store import Trace
-
-MEANS = {"mean", "nanmean"}
-SUMS = {"add", "__add__", "__radd__", "__iadd__"}
-WEIGHTS = {"mul", "__mul__", "__rmul__"}
-LOSSES = {
-    "cross_entropy", "mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss", "nll_loss", "binary_cross_entropy",
-    "binary_cross_entropy_with_logits", "kl_div", "poisson_nll_loss", "soft_margin_loss", "ctc_loss",
-}  # fmt: skip
 
 
 def bad() -> None:
@@ -105,7 +98,7 @@ def _is_mean(trace: Trace, event: Rooted) -> bool:
     if len(roots) != 1:
         return False
     op = _maker(graph, roots[0])
-    if op is not None and op.name in ("mul", "__mul__") and _by_scaler(op):
+    if op is not None and op.name in MULTIPLICATIONS and _by_scaler(op):
         op = _maker(graph, op.inputs[0])
     if op is None or graph.values[roots[0]].shape:
         return False
@@ -114,11 +107,13 @@ def _is_mean(trace: Trace, event: Rooted) -> bool:
 
 def _mean_of(trace: Trace, graph: Graph, op: Op) -> bool:
     """Whether `op` takes a mean, or adds one to others that may have a weight."""
-    if op.name in SUMS:
+    if op.name in ADDITIONS:
         terms = [_maker(graph, value) for value in op.inputs]
-        weighted = [_maker(graph, t.inputs[0]) if t and t.name in WEIGHTS and t.inputs else t for t in terms]
+        weighted = [
+            _maker(graph, t.inputs[0]) if t and t.name in MULTIPLICATIONS and t.inputs else t for t in terms
+        ]
         known = all(term is not None and _mean_of(trace, graph, term) for term in weighted)
-        return known and any(term is not None and term.name not in WEIGHTS for term in terms)
+        return known and any(term is not None and term.name not in MULTIPLICATIONS for term in terms)
     if op.name in MEANS:
         return not _divided(graph, op.inputs[0])
     return (
@@ -141,7 +136,7 @@ def _by_scaler(op: Op) -> bool:
 def _divided(graph: Graph, value: int) -> bool:
     """Whether a mean is taken of something that was divided last."""
     op = _maker(graph, value)
-    return op is not None and op.name in ("div", "__truediv__", "mul", "__mul__", "__rmul__")
+    return op is not None and op.name in SCALES
 
 
 def _finding(trace: Trace, site: Site, one: _Sum) -> Finding:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from gradscope.analysis.loop import in_order
 from gradscope.analysis.words import parameter_names
-from gradscope.events import StaleUsed
+from gradscope.events import Backward, StaleUsed, Step, ZeroGrad
 from gradscope.model import Site
 from gradscope.store import Trace
 
@@ -52,3 +53,21 @@ def gradients_read(trace: Trace, cause: Site) -> list[str]:
             if isinstance(node, ast.Attribute) and node.attr == "grad"
         )
     )
+
+
+def with_clear(trace: Trace) -> Iterator[tuple[int, StaleUsed, ZeroGrad | None]]:
+    """Each use of stale gradients, with the `zero_grad()` that prepared the backward it follows:
+    one without a step between it and that backward. In a GAN the other network's is none."""
+    clear: ZeroGrad | None = None
+    prepared: ZeroGrad | None = None
+    passes = {event.site for event in trace.of(Backward)}  # what is added by hand no pass has prepared
+    real = {id(e) for e in stale_uses(trace) if trace.site(e.backward) in passes}
+    for repeat, event in in_order(trace):
+        if isinstance(event, ZeroGrad) and event.by != "hand":
+            clear = event
+        elif isinstance(event, Backward) and event.call != "grad":
+            prepared = clear
+        elif isinstance(event, Step) and clear is prepared:
+            clear = None
+        elif isinstance(event, StaleUsed) and event.optimizer is not None and id(event) in real:
+            yield repeat, event, prepared

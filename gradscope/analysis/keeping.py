@@ -1,16 +1,13 @@
-"""Which line of the program's text puts a loss into a list."""
+"""Which line of the program's text puts a loss into a list: what a run records is only that it was kept."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import replace
 
 from gradscope.analysis.memo import once
 from gradscope.analysis.text import nodes_of_program, own_nodes
-from gradscope.analysis.words import located
-from gradscope.fixes.source import Source, number_of
-from gradscope.model import Edit, Site
+from gradscope.model import Site
 from gradscope.source import SourceFile, Span
 from gradscope.store import Trace
 
@@ -63,7 +60,7 @@ def _appends(
     ]
     losses = own or frozenset(name for scope in scopes for name in _losses(scope, callee))
     entries = frozenset(text for scope in scopes for text in _backwarded_entries(scope))
-    lists = frozenset(name for scope in scopes for name in _backwarded_lists(scope))
+    lists = frozenset(name for scope in scopes for name in backwarded_lists(scope))
     here: list[Span] = []
     handed: list[Span] = []
     for node in (node for scope in scopes for node in own_nodes(scope)):
@@ -115,45 +112,7 @@ def _calls(node: ast.AST, callee: str) -> bool:
     return callee in (method(node), getattr(node.func, "id", None))
 
 
-def is_backwarded(trace: Trace, cause: Site) -> bool:
-    """Whether the program's backward takes the loss from the very list that keeps it."""
-    file = trace.source_file(cause.path)
-    held = _list_of(file.at(cause))
-    return any(held == name for scope in _scopes_of(trace, cause, held) for name in _backwarded_lists(scope))
-
-
-def _list_of(node: ast.AST | None) -> str:
-    """`losses` of `losses.append(loss)` and of `losses += [loss]`."""
-    if isinstance(node, ast.AugAssign):
-        return getattr(node.target, "id", "")
-    name: str = getattr(getattr(getattr(node, "func", None), "value", None), "id", "")
-    return name
-
-
-def _scopes_of(trace: Trace, cause: Site, name: str) -> list[ast.AST]:
-    """The function around `cause`, where it makes `name` itself; otherwise all of the file."""
-    here = Source(trace, cause.path)
-    scope = here.scope(cause)
-    if any(
-        isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Store) for n in own_nodes(scope)
-    ):
-        return [scope]
-    tree = here.file.tree or ast.Module([], [])
-    return [tree, *(node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef))]
-
-
-def _is_read_again(trace: Trace, cause: Site) -> bool:
-    """Whether the loop that fills a list takes something out of it, which may need its graph."""
-    file = trace.source_file(cause.path)
-    held = _list_of(file.at(cause))
-    loop = Source(trace, cause.path).outermost_loop(cause)
-    return bool(held) and any(
-        isinstance(node, ast.Subscript) and getattr(node.value, "id", "") == held
-        for node in (ast.walk(loop) if loop is not None else ())
-    )
-
-
-def _backwarded_lists(scope: ast.AST) -> Iterator[str]:
+def backwarded_lists(scope: ast.AST) -> Iterator[str]:
     """The names in `losses[-1].backward()`."""
     for node in own_nodes(scope):
         if isinstance(node, ast.Call) and method(node) == "backward":
@@ -163,37 +122,6 @@ def _backwarded_lists(scope: ast.AST) -> Iterator[str]:
                 held = held.value
             if entry and isinstance(held, ast.Name):
                 yield held.id
-
-
-def without_graph(
-    trace: Trace, cause: Site, *, handed: bool = False, whole: bool = False, stored: bool = True
-) -> tuple[str, tuple[Edit, ...]]:
-    """The fix, and its edits, where there are any: the number in place of a loss; of `whole` tensors
-    the values. The line that makes a value which another one has `stored` is no place for it: a pass
-    may need the graph of what it makes."""
-    place = located(trace, cause, "this line")
-    if not stored:
-        return f"keep only its number, with `.item()` or `.detach()`, where what {place} makes is kept", ()
-    if is_backwarded(trace, cause):
-        return (
-            f"give the loss a name and call its `backward()`; keep only its number, with `.item()`, in {place}",
-            (),
-        )
-    if _is_read_again(trace, cause):
-        return (
-            f"keep `.detach()` of it in {place}, and compute the loss from the value itself, not from the list",
-            (),
-        )
-    edits = tuple(number_of(trace, cause, handed=handed))
-    if not edits:
-        return f"keep the number, with `.item()`, in {place}", ()
-    bare = [edit.text.removesuffix(".item()").removesuffix(".detach()") for edit in edits]
-    kept = bare[0]
-    if whole:
-        values = tuple(replace(edit, text=f"{text}.detach()") for edit, text in zip(edits, bare, strict=True))
-        return f"write `{kept}.detach()` in place of `{kept}` in {place}", values
-    aside = f"or `{kept}.detach()` where it should stay on the device"
-    return f"write `{kept}.item()` in place of `{kept}` in {place}, {aside}", edits
 
 
 Keepers = frozenset[tuple[str, int | str]]  # (function, position or name of the argument; "**" for any other)

@@ -7,19 +7,13 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from gradscope.analysis.loop import stretches
-from gradscope.analysis.words import code, located, parameter_names, parameter_subjects, plural, root_of
+from gradscope.analysis.ops import ALIASES, FILLS, LIKE, SHAPED_AS
+from gradscope.analysis.words import root_of
 from gradscope.analysis.writes import memory_root
 from gradscope.events import Step, Update
-from gradscope.model import Event, Finding, Graph, Op, Site
+from gradscope.model import Event, Graph, Op, Site
 from gradscope.store import Trace
 
-ALIASES = ("data", "detach")
-AS = {"view_as", "reshape_as", "expand_as", "type_as"}
-LIKE = {"zeros_like", "ones_like", "empty_like", "full_like", "rand_like", "randn_like"}
-FILLS = {
-    "fill_", "zero_", "normal_", "uniform_", "random_", "exponential_", "constant_", "eye_", "orthogonal_",
-    "trunc_normal_", "kaiming_normal_", "kaiming_uniform_", "xavier_normal_", "xavier_uniform_",
-}  # fmt: skip
 MAX_STRETCHES = 5_000
 
 
@@ -127,7 +121,7 @@ def _overwrites(graph: Graph, op: Op, value: int) -> bool:
 
 def _shape_only(op: Op, value: int) -> bool:
     """Whether `op` asks for the shape alone: `vector[:n].view_as(p)`, `torch.empty_like(p)`."""
-    return op.name in LIKE or (op.name in AS and op.inputs.index(value) > 0)
+    return op.name in LIKE or (op.name in SHAPED_AS and op.inputs.index(value) > 0)
 
 
 def _hands_on(graph: Graph, op: Op) -> bool:
@@ -135,25 +129,3 @@ def _hands_on(graph: Graph, op: Op) -> bool:
     readers = [reader for value in op.outputs for reader in graph.consumers.get(value, ())]
     written = {value for reader in readers for value in reader.writes}
     return op.name in ALIASES and bool(readers) and set(op.outputs) <= written
-
-
-def undone_finding(trace: Trace, found: Undone) -> Finding:
-    """GS212 for steps that are undone."""
-    load, step = code(trace, found.site, "this write"), code(trace, found.step, "the step")
-    names = parameter_names(trace, sorted(found.parameters))
-    return Finding(
-        message=f"{load} undoes what {step} did to {names}, every time",
-        cause=found.site,
-        cause_label="overwrites what the step has changed",
-        effect=found.step,
-        effect_label="nothing has read its result by then",
-        seen=(
-            f"{plural(len(found.parameters), 'parameter')} overwritten after each of "
-            f"{plural(found.times, 'step')} looked at, before any call had read them",
-        ),
-        why="what is loaded or copied replaces every value. Nothing has used the values that the step "
-        "computed, so it has cost its time for nothing",
-        fix=f"take {located(trace, found.site, 'it')} out of the loop: once, before it, is enough",
-        count=found.times,
-        subjects=parameter_subjects(found.parameters) | {("optimizer", found.optimizer)},
-    )

@@ -1,0 +1,106 @@
+"""What each line that clips gradients met."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from gradscope.analysis.loop import timeline
+from gradscope.analysis.memo import once
+from gradscope.analysis.scales import Scales
+from gradscope.events import Backward, Clip, Step, ZeroGrad
+from gradscope.model import Site
+from gradscope.store import Trace
+
+MEASURES = 1e6  # a limit that only wants to know the norm
+
+
+@dataclass
+class Clipped:
+    """What one line that clips met."""
+
+    site: Site
+    times: int = 0
+    met: int = 0  # times that it found a new gradient which a step can use
+    empty: int = 0  # times without any parameter
+    states: Counter[str] = field(default_factory=Counter)
+    parameters: set[int] = field(default_factory=set)
+    midway: Counter[Site] = field(default_factory=Counter)  # passes that then added to it
+    scaled: int = 0
+    first: dict[str, int] = field(default_factory=dict)  # what it met → the first stretch in which it did
+    scale: float | None = None
+    limit: float | None = None
+
+
+class Clips:
+    """The lines that clip, and the lines of the steps that use new gradients."""
+
+    def __init__(self, trace: Trace):
+        self.clips: dict[Site, Clipped] = {}
+        self.steps: dict[Site, set[int]] = {}  # line of a step → parameters whose new gradient it used
+        self.holders: dict[Site, int] = {}
+        self.pending: dict[int, Clipped] = {}  # parameter → the clip of the gradient that waits for a step
+        self.scales = Scales(trace)
+        self.stepped = {p.id for p in trace.parameters if p.steps}
+        for self.stretch, (repeat, events) in enumerate(timeline(trace)):
+            for event in events:
+                if isinstance(event, Backward):
+                    self._backward(event, repeat)
+                elif isinstance(event, Clip):
+                    self._clip(event, repeat)
+                elif isinstance(event, Step):
+                    self._step(event)
+                elif isinstance(event, ZeroGrad):
+                    self._gone(event.parameters)
+                self.scales.follow(event)
+
+    def _backward(self, event: Backward, repeat: int) -> None:
+        for parameter in event.filled:
+            clip = self.pending.pop(parameter, None)
+            if clip is not None:
+                clip.midway[event.site.user] += repeat if parameter == min(clip.parameters) else 0
+                clip.first.setdefault("midway", self.stretch)
+
+    def _clip(self, event: Clip, repeat: int) -> None:
+        limit = event.limit
+        if limit is not None and float(limit) >= MEASURES:  # infinity is stored as its name
+            return
+        clip = self.clips.setdefault(event.site.user, Clipped(event.site.user))
+        new = event.fresh & self.stepped
+        clip.times += repeat
+        clip.limit = limit
+        clip.met += repeat if new else 0
+        clip.first.setdefault("new" if new else "nothing new", self.stretch)
+        if not event.given and event.call == "norm":
+            clip.empty += repeat
+            clip.first.setdefault("no parameter", self.stretch)
+        for state, ids in event.states.items():
+            clip.states[state] += repeat
+            clip.parameters.update(ids)
+        self.pending.update(dict.fromkeys(new, clip))
+        if new & self.scales.scaled.keys():
+            clip.scaled += repeat
+            clip.first.setdefault("scaled", self.stretch)
+            clip.scale = self.scales.scale
+
+    def _step(self, event: Step) -> None:
+        new = event.fresh
+        if new:
+            self.steps.setdefault(event.site.user, set()).update(new)
+            self.holders[event.site.user] = event.optimizer
+        self._gone(new)
+
+    def _gone(self, ids: Iterable[int]) -> None:
+        for parameter in ids:
+            self.pending.pop(parameter, None)
+
+    def step_of(self, ids: set[int]) -> Site | None:
+        """The line that steps these parameters (any, where `ids` is empty)."""
+        return next((site for site, used in self.steps.items() if not ids or ids & used), None)
+
+
+@once
+def clips(trace: Trace) -> Clips:
+    """What the run's clips met."""
+    return Clips(trace)

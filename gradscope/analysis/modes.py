@@ -1,0 +1,211 @@
+"""Calls of modules in a mode that an earlier line has left on."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from gradscope.analysis.calls import Call, Calls
+from gradscope.analysis.loop import in_order, timeline
+from gradscope.analysis.reach import Key
+from gradscope.events import Backward, Mode, ModuleCall, Step, ZeroGrad
+from gradscope.model import Graph, Region, Value
+from gradscope.store import Trace
+
+_MODES = ("no_grad", "inference_mode", "set_grad_enabled")
+
+
+def trained_in_eval(known: Calls) -> Iterator[tuple[Call, Mode | None, int]]:
+    """Forwards in evaluation mode whose gradients steps used, once per line: each with the `eval()` that it ran
+    under, and how many steps."""
+    by_event = {id(call.event): call for call in known.all}
+    pending: dict[int, Call] = {}  # parameter → the eval-mode call whose gradient it holds
+    candidates: list[Call] = []
+    modes: list[Mode] = []
+    trained: set[int] = set()  # layers that a training forward had in training mode
+    asked: set[int] = set()  # of `modes`, those after which the model was evaluated
+    told: dict[tuple[tuple[str, int], int], tuple[Call, Mode | None, int]] = {}
+    for event in known.trace.of(ModuleCall, Mode, Backward, ZeroGrad, Step):
+        if isinstance(event, Mode):
+            modes.append(event)
+        elif isinstance(event, ModuleCall):
+            call = by_event.get(id(event))
+            if call is not None and (_in_eval(known, call) or _left(known, call, trained, modes, asked)):
+                candidates.append(call)
+            if call is not None and call.trains:
+                trained.update(event.train_layers)
+            elif not event.grad:
+                asked.update(map(id, modes))
+        elif isinstance(event, ZeroGrad):
+            for number in event.parameters:
+                pending.pop(number, None)
+        elif isinstance(event, Backward):
+            candidates = _after(known, candidates, event, pending)
+        elif isinstance(event, Step):
+            for number in event.fresh:
+                call = pending.pop(number, None)
+                if call is not None:
+                    key = (call.entry.location(), known.called(call.event))
+                    if key not in told:
+                        told[key] = (call, _switched(known, modes, call), 0)
+                    first, mode, _ = told[key]
+                    told[key] = (first, mode, max(told[key][2], event.count))
+    yield from told.values()
+
+
+def _after(known: Calls, candidates: list[Call], event: Backward, pending: dict[int, Call]) -> list[Call]:
+    """The calls that still wait for their backward after this pass, which of a GAN may be the other
+    network's; those that it gave gradients are noted in `pending`."""
+    accumulated = set(event.filled)
+    waiting = []
+    for call in candidates:
+        mine = accumulated.intersection(p.id for p in known.parameters(call.event))
+        pending.update(dict.fromkeys(mine, call))
+        if not mine:
+            waiting.append(call)
+    if event.call != "backward" or event.inputs or not accumulated:
+        return []
+    reach = known.paths.reach((event.graph, root) for root in event.roots)
+    if not reach.complete:
+        return []
+    return [call for call in waiting if reach.nodes.isdisjoint(_nodes(known, call))]
+
+
+def _nodes(known: Calls, call: Call) -> list[Key]:
+    values = known.paths.graph(call.event.graph).values
+    return [(number, node) for number, i in known.outputs(call.event) if (node := values[i].node) is not None]
+
+
+def _in_eval(known: Calls, call: Call) -> bool:
+    if call.event.training or not call.trains:
+        return False
+    frozen = set(call.event.frozen_eval)
+    return any(layer not in frozen for layer in call.event.eval_layers)
+
+
+def _left(known: Calls, call: Call, trained: set[int], modes: list[Mode], asked: set[int]) -> bool:
+    """Whether a part of the model that trained before is still as an evaluation had it, while the
+    model's own flag says training."""
+    if not call.event.training or not call.trains:
+        return False
+    frozen = set(call.event.frozen_eval)
+    for layer in trained.intersection(call.event.eval_layers) - frozen:
+        event = _last_mode(known, modes, layer)
+        if event is not None and not event.training and id(event) in asked:
+            return bool(event.module != layer)  # a layer on its own is meant
+    return False
+
+
+def _last_mode(known: Calls, modes: list[Mode], layer: int) -> Mode | None:
+    """The last `train()` or `eval()` that reached this layer."""
+    around: list[int] = []
+    above: int | None = layer
+    while above is not None and above in known.trace.modules:
+        around.append(above)
+        above = known.trace.modules[above].parent
+    return next((event for event in reversed(modes) if event.module in around), None)
+
+
+def _switched(known: Calls, modes: list[Mode], call: Call) -> Mode | None:
+    """The `eval()` that the call still ran under."""
+    modules = known.trace.modules
+    mine = modules.get(known.called(call.event))
+    if call.event.training:
+        layers = call.event.eval_layers
+        return next((e for n in layers if (e := _last_mode(known, modes, n)) is not None), None)
+    for event in reversed(modes):
+        other = modules.get(event.module)
+        if not event.training and mine and other and other.root == mine.root:
+            if f"{mine.path}.".startswith(f"{other.path}.") or not other.path:
+                return event
+    return None
+
+
+def relied_on(known: Calls, called: int) -> bool:
+    """Whether an evaluation follows training without an `eval()` of its own between them."""
+    modules = known.trace.modules
+    trains = {id(call.event) for call in known.all if call.trains}
+    trained = False
+    for _, event in in_order(known.trace):
+        if isinstance(event, ModuleCall) and known.called(event) == called:
+            if trained and not event.grad:
+                return True
+            trained = trained or id(event) in trains
+        elif isinstance(event, Mode) and not event.training:
+            other = modules.get(event.module)
+            if other is not None and modules[called].root == other.root:
+                trained = False
+    return False
+
+
+def asked_in_a_row(trace: Trace, sites: set[int]) -> bool:
+    """Whether two calls from these places have no backward pass between them."""
+    waiting = False
+    for repeat, events in timeline(trace):
+        trains = any(isinstance(event, Backward) for event in events)
+        for event in events:
+            if isinstance(event, Backward):
+                waiting = False
+            elif isinstance(event, ModuleCall) and event.site.id in sites:
+                if waiting or (repeat > 1 and not trains):
+                    return True
+                waiting = True
+    return False
+
+
+def left_off(trace: Trace) -> Iterator[tuple[ModuleCall, Region]]:
+    """Training calls without a graph, once per statement that turned gradients off: `train()` was called since,
+    and the same lines built graphs before."""
+    trained: set[tuple[str, int]] = set()  # lines that built a graph in training mode
+    off: dict[int, set[int]] = {}  # regions that calls were in → models on which `train()` was called since
+    found: dict[tuple[str, int], tuple[ModuleCall, Region]] = {}
+    for _, event in in_order(trace):
+        if isinstance(event, Mode) and event.training:
+            for models in off.values():
+                models.add(_model(trace, event))
+        if not isinstance(event, ModuleCall):
+            continue
+        place = event.site.user.location()
+        if event.grad:
+            trained |= {place} if event.training and event.builds_graph else set()
+            found.pop(place, None)
+            off.clear()  # what was switched off is on again
+            continue
+        region = _region_of_call(trace, event)
+        if region is None or not as_statement(trace, region):
+            continue
+        if event.training and place in trained and _model(trace, event) in off.get(region.id, ()):
+            found.setdefault(place, (event, region))
+        off.setdefault(region.id, set())
+    yield from {region.id: (event, region) for event, region in reversed(found.values())}.values()
+
+
+def _model(trace: Trace, event: ModuleCall | Mode) -> int:
+    """The outermost module of the one that was called, or put into a mode."""
+    number = event.module
+    return trace.modules[number].root if number in trace.modules else number
+
+
+def _region_of_call(trace: Trace, event: ModuleCall) -> Region | None:
+    outputs = event.outputs
+    if event.graph < 0 or not outputs:
+        return None
+    graph = trace.graph(event.graph)
+    return region_of(trace, graph, graph.values[outputs[0]])
+
+
+def region_of(trace: Trace, graph: Graph, value: Value) -> Region | None:
+    """The mode under which a value was computed."""
+    number = graph.ops[value.op].region if value.op is not None else None
+    region = trace.regions.get(number) if number is not None else None
+    return region if region is not None and region.kind in _MODES else None
+
+
+def as_statement(trace: Trace, region: Region) -> bool:
+    """`torch.set_grad_enabled(False)` or `mode.__enter__()` on a line of the user's own. Of a mode that
+    a library opens, the user's line is the call of the library: it says nothing of how that ends."""
+    if region.site.kind != "user":
+        return False
+    file = trace.source_file(region.site.path)
+    node = file.at(region.site)
+    return isinstance(node, ast.Call) and isinstance(file.parent.get(id(node)), (ast.Expr, ast.Assign))

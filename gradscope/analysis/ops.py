@@ -1,0 +1,101 @@
+"""Sets of torch's own operators, as `Op.name` has them, each once.
+
+A name like `__add__` or `add_` is the same operator written as a sign or in place.
+"""
+
+from __future__ import annotations
+
+# -- arithmetic
+
+ADDITIONS = {"add", "add_", "__add__", "__radd__", "__iadd__"}
+SUBTRACTIONS = {"sub", "sub_", "__sub__", "__isub__", "rsub", "__rsub__", "subtract"}
+SUMS = ADDITIONS | SUBTRACTIONS
+MULTIPLICATIONS = {"mul", "mul_", "__mul__", "__rmul__", "__imul__"}
+DIVISIONS = {"div", "div_", "__truediv__", "__itruediv__"}
+SCALES = MULTIPLICATIONS | DIVISIONS
+PRODUCTS_OF_MATRICES = {"bmm", "mm", "matmul", "einsum"}
+
+# -- functions with a delicate gradient
+
+LOGARITHMS = {"log", "log2", "log10", "log1p", "logit", "xlogy", "log_"}
+ROOTS = {"sqrt", "rsqrt", "pow", "__pow__", "norm", "vector_norm", "std", "var", "cdist", "sqrt_", "rsqrt_"}
+QUOTIENTS = DIVISIONS | {"true_divide", "divide", "__rtruediv__", "reciprocal", "__rdiv__"}
+STATISTICS = {"mean", "median", "nanmean", "std", "var", "std_mean", "var_mean"}
+EXPONENTIALS = {"exp", "exp2", "expm1", "exp_", "sinh", "cosh"}
+PROBABILITIES = {"softmax", "sigmoid", "sigmoid_", "softmax_", "expit"}
+
+# -- losses
+
+COMPARING_LOSSES = {"mse_loss", "smooth_l1_loss", "l1_loss", "huber_loss"}  # of two values of one form
+POINTWISE_LOSSES = COMPARING_LOSSES | {"soft_margin_loss", "poisson_nll_loss"}
+LOG_LOSSES = {"nll_loss", "nll_loss_nd", "ctc_loss", "kl_div"}  # that take logarithms of probabilities
+LOSSES = (
+    POINTWISE_LOSSES
+    | LOG_LOSSES
+    | {"cross_entropy", "binary_cross_entropy", "binary_cross_entropy_with_logits"}
+)
+LOSS_FUNCTIONS = LOSSES | {
+    "cosine_embedding_loss", "gaussian_nll_loss", "hinge_embedding_loss", "margin_ranking_loss", "multi_margin_loss",
+    "multilabel_margin_loss", "multilabel_soft_margin_loss", "triplet_margin_loss", "triplet_margin_with_distance_loss",
+}  # fmt: skip
+MEANS = {"mean", "nanmean"}
+REDUCTIONS = MEANS | {"sum", "norm"}
+
+# -- the same numbers, in another form or place
+
+CASTS = {"to", "double", "float", "half", "bfloat16", "type", "type_as", "cuda", "cpu"}
+TO_DEVICE = {"to", "cuda", "cpu", "xpu", "mps", "npu", "_to_copy", "copy_", "new_tensor"}
+JOINING = {"cat", "concat", "concatenate", "stack", "vstack", "hstack", "column_stack"}
+PASSING = CASTS | JOINING | {
+    "view", "view_as", "reshape", "reshape_as", "squeeze", "unsqueeze", "flatten", "unflatten", "transpose",
+    "permute", "t", "T", "mT", "movedim", "swapaxes", "contiguous", "clone", "__getitem__", "select", "narrow", "split",
+    "chunk", "unbind", "expand", "repeat", "clamp", "clamp_", "clip", "clamp_min", "clamp_max", "index_select",
+    "masked_select", "identity", "resize", "Resize", "ravel", "swapdims", "moveaxis", "flip", "tile", "squeeze_",
+    "unsqueeze_",
+}  # fmt: skip
+ALIASES = {"data", "detach"}
+EXITS = {"item", "tolist", "numpy", "__array__", "__float__"}  # give the numbers away
+WAITS = EXITS | {"__int__", "__bool__", "__format__"}  # for the device
+MAKERS = {
+    "tensor", "as_tensor", "asarray", "scalar_tensor", "new_tensor", "from_numpy", "Tensor", "FloatTensor",
+}  # fmt: skip
+
+# -- writes
+
+WRITES_OF_PARTS = {"__setitem__", "copy_", "index_put_", "index_copy_", "scatter_", "masked_scatter_"}
+FILLS = {
+    "fill_", "zero_", "normal_", "uniform_", "random_", "exponential_", "constant_", "eye_", "orthogonal_",
+    "trunc_normal_", "kaiming_normal_", "kaiming_uniform_", "xavier_normal_", "xavier_uniform_",
+}  # fmt: skip
+BOUNDS = {"clamp_", "clamp_min_", "clamp_max_", "clip_", "renorm_", "abs_", "relu_"}
+
+# -- random numbers and new tensors
+
+LIKE = {"zeros_like", "ones_like", "empty_like", "full_like", "rand_like", "randn_like"}
+SHAPED_AS = {"view_as", "reshape_as", "expand_as", "type_as"}
+DRAWS = {
+    "rand", "randn", "randint", "randperm", "normal", "multinomial", "bernoulli", "dropout", "rand_like", "randn_like",
+    "randint_like", "uniform_", "normal_", "random_", "exponential_", "bernoulli_", "kaiming_uniform_",
+    "kaiming_normal_", "xavier_uniform_", "xavier_normal_", "trunc_normal_", "poisson",
+}  # fmt: skip
+
+# -- nodes
+
+ZERO_GRADIENT = {
+    "RoundBackward0", "RoundBackward1", "SignBackward0", "SgnBackward0", "FloorBackward0", "CeilBackward0",
+    "TruncBackward0", "NormalBackward1", "NormalBackward2", "NormalBackward3", "BernoulliBackward0",
+    "BernoulliBackward1", "BernoulliBackward2", "PoissonBackward0",
+}  # fmt: skip
+
+# -- sizes
+
+BYTES = {
+    "float64": 8, "int64": 8, "complex64": 8, "complex128": 16, "float16": 2, "bfloat16": 2, "int16": 2, "bool": 1,
+    "uint8": 1, "int8": 1,
+}  # fmt: skip
+OTHER_BYTES = 4
+
+
+def bytes_of(dtype: str) -> int:
+    """How many bytes an element takes."""
+    return BYTES.get(dtype, OTHER_BYTES)

@@ -1,0 +1,134 @@
+"""What became of the passes of each line: a step used their gradients, or a call cleared them."""
+
+from __future__ import annotations
+
+from collections.abc import Set
+from dataclasses import dataclass, field
+
+from gradscope.analysis.looks import kept_gradients
+from gradscope.analysis.loop import in_order, timeline
+from gradscope.events import Backward, ModuleCall, Scaler, Step, Update, ZeroGrad
+from gradscope.model import Event, Site
+from gradscope.store import Trace
+
+
+@dataclass
+class Line:
+    """What became of the passes of one line that runs backward."""
+
+    used: int = 0
+    dropped: int = 0
+    clears: dict[Site, int] = field(default_factory=dict)  # passes that each clearing has dropped
+    times: dict[Site, int] = field(default_factory=dict)  # how often it dropped some
+    first: dict[Site, int] = field(default_factory=dict)  # the first stretch in which it did
+    step: Site | None = None
+    parameters: set[int] = field(default_factory=set)  # whose gradients were dropped
+    filled: set[int] = field(default_factory=set)
+    asks: bool = False  # other gradients of it were read, or its model did not train
+    others: bool = False  # a part of what a pass filled was kept
+    norm: float | None = None
+    spared: bool = False  # it also served something else
+
+
+class _Passes:
+    """Follows each pass's gradients to the step that uses them or the call that clears them."""
+
+    def __init__(self, trace: Trace):
+        self.trace = trace
+        self.lines: dict[Site, Line] = {}
+        self.waiting: list[tuple[Site, set[int], int]] = []  # passes whose gradients nobody has used yet
+        self.scaler_stepped = False
+        self.evaluating = False
+        for self.stretch, (repeat, events) in enumerate(timeline(trace)):
+            for event in events:
+                handle = getattr(self, f"_{event.kind}", None)
+                if handle is not None:
+                    handle(event, repeat)
+
+    def _backward(self, event: Backward, repeat: int) -> None:
+        ids = set(event.filled)
+        self.scaler_stepped = False
+        if not ids:
+            return
+        site = event.site.user
+        line = self.lines.setdefault(site, Line())
+        line.spared = line.spared or bool(event.leaves) or bool(event.inputs)
+        line.filled |= ids
+        line.asks = line.asks or self.evaluating
+        self.waiting.append((site, ids, repeat))
+
+    def _call(self, event: ModuleCall, repeat: int) -> None:
+        self.evaluating = not event.training
+
+    def _grad_read(self, event: Event, repeat: int) -> None:
+        for site, _, _ in self.waiting[-1:]:
+            self.lines[site].asks = True
+
+    def _scaler(self, event: Scaler, repeat: int) -> None:
+        self.scaler_stepped = self.scaler_stepped or event.call == "step"
+
+    def _step(self, event: Step, repeat: int) -> None:
+        new = event.fresh
+        for site, ids, count in self.waiting:
+            if ids & new:
+                self.lines[site].used += count
+                self.lines[site].step = event.site.user
+                self.lines[site].spared = self.lines[site].spared or bool(event.closure)
+        self.waiting = [w for w in self.waiting if not w[1] & new]
+
+    def _update(self, event: Update, repeat: int) -> None:
+        for site, ids, _ in self.waiting:
+            if event.parameter in ids and event.used:
+                self.lines[site].spared = True  # by hand, which is not seen while sampling sleeps
+        self.waiting = [w for w in self.waiting if event.parameter not in w[1]]
+
+    def _kept(self, event: ZeroGrad) -> bool:
+        """Whether what was read of the gradients that go may be what they were computed for."""
+        return not kept_gradients(self.trace).isdisjoint(event.read)
+
+    def _zero_grad(self, event: ZeroGrad, repeat: int) -> None:
+        dropped, cleared = set(event.dropped), set(event.parameters)
+        by_hand, place = event.by == "hand", event.site.user
+        told: set[int] = set()
+        for site, ids, count in self.waiting:
+            line = self.lines[site]
+            if self._kept(event) or self.scaler_stepped:
+                line.spared = line.spared or bool(ids & cleared)
+            elif ids & dropped and (ids <= cleared or (ids - cleared and by_hand)):
+                line.parameters |= ids & cleared
+                line.norm = event.norm or line.norm
+                if ids <= cleared:
+                    line.dropped += count
+                    line.clears[place] = line.clears.get(place, 0) + count
+                    line.times[place] = line.times.get(place, 0) + (0 if id(line) in told else repeat)
+                    line.first.setdefault(place, self.stretch)
+                    told.add(id(line))
+            elif ids & cleared:
+                line.others = True
+        if by_hand:  # one parameter at a time
+            self.waiting = [
+                (site, ids - cleared, count) for site, ids, count in self.waiting if ids - cleared
+            ]
+            return
+        self.waiting = [w for w in self.waiting if not w[1] & cleared]
+
+
+def passes_by_line(trace: Trace) -> dict[Site, Line]:
+    """The lines whose passes filled gradients, with what became of those."""
+    return _Passes(trace).lines
+
+
+def cleared_elsewhere(trace: Trace, ids: Set[int], clear: Site, step: Site) -> Site | None:
+    """Another line than `clear` that clears these gradients after each of these steps, before the next pass."""
+    found: Site | None = None
+    waiting = False
+    for _, event in in_order(trace):
+        user = event.site.user
+        if isinstance(event, Step) and user.location() == step.location():
+            waiting = True
+        elif isinstance(event, ZeroGrad) and waiting and user.location() != clear.location():
+            if ids <= set(event.parameters):
+                found, waiting = user, False
+        elif isinstance(event, Backward) and waiting:
+            return None
+    return found

@@ -6,4 +6,4 @@ from torch.autograd import Variable
 weight = torch.ones(3, requires_grad=True)
 x = Variable(torch.ones(3), volatile=True)  # cause: GS606
 y = weight * x
-print("the result still has a graph:", y.grad_fn.name())
+print("the result still has a graph:", y.requires_grad)

@@ -17,6 +17,7 @@ from gradscope.analysis.since import since_places
 from gradscope.baseline import Baseline
 from gradscope.config import Config
 from gradscope.crashes import explain_crash
+from gradscope.fixes.patch import patched
 from gradscope.model import SEVERITIES, Finding, GradscopeError, Location, Since, Site
 from gradscope.rules import Rule, all_rules
 from gradscope.store import Trace
@@ -160,7 +161,7 @@ def _run(rules: list[Rule], trace: Trace, cwd: str) -> tuple[list[Finding], list
         try:
             for finding in rule.check(trace):
                 finding = replace(finding, since=finding.since or since_places(trace, finding))
-                found.append(_complete(finding, rule, cwd))
+                found.append(_complete(finding, rule, trace, cwd))
         except GradscopeError:  # the trace itself can't be read
             raise
         except Exception as error:  # one broken rule must not cost the user the others
@@ -174,12 +175,14 @@ def _fault(rule: Rule, error: Exception) -> str:
     return f"rule {rule.code} failed and said nothing more: {type(error).__name__}: {error}{place}"
 
 
-def _complete(finding: Finding, rule: Rule, cwd: str) -> Finding:
+def _complete(finding: Finding, rule: Rule, trace: Trace, cwd: str) -> Finding:
     severity = finding.severity or rule.severity
     if severity not in SEVERITIES or SEVERITIES.index(severity) < SEVERITIES.index(rule.severity):
         severity = rule.severity
+    edits = finding.edits if not finding.edits or patched(trace.sources, [finding]).made else ()
     return replace(
         finding,
+        edits=edits,  # but none that leave no Python
         code=rule.code,
         name=rule.name,
         severity=severity,

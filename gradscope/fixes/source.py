@@ -224,10 +224,9 @@ def eval_around(trace: Trace, site: Site, region: Site | None, training: Site | 
     return before + after if before and after else ()
 
 
-def number_of(trace: Trace, site: Site, *, handed: bool = False) -> Edits:
-    """Adds the number where the expression at `site` adds or keeps a loss with its graph:
-    `.item()`, or `.detach()` where the sum is used as a tensor later. A method that the loss is
-    `handed` to may do so: it gets `.detach()`."""
+def without_its_graph(trace: Trace, site: Site, *, handed: bool = False) -> Edits:
+    """`loss.detach()` where the expression at `site` adds or keeps a loss with its graph, or gives it to a
+    method (`handed`). Not `.item()`: what reads it later may ask it for that itself."""
     here = Source(trace, site.path)
     node = here.file.at(site)
     kept: ast.expr | None = None
@@ -250,22 +249,11 @@ def number_of(trace: Trace, site: Site, *, handed: bool = False) -> Edits:
         return ()
     text = here.file.text(kept)
     shown = text if isinstance(kept, (ast.Name, ast.Attribute, ast.Call, ast.Subscript)) else f"({text})"
-    return here.replace(kept, f"{shown}.{'detach' if _as_tensor(here.file, target) else 'item'}()")
+    return here.replace(kept, f"{shown}.detach()")
 
 
 def _mentions(node: ast.expr, name: str) -> bool:
     return any(isinstance(part, ast.expr) and ast.unparse(part) == name for part in ast.walk(node))
-
-
-def _as_tensor(file: SourceFile, name: str) -> bool:
-    """Whether `name` is somewhere asked for an attribute of a tensor, or given to torch."""
-    for node in ast.walk(file.tree) if file.tree is not None else ():
-        if isinstance(node, ast.Attribute) and ast.unparse(node.value) == name and node.attr != "append":
-            return True
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            if file.is_imported(node.func) and any(ast.unparse(arg) == name for arg in node.args):
-                return True
-    return False
 
 
 def _within(statement: ast.stmt, site: Site) -> bool:

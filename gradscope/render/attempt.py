@@ -46,6 +46,8 @@ def _verdict(attempt: Attempt, finding: Finding) -> tuple[str, str]:
         return "fails", _NOT
     if attempt.doubt:
         return "unclear", "bold yellow"
+    if finding in attempt.left:
+        return "left", "bold yellow"
     return ("gone", _FIXED) if finding in attempt.gone else ("stays", _NOT)
 
 
@@ -58,6 +60,8 @@ def _said(attempt: Attempt) -> Iterator[str]:
         return
     if attempt.beyond:
         yield f"the program comes farther, and ends with {attempt.beyond}"
+    if attempt.left:
+        yield "left: its edits can't be made beside the others (--finding tries them alone)"
     yield from numbers(attempt.comparison, attempt.findings)
     for finding in attempt.new[:_MOST]:
         yield f"new: {_named(finding)}"

@@ -35,8 +35,9 @@ _SAID = 160  # characters of an exception's text
 class Attempt:
     """A run with the edits of `findings`, compared with the run before.
 
-    `gone` are those of them that are no longer told, `new` what was not told before, `failure` says how the
-    program fails now, `doubt` why nothing can be said of it, `beyond` where it ends that went on.
+    `gone` are those of them that are no longer told, `left` those whose edits could not be made beside the
+    others, `new` what was not told before; `failure` says how the program fails now, `doubt` why nothing can
+    be said of it, `beyond` how it ends that came farther than before.
     """
 
     findings: tuple[Finding, ...]
@@ -48,6 +49,7 @@ class Attempt:
     doubt: str = ""
     beyond: str = ""
     stopped: str = ""
+    left: tuple[Finding, ...] = ()
 
     @property
     def works(self) -> bool:
@@ -113,7 +115,7 @@ class Trial:
             if further is None:
                 break
             left, tried = [], further
-        return replace(tried, findings=tuple(findings)) if left else tried
+        return replace(tried, findings=tuple(findings), left=tuple(left)) if left else tried
 
     def _further(self, tried: Attempt, left: Sequence[Finding]) -> Attempt | None:
         """The same with the edits of what stood in the way of others, or is new; None where that mends no more."""

@@ -30,12 +30,21 @@ class Lines:
         return {place} if moved is None else {(path, number) for number in moved.get(line, ())}
 
 
-def _moved(before: list[str], after: list[str]) -> dict[int, range]:
-    found: dict[int, range] = {}
-    for kind, start, end, first, last in difflib.SequenceMatcher(None, before, after, False).get_opcodes():
+def _moved(before: list[str], after: list[str]) -> dict[int, set[int]]:
+    """Line → what it has become: itself, the lines in its place, or where its text stands now."""
+    blocks = difflib.SequenceMatcher(None, before, after, False).get_opcodes()
+    fresh: dict[str, set[int]] = {}
+    for kind, _, _, first, last in blocks:
+        for number in range(first, last) if kind != "equal" else ():
+            fresh.setdefault(after[number].strip(), set()).add(number + 1)
+    found: dict[int, set[int]] = {}
+    for kind, start, end, first, last in blocks:
         for offset in range(end - start):
-            same = range(first + offset + 1, first + offset + 2)
-            found[start + offset + 1] = same if kind == "equal" else range(first + 1, last + 1)
+            found[start + offset + 1] = (
+                {first + offset + 1}
+                if kind == "equal"
+                else {*range(first + 1, last + 1), *fresh.get(before[start + offset].strip(), ())}
+            )
     return found
 
 

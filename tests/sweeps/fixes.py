@@ -39,11 +39,12 @@ from gradscope.trying.attempts import Attempt, Trial, try_all  # noqa: E402
 from gradscope.trying.child import main as run_order  # noqa: E402
 
 LONGEST = 120.0  # seconds of a run
-STATES = ("gone", "new", "stays", "fails", "unclear")
+STATES = ("gone", "new", "stays", "fails", "unclear", "by hand")
 
 
 class Tried(NamedTuple):
-    """What became of the edits of one finding. `text` says what is wrong with them."""
+    """What became of the edits of one finding. `text` says what is wrong with them; "by hand" are findings
+    without edits whose fix names code."""
 
     program: str
     code: str
@@ -73,6 +74,9 @@ def tried(name: str, text: str) -> Iterator[Tried]:
     config = Config(extend_select=tuple(code for code, rule in all_rules().items() if not rule.default))
     report = examine(Trace(last_trace(Path.cwd())), config, each=True)
     findings = [finding for finding in report.findings if finding.edits]
+    for finding in report.findings:
+        if not finding.edits and "`" in finding.fix:
+            yield Tried(name, finding.code or finding.name, "by hand", finding.fix)
     if not findings:
         return
     with Trial(report, config, start=again) as trial:
@@ -86,6 +90,8 @@ def outcome(attempt: Attempt, finding: Finding) -> tuple[str, str]:
         return "fails", attempt.failure
     if attempt.doubt:
         return "unclear", attempt.doubt
+    if finding in attempt.left:
+        return "unclear", "its edits can't be made beside the others"
     if finding not in attempt.gone:
         return "stays", finding.message
     worse = [new for new in attempt.new if new.severity != "note"]
@@ -103,7 +109,7 @@ def main() -> int:
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     rows: list[Tried] = []
-    without = 0
+    programs_run = 0
     for name, text in sources():
         if not name.startswith(tuple(options.only)):
             continue
@@ -115,13 +121,14 @@ def main() -> int:
             found = [Tried(name, "", "unclear", str(error))]
         os.chdir(ROOT)
         shutil.rmtree(folder, ignore_errors=True)
-        without += not found
+        programs_run += 1
         rows += found
         for row in found:
-            if row.state != "gone":
+            if row.state not in ("gone", "by hand"):
                 print(f"{row.program}: {row.code} {row.state}: {row.text}", flush=True)
     table(rows)
-    print(f"{len({row.program for row in rows})} programs with edits, {without} without")
+    edited = {row.program for row in rows if row.state != "by hand"}
+    print(f"{len(edited)} programs with edits, {programs_run - len(edited)} without")
     if options.o is not None:
         options.o.write_text(json.dumps([row._asdict() for row in rows], indent=1))
     return int(any(row.state == "fails" for row in rows))

@@ -4,7 +4,7 @@ Why: `total += loss` is itself an operation of the graph: its result leads back 
 that was added, and each loss to its own step. Nothing of it can be freed while the total
 lives, so memory grows with every step.
 
-Fix: add the number: `total += loss.item()`, or `loss.detach()` where it should stay on the device.
+Fix: add it without its graph, `total += loss.detach()`, or the number: `total += loss.item()`.
 
 A note for values of several elements (predictions), which hold memory of their own anyway.
 
@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import replace
 
 from gradscope.analysis.keeping import backwarded_lists, stored_at
 from gradscope.analysis.reach import Paths, paths
@@ -24,7 +23,7 @@ from gradscope.analysis.text import own_nodes
 from gradscope.analysis.unread import passes_then_and_now
 from gradscope.analysis.words import code, located, plural, user
 from gradscope.events import KeepsGraph
-from gradscope.fixes.source import Source, number_of
+from gradscope.fixes.source import Source, without_its_graph
 from gradscope.model import Edit, Finding, Op, Site, Value
 from gradscope.rules import rule
 from gradscope.store import Trace
@@ -156,9 +155,9 @@ def meeting(trace: Trace, known: Paths) -> Iterator[Finding]:
 def _without_graph(
     trace: Trace, cause: Site, *, handed: bool = False, whole: bool = False, stored: bool = True
 ) -> tuple[str, tuple[Edit, ...]]:
-    """The fix, and its edits, where there are any: the number in place of a loss; of `whole` tensors
-    the values. The line that makes a value which another one has `stored` is no place for it: a pass
-    may need the graph of what it makes."""
+    """The fix, and its edits, where there are any: a loss, or a `whole` tensor, without its graph. The line
+    that makes a value which another one has `stored` is no place for it: a pass may need the graph of what
+    it makes."""
     place = located(trace, cause, "this line")
     if not stored:
         return f"keep only its number, with `.item()` or `.detach()`, where what {place} makes is kept", ()
@@ -172,16 +171,12 @@ def _without_graph(
             f"keep `.detach()` of it in {place}, and compute the loss from the value itself, not from the list",
             (),
         )
-    edits = tuple(number_of(trace, cause, handed=handed))
+    edits = tuple(without_its_graph(trace, cause, handed=handed))
     if not edits:
         return f"keep the number, with `.item()`, in {place}", ()
-    bare = [edit.text.removesuffix(".item()").removesuffix(".detach()") for edit in edits]
-    kept = bare[0]
-    if whole:
-        values = tuple(replace(edit, text=f"{text}.detach()") for edit, text in zip(edits, bare, strict=True))
-        return f"write `{kept}.detach()` in place of `{kept}` in {place}", values
-    aside = f"or `{kept}.detach()` where it should stay on the device"
-    return f"write `{kept}.item()` in place of `{kept}` in {place}, {aside}", edits
+    kept = edits[0].text.removesuffix(".detach()")
+    aside = "" if whole else f", or `{kept}.item()` where a number will do"
+    return f"write `{kept}.detach()` in place of `{kept}` in {place}{aside}", edits
 
 
 def _is_backwarded(trace: Trace, cause: Site) -> bool:

@@ -217,6 +217,8 @@ def _without_data(trace: Trace, place: _Place) -> tuple[Edit, ...]:
         return ()
     edits: list[Edit] = []
     for node in reads:
+        if not isinstance(node.ctx, ast.Load) and node not in written:
+            continue  # `p.data = …` gives it other memory
         inner = here.file.text(node.value)
         edits += here.replace(node, inner if node in written else f"{inner}.detach()")
     return (*(here.under(statement, "with torch.no_grad():") if written else ()), *edits)

@@ -4,16 +4,24 @@ wrong with it, and proves it."""
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+import sys
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
 
-from gradscope.api import Trace
+from gradscope.api import Explanation, Picture, Trace
 from gradscope.model import Finding, GradscopeError
 
 if TYPE_CHECKING:
+    from torch import Tensor
+    from torch.optim import Optimizer
+
+    from gradscope.live.table import Table
     from gradscope.scope import Scope
 
 __version__ = "0.1.0"
-__all__ = ["Finding", "GradscopeError", "Trace", "open", "watch"]
+__all__ = [
+    "Explanation", "Finding", "GradscopeError", "Picture", "Trace", "open", "show", "table", "watch", "why",
+]  # fmt: skip
 
 
 def watch(*, sample: bool = True, prove: bool = False) -> Scope:
@@ -32,3 +40,43 @@ def watch(*, sample: bool = True, prove: bool = False) -> Scope:
 def open(path: str | os.PathLike[str]) -> Trace:
     """Opens a saved trace. Needs no torch. Raises GradscopeError if it is none."""
     return Trace(path)
+
+
+def why(tensor: Tensor, loss: Tensor | None = None, *, params: Any = None) -> Explanation:
+    """Why a tensor has a gradient, or has none, as it is now: at a prompt, in pdb, in an `except`.
+
+    Inside a watch, and after one, the answer is of what was recorded, with the lines; else of what the tensor
+    itself shows, and it says what cannot be known so.
+
+    tensor: of any shape. loss: the one that its gradient should come from; without it every variable of the
+    caller that holds one number with a graph. params: an nn.Module, a dict or (name, tensor) pairs to name
+    tensors by; without it the caller's variables are. Raises GradscopeError for what is no tensor.
+    """
+    from gradscope import live
+
+    return live.why(tensor, loss, params, sys._getframe(1))
+
+
+def show(*tensors: Tensor, params: Any = None) -> Picture:
+    """The graph behind tensors as `grad_fn` shows it: nodes with the shapes that they made, and leaves.
+
+    A notebook draws it; `show(loss).render("graph.svg")` writes it (svg, png or dot), `.graph` is a networkx
+    graph. params: as for `why`; parameters that are not reached stand beside the graph. However deep the graph
+    is, nothing recurses; of more than 150 nodes the nearest are shown. Lines, and what was cut off, a walk
+    cannot know: `watch()` does. Raises GradscopeError for what is no tensor.
+    """
+    from gradscope import live
+
+    return live.show(tensors, params, sys._getframe(1))
+
+
+def table(model: Any, optimizer: Optimizer | Iterable[Optimizer] | None = None) -> Table:
+    """The parameters of a model as they are now: shape, requires_grad, gradient (None, all zeros, its 2-norm),
+    and whether an optimizer holds it.
+
+    model: an nn.Module, a dict or (name, tensor) pairs. optimizer: one or several; without it those among the
+    caller's variables. The rows can be iterated over, as `gradscope.live.table.Row`.
+    """
+    from gradscope import live
+
+    return live.table(model, optimizer, sys._getframe(1))

@@ -15,6 +15,7 @@ from gradscope import store
 from gradscope.model import Finding, GradscopeError
 
 if TYPE_CHECKING:
+    from gradscope.answers import Answer
     from gradscope.graph import View
 
 
@@ -28,9 +29,48 @@ class Trace(store.Trace):
 
         return check(self)
 
+    def why(self, name: str) -> Explanation:
+        """Why a parameter (`layer1.weight`), a variable (`loss`) or what a place made (`train.py:31`) has (no)
+        gradient. Raises GradscopeError where nothing, or more than one thing, is called so."""
+        from gradscope.answers import why
+
+        return Explanation(why(self, name), self)
+
     def picture(self, level: str = "line", **options: Any) -> Picture:
         """The graph at "module", "line" or "op" level, with the findings on it."""
         return picture(self, level, **options)
+
+
+@dataclass(repr=False)
+class Explanation:
+    """An answer to "why (not)?", which shows itself: at a prompt as text, in a notebook as well. With a `trace`
+    it has the lines of the source."""
+
+    answer: Answer
+    trace: store.Trace | None = None
+
+    @property
+    def headline(self) -> str:
+        """The answer in a sentence."""
+        return self.answer.headline
+
+    @property
+    def seen(self) -> list[str]:
+        """What was measured."""
+        return self.answer.seen
+
+    @property
+    def fix(self) -> str:
+        """What to do; "" where there is nothing to do, or it is not known."""
+        return self.answer.fix
+
+    def __str__(self) -> str:
+        from gradscope.render.answer import plain, render
+
+        text = plain(self.answer) if self.trace is None else render(self.trace, self.answer)
+        return text.rstrip("\n")
+
+    __repr__ = __str__
 
 
 @dataclass

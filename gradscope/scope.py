@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from gradscope.session import Session
 
 
+_newest: list[Scope] = []  # kept, so that `gradscope.why` can ask its trace when nobody else holds it
+
+
 class Scope:
     """What `with gradscope.watch() as scope:` gives. After the block: `findings`,
     `trace`, `graph(level)`, `report()`, `save(path)`."""
@@ -70,6 +73,7 @@ class Scope:
             self._path = self._session.path
         elif self._outer is not None:
             self._leave(self._outer, error)
+        _newest[:] = [self]
         return False
 
     def _leave(self, outer: Session, error: BaseException | None) -> None:

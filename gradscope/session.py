@@ -30,6 +30,7 @@ from gradscope.tracebacks import text_of
 
 _active: list[Session] = []
 _PATIENCE = 3  # steps of a program that goes on after its end
+_ended: list[tuple[Path, list[tuple[Callable[[], Any], int]]]] = []  # the newest: its trace, its leaves
 
 
 class Session:
@@ -171,6 +172,8 @@ class Session:
         self.hooks.clear()
         if self in _active:
             _active.remove(self)
+            with self._guarded("ending"):
+                _ended[:] = [(self.path, self.leaves())]
         if self._frame is not None:
             with self._guarded("leaving the caller"):
                 self.recorder.sites.release(self._frame)
@@ -235,6 +238,18 @@ class Session:
                     self.writer.commit()
         copy_part(self.path, target, start if watched else None, program)
         return watched
+
+    def write_down(self) -> None:
+        """Puts into the trace what is known by now, the step that is under way included: for who asks meanwhile."""
+        with self._guarded("writing the trace"), aside():
+            if self.recorder.thread == threading.get_ident():
+                self.recorder.end_segment(False)
+            self.checkpoint()
+            self.writer.commit()
+
+    def leaves(self) -> list[tuple[Callable[[], Any], int]]:
+        """(weak reference, number) of each leaf that was seen."""
+        return [(record.ref, record.id) for record in self.recorder.ledger.all]
 
     def _now_and_then(self, is_step: bool, same: bool, count: int) -> None:
         """What is known so far, for who reads along or finds the trace of a killed run. At most
@@ -316,6 +331,21 @@ class Session:
 def active() -> Session | None:
     """The session that watches now, if any."""
     return _active[-1] if _active else None
+
+
+def recorded(tensor: Any) -> tuple[Path, int | None] | None:
+    """The trace of the watch that is on, or of the newest that has ended, and the number of a leaf in it (None
+    for what is no leaf that it saw); None where there was no watch, or its trace is gone."""
+    if (session := active()) is not None:
+        session.write_down()
+        path, leaves = session.path, session.leaves()
+    elif _ended:
+        path, leaves = _ended[-1]
+    else:
+        return None
+    if not path.exists():
+        return None
+    return path, next((number for ref, number in leaves if ref() is tensor), None)
 
 
 def _forked() -> None:

@@ -20,7 +20,7 @@ from gradscope.graph import Flow, flow_of
 from gradscope.model import GradscopeError, Parameter
 from gradscope.store import Trace
 
-__all__ = ["Answer", "Step", "why"]
+__all__ = ["Answer", "Step", "of_parameter", "why"]
 
 _INDEX = re.compile(r"\[(\d+)\]")
 _PLACE = re.compile(r"^(.+):(\d+)$")
@@ -54,6 +54,12 @@ def why(trace: Trace, name: str) -> Answer:
     if parameters:
         raise GradscopeError(f"`{name}` is not one parameter: {_either(_full_names(trace, parameters))}")
     raise GradscopeError(_unknown(flow, name))
+
+
+def of_parameter(trace: Trace, number: int) -> Answer | None:
+    """The answer for the leaf with a number in the trace; None where it has no row."""
+    parameter = next((p for p in trace.parameters if p.id == number), None)
+    return None if parameter is None else explain_parameter(flow_of(trace), parameter)
 
 
 def _first_without(flow: Flow, parameters: list[Parameter]) -> Answer:

@@ -389,6 +389,22 @@ def grad_of(t: Any) -> Any:
     return t.grad if is_leaf(t) or t.retains_grad else None
 
 
+def made_by(t: Any) -> Any:
+    """`t.grad_fn`, None where torch refuses to say."""
+    try:
+        return t.grad_fn
+    except RuntimeError:
+        return None
+
+
+def sizes_made(node: Any) -> tuple[tuple[int, ...] | None, str | None]:
+    """Sizes and dtype of the first tensor that a node made; (None, None) where this torch does not tell
+    (`_input_metadata` came with 2.3)."""
+    for made in getattr(node, "_input_metadata", ())[:1]:
+        return tuple(int(size) for size in made.shape), str(made.dtype).removeprefix("torch.")
+    return None, None
+
+
 def is_leaf(t: Any) -> bool:
     """`t.is_leaf`, False where torch refuses to say."""
     try:

@@ -21,6 +21,11 @@ def render(trace: Trace, answer: Answer) -> str:
     return to_plain(partial(answer_rows, trace, answer))
 
 
+def plain(answer: Answer) -> str:
+    """An answer about live tensors, which has no lines."""
+    return to_plain(partial(_sentences, answer))
+
+
 def show(trace: Trace, answer: Answer, stream: TextIO) -> None:
     """Prints the answer, in colour where `stream` is a terminal."""
     print_rows(partial(answer_rows, trace, answer), stream)
@@ -28,10 +33,7 @@ def show(trace: Trace, answer: Answer, stream: TextIO) -> None:
 
 def answer_rows(trace: Trace, answer: Answer, width: int) -> Iterator[Text]:
     """Headline, the way through the source in its order, what was measured."""
-    for line in textwrap.wrap(one_line(answer.headline), width):
-        row = inline(line)
-        row.stylize("bold")
-        yield row
+    yield from _headline(answer, width)
     gutter = len(str(max((s.site.end_line for s in answer.steps), default=1)))
     for path, steps in _stretches(answer.steps):
         marks = [_mark(step) for step in steps]
@@ -40,6 +42,22 @@ def answer_rows(trace: Trace, answer: Answer, width: int) -> Iterator[Text]:
         yield frame.edge()
         yield from frame.rows()
         yield frame.edge()
+    yield from _facts(answer, width)
+
+
+def _sentences(answer: Answer, width: int) -> Iterator[Text]:
+    yield from _headline(answer, width)
+    yield from _facts(answer, width)
+
+
+def _headline(answer: Answer, width: int) -> Iterator[Text]:
+    for line in textwrap.wrap(one_line(answer.headline), width):
+        row = inline(line)
+        row.stylize("bold")
+        yield row
+
+
+def _facts(answer: Answer, width: int) -> Iterator[Text]:
     for label, texts in (("seen", answer.seen), ("fix", [answer.fix] if answer.fix else [])):
         for number, text in enumerate(texts):
             head = f"{label:>5}: " if number == 0 else " " * 7

@@ -1,0 +1,70 @@
+"""At the prompt, on live tensors: what can be said of them without having watched how they were made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from types import FrameType
+from typing import Any
+
+from torch import Tensor
+from torch.optim import Optimizer
+
+from gradscope.answers import of_parameter
+from gradscope.answers import why as ask
+from gradscope.api import Explanation, Picture, Trace
+from gradscope.live.picture import view_of
+from gradscope.live.reasons import gradient, reason
+from gradscope.live.table import Table, table_of
+from gradscope.live.walk import Names, walk
+from gradscope.model import GradscopeError
+from gradscope.session import recorded
+
+
+def show(tensors: tuple[Tensor, ...], params: Any, frame: FrameType) -> Picture:
+    """See `gradscope.show`."""
+    if not tensors:
+        raise GradscopeError("of which tensor? say `gradscope.show(loss)`")
+    asked = [_tensor(tensor) for tensor in tensors]
+    return Picture(view_of(walk(asked), asked, Names(params, frame)))
+
+
+def why(tensor: Tensor, loss: Tensor | None, params: Any, frame: FrameType) -> Explanation:
+    """See `gradscope.why`."""
+    names = Names(params, frame)
+    watched = _watched(_tensor(tensor), names(tensor)) if loss is None else None
+    return watched or Explanation(reason(tensor, loss, names))
+
+
+def _watched(tensor: Tensor, name: str | None) -> Explanation | None:
+    """What the watch that saw a tensor says of it; None where there is none, or it cannot tell which it is."""
+    found = recorded(tensor)
+    if found is None:
+        return None
+    path, number = found
+    trace = Trace(path)
+    if number is not None:
+        answer = of_parameter(trace, number)
+        if answer is None:
+            return None
+        answer.seen.append(f"now `.grad` is {gradient(tensor)}")
+        return Explanation(answer, trace)
+    try:
+        return Explanation(ask(trace, name), trace) if name is not None else None
+    except GradscopeError:
+        return None
+
+
+def table(model: Any, optimizer: Optimizer | Iterable[Optimizer] | None, frame: FrameType) -> Table:
+    """See `gradscope.table`."""
+    if optimizer is None:
+        known = {**frame.f_globals, **frame.f_locals}
+        optimizers = [thing for thing in known.values() if isinstance(thing, Optimizer)]
+    else:
+        optimizers = [optimizer] if isinstance(optimizer, Optimizer) else list(optimizer)
+    return table_of(Names(model), optimizers)
+
+
+def _tensor(thing: Any) -> Tensor:
+    if not isinstance(thing, Tensor):
+        raise GradscopeError(f"a tensor is asked about, not a {type(thing).__name__}")
+    return thing

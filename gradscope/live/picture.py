@@ -1,0 +1,82 @@
+"""The picture of a walk: the nodes of `grad_fn`, and the leaves that they end in."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import networkx as nx
+from torch import Tensor
+from torch.nn import Parameter
+
+from gradscope.graph import READABLE, View
+from gradscope.live.walk import GradNode, Names, Walk
+
+UNKNOWN = "lines, and what was cut off, are known to `gradscope run` and `gradscope.watch()` only"
+
+
+def view_of(walk: Walk, tensors: list[Tensor], names: Names) -> View:
+    """The nodes behind `tensors`, the nearest where they are too many to read. Parameters of `names` that
+    they do not reach stand beside them."""
+    graph = nx.MultiDiGraph()
+    shown = min(len(walk.nodes), READABLE)  # a walk begins with the nearest
+    for number, node in enumerate(walk.nodes[:shown]):
+        _node(graph, f"n{number}", node, names)
+    for number, node in enumerate(walk.nodes[:shown]):
+        for below in node.below:
+            if below < shown:
+                _edge(graph, f"n{below}", f"n{number}")
+    for number, (root, tensor) in enumerate(zip(walk.roots, tensors, strict=True)):
+        _root(graph, f"root{number}", root, tensor, names)
+    reached = {id(leaf) for leaf in walk.leaves()}
+    for number, tensor in enumerate(names.parameters.values()):
+        if id(tensor) not in reached:
+            _leaf(graph, f"unreached{number}", tensor, names, reached=False)
+    notes = [UNKNOWN]
+    if left := len(walk.nodes) - shown:
+        notes.insert(0, f"the nearest {shown} nodes of {len(walk.nodes):,}: {left:,} are left out")
+    title = ", ".join(names(tensor) or "a tensor" for tensor in tensors)
+    return View(graph, "grad_fn", notes, title)
+
+
+def _add(graph: Any, id: str, kind: str, label: str, **more: Any) -> None:
+    """A node with every attribute that `gradscope.graph` documents."""
+    base: dict[str, Any] = {
+        "kind": kind, "label": label, "detail": "", "shape": None, "dtype": None, "site": None, "region": None,
+        "module": None, "cluster": (), "findings": [], "trainable": True, "got_gradient": True, "writes": [],
+        "count": 1, "cut": None, "severs": (), "severed": False, "names": {label}, "numel": 0,
+    }  # fmt: skip
+    graph.add_node(id, **{**base, **more})
+
+
+def _node(graph: Any, id: str, node: GradNode, names: Names) -> None:
+    if node.leaf is not None:
+        _leaf(graph, id, node.leaf, names)
+    else:
+        _add(graph, id, "grad_fn", node.name, shape=node.shape, dtype=node.dtype)
+
+
+def _leaf(graph: Any, id: str, leaf: Tensor, names: Names, reached: bool = True) -> None:
+    kind = "parameter" if isinstance(leaf, Parameter) else "input"
+    _add(
+        graph, id, kind, names(leaf) or ("parameter" if kind == "parameter" else "leaf"), shape=tuple(leaf.shape),
+        dtype=str(leaf.dtype).removeprefix("torch."), trainable=bool(leaf.requires_grad), got_gradient=reached,
+        numel=leaf.numel(),
+    )  # fmt: skip
+
+
+def _root(graph: Any, id: str, root: int | None, tensor: Tensor, names: Names) -> None:
+    label, shape = names(tensor) or "the tensor", tuple(tensor.shape)
+    if root is None:
+        _add(graph, id, "constant", label, detail="no grad_fn", shape=shape, trainable=False)
+    else:
+        _add(graph, id, "backward", label, shape=shape)
+        _edge(graph, f"n{root}", id)
+
+
+def _edge(graph: Any, tail: str, head: str) -> None:
+    """Along the data, as in the other pictures: gradients go the other way."""
+    made = graph.nodes[tail]
+    graph.add_edge(
+        tail, head, kind="flow", label="", shape=made["shape"], dtype=made["dtype"], trainable=True, count=1,
+        severed=False, loop=False,
+    )  # fmt: skip

@@ -1,0 +1,140 @@
+"""The graph behind a tensor as it stands now: what `grad_fn` and `next_functions` show, read iteratively."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from types import FrameType
+from typing import Any
+
+from torch import Tensor, nn
+
+from gradscope.hooks._torch import is_leaf, made_by, sizes_made
+
+Named = "nn.Module | Mapping[str, Tensor] | Iterable[tuple[str, Tensor]]"
+
+
+@dataclass
+class GradNode:
+    """One grad_fn node. `below`: the nodes that its gradients go to; `leaf`: the leaf that it adds up for
+    (an AccumulateGrad node), `shape` and `dtype` those of the first tensor that it made."""
+
+    name: str
+    shape: tuple[int, ...] | None
+    dtype: str | None
+    leaf: Tensor | None = None
+    below: list[int] = field(default_factory=list)
+
+
+@dataclass
+class Walk:
+    """All nodes behind some tensors. `roots`: those of the tensors themselves, None where one has no graph."""
+
+    nodes: list[GradNode]
+    roots: list[int | None]
+
+    def leaves(self) -> list[Tensor]:
+        return [node.leaf for node in self.nodes if node.leaf is not None]
+
+    def reaches(self, leaf: Tensor) -> bool:
+        return any(one is leaf for one in self.leaves())
+
+    def way_to(self, leaf: Tensor) -> list[GradNode]:
+        """The shortest way from a root to a leaf, without its own node; [] where there is none."""
+        before: dict[int, int | None] = {root: None for root in self.roots if root is not None}
+        queue = list(before)
+        for number in queue:  # grows while it is read
+            if self.nodes[number].leaf is leaf:
+                return self._back(number, before)
+            for below in self.nodes[number].below:
+                if below not in before:
+                    before[below] = number
+                    queue.append(below)
+        return []
+
+    def _back(self, number: int, before: dict[int, int | None]) -> list[GradNode]:
+        way = []
+        at = before[number]
+        while at is not None:
+            way.append(self.nodes[at])
+            at = before[at]
+        return way[::-1]
+
+
+def walk(tensors: Iterable[Tensor]) -> Walk:
+    """Every node behind `tensors`, each once, as wide as it is deep: nothing is called, nothing unpacked."""
+    numbers: dict[Any, int] = {}
+    found = Walk([], [])
+    queue: list[Any] = []
+
+    def number_of(node: Any) -> int:
+        if node not in numbers:
+            numbers[node] = len(queue)
+            queue.append(node)
+            found.nodes.append(_described(node))
+        return numbers[node]
+
+    for tensor in tensors:
+        node = made_by(tensor)
+        found.roots.append(None if node is None else number_of(node))
+    for number, node in enumerate(queue):  # grows while it is read
+        below = [number_of(other) for other, _ in node.next_functions if other is not None]
+        found.nodes[number].below = below
+    return found
+
+
+def _described(node: Any) -> GradNode:
+    leaf = getattr(node, "variable", None)
+    if isinstance(leaf, Tensor):
+        return GradNode(node.name(), tuple(leaf.shape), str(leaf.dtype).removeprefix("torch."), leaf)
+    shape, dtype = sizes_made(node)
+    return GradNode(node.name(), shape, dtype)
+
+
+class Names:
+    """What tensors are called: by `params`, else by the variables of the frame that asks. A model's
+    parameters go by its variable's name: `model.fc.weight`."""
+
+    def __init__(self, params: Any = None, frame: FrameType | None = None):
+        self._names: dict[int, str] = {}
+        self.tensors: dict[str, Tensor] = {}  # by name
+        self.parameters: dict[str, Tensor] = {}  # those of `params`, or of the models among the variables
+        self._add_params(params)
+        for variables in (frame.f_locals, frame.f_globals) if frame is not None else ():
+            for name, thing in list(variables.items()):
+                if not name.startswith("_"):
+                    self._add_variable(name, thing, own=params is None)
+
+    def __call__(self, tensor: Tensor) -> str | None:
+        return self._names.get(id(tensor))
+
+    def _add_params(self, params: Any) -> None:
+        if isinstance(params, nn.Module):
+            pairs: Iterable[Any] = params.named_parameters()
+        elif isinstance(params, Mapping):
+            pairs = params.items()
+        else:
+            pairs = params if params is not None else ()
+        for name, tensor in pairs:
+            self._keep(str(name), tensor)
+            self.parameters[str(name)] = tensor
+
+    def _add_variable(self, name: str, thing: Any, own: bool) -> None:
+        if isinstance(thing, nn.Module):
+            for inner, tensor in thing.named_parameters():
+                self._keep(f"{name}.{inner}", tensor)
+                if own and id(tensor) not in map(id, self.parameters.values()):
+                    self.parameters[f"{name}.{inner}"] = tensor
+        elif isinstance(thing, Tensor):
+            self._keep(name, thing)
+
+    def _keep(self, name: str, tensor: Any) -> None:
+        if isinstance(tensor, Tensor):
+            self._names.setdefault(id(tensor), name)
+            self.tensors.setdefault(name, tensor)
+
+    def losses(self) -> Iterator[tuple[str, Tensor]]:
+        """The variables that a backward pass could start from: one number with a graph."""
+        for name, tensor in self.tensors.items():
+            if not is_leaf(tensor) and made_by(tensor) is not None and tensor.numel() == 1:
+                yield name, tensor

@@ -1,0 +1,163 @@
+"""`gradscope.why`, `show` and `table` on live tensors: what a person at a prompt asks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import torch
+from torch import nn
+
+import gradscope
+from gradscope import session
+
+
+class Cut(nn.Module):
+    """Its first layer is cut off from the loss."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = nn.Linear(3, 4)
+        self.second = nn.Linear(4, 1)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.second(self.first(x).detach())
+
+
+@pytest.fixture(autouse=True)
+def no_watch_before() -> Iterator[None]:
+    session._ended.clear()
+    yield
+    session._ended.clear()
+
+
+def test_a_parameter_that_the_loss_does_not_reach() -> None:
+    model = Cut()
+    loss = model(torch.randn(5, 3)).mean()
+    told = gradscope.why(model.first.weight)
+    assert "`model.first.weight` has no gradient" in told.headline
+    assert any("`loss` does not depend on it" in fact for fact in told.seen)
+    assert "detach" in told.fix
+    assert str(told) == repr(told) and loss.grad_fn is not None
+
+
+def test_a_parameter_that_only_waits_for_backward() -> None:
+    model = Cut()
+    loss = model(torch.randn(5, 3)).mean()
+    told = gradscope.why(model.second.weight)
+    assert "`loss.backward()` would fill it" in told.fix
+    loss.backward()
+    norm = model.second.weight.grad.norm().item()
+    assert f"norm {norm:.4g}" in gradscope.why(model.second.weight).headline
+
+
+def test_a_loss_says_which_parameters_are_behind_it() -> None:
+    model = Cut()
+    loss = model(torch.randn(5, 3)).mean()
+    seen = " ".join(gradscope.why(loss).seen)
+    assert "not behind it: `model.first.weight`, `model.first.bias`" in seen
+    assert gradscope.why(loss, params=model.second).fix == "", "all that was asked about is behind it"
+
+
+@pytest.mark.parametrize(
+    ("tensor", "said"),
+    [
+        (torch.ones(2), "does not require one"),
+        (torch.ones(2, dtype=torch.long), "torch computes none"),
+        (torch.ones(2, requires_grad=True), "no backward pass has filled it"),
+    ],
+)
+def test_what_has_no_gradient(tensor: torch.Tensor, said: str) -> None:
+    assert said in gradscope.why(tensor).headline
+
+
+def test_a_gradient_that_is_not_finite() -> None:
+    w = torch.zeros(2, requires_grad=True)
+    w.sqrt().sum().backward()
+    assert "2 of 2 elements are not finite" in gradscope.why(w).headline
+
+
+def test_where_there_is_no_tensor() -> None:
+    with pytest.raises(gradscope.GradscopeError, match="not a str"):
+        gradscope.why("layer1")  # type: ignore[arg-type]
+    with pytest.raises(gradscope.GradscopeError, match="of which tensor"):
+        gradscope.show()
+
+
+def test_the_graph_has_what_a_walk_of_grad_fn_has() -> None:
+    model = Cut()
+    loss = model(torch.randn(5, 3)).mean()
+    graph = gradscope.show(loss, params=model).graph
+    kinds = {data["label"]: data["kind"] for _, data in graph.nodes(data=True)}
+    assert kinds["MeanBackward0"] == "grad_fn" and kinds["loss"] == "backward"
+    reached = {data["label"] for _, data in graph.nodes(data=True) if data["got_gradient"]}
+    assert {"second.weight", "second.bias"} <= reached and "first.weight" not in reached
+    assert {"first.weight", "first.bias"} <= set(kinds)
+
+
+def test_a_graph_deeper_than_the_stack(tmp_path: Path) -> None:
+    x = torch.ones(3, requires_grad=True)
+    y = x
+    for _ in range(5000):
+        y = y * 1.0
+    picture = gradscope.show(y.sum())
+    assert any("of 5,002" in note for note in picture.notes)
+    assert picture.render(tmp_path / "deep.svg").read_text().count("MulBackward0") > 100
+
+
+def test_names_from_a_program_are_escaped(tmp_path: Path) -> None:
+    w = torch.ones(2, requires_grad=True)
+    text = gradscope.show(w.sum(), params={"<script>": w}).render(tmp_path / "x.svg").read_text()
+    assert "<script>" not in text
+    assert "<script>" not in gradscope.table({"<script>": w})._repr_html_()
+
+
+def test_the_table_of_a_model() -> None:
+    model = Cut()
+    model.second.bias.requires_grad_(False)
+    optimizer = torch.optim.SGD([model.second.weight], lr=0.1)
+    model(torch.randn(5, 3)).mean().backward()
+    rows = {row.name: row for row in gradscope.table(model)}
+    assert rows["first.weight"].grad == "None" and rows["first.weight"].optimizer is False
+    assert rows["second.weight"].grad.startswith("norm ") and rows["second.weight"].optimizer is True
+    assert rows["second.bias"].requires_grad is False
+    assert {row.optimizer for row in gradscope.table(model, [])} == {None}, "none was given"
+    assert optimizer.param_groups
+
+
+def steps(model: nn.Module, asks: bool) -> gradscope.Trace:
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    torch.manual_seed(0)
+    with gradscope.watch() as scope:
+        for _ in range(4):
+            optimizer.zero_grad()
+            loss = model(torch.randn(5, 3)).mean()
+            if asks:
+                gradscope.why(loss), gradscope.show(loss), gradscope.table(model)
+            loss.backward()
+            if asks:
+                assert gradscope.why(model.get_parameter("first.weight")).trace is not None
+            optimizer.step()
+    return scope.trace
+
+
+def test_within_and_after_a_watch_the_answer_has_the_lines() -> None:
+    model = Cut()
+    trace = steps(model, asks=True)
+    told = gradscope.why(model.first.weight)
+    assert "detach())" in str(told) and "cut off at" in told.headline
+    assert str(trace.why("first.weight")) == str(told).rpartition("\n")[0], "but for what is so now"
+
+
+def test_asking_changes_neither_results_nor_findings() -> None:
+    torch.manual_seed(1)
+    plain, asked = Cut(), Cut()
+    asked.load_state_dict(plain.state_dict())
+    found = [
+        [(f.code, f.severity, f.message) for f in steps(m, a).findings]
+        for m, a in ((plain, False), (asked, True))
+    ]
+    assert found[0] == found[1] and found[0]
+    for one, other in zip(plain.parameters(), asked.parameters(), strict=True):
+        assert torch.equal(one, other)

@@ -97,8 +97,16 @@ class Calls:
         return event.called
 
     def parameters(self, event: ModuleCall) -> list[Parameter]:
-        members = self._members.get(self.called(event), set())
-        return [p for p in self.paths.parameters.values() if p.module in members]
+        held = [p for member in self.members(self.called(event)) for p in self._held.get(member, ())]
+        return sorted(held, key=lambda parameter: parameter.id)
+
+    @cached_property
+    def _held(self) -> dict[int | None, list[Parameter]]:
+        """Module → the parameters that are its own."""
+        found: dict[int | None, list[Parameter]] = {}
+        for parameter in self.paths.parameters.values():
+            found.setdefault(parameter.module, []).append(parameter)
+        return found
 
     def name(self, event: ModuleCall) -> str:
         """How a sentence names the module that was called."""

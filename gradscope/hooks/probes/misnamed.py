@@ -19,12 +19,18 @@ class Misnamed(Hook):
 
     def install(self) -> None:
         self.told: set[tuple[str, int]] = set()
+        self.last = 0  # site of the last pass: what is found at the end was so when it ran
         self.recorder.signals.before_pass.connect(self._before_pass)
-        self.recorder.signals.before_end.connect(lambda: self._look(0))
+        self.recorder.signals.before_end.connect(self._at_the_end)
 
     def _before_pass(self, roots: Any, args: Any, site: int, accumulate: bool, frame: Any) -> None:
+        self.last = site
         if self.recorder.passes < PASSES:
             self._look(site)
+
+    def _at_the_end(self) -> None:
+        if self.last:
+            self._look(self.last)
 
     def _look(self, site: int) -> None:
         recorder = self.recorder

@@ -12,9 +12,10 @@ second-order methods and meta learning; states that later passes go through.
 """
 
 from collections.abc import Iterator
+from functools import cached_property
 
 from gradscope.analysis.loop import settled
-from gradscope.analysis.reach import Key, Paths, passes, paths
+from gradscope.analysis.reach import Key, Paths, Reach, passes, paths
 from gradscope.analysis.unread import time_of
 from gradscope.analysis.words import code, located, plural
 from gradscope.events import Backward, ErrorRaised, Rooted
@@ -64,6 +65,7 @@ def needless_retain_graph(trace: Trace) -> Iterator[Finding]:
     known = paths(trace)
     groups: dict[tuple[str, int], list[Backward]] = {}
     used: set[tuple[str, int]] = set()
+    run = _Passes(trace, known)
     for event in known.backwards:
         if not (event.retain_graph or event.create_graph):
             continue
@@ -73,7 +75,7 @@ def needless_retain_graph(trace: Trace) -> Iterator[Finding]:
             continue  # `torch.autograd.functional.jacobian` keeps it, not the program
         place = event.site.user.location()
         groups.setdefault(place, []).append(event)
-        if place not in used and _used_again(trace, known, event):
+        if place not in used and run.again(event):
             used.add(place)
     for place, events in groups.items():
         once = sum(e.count for e in events) == 1 and not settled(trace)  # an error came in between
@@ -105,58 +107,79 @@ def _finding(trace: Trace, events: list[Backward]) -> Finding:
     )
 
 
-def _used_again(trace: Trace, known: Paths, event: Backward) -> bool:
-    """Whether a later pass went through the graph of this one, or may have."""
-    first = _inner(known, event)
-    if event.create_graph and _gradient_used(trace, known):
-        return True
-    after = False
-    failed = [e for e in trace.of(ErrorRaised) if e.where == "backward"]
-    if any(e.graph < 0 for e in failed):
-        return True  # it may be what that pass went through
-    for other in [*known.backwards, *failed]:
-        if other is event:
-            after = True
-            continue
-        same = other.segment == event.segment and other.graph == event.graph
-        if same and not after:
-            continue
-        reach = known.reach(_roots(other))
-        if same and (reach.nodes & first or not reach.complete):
+class _Passes:
+    """What each pass of the run goes through, by graph: asked once, for a run may have thousands."""
+
+    def __init__(self, trace: Trace, known: Paths):
+        self.trace, self.known = trace, known
+        failed = [e for e in trace.of(ErrorRaised) if e.where == "backward"]
+        self.lost = any(e.graph < 0 for e in failed)  # it may have gone through any graph
+        self.in_graph: dict[int, list[tuple[Rooted, Reach]]] = {}
+        self.from_elsewhere: dict[
+            int, list[tuple[Rooted, set[Key]]]
+        ] = {}  # the nodes in this graph of others
+        self.unknown: list[Rooted] = []  # that go on where nobody saw
+        for event in (*known.backwards, *failed):
+            if event.graph >= 0:
+                self._add(event, known.reach(_roots(event)))
+
+    def _add(self, event: Rooted, reach: Reach) -> None:
+        self.in_graph.setdefault(event.graph, []).append((event, reach))
+        entered: dict[int, set[Key]] = {}
+        for key in reach.nodes:
+            if key[0] != event.graph:
+                entered.setdefault(key[0], set()).add(key)
+        for value in self.known.graph(event.graph).values:
+            if value.kind != "carried" or value.node is None or (event.graph, value.node) not in reach.nodes:
+                continue
+            if value.origin is None:
+                self.unknown.append(event)  # made by a pass, or in a stretch that was not seen
+                continue
+            source, index = value.origin
+            node = self.known.graph(source).values[index].node
+            entered.setdefault(source, set()).add((source, -1 if node is None else node))
+        for graph, nodes in entered.items():
+            self.from_elsewhere.setdefault(graph, []).append((event, nodes))
+
+    def again(self, event: Backward) -> bool:
+        """Whether a later pass went through the graph of this one, or may have."""
+        if self.lost or (event.create_graph and self.gradient_used):
             return True
-        if not same and any(key in first for key in reach.nodes if key[0] != other.graph):
+        here = self.in_graph[event.graph]
+        first = self._inner(next(reach for other, reach in here if other is event))
+        if any(other is event or not _same(other, event) for other in self.unknown):
             return True
-        if not same and _carries(known, other.graph, reach.nodes, event.graph, first):
-            return True
-    # Equal stretches are stored once: a state that enters its own graph again is its own later pass.
-    return _carries(known, event.graph, known.reach(_roots(event)).nodes, event.graph, first)
+        wanted = {*first, (event.graph, -1)}
+        for graph in {key[0] for key in wanted}:
+            for other, nodes in self.from_elsewhere.get(graph, ()):
+                # Equal stretches are stored once: a state that enters its own graph again is its own later pass.
+                itself = other is event and graph == event.graph
+                if (itself or not _same(other, event)) and nodes & wanted:
+                    return True
+        after = False
+        for other, reach in here:
+            if after and _same(other, event) and (reach.nodes & first or not reach.complete):
+                return True
+            after = after or other is event
+        return False
+
+    def _inner(self, reach: Reach) -> set[Key]:
+        """The nodes that a pass visits, without those of leaves, which every pass may share."""
+        known = self.known
+        return {key for key in reach.nodes if known.graph(key[0]).nodes[key[1]].name != "AccumulateGrad"}
+
+    @cached_property
+    def gradient_used(self) -> bool:
+        return _gradient_used(self.trace, self.known)
+
+
+def _same(one: Rooted, other: Rooted) -> bool:
+    """Whether two passes are of one stretch and one graph."""
+    return one.segment == other.segment and one.graph == other.graph
 
 
 def _roots(event: Rooted) -> list[Key]:
     return [(event.graph, root) for root in event.roots]
-
-
-def _inner(known: Paths, event: Backward) -> set[Key]:
-    """The nodes that a pass visits, without those of leaves, which every pass may share."""
-    return {
-        key
-        for key in known.reach(_roots(event)).nodes
-        if known.graph(key[0]).nodes[key[1]].name != "AccumulateGrad"
-    }
-
-
-def _carries(known: Paths, graph: int, nodes: set[Key], source: int, wanted: set[Key]) -> bool:
-    """Whether the visited part of `graph` goes on in `source`, through a tensor carried over."""
-    for value in known.graph(graph).values:
-        if value.kind != "carried" or value.node is None or (graph, value.node) not in nodes:
-            continue
-        if value.origin is None:
-            return True  # made by a pass, or in a stretch that was not seen
-        if value.origin[0] == source:
-            node = known.graph(source).values[value.origin[1]].node
-            if node is None or (source, node) in wanted:
-                return True
-    return False
 
 
 def _made_of(graph: Graph, value: int) -> Iterator[int]:

@@ -16,7 +16,7 @@ from gradscope.analysis.unread import asked_at, module_name
 from gradscope.analysis.words import parameter_subjects
 from gradscope.analysis.writes import memory_root
 from gradscope.events import Backward, Rooted
-from gradscope.model import Finding, Graph, Op, Site
+from gradscope.model import Finding, Graph, Op, Parameter, Site
 from gradscope.store import Trace
 
 MEANT = re.compile(
@@ -190,12 +190,14 @@ def trained_copies(trace: Trace, known: Calls) -> Iterator[TrainedCopy]:
         return
     covered: set[int] = set()
     forms = _forms(trace, known)
+    companions = _filled_together(known, forms)
     for number, form in forms.items():
         mine = {id for _, _, id in form}
         if not mine <= written or mine <= covered:
             continue
         shape = [(name, size) for name, size, _ in form]
-        for other, its in forms.items():
+        for other in companions.get(number, ()):
+            its = forms[other]
             originals = {id for _, _, id in its}
             if [(name, size) for name, size, _ in its] != shape or originals & written_in_use(trace):
                 continue
@@ -206,13 +208,35 @@ def trained_copies(trace: Trace, known: Calls) -> Iterator[TrainedCopy]:
                 break
 
 
-def _forms(trace: Trace, known: Calls) -> dict[int, list[tuple[str, tuple[int, ...], int]]]:
+Forms = dict[int, list[tuple[str, tuple[int, ...], int]]]
+
+
+def _filled_together(known: Calls, forms: Forms) -> dict[int, list[int]]:
+    """Module → the modules of which some pass fills parameters along with its own: a program that copies a
+    model in every step has thousands, of which each meets a few."""
+    modules_of: dict[int, list[int]] = {}
+    for number, form in forms.items():
+        for _, _, id in form:
+            modules_of.setdefault(id, []).append(number)
+    met: dict[int, dict[int, None]] = {}
+    for filled in {frozenset(event.filled) for event in known.paths.backwards}:
+        together = dict.fromkeys(number for id in sorted(filled) for number in modules_of.get(id, ()))
+        for number in together:
+            met.setdefault(number, {}).update(together)
+    order = {number: place for place, number in enumerate(forms)}
+    return {number: sorted(others, key=order.__getitem__) for number, others in met.items()}
+
+
+def _forms(trace: Trace, known: Calls) -> Forms:
     """Module → name below it, shape and id of each of its parameters; outer modules first."""
-    found: dict[int, list[tuple[str, tuple[int, ...], int]]] = {}
+    found: Forms = {}
+    held: dict[int | None, list[Parameter]] = {}
+    for parameter in trace.parameters:
+        held.setdefault(parameter.module, []).append(parameter)
     for module in sorted(trace.modules.values(), key=lambda m: (m.path.count("."), bool(m.path), m.id)):
         members = known.members(module.id)
         skip = len(module.path) + 1 if module.path else 0
-        form = sorted((p.name[skip:], p.shape, p.id) for p in trace.parameters if p.module in members)
+        form = sorted((p.name[skip:], p.shape, p.id) for member in members for p in held.get(member, ()))
         if form:
             found[module.id] = form
     return found

@@ -1,17 +1,16 @@
 """Finds attributes that look as if they froze something and do nothing: `requires_grad` set on a
-module, or misspelled on a tensor. Looked for at the first passes and at the end."""
+module, or misspelled on a tensor. Looked for at the first two passes after each was first seen, and at the end."""
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from gradscope.hooks import Hook
 from gradscope.hooks.recorder.parts import parameters
 
 MEANT = "requires_grad"
-PASSES = 2  # looked at
 
 
 class Misnamed(Hook):
@@ -20,28 +19,30 @@ class Misnamed(Hook):
     def install(self) -> None:
         self.told: set[tuple[str, int]] = set()
         self.last = 0  # site of the last pass: what is found at the end was so when it ran
+        self.modules = _Newest(self.recorder.modules.records)
+        self.leaves = _Newest(self.recorder.ledger.records)
         self.recorder.signals.before_pass.connect(self._before_pass)
         self.recorder.signals.before_end.connect(self._at_the_end)
 
     def _before_pass(self, roots: Any, args: Any, site: int, accumulate: bool, frame: Any) -> None:
         self.last = site
-        if self.recorder.passes < PASSES:
-            self._look(site)
+        self._look(self.modules.twice(), self.leaves.twice(), site)
 
     def _at_the_end(self) -> None:
         if self.last:
-            self._look(self.last)
+            recorder = self.recorder
+            self._look(recorder.modules.records.values(), recorder.ledger.records.values(), self.last)
 
-    def _look(self, site: int) -> None:
+    def _look(self, modules: Iterable[Any], leaves: Iterable[Any], site: int) -> None:
         recorder = self.recorder
-        for module in list(recorder.modules.records.values()):
+        for module in list(modules):
             held = module.ref()
             if held is None:
                 continue
             for name in _misnamed(held):
                 trained = [recorder.ledger.of(p).id for p in parameters(held) if p.requires_grad]
                 self._tell("module", module.id, name, trained, site)
-        for leaf in list(recorder.ledger.records.values()):
+        for leaf in list(leaves):
             t = leaf.ref()
             if t is None:
                 continue
@@ -55,6 +56,26 @@ class Misnamed(Hook):
             self.recorder.emit(
                 "misnamed", site, {"holder": holder, "id": id, "name": name, "parameters": trained}
             )
+
+
+class _Newest:
+    """Records that were not there at the last look but one: each is given twice."""
+
+    def __init__(self, records: dict[int, Any]):
+        self.records = records
+        self.known = -1  # the newest number
+        self.before: list[Any] = []
+
+    def twice(self) -> list[Any]:
+        new: list[Any] = []
+        for record in reversed(self.records.values()):
+            if record.id <= self.known:
+                break
+            new.append(record)
+        if new:
+            self.known = new[0].id
+        found, self.before = [*self.before, *new[::-1]], new[::-1]
+        return found
 
 
 def _misnamed(holder: Any) -> Iterator[str]:

@@ -55,6 +55,7 @@ class Ledger:
             record = LeafRecord(self.count, t, site, root)
             record.born = self.state.passes
             self.count += 1
+            self.records.pop(id(t), None)  # of a dead one: the newest stand last
             self.records[id(t)] = record
             self.all.append(record)
             self.by_root[root] = record

@@ -122,6 +122,7 @@ class ModuleTable:
             )
             self.count += 1
             by_path[path] = record.id
+            self.records.pop(id(m), None)  # of a dead one: the newest stand last
             self.records[id(m)] = record
             state.writer.add(
                 "module",

@@ -168,13 +168,13 @@ def bad_frozen_copy_after_other_steps() -> None:
     import torch
     from torch import nn
 
-    model = nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 1))
+    student = nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 1))
     for round in range(2):
-        opt = torch.optim.SGD(model.parameters(), lr=0.1)
+        opt = torch.optim.SGD(student.parameters(), lr=0.1)
         for _ in range(3):
             opt.zero_grad()
-            model(torch.ones(2, 3)).sum().backward()
+            student(torch.ones(2, 3)).sum().backward()
             opt.step()
         if round == 0:
-            model = copy.deepcopy(model)
-            model[0].requires_grad = False  # type: ignore[assignment]  # cause: GS308
+            student = copy.deepcopy(student)
+            student[0].requires_grad = False  # type: ignore[assignment]  # cause: GS308

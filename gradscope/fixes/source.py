@@ -157,6 +157,13 @@ class Source:
             found = node if isinstance(node, LOOPS) else found
         return found
 
+    def loop(self, statement: ast.stmt) -> ast.stmt | None:
+        """The innermost loop around a statement, within its function."""
+        above = self.file.parent.get(id(statement))
+        while above is not None and not isinstance(above, (*LOOPS, *_FUNCTIONS)):
+            above = self.file.parent.get(id(above))
+        return above if isinstance(above, LOOPS) else None
+
     def siblings(self, statement: ast.stmt) -> list[ast.stmt]:
         """The statements of the block that a statement stands in, with itself."""
         above = self.file.parent.get(id(statement))
@@ -217,11 +224,27 @@ def eval_around(trace: Trace, site: Site, region: Site | None, training: Site | 
     if any(isinstance(node, (ast.Yield, ast.YieldFrom)) for node in ast.walk(block)):
         return ()
     before, after = here.before(block, f"{name}.eval()"), here.after(block, f"{name}.train()")
+    if mistaken := put_in_training(trace, site, block):
+        before = tuple(edit for call in mistaken for edit in here.replace(call, f"{name}.eval()"))
+        if len(put_in_training(trace, site, here.loop(block))) > len(mistaken):  # each round begins with it
+            return before
     if any(isinstance(node, ast.Return) for node in ast.walk(block)):
         again, there = receiver(trace, training), Source(trace, (training or site).path)
         loop = there.block(training, keep_out=site.stack) if training is not None and again else None
         after = there.before(loop, f"{again}.train()")
     return before + after if before and after else ()
+
+
+def put_in_training(trace: Trace, site: Site, block: ast.AST | None) -> list[ast.Call]:
+    """The calls `model.train()` above `model(x)` at `site`, in a block around that."""
+    name = receiver(trace, site)
+    return [
+        node
+        for node in (ast.walk(block) if block is not None and name else ())
+        if isinstance(node, ast.Call)
+        and ast.unparse(node) in (f"{name}.train()", f"{name}.train(True)")
+        and node.lineno < site.line
+    ]
 
 
 def without_its_graph(trace: Trace, site: Site, *, handed: bool = False) -> Edits:

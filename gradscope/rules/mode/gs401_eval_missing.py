@@ -19,10 +19,11 @@ import re
 from collections.abc import Iterator
 
 from gradscope.analysis.calls import Call, Calls, calls
+from gradscope.analysis.names import short_path
 from gradscope.analysis.unread import module_name
 from gradscope.analysis.words import located, numbers, plural
 from gradscope.events import Dropout, ModuleCall, Step, ZeroGrad
-from gradscope.fixes.source import eval_around
+from gradscope.fixes.source import eval_around, put_in_training
 from gradscope.model import Finding, Site
 from gradscope.rules import rule
 from gradscope.store import Trace
@@ -104,7 +105,7 @@ def _finding(trace: Trace, known: Calls, call: Call, severity: str) -> Finding:
         effect_label="turns gradients off, not dropout and batch norm",
         seen=tuple(measured(trace, event))
         or (f"{plural(event.count, 'call')}: {known.layers(train)} in training mode",),
-        fix=f"call `{bare}.eval()` before {located(trace, effect or cause, 'evaluating')}, and `{bare}.train()` "
+        fix=f"call `{bare}.eval()` {_where(trace, call.entry, effect, cause)}, and `{bare}.train()` "
         "before training goes on",
         count=event.count,
         severity=severity,
@@ -114,6 +115,14 @@ def _finding(trace: Trace, known: Calls, call: Call, severity: str) -> Finding:
         subjects=frozenset({("module", known.called(event)), ("call", call.entry.location())})
         | ({("region", region.id)} if region is not None else set()),
     )
+
+
+def _where(trace: Trace, call: Site, region: Site | None, cause: Site) -> str:
+    """Before the evaluation, or in place of the call of `train()` that stands in it."""
+    block = trace.source_file(region.path).statement(region) if region is not None else None
+    for node in put_in_training(trace, call, block):
+        return f"in place of `{ast.unparse(node)}` ({short_path(call.path)}:{node.lineno})"
+    return f"before {located(trace, region or cause, 'evaluating')}"
 
 
 def severity_of(known: Calls, call: Call) -> str | None:

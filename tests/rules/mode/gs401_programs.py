@@ -1,6 +1,23 @@
 """More programs of GS401: each bad one is reported at its marks, each good one by no rule."""
 
 
+def bad_training_mode_where_it_evaluates() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Sequential(nn.Linear(4, 8), nn.Dropout(0.5), nn.Linear(8, 2))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        model.train()
+        opt.zero_grad()
+        nn.functional.cross_entropy(model(torch.randn(8, 4)), torch.zeros(8, dtype=torch.long)).backward()
+        opt.step()
+        model.eval()
+        with torch.no_grad():  # effect: GS401
+            model.train()
+            (model(torch.randn(8, 4)).argmax(dim=1) == 0).sum().item()  # cause: GS401
+
+
 def bad_beside_a_loss_module() -> None:
     import torch
     from torch import nn

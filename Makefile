@@ -2,17 +2,19 @@
 PYTHON ?= .venv/bin/python
 BIN := $(dir $(PYTHON))
 
-.PHONY: check quick lint test fix
+.PHONY: check quick lint test nightly fix
 check: lint quick
 quick:  # what most changes break, in a minute
-	$(PYTHON) -m pytest -n 2 --dist worksteal -m "not slow" tests/rules tests/store tests/graph tests/answers tests/test_imports.py
+	$(PYTHON) -m pytest -n 2 --dist worksteal -m "not slow and not nightly" tests/rules tests/store tests/graph tests/answers tests/test_imports.py
 lint:
 	$(PYTHON) -m ruff check .
 	$(PYTHON) -m ruff format --check .
 	$(PYTHON) -m mypy
 	$(BIN)lint-imports
-test:  # everything
+test:  # all that CI runs
 	$(PYTHON) -m pytest -n 2 --dist worksteal
+nightly:  # what takes minutes, and all programs of which the ordinary run draws a few
+	$(PYTHON) -m pytest -n 2 --dist worksteal -m nightly
 fix:
 	$(PYTHON) -m ruff check --fix .
 	$(PYTHON) -m ruff format .

@@ -5,6 +5,7 @@ from __future__ import annotations
 from gradscope.analysis.calls import Call, calls
 from gradscope.analysis.memo import once
 from gradscope.analysis.reach import paths
+from gradscope.analysis.writes import loads_state
 from gradscope.model import Parameter
 from gradscope.store import Trace
 
@@ -69,6 +70,6 @@ def _written(trace: Trace) -> dict[int, bool]:
         for op in graph.ops:
             made = known.parameter_of((graph.id, op.writes[0])) if op.writes else None
             if made is not None:
-                loads = any(f.function.endswith("load_state_dict") for f in op.site.stack)
+                loads = loads_state(op)
                 found[made.id] = found.get(made.id, False) or loads
     return found

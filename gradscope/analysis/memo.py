@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar
-from weakref import WeakKeyDictionary
+from typing import TypeVar, cast
 
 from gradscope.store import Trace
 
@@ -13,12 +12,12 @@ T = TypeVar("T")
 
 def once(build: Callable[[Trace], T]) -> Callable[[Trace], T]:
     """`build`, called once for each trace."""
-    known: WeakKeyDictionary[Trace, T] = WeakKeyDictionary()
 
     def built(trace: Trace) -> T:
-        if trace not in known:
-            known[trace] = build(trace)
-        return known[trace]
+        # Kept by the trace itself: what is worked out holds the trace, and would keep it in any other place.
+        if build not in trace.worked_out:
+            trace.worked_out[build] = build(trace)
+        return cast(T, trace.worked_out[build])
 
     built.__doc__ = build.__doc__
     return built

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Set
 from dataclasses import dataclass, field
 
+from gradscope.analysis.gradients import gradients
 from gradscope.analysis.looks import kept_gradients
 from gradscope.analysis.loop import in_order, timeline
 from gradscope.events import Backward, ModuleCall, Scaler, Step, Update, ZeroGrad
@@ -132,3 +133,25 @@ def cleared_elsewhere(trace: Trace, ids: Set[int], clear: Site, step: Site) -> S
         elif isinstance(event, Backward) and waiting:
             return None
     return found
+
+
+def counts_passes(trace: Trace, line: Site, step: Site) -> bool:
+    """Whether a step waits for a number of a line's passes: it always came after as many of them, or used the
+    gradients of as many. A step that waits for something else may leave passes out on purpose."""
+    since: set[int] = set()  # passes since the step before
+    used: set[int] = set()
+    turns = [turn for turn in gradients(trace).turns if turn.step.site.user.location() == step.location()]
+    fills = [fill for fill in gradients(trace).fills if fill.line == line.location()]
+    before = -1
+    for turn in turns:
+        mine = [fill for fill in turn.fills if fill.line == line.location()]
+        if not mine:
+            continue
+        last = max(fill.number for fill in mine)
+        since.add(sum(fill.times for fill in fills if before < fill.number <= last))
+        used.add(sum(fill.times for fill in mine))
+        if turn.times > 1:
+            stretch = mine[-1].stretch
+            since.add(sum(fill.times for fill in fills if fill.stretch == stretch))
+        before = last
+    return len(since) == 1 or used == {max(used, default=1)} != {1}

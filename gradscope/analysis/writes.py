@@ -33,3 +33,8 @@ def only_bounded(trace: Trace) -> set[int]:
 def initialises(op: Op) -> bool:
     """Whether torch's own initialisers make the call."""
     return op.site.kind == "torch" and op.site.path.endswith("nn/init.py")
+
+
+def loads_state(op: Op) -> bool:
+    """Whether torch's `load_state_dict()` makes the call."""
+    return any(f.kind == "torch" and f.function.endswith("load_state_dict") for f in op.site.stack)

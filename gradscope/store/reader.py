@@ -91,6 +91,7 @@ class Trace:
             raise GradscopeError(f"{self.path} is damaged or truncated: {_first_line(error)}") from None
         self._graphs: dict[int, Graph] = {}
         self._source_files: dict[str, SourceFile] = {}
+        self.worked_out: dict[object, object] = {}  # what others keep of it (analysis/memo.py)
 
     def _connect(self) -> sqlite3.Connection:
         uri = self.path.resolve().as_uri()

@@ -54,7 +54,7 @@ def _programs() -> list[Any]:
     chosen = set(random.Random(12).sample([name for name, _ in runs], ORDINARY))
     chosen |= {name for name, _ in runs if name.startswith("GS301-bad")}
     return [
-        pytest.param(run, id=name, marks=() if name in chosen else pytest.mark.slow) for name, run in runs
+        pytest.param(run, id=name, marks=() if name in chosen else pytest.mark.nightly) for name, run in runs
     ]
 
 

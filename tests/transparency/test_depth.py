@@ -51,8 +51,17 @@ print("ok")
 """
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("name", "length"), [("chain", 300_000), ("cell", 20_000), ("writes", 100_000)])
+@pytest.mark.parametrize(
+    ("name", "length"),
+    [
+        ("chain", 50_000),
+        ("cell", 1_500),
+        ("writes", 4_000),
+        pytest.param("chain", 300_000, marks=pytest.mark.nightly),
+        pytest.param("cell", 20_000, marks=pytest.mark.nightly),
+        pytest.param("writes", 100_000, marks=pytest.mark.nightly),
+    ],
+)
 def test_deep_graphs(name: str, length: int, tmp_path: Path) -> None:
     script = tmp_path / "deep.py"
     script.write_text(SCRIPT.replace("{name}", name).replace("{length}", str(length)))

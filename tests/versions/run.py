@@ -104,7 +104,7 @@ def outcome(python: Path, group: str, timeout: float) -> str:
             "-p",
             "no:cacheprovider",
             "-m",
-            "not slow",
+            "not slow and not nightly",
             "--tb=short",
             f"--junitxml={report}",
             *files,

@@ -155,6 +155,9 @@ READING = {
 }  # fmt: skip
 
 
+LIBRARIES = {"numpy", "torch", "matplotlib"}
+
+
 MAX_FOLLOWED = 40  # names
 
 
@@ -278,8 +281,19 @@ class _Search:
                 if given is not None and _views(given, name):
                     self._follow(where, function, argument.arg)
         root = ast.unparse(call.func).partition(".")[0]
-        if not known and called not in READING and root not in ("np", "numpy", "torch", "plt", "self"):
+        if not known and called not in READING and root != "self" and root not in self._libraries(path):
             self._add(self.found.calls, path, call, f"is given `{name}`")
+
+    def _libraries(self, path: str) -> set[str]:
+        """What the file calls the libraries whose functions were looked through, or only show."""
+        found = set()
+        for node in ast.walk(self.trace.source_file(path).tree or ast.Module([], [])):
+            if isinstance(node, ast.Import | ast.ImportFrom):
+                of = getattr(node, "module", None)
+                found |= {
+                    a.asname or a.name for a in node.names if (of or a.name).partition(".")[0] in LIBRARIES
+                }
+        return found
 
     def _add(self, found: list[tuple[Site, str]], path: str, node: ast.stmt | ast.Call, label: str) -> None:
         line, column, last, end = self.trace.source_file(path).span(node)

@@ -23,9 +23,10 @@ from gradscope.analysis.names import short_path
 from gradscope.analysis.unread import module_name
 from gradscope.analysis.words import located, numbers, plural
 from gradscope.events import Dropout, ModuleCall, Step, ZeroGrad
-from gradscope.fixes.source import eval_around, put_in_training
+from gradscope.fixes.source import LOOPS, eval_around, put_in_training
 from gradscope.model import Finding, Site
 from gradscope.rules import rule
+from gradscope.source import SourceFile
 from gradscope.store import Trace
 
 
@@ -130,7 +131,7 @@ def severity_of(known: Calls, call: Call) -> str | None:
     train, other = call.event.train_layers, call.event.eval_layers
     if not train or call.event.site.user.kind != "user":
         return None
-    if call.used and not (call.event.grad and evaluates_by_turns(known, call)):
+    if call.used and not call.event.grad:
         return None
     if (other or not call.event.training) and all(known.dropout(layer) for layer in train):
         return None  # Monte Carlo dropout
@@ -143,18 +144,16 @@ def severity_of(known: Calls, call: Call) -> str | None:
         mine = {p.id for c in beside(known, call) for p in known.parameters(c.event)}
     if not mine & known.trained:
         return None
-    if call.event.grad and any(callers(c) == callers(call) for c in trains_at(known, call)):
-        if not evaluates_by_turns(known, call):
-            return None  # the training call itself, on a pass that was skipped
+    trains = any(callers(c) == callers(call) for c in trains_at(known, call))
+    by_turns = call.event.grad and (call.used or trains)
+    if by_turns and not evaluates_by_turns(known, call):
+        return None  # the training call itself, on a pass that was skipped
     draws = known.called(call.event) in known.generators and not known.feeds_another(call.event)
     if not (known.judged(call.event) if call.event.grad else known.consumed(call.event)):
         if call.event.grad:
             return None
         return "warning" if kept(known, call) and not draws else "note"
-    return "note" if draws else "error"
-
-
-PHASE = re.compile(r"(is_)?(train|trn|training|Train|TRAIN)(_?mode)?")
+    return "note" if draws else "warning" if by_turns else "error"
 
 
 def bare_layer(known: Calls, call: Call) -> bool:
@@ -203,12 +202,12 @@ def evaluates_by_turns(known: Calls, call: Call) -> bool:
     """Whether one loop trains and evaluates, and this call comes before one that trains and trains nothing."""
     after = [c for c in trains_at(known, call) if c.event.graph == call.event.graph and c.itself]
     later = any(c.event.position > call.event.position for c in after)
-    return later and not call.itself and asks_the_phase(known, call)
+    return later and not call.itself and turns_are_told_apart(known, call)
 
 
-def asks_the_phase(known: Calls, call: Call) -> bool:
-    """Whether the function of the call backwards only `if phase == "train"`: the other turns of the same
-    loop are its evaluation."""
+def turns_are_told_apart(known: Calls, call: Call) -> bool:
+    """Whether the function of the call backwards only in some turns, by what none of them computes (`if phase ==
+    "train"`, `if training`): the others are its evaluation. `if loss.isfinite()` skips a pass, no more."""
     entry = call.entry
     file = known.trace.source_file(entry.path)
     for event in known.paths.backwards:
@@ -217,18 +216,24 @@ def asks_the_phase(known: Calls, call: Call) -> bool:
             continue
         above: ast.AST | None = file.at(site)
         while above is not None and not isinstance(above, (ast.FunctionDef, ast.Module)):
-            if isinstance(above, ast.If) and entry.line < above.lineno and _is_phase(above.test):
+            if isinstance(above, ast.If) and entry.line < above.lineno and _is_a_turn(file, above):
                 return True
             above = file.parent.get(id(above))
     return False
 
 
-def _is_phase(test: ast.expr) -> bool:
+def _is_a_turn(file: SourceFile, branch: ast.If) -> bool:
+    """Whether it compares with a text, or asks for a switch that the loop around it does not set."""
+    test = branch.test
     if isinstance(test, ast.Compare):
-        texts = [n.value for n in test.comparators if isinstance(n, ast.Constant)]
-        return any(isinstance(text, str) and PHASE.fullmatch(text) for text in texts)
-    name = test.attr if isinstance(test, ast.Attribute) else getattr(test, "id", "")
-    return bool(PHASE.fullmatch(name))
+        return any(isinstance(n, ast.Constant) and isinstance(n.value, str) for n in test.comparators)
+    if not isinstance(test, (ast.Name, ast.Attribute)):
+        return False
+    above = file.parent.get(id(branch))
+    while above is not None and not isinstance(above, (*LOOPS, ast.FunctionDef, ast.Module)):
+        above = file.parent.get(id(above))
+    set_here = (n for n in ast.walk(above or branch) if isinstance(getattr(n, "ctx", None), ast.Store))
+    return not isinstance(above, LOOPS) or ast.unparse(test) not in {ast.unparse(n) for n in set_here}
 
 
 def kept(known: Calls, call: Call) -> bool:

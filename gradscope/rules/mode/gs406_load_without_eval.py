@@ -14,6 +14,7 @@ from collections.abc import Iterator
 
 from gradscope.analysis.calls import Calls, calls
 from gradscope.analysis.words import located, numbers
+from gradscope.analysis.writes import loads_state
 from gradscope.events import Mode, ModuleCall
 from gradscope.fixes.source import Source, receiver
 from gradscope.model import Edit, Finding, Op, Site
@@ -76,7 +77,7 @@ def _loads(trace: Trace, known: Calls) -> dict[int, Op]:
     found: dict[int, Op] = {}
     for graph in trace.graphs:
         for op in graph.ops:
-            if op.writes and any(frame.function.endswith("load_state_dict") for frame in op.site.stack):
+            if op.writes and loads_state(op):
                 parameter = known.paths.parameter_of((graph.id, op.writes[0]))
                 if parameter is not None:
                     found.setdefault(parameter.id, op)

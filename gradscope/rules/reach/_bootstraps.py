@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from gradscope.analysis.calls import Call, Calls
-from gradscope.analysis.names import names_of
 from gradscope.analysis.ops import COMPARING_LOSSES, SCALES, SUBTRACTIONS, SUMS, WRITES_OF_PARTS
 from gradscope.analysis.own_writes import written_in_use
 from gradscope.analysis.reach import Paths, passes
@@ -19,10 +17,6 @@ from gradscope.events import Backward, Rooted
 from gradscope.model import Finding, Graph, Op, Parameter, Site
 from gradscope.store import Trace
 
-MEANT = re.compile(
-    r"target|goal|boot|backup|^y$|^td$|^tgt|^q_?next|^next_?q|^returns?$|^expected|desired|label",
-    re.IGNORECASE,
-)
 CARRY = (
     SUMS | SCALES | WRITES_OF_PARTS | {"stack", "cat", "view", "reshape", "squeeze", "unsqueeze", "flatten"}
 )
@@ -76,8 +70,7 @@ def _bootstraps(trace: Trace, known: Calls, graph: Graph, op: Op) -> Bootstrap |
         made = _sum_with_data(graph, target)
         if made is None or not (named or squared(graph, op)):
             continue
-        name = names_of(trace).name(graph, target) or ""
-        if not named and not MEANT.search(name) and not _steers(known, graph, op):
+        if not named and not _stands_alone(trace, made, op) and not _steers(known, graph, op):
             continue
         call = _call_behind(known, graph, made)
         if call is None:
@@ -86,7 +79,7 @@ def _bootstraps(trace: Trace, known: Calls, graph: Graph, op: Op) -> Bootstrap |
         own = paths.reach([(graph.id, target)]).parameters
         shared = own & paths.reach([(graph.id, prediction)]).parameters & known.trained
         bootstrapped = own & {p.id for p in known.parameters(call.event)} & known.trained
-        if shared and bootstrapped <= shared and not _says_residual(trace, made):
+        if shared and bootstrapped <= shared:
             return Bootstrap(op, made, call, frozenset(shared), _way(graph, target, call))
     return None
 
@@ -99,6 +92,16 @@ def squared(graph: Graph, op: Op) -> bool:
         for value in _carries(graph, op.outputs[0])
         for r in graph.consumers.get(value, ())
     )
+
+
+def _stands_alone(trace: Trace, made: Op, difference: Op) -> bool:
+    """Whether a statement of its own makes the target, before it is compared: who means the residual writes
+    one difference of both."""
+    one, other = made.site.user, difference.site.user
+    if one.path != other.path or one.function != other.function:
+        return True
+    file = trace.source_file(one.path)
+    return file.statement(one) is not file.statement(other)
 
 
 def _steers(known: Calls, graph: Graph, difference: Op) -> bool:
@@ -175,12 +178,6 @@ def _way(graph: Graph, target: int, call: Call) -> frozenset[tuple[str, int]]:
     after = (graph.values[i].op for i in graph.upstream(target) if graph.values[i].requires_grad)
     ops = (graph.ops[i] for i in after if i is not None and i >= call.event.position)
     return frozenset({op.site.user.location() for op in ops} | {call.entry.location()})
-
-
-def _says_residual(trace: Trace, made: Op) -> bool:
-    """Whether the user's function says that gradients through both sides are meant."""
-    site = made.site.user
-    return "residual" in site.function.lower() or "residual" in site.path.rpartition("/")[2].lower()
 
 
 def trained_copies(trace: Trace, known: Calls) -> Iterator[TrainedCopy]:

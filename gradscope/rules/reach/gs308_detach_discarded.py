@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from gradscope.analysis.reach import paths
 from gradscope.analysis.text import named_subject, parentheses, site_of, uncalled
 from gradscope.analysis.words import parameter_names, parameter_subjects, plural, variable
-from gradscope.events import Misnamed
+from gradscope.events import Misnamed, RequiresGrad
 from gradscope.fixes.calls import assigned_back
 from gradscope.fixes.source import Source
 from gradscope.model import Finding, Site
@@ -160,6 +160,7 @@ def _assigned(trace: Trace, event: Misnamed) -> Iterator[Site]:
     if event.holder == "module" and _own(trace, trace.modules[event.id].cls, name):
         return
     found: list[tuple[int, Site]] = []
+    set_for_real = {e.site.user.location() for e in trace.of(RequiresGrad)}  # parameters, not modules
     for path in trace.sources:
         file = trace.source_file(path)
         for node in ast.walk(file.tree) if file.tree is not None else ():
@@ -170,7 +171,11 @@ def _assigned(trace: Trace, event: Misnamed) -> Iterator[Site]:
             if target.attr != name or not off or ast.unparse(target.value) == "self":
                 continue
             rank = 0 if name != _MEANT else _fit(trace, event, ast.unparse(target.value))
-            if rank == 2 and _one_of_many(file, node, target.value):
+            if (
+                rank == 2
+                and (path, node.lineno) not in set_for_real
+                and _one_of_many(file, node, target.value)
+            ):
                 rank = 1
             if rank < 2:
                 end = target.end_lineno or target.lineno, (target.end_col_offset or 0) + 1
@@ -191,13 +196,13 @@ def _own(trace: Trace, cls: str, name: str) -> bool:
 
 
 def _one_of_many(file: SourceFile, node: ast.AST, holder: ast.expr) -> bool:
-    """Whether a loop gives `holder`, over something else than parameters."""
+    """Whether a loop gives `holder`."""
     above = file.parent.get(id(node))
     while above is not None and isinstance(holder, ast.Name):
         if isinstance(above, ast.For) and any(
             isinstance(n, ast.Name) and n.id == holder.id for n in ast.walk(above.target)
         ):
-            return "param" not in ast.unparse(above.iter)
+            return True
         above = file.parent.get(id(above))
     return False
 

@@ -17,6 +17,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from gradscope.analysis.intent import milder, says_stop
 from gradscope.analysis.reach import Paths, passes, paths
 from gradscope.analysis.words import code, parameter_names, parameter_subjects
 from gradscope.events import DroppedGradient
@@ -94,8 +95,9 @@ def custom_function_drops_gradient(trace: Trace) -> Iterator[Finding]:
                 lost = [p for p in behind if not p.passes or _always_zero(trace, p)]
                 if lost:
                     yield _finding(trace, event, kind, position, lost)
-                elif kind == "none" and behind and not _stopped(trace, event, position):
-                    yield _beside(trace, event, position, behind)
+                elif kind == "none" and behind:
+                    stop = says_stop(trace, event.function, definition_of(trace, event.function, event.line))
+                    yield milder(_beside(trace, event, position, behind), stop)
 
 
 def _hidden(trace: Trace, known: Paths, event: DroppedGradient, op: Op) -> Iterator[Finding]:
@@ -124,14 +126,6 @@ def _behind(known: Paths, graph: Graph, value: int) -> list[Parameter]:
     order = known.flow([(graph.id, value)]).order
     found = {p.id: p for key in order if (p := known.parameter_of(key)) is not None}
     return [p for p in found.values() if p.requires_grad and not p.updates]
-
-
-def _stopped(trace: Trace, event: DroppedGradient, position: int) -> bool:
-    """Whether a comment or a name says that no gradient is meant: `StopGradient`, `# no gradient for w`."""
-    site = definition_of(trace, event.function, event.line)
-    lines = trace.lines(site.path)[site.line - 1 : site.line + 14] if site is not None else []
-    words = " ".join([event.function, *(line.partition("#")[2] for line in lines)]).lower()
-    return any(word in words for word in ("stop", "block", "detach", "no grad"))
 
 
 def _always_zero(trace: Trace, p: Parameter) -> bool:

@@ -8,8 +8,8 @@ loss takes with its graph trains the critic to please the policy.
 Fix: make the target under `with torch.no_grad():`, or `detach()` it before the loss.
 
 Silent on: siamese pairs, mutual learning and cycle losses, whose sides are both predictions;
-residual-gradient methods that write the difference themselves (`(r + gamma * v2 - v1) ** 2`), unless
-the same difference is also used detached, as the advantage of an actor.
+residual-gradient methods that write the difference in one piece (`(r + gamma * v2 - v1) ** 2`), unless
+the same difference is also used detached, as the advantage of an actor. A note in a function called "residual".
 A log-probability times anything else than data minus an estimate that has a loss of its own.
 A target network or a teacher whose gradients nobody uses is GS605.
 """
@@ -18,6 +18,7 @@ import ast
 from collections.abc import Iterator
 
 from gradscope.analysis.calls import Calls, calls
+from gradscope.analysis.intent import milder, says_residual
 from gradscope.analysis.names import names_of
 from gradscope.analysis.ops import COMPARING_LOSSES
 from gradscope.analysis.reach import passes
@@ -66,7 +67,7 @@ def good_detached() -> None:
 def target_not_detached(trace: Trace) -> Iterator[Finding]:
     known = calls(trace)
     for graph, found in bootstraps(trace, known):
-        yield _finding(trace, known, graph, found)
+        yield milder(_finding(trace, known, graph, found), says_residual(found.made.site.user))
     for graph, advantage in advantages(known):
         yield advantage_finding(trace, graph, advantage)
     for copy in trained_copies(trace, known):

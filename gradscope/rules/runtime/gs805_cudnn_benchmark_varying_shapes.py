@@ -111,8 +111,9 @@ def _both(settings: list[Setting]) -> tuple[Setting, Setting] | None:
 
 def _convolves(trace: Trace, event: InputShapes) -> bool:
     called = trace.modules.get(event.module)
-    inside = [m for m in trace.modules.values() if called is not None and m.root == called.root]
-    return any(m.cls.startswith(("Conv", "LazyConv")) for m in inside)
+    inside = {m.id for m in trace.modules.values() if called is not None and m.root == called.root}
+    ops = (op for graph in trace.graphs for op in graph.ops)
+    return any(op.module in inside and op.name.startswith("conv") for op in ops)
 
 
 def _on_cuda(trace: Trace) -> bool:

@@ -30,7 +30,7 @@ from gradscope.analysis.words import (
     variable,
     where,
 )
-from gradscope.events import Backward, Step, ZeroGrad
+from gradscope.events import Backward, SchedulerMade, Step, ZeroGrad
 from gradscope.fixes.calls import beside, line_after
 from gradscope.model import Edit, Event, Finding, Optimizer, Parameter, Since, Site
 from gradscope.rules import rule
@@ -139,7 +139,8 @@ def _named_only(trace: Trace, number: int, optimizer: Optimizer) -> Site | None:
     for path, function, node in uncalled(trace, {"step"}):
         holder = ast.unparse(node.value)
         mine = holder.rpartition(".")[2] == variable(trace, optimizer.site).rpartition(".")[2]
-        if mine or (len(trace.optimizers) == 1 and "sched" not in holder.lower()):
+        schedules = {variable(trace, event.site).rpartition(".")[2] for event in trace.of(SchedulerMade)}
+        if mine or (len(trace.optimizers) == 1 and holder.rpartition(".")[2] not in schedules):
             return site_of(path, function, node)
     return None
 

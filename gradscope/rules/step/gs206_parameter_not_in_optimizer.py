@@ -16,14 +16,12 @@ which nothing is stepped (gradients for an input), frozen parts.
 
 from __future__ import annotations
 
-import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 
+from gradscope.analysis.intent import milder, skipped_by_name
 from gradscope.analysis.loop import idle, norm
-from gradscope.analysis.memo import once
 from gradscope.analysis.own_writes import kept_up
-from gradscope.analysis.text import nodes_of_program
 from gradscope.analysis.unheld import _nearest, left_behind, left_out
 from gradscope.analysis.words import (
     dotted,
@@ -83,7 +81,7 @@ def parameter_not_in_optimizer(trace: Trace) -> Iterator[Finding]:
     for parameters, stepped, left in left_out(trace):
         found = _finding(trace, parameters, stepped, left)
         meant = skipped_by_name(trace, (p.name for p in left))
-        yield replace(found, severity="note", edits=()) if meant else found
+        yield milder(replace(found, edits=()) if meant else found, meant)
     for parameters, stepped, left in left_behind(trace):  # which may be wanted: a model that judges
         yield replace(_finding(trace, parameters, stepped, left), severity="note", edits=())
     yield from _loose(trace)
@@ -181,28 +179,3 @@ def _groups(trace: Trace, parameters: list[Parameter], left: list[Parameter]) ->
         else:
             found[f"`{dotted(root.name, p.name)}`"] = None
     return list(found)
-
-
-def skipped_by_name(trace: Trace, names: Iterable[str]) -> bool:
-    """Whether each of `names` contains a text that the program tests names for in order to leave
-    them out: `if "layer4" in name: continue`, or `[p for n, p in … if "head" not in n]`."""
-    tested = _tested(trace)
-    return all(any(word in name for word in tested) for name in names)
-
-
-@once
-def _tested(trace: Trace) -> set[str]:
-    found: set[str] = set()
-    for node in nodes_of_program(trace):
-        if isinstance(node, ast.If):
-            found |= set(_words(node.test, ast.In if isinstance(node.body[-1], ast.Continue) else ast.NotIn))
-        elif isinstance(node, ast.comprehension):
-            found |= {word for test in node.ifs for word in _words(test, ast.NotIn)}
-    return found
-
-
-def _words(test: ast.expr, operator: type[ast.cmpop]) -> Iterator[str]:
-    for node in ast.walk(test):
-        if isinstance(node, ast.Compare) and isinstance(node.ops[0], operator):
-            if isinstance(node.left, ast.Constant) and isinstance(node.left.value, str) and node.left.value:
-                yield node.left.value

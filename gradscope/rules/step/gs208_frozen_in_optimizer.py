@@ -13,6 +13,7 @@ that are unfrozen later in the run.
 
 from collections.abc import Iterator
 
+from gradscope.analysis.intent import milder, says_unfreeze
 from gradscope.analysis.loop import parameters_of
 from gradscope.analysis.made import made_at
 from gradscope.analysis.stops import Stop, froze_at, frozen, stops
@@ -22,10 +23,7 @@ from gradscope.events import Backward, RequiresGrad
 from gradscope.fixes.blocks import only_trained
 from gradscope.model import Event, Finding, Optimizer, Parameter, Site
 from gradscope.rules import rule
-from gradscope.source import lines_of
 from gradscope.store import Trace
-
-UNFREEZES = (".requires_grad = True", ".requires_grad=True", ".requires_grad_(", "unfreeze(")
 
 
 def bad() -> None:
@@ -61,7 +59,8 @@ def good_only_what_trains() -> None:
 
 @rule("GS208", name="frozen-in-optimizer", severity="warning", over=("GS302",))
 def frozen_in_optimizer(trace: Trace) -> Iterator[Finding]:
-    yield from _always(trace)
+    for found in _always(trace):
+        yield milder(found, says_unfreeze(trace))
     for stop in stops(trace):
         if still := frozen(trace, stop):
             yield _from_then_on(trace, stop, still)
@@ -150,7 +149,7 @@ def _finding(
             else "call `requires_grad_(True)` on them"
         )
         + f", or leave them out of {holder}",
-        severity="" if whole and not _unfreezes(trace) else "note",
+        severity="" if whole else "note",
         count=1,
         edits=only_trained(
             trace, optimizer.site.user if optimizer.site else None, froze, place if one else None
@@ -170,9 +169,3 @@ def _froze(trace: Trace, ids: set[int]) -> Site | None:
         if event.to is False and event.leaf in ids:
             return event.site.user
     return None
-
-
-def _unfreezes(trace: Trace) -> bool:
-    """Whether the program's text unfreezes anything, though it did not come to it."""
-    lines = [line for text in trace.sources.values() for line in lines_of(text)]
-    return any(text in line and "False" not in line for text in UNFREEZES for line in lines)

@@ -16,6 +16,7 @@ from gradscope.analysis.loop import idle
 from gradscope.analysis.made import assignments
 from gradscope.analysis.reach import paths
 from gradscope.analysis.words import MAX_CODE, code, parameter_subjects, plural, source, where
+from gradscope.analysis.writes import loads_state
 from gradscope.events import Backward, Step, Unregistered
 from gradscope.fixes.calls import assigned_value, wrapped_value
 from gradscope.model import Finding, Module, Parameter, Site
@@ -114,7 +115,7 @@ def _serves_as_it_is(trace: Trace, lost: list[Parameter]) -> bool:
         for op in graph.ops:
             made = graphs.parameter_of((graph.id, op.writes[0])) if op.writes else None
             if made is not None and made.id in ids:
-                if any(frame.function.endswith("load_state_dict") for frame in op.site.stack):
+                if loads_state(op):
                     return True
     return False
 

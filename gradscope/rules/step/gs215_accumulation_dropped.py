@@ -17,7 +17,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from gradscope.analysis.passes import Line, cleared_elsewhere, passes_by_line
+from gradscope.analysis.passes import Line, cleared_elsewhere, counts_passes, passes_by_line
 from gradscope.analysis.since import since_stretch
 from gradscope.analysis.words import code, parameter_names, parameter_subjects, plural, where
 from gradscope.events import ZeroGrad
@@ -76,7 +76,11 @@ def accumulation_dropped(trace: Trace) -> Iterator[Finding]:
 def _rest(trace: Trace, site: Site, line: Line) -> Iterator[Finding]:
     """The last passes of a loop, fewer than a step waits for, that are cleared behind the loop (or before
     its next round), each time."""
-    if line.step is None or not _counts_passes(trace, line.step) or _outside_the_loop(trace, line.step, site):
+    if (
+        line.step is None
+        or not counts_passes(trace, site, line.step)
+        or _outside_the_loop(trace, line.step, site)
+    ):
         return
     for clear, times in line.times.items():
         if times < 2 or not _outside_the_loop(trace, clear, site):
@@ -130,7 +134,7 @@ def _finding(trace: Trace, site: Site, line: Line, step: Site) -> Finding:
         effect=site,
         effect_label=f"{line.dropped} of {passes} passes here are for nothing",
         seen=tuple(seen),
-        severity="" if _counts_passes(trace, step) else "note",
+        severity="" if counts_passes(trace, site, step) else "note",
         fix=f"take {clearing} ({where(clear)}) out: {code(trace, other, 'another line')} ({where(other)}) clears"
         f" after {stepping} ({where(step)})"
         if other is not None
@@ -148,21 +152,6 @@ def _cleared(trace: Trace, clear: Site) -> str:
 
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
-
-
-def _counts_passes(trace: Trace, step: Site) -> bool:
-    """Whether the step waits for every k-th pass: `if i % 4 == 3:`. A step that waits for something
-    else may leave passes out on purpose."""
-    file = trace.source_file(step.path)
-    node: ast.AST | None = file.statement(step)
-    while node is not None and not isinstance(node, _FUNCTIONS):
-        if isinstance(node, ast.If):
-            parts = [
-                ast.unparse(part) for part in ast.walk(node.test) if isinstance(part, (ast.BinOp, ast.Name))
-            ]
-            return any("%" in part or "accum" in part or "sync" in part for part in parts)
-        node = file.parent.get(id(node))
-    return True
 
 
 def _outside_the_loop(trace: Trace, clear: Site, backward: Site) -> bool:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 from gradscope.analysis.gradients import Turn, gradients
 from gradscope.analysis.ops import ADDITIONS, LOSSES, MEANS, MULTIPLICATIONS, SCALES
-from gradscope.analysis.words import code, parameter_names, parameter_subjects, source, where
+from gradscope.analysis.words import code, parameter_names, parameter_subjects, where
 from gradscope.events import Rooted
 from gradscope.fixes.blocks import divided
 from gradscope.model import Finding, Graph, Op, Site
@@ -116,11 +116,7 @@ def _mean_of(trace: Trace, graph: Graph, op: Op) -> bool:
         return known and any(term is not None and term.name not in MULTIPLICATIONS for term in terms)
     if op.name in MEANS:
         return not _divided(graph, op.inputs[0])
-    return (
-        op.name in LOSSES
-        and op.extra.get("reduction", "mean") == "mean"
-        and "sum" not in source(trace, op.site)
-    )
+    return op.name in LOSSES and op.extra.get("reduction", "mean") == "mean"
 
 
 def _maker(graph: Graph, value: int) -> Op | None:

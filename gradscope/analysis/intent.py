@@ -1,0 +1,106 @@
+"""What the names, comments and lines of a program say that its author meant.
+
+This is the only place where they count, and they prove nothing: a finding that stands without them may get milder by
+them, and says so in `seen`. Nothing is found because of a name, and nothing is left out because of one.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from gradscope.analysis.memo import once
+from gradscope.analysis.text import nodes_of_program
+from gradscope.analysis.words import where
+from gradscope.model import Finding, Site
+from gradscope.store import Trace
+
+
+def milder(finding: Finding, said: str) -> Finding:
+    """The finding as a note that tells what was `said`; unchanged where nothing was."""
+    return replace(finding, severity="note", seen=(*finding.seen, said)) if said else finding
+
+
+def says_residual(site: Site) -> str:
+    """Of a loss: that gradients through both of its sides are meant (residual gradients)."""
+    for kind, name in (("function", site.function), ("file", site.path.rpartition("/")[2])):
+        if "residual" in name.lower():
+            return f"the {kind} is called `{name}`: a residual gradient goes through both sides"
+    return ""
+
+
+def says_stop(trace: Trace, name: str, definition: Site | None) -> str:
+    """Of a custom Function: that it is to stop the gradient."""
+    if _stops(name):
+        return f"its name, `{name}`, says that no gradient is meant"
+    lines = trace.lines(definition.path) if definition is not None else []
+    first = definition.line if definition is not None else 0
+    for number, line in enumerate(lines[first - 1 : first + 14], first):
+        comment = line.partition("#")[2].strip()
+        if _stops(comment) and definition is not None:
+            return f"the comment in line {number} says that no gradient is meant: `{comment}`"
+    return ""
+
+
+def _stops(text: str) -> bool:
+    return any(word in text.lower() for word in ("stop", "block", "detach", "no grad"))
+
+
+def says_unfreeze(trace: Trace) -> str:
+    """Of frozen parameters: that a line which did not run asks for their gradients again."""
+    ran = {site.location() for site in trace.sites}
+    for path in trace.sources:
+        for node in ast.walk(trace.source_file(path).tree or ast.Module([], [])):
+            if isinstance(node, ast.stmt) and (path, node.lineno) not in ran and _unfreezes(node):
+                place = where(Site(-1, path, node.lineno, 1, node.lineno, 1, "", "user"))
+                return f"{place} would make parameters require a gradient again; the run has not come to it"
+    return ""
+
+
+def _unfreezes(statement: ast.stmt) -> bool:
+    """`p.requires_grad = True`, `p.requires_grad_()`, or a call of what is named `unfreeze`."""
+    if isinstance(statement, ast.Assign):
+        target, value = statement.targets[0], statement.value
+        off = isinstance(value, ast.Constant) and not value.value
+        return isinstance(target, ast.Attribute) and target.attr == "requires_grad" and not off
+    if not isinstance(statement, ast.Expr) or not isinstance(statement.value, ast.Call):
+        return False
+    call = statement.value
+    name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+    given = [*call.args, *(word.value for word in call.keywords)]
+    off = any(isinstance(value, ast.Constant) and value.value is False for value in given)
+    return not off and (name == "requires_grad_" or "unfreeze" in name)
+
+
+def skipped_by_name(trace: Trace, names: Iterable[str]) -> str:
+    """Of parameters that no optimizer holds: that each one's name contains a text that the program tests names for
+    in order to leave them out: `if "layer4" in name: continue`, or `[p for n, p in … if "head" not in n]`."""
+    found = dict[str, int]()
+    for name in names:
+        word = next((word for word in _tested(trace) if word in name), None)
+        if word is None:
+            return ""
+        found[word] = _tested(trace)[word]
+    words = " and ".join(f'`"{word}"` (line {line})' for word, line in found.items())
+    return f"the program tests names for {words}, as if to leave these out" if found else ""
+
+
+@once
+def _tested(trace: Trace) -> dict[str, int]:
+    """Texts that names are tested for, each with its line."""
+    found: dict[str, int] = {}
+    for node in nodes_of_program(trace):
+        if isinstance(node, ast.If):
+            left = ast.In if isinstance(node.body[-1], ast.Continue) else ast.NotIn
+            found |= dict(_words(node.test, left))
+        elif isinstance(node, ast.comprehension):
+            found |= {word: line for test in node.ifs for word, line in _words(test, ast.NotIn)}
+    return found
+
+
+def _words(test: ast.expr, operator: type[ast.cmpop]) -> Iterator[tuple[str, int]]:
+    for node in ast.walk(test):
+        if isinstance(node, ast.Compare) and isinstance(node.ops[0], operator):
+            if isinstance(node.left, ast.Constant) and isinstance(node.left.value, str) and node.left.value:
+                yield node.left.value, node.lineno

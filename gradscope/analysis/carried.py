@@ -25,19 +25,37 @@ class LongerPasses:
     updated: bool = False  # by the program's own hand, after each of them
 
 
-def carried_into(known: Paths, event: Rooted) -> tuple[Value, Op] | None:
-    """The value with an old graph that the pass of `event` went through, and the call that took it in."""
+@dataclass(frozen=True)
+class Carried:
+    """A value with an old graph that a pass went through."""
+
+    value: Value
+    readers: list[Op]  # the calls that took it in, on the way of that pass
+
+
+def all_carried(known: Paths, event: Rooted) -> list[Carried]:
+    """The values with an old graph that the pass of `event` went through."""
     if event.graph < 0:
-        return None
+        return []
     graph = known.graph(event.graph)
     roots = event.roots or event.inputs
     nodes = known.reach((event.graph, root) for root in roots).nodes
+    found = []
     for value in graph.values:
         if value.kind == "carried" and value.index not in roots and (event.graph, value.node) in nodes:
-            for reader in graph.consumers.get(value.index, ()):
-                if any((event.graph, node) in nodes for node in reader.nodes):
-                    return value, reader
-    return None
+            readers = [
+                op
+                for op in graph.consumers.get(value.index, ())
+                if any((event.graph, node) in nodes for node in op.nodes)
+            ]
+            if readers:
+                found.append(Carried(value, readers))
+    return found
+
+
+def carried_into(known: Paths, event: Rooted) -> tuple[Value, Op] | None:
+    """The first such value, and the call that took it in."""
+    return next(((carried.value, carried.readers[0]) for carried in all_carried(known, event)), None)
 
 
 def longer_passes(known: Paths) -> Iterator[LongerPasses]:

@@ -180,6 +180,11 @@ class Names:
         return self._find(graph, graph.values[before]) or self.receiver(op.site.user)
 
     def _assigned(self, graph: Graph, op: Op, value: Value) -> str | None:
+        found = self.assignment(graph, op, value)
+        return found[0] if found is not None else None
+
+    def assignment(self, graph: Graph, op: Op, value: Value) -> tuple[str, Site] | None:
+        """The name that a result of `op` is assigned to, and the place of what is assigned."""
         for depth, site in enumerate(op.site.stack[::-1]):
             if depth and op.index not in self._results(graph).get(site.id, ()):
                 return None  # made on the way to the result of that call
@@ -187,7 +192,7 @@ class Names:
                 continue
             names, returned = self._target(site)
             if names:
-                return names[value.position] if 0 < value.position < len(names) else names[0]
+                return names[min(value.position, len(names) - 1)], site
             if not returned:
                 return None
         return None
@@ -288,7 +293,7 @@ def _flat(exprs: list[ast.expr]) -> list[ast.expr]:
 
 def _elements(target: ast.expr) -> list[str]:
     if isinstance(target, (ast.Tuple, ast.List)) and not any(isinstance(e, ast.Starred) for e in target.elts):
-        return [ast.unparse(e) for e in target.elts]
+        return [name for e in target.elts for name in _elements(e)]
     return [ast.unparse(target)]
 
 

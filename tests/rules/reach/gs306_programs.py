@@ -42,3 +42,164 @@ def good_detached_hidden_state() -> None:
         hidden = cell(torch.randn(2, 4), hidden.detach())
         out(hidden).pow(2).mean().backward()
         opt.step()
+
+
+def bad_state_of_a_time_loop() -> None:
+    import torch
+    from torch import nn
+
+    cell, out = nn.GRUCell(4, 8), nn.Linear(8, 1)
+    opt = torch.optim.SGD([*cell.parameters(), *out.parameters()], lr=0.1)
+    hidden = torch.zeros(2, 8)
+    for _ in range(3):
+        opt.zero_grad()
+        sequence = torch.randn(5, 2, 4)
+        for x in sequence:
+            hidden = cell(x, hidden)  # cause: GS306
+        loss = out(hidden).pow(2).mean()
+        loss.backward()  # effect: GS306
+        opt.step()
+
+
+def bad_state_kept_by_two_modules() -> None:
+    import torch
+    from torch import nn
+
+    class Leaky(nn.Module):
+        def __init__(self, size):
+            super().__init__()
+            self.linear, self.mem = nn.Linear(size, 4), None
+
+        def reset(self):
+            self.mem = None
+
+        def forward(self, x):
+            current = self.linear(x)
+            if self.mem is None:
+                self.mem = torch.zeros_like(current)
+            self.mem = 0.9 * self.mem + torch.tanh(current)  # cause: GS306
+            return self.mem.sigmoid()
+
+    torch.manual_seed(0)
+    net = nn.Sequential(Leaky(3), nn.ReLU(), Leaky(4))
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    for _ in range(4):
+        opt.zero_grad()
+        x = torch.randn(2, 3)
+        total = torch.stack([net(x) for _ in range(5)]).sum(0)
+        loss = total.pow(2).mean()
+        loss.backward()  # effect: GS306
+        opt.step()
+
+
+def bad_state_of_an_lstm_in_an_attribute() -> None:
+    import torch
+    from torch import nn
+
+    class Tagger(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.lstm, self.head = nn.LSTM(3, 4, batch_first=True), nn.Linear(4, 1)
+            self.hidden = (torch.zeros(1, 2, 4), torch.zeros(1, 2, 4))
+
+        def forward(self, x):
+            out, self.hidden = self.lstm(x, self.hidden)  # cause: GS306
+            return self.head(out[:, -1])
+
+    torch.manual_seed(0)
+    model = Tagger()
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(4):
+        opt.zero_grad()
+        loss = model(torch.randn(2, 5, 3)).pow(2).mean()
+        loss.backward()  # effect: GS306
+        opt.step()
+
+
+def bad_kept_of_what_is_trained() -> None:
+    import torch
+
+    class Kernel:
+        def __init__(self):
+            self.size = None
+
+        def __call__(self, x, scale):
+            if self.size is None or self.size != len(x):
+                self.size = len(x)
+                self.window = torch.exp(-scale * torch.arange(4.0))  # cause: GS306
+                self.norm = self.window.sum().sqrt()
+            return (x * self.window / self.norm).sum()
+
+    torch.manual_seed(0)
+    kernel = Kernel()
+    scale = torch.tensor(0.5, requires_grad=True)
+    opt = torch.optim.SGD([scale], lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        loss = (kernel(torch.randn(4), scale) - 1) ** 2
+        loss.backward()  # effect: GS306
+        opt.step()
+
+
+def bad_data_that_asks_for_a_gradient() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    x = torch.randn(8, 3, requires_grad=True)
+    target = torch.sin(x).sum(1, keepdim=True)
+    scaled = (target - target.mean()) / target.std()  # cause: GS306
+    net = nn.Linear(3, 1)
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        loss = (net(x) - scaled).pow(2).mean() + scaled.abs().mean()
+        loss.backward()  # effect: GS306
+        opt.step()
+
+
+def bad_state_that_another_line_keeps() -> None:
+    import torch
+    from torch import nn
+
+    class Memory(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.cell, self.last = nn.Linear(6, 3), torch.zeros(2, 3)
+
+        def forward(self, x):
+            new = torch.tanh(self.cell(torch.cat([x, self.last], 1)))  # cause: GS306
+            self.last = new
+            return new
+
+    torch.manual_seed(0)
+    model = Memory()
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        loss = model(torch.randn(2, 3)).pow(2).mean()
+        loss.backward()  # effect: GS306
+        opt.step()
+
+
+def good_kept_until_it_is_trained() -> None:
+    import torch
+
+    class Kernel:
+        def __init__(self):
+            self.size = None
+
+        def __call__(self, x, scale):
+            if self.size is None or scale.requires_grad:
+                self.size = len(x)
+                self.window = torch.exp(-scale * torch.arange(4.0))
+            return (x * self.window).sum()
+
+    torch.manual_seed(0)
+    kernel = Kernel()
+    scale = torch.tensor(0.5, requires_grad=True)
+    opt = torch.optim.SGD([scale], lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        ((kernel(torch.randn(4), scale) - 1) ** 2).backward()
+        opt.step()

@@ -16,14 +16,14 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from gradscope.analysis.keeping import backwarded_lists, stored_at
+from gradscope.analysis.keeping import assigned, backwarded_lists, method, stored_at
 from gradscope.analysis.reach import Paths, paths
 from gradscope.analysis.since import since_step
 from gradscope.analysis.text import own_nodes
 from gradscope.analysis.unread import passes_then_and_now
 from gradscope.analysis.words import code, located, plural, user
 from gradscope.events import KeepsGraph
-from gradscope.fixes.source import Source, without_its_graph
+from gradscope.fixes.source import Source, names_in, without_its_graph
 from gradscope.model import Edit, Finding, Op, Site, Value
 from gradscope.rules import rule
 from gradscope.store import Trace
@@ -171,6 +171,8 @@ def _without_graph(
             f"keep `.detach()` of it in {place}, and compute the loss from the value itself, not from the list",
             (),
         )
+    if _goes_into_a_pass(trace, cause):
+        return f"keep only its number, with `.item()`, in {place}, where no pass is to go through it", ()
     edits = tuple(without_its_graph(trace, cause, handed=handed))
     if not edits:
         return f"keep the number, with `.item()`, in {place}", ()
@@ -184,6 +186,27 @@ def _is_backwarded(trace: Trace, cause: Site) -> bool:
     file = trace.source_file(cause.path)
     held = _list_of(file.at(cause))
     return any(held == name for scope in _scopes_of(trace, cause, held) for name in backwarded_lists(scope))
+
+
+def _goes_into_a_pass(trace: Trace, cause: Site) -> bool:
+    """Whether the program's text has a `backward()` of the sum or list, or of what is made of it: in a part of
+    the program that this run has not come to."""
+    here = Source(trace, cause.path)
+    node, statement = here.file.at(cause), here.file.statement(cause)
+    names = assigned(statement) | ({_list_of(node)} - {""})
+    nodes = [n for scope in _scopes_of(trace, cause, next(iter(names), "")) for n in own_nodes(scope)]
+    for _ in range(2):
+        for other in nodes:
+            if (
+                isinstance(other, ast.Assign)
+                and other is not statement
+                and names & names_in(other.value, ast.Load)
+            ):
+                names |= assigned(other)
+    return any(
+        isinstance(n, ast.Call) and method(n) == "backward" and names & names_in(n.func, ast.Load)
+        for n in nodes
+    )
 
 
 def _list_of(node: ast.AST | None) -> str:

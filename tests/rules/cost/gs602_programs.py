@@ -1,6 +1,24 @@
 """More programs of GS602: each bad one is reported at its marks, each good one by no rule."""
 
 
+def bad_sum_that_a_later_part_means_to_train() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    total = torch.zeros(())
+    for step in range(12):
+        opt.zero_grad()
+        loss = model(torch.randn(8, 4)).pow(2).mean()
+        loss.backward()
+        opt.step()
+        total = total + loss  # cause: GS602
+        if step > 1000:
+            mean = total / step
+            mean.backward()
+
+
 def bad_sum_that_is_backwarded_and_kept() -> None:
     import torch
     from torch import nn

@@ -121,6 +121,21 @@ def _switched(known: Calls, modes: list[Mode], call: Call) -> Mode | None:
     return None
 
 
+def switched_back(known: Calls, mode: Mode) -> Mode | None:
+    """The `train()` that later takes back an `eval()`."""
+    above: list[int] = []
+    number: int | None = mode.module
+    while number is not None and number in known.trace.modules:
+        above.append(number)
+        number = known.trace.modules[number].parent
+    begun = False
+    for _, event in in_order(known.trace):
+        begun = begun or event is mode
+        if begun and isinstance(event, Mode) and event.training and event.module in above:
+            return event
+    return None
+
+
 def relied_on(known: Calls, called: int) -> bool:
     """Whether an evaluation follows training without an `eval()` of its own between them."""
     modules = known.trace.modules

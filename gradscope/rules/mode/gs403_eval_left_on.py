@@ -15,9 +15,10 @@ import ast
 from collections.abc import Iterator
 
 from gradscope.analysis.calls import Call, Calls, calls
-from gradscope.analysis.modes import relied_on, trained_in_eval
-from gradscope.analysis.words import located, plural, user
+from gradscope.analysis.modes import relied_on, switched_back, trained_in_eval
+from gradscope.analysis.words import code, located, plural, user
 from gradscope.events import Mode, ModuleCall
+from gradscope.fixes.calls import beside, line_after
 from gradscope.fixes.source import Source, receiver
 from gradscope.model import Edit, Finding, Site
 from gradscope.rules import rule
@@ -72,19 +73,63 @@ def _finding(known: Calls, call: Call, mode: Mode | None, times: int) -> Finding
     bare = name.strip("`")
     layers = [n for n in call.event.eval_layers if n not in (call.event.frozen_eval or ())]
     switched = user(mode.site) if mode is not None else None
+    back = switched_back(known, mode) if mode is not None else None
+    if mode is not None and back is not None:
+        fix, edits = _back_sooner(known, call, mode, back, bare)
+        until = f"back only by {located(known.trace, _again(mode, back) or back.site.user)}"
+    else:
+        until = "never back"
+        fix = (
+            f"call `{bare}.train()` before {located(known.trace, call.entry, 'this forward')}, at the start of every "
+            f"epoch{' of training, not of evaluation, which runs here too' if _evaluated_at(known, call) else ''}"
+        )
+        edits = _train_before(known, call, mode)
     return Finding(
         message=f"{name} is trained in evaluation mode: {known.layers(layers)} did not behave as in training",
         cause=switched or call.entry,
-        cause_label="switched to evaluation mode here, and never back" if switched else "in evaluation mode",
+        cause_label=f"switched to evaluation mode here, and {until}" if switched else "in evaluation mode",
         effect=call.entry if switched else None,
         effect_label="a training forward, still in evaluation mode",
-        fix=f"call `{bare}.train()` before {located(known.trace, call.entry, 'this forward')}, at the start of every "
-        f"epoch{' of training, not of evaluation, which runs here too' if _evaluated_at(known, call) else ''}",
+        fix=fix,
         seen=(f"{plural(times, 'step')} used gradients of a forward in evaluation mode",),
         count=times,
-        edits=_train_before(known, call, mode),
+        edits=edits,
         subjects=frozenset({("module", known.called(call.event)), ("call", call.entry.location())}),
     )
+
+
+def _back_sooner(known: Calls, call: Call, mode: Mode, back: Mode, bare: str) -> tuple[str, tuple[Edit, ...]]:
+    """The `train()` of the program's own once more, behind the call that evaluates in the midst of training."""
+    trace = known.trace
+    evaluation = _evaluating(known, call, mode)
+    again = _again(mode, back)
+    if evaluation is None:
+        here = f"before {located(trace, call.entry, 'this forward')}"
+        edits = _train_before(known, call, mode)
+        return f"switch back where the evaluation ends: call `{bare}.train()` {here}", edits
+    text = code(trace, again) if again is not None and beside(trace, again, evaluation) else ""
+    return (
+        f"switch back where the evaluation ends: call {text or f'`{bare}.train()`'} after {located(trace, evaluation)}",
+        line_after(trace, evaluation, text.strip("`")) if text and "…" not in text else (),
+    )
+
+
+def _evaluating(known: Calls, call: Call, mode: Mode) -> Site | None:
+    """The user's call, beside the training, in which the model was put into evaluation mode and evaluated."""
+    training = {frame.id for frame in call.event.site.stack}
+    inside = [
+        {frame.id for frame in event.site.stack} for event in known.trace.of(ModuleCall) if not event.grad
+    ]
+    for frame in mode.site.stack:
+        if frame.id not in training:
+            return frame if frame.kind == "user" and any(frame.id in ids for ids in inside) else None
+    return None
+
+
+def _again(mode: Mode, back: Mode) -> Site | None:
+    """The user's call by which `train()` is reached, from where its stack leaves that of the `eval()`."""
+    before = {frame.id for frame in mode.site.stack}
+    return next((f for f in back.site.stack if f.kind == "user" and f.id not in before), None)
 
 
 def _train_before(known: Calls, call: Call, mode: Mode | None) -> tuple[Edit, ...]:

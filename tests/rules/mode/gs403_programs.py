@@ -173,3 +173,61 @@ def good_attack_in_eval_mode() -> None:
         opt.zero_grad()
         nn.functional.cross_entropy(model((x + 0.1 * x.grad.sign()).detach()), target).backward()
         opt.step()
+
+
+def bad_evaluated_in_the_midst_of_an_epoch() -> None:
+    import torch
+    from torch import nn
+
+    class Learner:
+        def __init__(self):
+            self.net = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.Dropout(0.5), nn.Linear(8, 2))
+            self.opt = torch.optim.SGD(self.net.parameters(), lr=0.1)
+
+        def train_mode(self):
+            self.net.train()
+
+        def learn(self, x, y):
+            self.opt.zero_grad()
+            loss = nn.functional.cross_entropy(self.net(x), y)  # effect: GS403
+            loss.backward()
+            self.opt.step()
+
+    def validate(learner):
+        learner.net.eval()  # cause: GS403
+        with torch.no_grad():
+            return learner.net(torch.randn(8, 4)).argmax(1).float().mean().item()
+
+    torch.manual_seed(0)
+    learner = Learner()
+    for _ in range(3):
+        learner.train_mode()
+        for step in range(6):
+            learner.learn(torch.randn(8, 4), torch.zeros(8, dtype=torch.long))
+            if step % 3 == 2:
+                validate(learner)
+
+
+def good_evaluated_and_switched_back() -> None:
+    import torch
+    from torch import nn
+
+    net = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.Dropout(0.5), nn.Linear(8, 2))
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+
+    def validate():
+        net.eval()
+        with torch.no_grad():
+            result = net(torch.randn(8, 4)).argmax(1).float().mean().item()
+        net.train()
+        return result
+
+    torch.manual_seed(0)
+    for _ in range(3):
+        net.train()
+        for step in range(6):
+            opt.zero_grad()
+            nn.functional.cross_entropy(net(torch.randn(8, 4)), torch.zeros(8, dtype=torch.long)).backward()
+            opt.step()
+            if step % 3 == 2:
+                validate()

@@ -1,0 +1,222 @@
+"""Terms of a loss that were taken out of the graph: they change its number, and train less than they were made of."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial
+
+from gradscope.analysis.cuts import cut_kind, nearest
+from gradscope.analysis.gradients import gradients
+from gradscope.analysis.names import names_of
+from gradscope.analysis.numbers import taken_out
+from gradscope.analysis.reach import ZERO_GRADIENT, Key, Paths
+from gradscope.analysis.terms import SCALES, SUMS, terms
+from gradscope.analysis.words import holds
+from gradscope.events import Backward
+from gradscope.model import Graph, Op, Site
+from gradscope.source import SourceFile
+
+KINDS = ("detach", "no_grad", "inference_mode")
+MAX_DEEP = 60  # sums that are followed from a loss back to its terms
+
+
+@dataclass(frozen=True)
+class Constant:
+    """A term that was cut from parameters which the other terms of its loss train."""
+
+    cut: Op
+    kind: str  # as `Cut.kind`; "number": a plain number is added
+    site: Site  # the cut, or the block that makes it
+    added: Site  # where it is added
+    loss: Backward
+    parameters: frozenset[int]  # that it was computed from, and does not train
+    idle: frozenset[int]  # that it gives gradients which the next step does not use
+    name: str  # the user's, of the term; "" where it has none
+    lines: frozenset[tuple[str, int]]  # where its graph was built, which no pass goes through
+
+
+def constants(known: Paths) -> Iterator[Constant]:
+    """Once per line of a cut."""
+    told: set[tuple[str, int]] = set()
+    used = _used(known)
+    for root, events in known.roots.items():
+        stepped = frozenset().union(*(used.get((event.graph, event.roots), ()) for event in events))
+        trained = known.reach([root], ZERO_GRADIENT).parameters & stepped
+        if not trained or not known.reached.complete:
+            continue
+        for found in (*_tensors(known, root, events[0], trained), *_numbers(known, root, events[0], trained)):
+            if found.site.location() not in told:
+                told.add(found.site.location())
+                yield found
+
+
+def _used(known: Paths) -> dict[tuple[int, tuple[int, ...]], set[int]]:
+    """Graph and roots of a pass → parameters whose gradients from it a step, or an update by hand, used."""
+    found: dict[tuple[int, tuple[int, ...]], set[int]] = {}
+    for fill in gradients(known.trace).fills:
+        found.setdefault((fill.event.graph, fill.event.roots), set()).update(fill.used)
+    return found
+
+
+def _tensors(known: Paths, root: Key, loss: Backward, trained: set[int]) -> Iterator[Constant]:
+    parts = terms(known, root)
+    if len(parts) < 2:
+        return
+    for part in parts:
+        if known.parameter_of(part) is not None:
+            continue
+        reached = known.reach([part]).parameters
+        for cut, output in nearest(known, part, partial(_ends, known)):
+            kind = cut_kind(known.trace, known, cut, output)
+            if kind not in KINDS or cut.site.kind == "torch":
+                continue
+            before = list(known.flow((output[0], i) for i in cut.inputs).order)
+            behind = {p.id for key in before if (p := known.parameter_of(key)) is not None}
+            lost = (behind & trained) - reached
+            if not lost or (reached & trained) - behind or not set(parts).isdisjoint(before):
+                continue
+            if _added_back(known, output, before) or any(_learned(known, (output[0], i)) for i in cut.inputs):
+                continue
+            idle = frozenset(reached - trained)
+            if not reached or (idle and idle & _between(known, output, part)):
+                site = _site(known, cut, kind)
+                name = names_of(known.trace).name(known.graph(part[0]), part[1]) or ""
+                yield Constant(
+                    cut, kind, site, _added(known, part), loss, frozenset(lost), idle, name, frozenset()
+                )
+
+
+def _ends(known: Paths, op: Op, key: Key, tracked: list[Key]) -> bool:
+    """Whether the way back ends at this op, although something before it requires a gradient."""
+    return bool(tracked) and not known.graph(key[0]).values[key[1]].requires_grad
+
+
+def _added_back(known: Paths, output: Key, before: list[Key]) -> bool:
+    """Whether the cut value is added to one that it was computed from: a straight-through estimator."""
+    graph = known.graph(output[0])
+    readers = [op for op in graph.consumers.get(output[1], ()) if op.name in SUMS]
+    return any((graph.id, i) in before for op in readers for i in op.inputs)
+
+
+def _learned(known: Paths, key: Key) -> bool:
+    """Whether a single number is itself a part of what some pass goes through."""
+    value = known.graph(key[0]).values[key[1]]
+    return not value.shape and value.node is not None and (key[0], value.node) in known.reached.nodes
+
+
+def _between(known: Paths, output: Key, part: Key) -> set[int]:
+    """The parameters that the way from a cut value to its term meets."""
+    own = set(known.flow([part]).order)
+    found: set[int] = set()
+    todo, seen = [output], {output}
+    while todo:
+        for target, op in known.used.feeds.get(todo.pop(), ()):
+            if target in own and target not in seen:
+                seen.add(target)
+                todo.append(target)
+                for i in op.inputs if op is not None else ():
+                    if (p := known.parameter_of((target[0], i))) is not None:
+                        found.add(p.id)
+    return found
+
+
+def _site(known: Paths, cut: Op, kind: str) -> Site:
+    region = known.trace.regions.get(cut.region) if kind != "detach" and cut.region is not None else None
+    return region.site.user if region is not None else cut.site.user
+
+
+def _added(known: Paths, part: Key) -> Site:
+    value = known.graph(part[0]).values[part[1]]
+    return value.site.entry if value.site is not None else known.graph(part[0]).ops[value.op or 0].site.user
+
+
+def _numbers(known: Paths, root: Key, loss: Backward, trained: set[int]) -> Iterator[Constant]:
+    """Plain numbers of values that no pass goes through, added to the loss."""
+    graph = known.graph(root[0])
+    exits: dict[tuple[str, int], list[tuple[Op, Op]]] = {}
+    for op, cut in taken_out(graph):
+        if (
+            op.name in ("item", "__float__")
+            and op.site.user.kind == "user"
+            and not _passed(known, graph, cut)
+        ):
+            exits.setdefault(op.site.user.location(), []).append((op, cut))
+    sums = list(_sums(known, root)) if exits else []
+    for line in exits.values():
+        (last, cut), values = line[-1], [(graph.id, i) for _, cut in line for i in cut.inputs]
+        before = known.flow(values).order
+        behind = {p.id for key in before if (p := known.parameter_of(key)) is not None}
+        added = next((op for op in sums if op.index > last.index and _takes(known, graph, last, op)), None)
+        if behind & trained and added is not None:
+            place, lost, lines = last.site.user, frozenset(behind & trained), _built(known, before)
+            yield Constant(cut, "number", place, added.site.user, loss, lost, frozenset(), "", lines)
+
+
+def _built(known: Paths, values: Iterable[Key]) -> frozenset[tuple[str, int]]:
+    """The user's lines that built graph which no pass goes through, among what made these values."""
+    sites = set()
+    for number, index in values:
+        value = known.graph(number).values[index]
+        if value.node is not None and value.site is not None:
+            if (number, value.node) not in known.reached.nodes:
+                sites.add(value.site)
+    return frozenset(f.location() for site in sites for f in site.stack if f.kind == "user")
+
+
+def _passed(known: Paths, graph: Graph, cut: Op) -> bool:
+    """Whether some pass goes through the node of what leaves torch here."""
+    nodes = (graph.values[i].node for i in cut.inputs)
+    return any(node is None or (graph.id, node) in known.reached.nodes for node in nodes)
+
+
+def _sums(known: Paths, root: Key) -> Iterator[Op]:
+    """The additions of a plain number to a single one, on the way from a loss back to its terms."""
+    todo, seen = [root], {root}
+    while todo and len(seen) < MAX_DEEP:
+        key = todo.pop()
+        sources, op = known.sources(key)
+        if op is None or any(known.graph(g).values[v].shape not in ((), (1,)) for g, v in sources):
+            continue
+        if op.name in SUMS and len(sources) == 1 and key[0] == root[0]:
+            yield op
+        if op.name in SUMS or (op.name in SCALES and len(sources) == 1):
+            fresh = [source for source in sources if source not in seen]
+            seen.update(fresh)
+            todo += fresh
+
+
+def _takes(known: Paths, graph: Graph, exit: Op, added: Op) -> bool:
+    """Whether the number of `exit` is what `added` adds to a tensor: its call stands in that operand, or in a
+    function that is called there, or the operand reads the name that the number was given."""
+    place = added.site.user
+    file = known.trace.source_file(place.path)
+    node = file.at(place)
+    operands = [node.value] if isinstance(node, ast.AugAssign) else []
+    operands += [node.left, node.right] if isinstance(node, ast.BinOp) else []
+    frames = [f for f in exit.site.stack if (f.path, f.function) == (place.path, place.function)]
+    named = {name for frame in frames for name in _given(file.statement(frame))}
+    later = [f for op in graph.ops[exit.index + 1 :] if op.outputs for f in op.site.stack]
+    for operand in operands:
+        span = _span(place, file, operand)
+        if any(holds(span, frame) for frame in later):
+            continue  # a tensor
+        read = {ast.unparse(n) for n in ast.walk(operand) if isinstance(n, (ast.Name, ast.Attribute))}
+        if named & read or any(holds(span, frame) for frame in frames):
+            return True
+    return False
+
+
+def _given(statement: ast.stmt | None) -> Iterator[str]:
+    """The names that a statement gives a value."""
+    targets = statement.targets if isinstance(statement, ast.Assign) else []
+    if isinstance(statement, (ast.AugAssign, ast.AnnAssign)):
+        targets = [statement.target]
+    for target in targets:
+        for one in target.elts if isinstance(target, (ast.Tuple, ast.List)) else [target]:
+            yield ast.unparse(one)
+
+
+def _span(place: Site, file: SourceFile, node: ast.expr) -> Site:
+    return Site(-1, place.path, *file.span(node), place.function, "user")

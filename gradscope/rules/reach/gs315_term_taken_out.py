@@ -1,0 +1,136 @@
+"""A term of the loss was taken out of the graph: it changes the number, and trains nothing.
+
+Why: `.item()`, `.detach()` and operations under `torch.no_grad()` give the term's number without the way back
+to what it was computed from. The loss is as large as it should be and goes down like any other, by its other
+terms; this one has no say. The same goes for a term that meets only networks which its step does not train.
+
+Fix: add the tensor itself, computed with gradients on.
+
+Silent on: straight-through estimators and other sums in which the cut value comes from a term beside it;
+numbers of values that another pass trains (a running baseline); cut values that a network learns from which
+the same step trains (a codebook, a probe, the other side of a siamese pair).
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from gradscope.analysis.constants import Constant, constants
+from gradscope.analysis.reach import paths
+from gradscope.analysis.words import code, located, parameter_names, plural
+from gradscope.fixes.source import Source
+from gradscope.model import Edit, Finding
+from gradscope.rules import rule
+from gradscope.store import Trace
+
+
+def bad() -> None:
+    import torch
+    from torch import nn
+
+    trunk, head = nn.Linear(4, 8), nn.Linear(8, 3)
+    opt = torch.optim.SGD([*trunk.parameters(), *head.parameters()], lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        hidden = torch.relu(trunk(torch.randn(16, 4)))
+        sparsity = hidden.abs().mean()
+        right = nn.functional.cross_entropy(head(hidden), torch.randint(0, 3, (16,)))
+        loss = right + 0.1 * sparsity.item()  # cause: GS315
+        loss.backward()  # effect: GS315
+        opt.step()
+
+
+def good() -> None:
+    import torch
+    from torch import nn
+
+    trunk, head = nn.Linear(4, 8), nn.Linear(8, 3)
+    opt = torch.optim.SGD([*trunk.parameters(), *head.parameters()], lr=0.1)
+    mean = 0.0
+    for _ in range(3):
+        opt.zero_grad()
+        hidden = torch.relu(trunk(torch.randn(16, 4)))
+        right = nn.functional.cross_entropy(head(hidden), torch.randint(0, 3, (16,)))
+        mean = 0.9 * mean + 0.1 * right.item()
+        loss = right + 0.1 * hidden.abs().mean() - mean
+        loss.backward()
+        opt.step()
+
+
+@rule("GS315", name="term-taken-out", severity="warning", over=("GS402",))
+def term_taken_out(trace: Trace) -> Iterator[Finding]:
+    for term in constants(paths(trace)):
+        yield _finding(trace, term)
+
+
+def _finding(trace: Trace, term: Constant) -> Finding:
+    names = parameter_names(trace, sorted(term.parameters))
+    text = _as_it_was(trace, term)[0] if term.kind == "number" else term.name
+    shown = f"`{text}`" if text else code(trace, term.added, "it")
+    term_of = f"the term {shown}" if term.name else "a term"
+    how = _how(term)
+    arrives = f"no gradient of it reaches {names}: in these passes only other terms of the loss do"
+    return Finding(
+        message=f"{term_of} of the loss does not train {names}: {how} takes it out of the graph",
+        cause=term.site,
+        cause_label="the term's gradient stops here",
+        effect=term.loss.site.user,
+        effect_label="only the other terms of the loss arrive",
+        related=((term.added, "the term that is added"),)
+        if term.added.location() not in (term.site.location(), term.loss.site.user.location())
+        else (),
+        seen=(arrives, *_idle(trace, term)),
+        why=f"{shown} was computed from {names}; behind {how} it is a constant for them",
+        fix=_fix(trace, term),
+        count=term.loss.count,
+        edits=_as_it_was(trace, term)[2],
+        subjects=frozenset({("term", *term.site.location()), *(("call", line) for line in term.lines)}),
+    )
+
+
+def _how(term: Constant) -> str:
+    if term.kind == "number":
+        return "`float()`" if term.cut.name == "__float__" else "`item()`"
+    return {"detach": "`detach()`", "no_grad": "`torch.no_grad()`"}.get(term.kind, "`torch.inference_mode()`")
+
+
+def _idle(trace: Trace, term: Constant) -> tuple[str, ...]:
+    if not term.idle:
+        return ()
+    names = parameter_names(trace, sorted(term.idle))
+    given = plural(len(term.idle), "parameter")
+    return (f"what it gives goes to {given} that this step does not train ({names})",)
+
+
+def _fix(trace: Trace, term: Constant) -> str:
+    text, taken, _ = _as_it_was(trace, term)
+    if text:
+        return f"leave `{taken}` out of {located(trace, term.site, 'this line')}"
+    if term.kind in ("no_grad", "inference_mode"):
+        made = f"`{term.name}`" if term.name else code(trace, term.added, "it")
+        return f"compute {made} outside of {located(trace, term.site, 'the block')}"
+    return f"add the tensor itself in place of {located(trace, term.site, 'its number')}"
+
+
+_LOSING = ("item", "detach", "cpu", "clone")  # methods that give the same number
+
+
+def _as_it_was(trace: Trace, term: Constant) -> tuple[str, str, tuple[Edit, ...]]:
+    """`x` of `x.detach().item()`, what was called on it (".detach().item()"), and the edits."""
+    here = Source(trace, term.site.path)
+    node = here.file.at(term.site)
+    inner = node
+    while (
+        isinstance(inner, ast.Call) and isinstance(inner.func, ast.Attribute) and inner.func.attr in _LOSING
+    ):
+        inner = inner.func.value
+    if inner is node or not isinstance(node, ast.Call) or not isinstance(inner, ast.expr):
+        return "", "", ()
+    if here.file.is_imported(inner):
+        return "", "", ()
+    text, whole = here.file.text(inner), here.file.text(node)
+    above = here.file.parent.get(id(node))
+    if isinstance(above, ast.Assign) and [ast.unparse(t) for t in above.targets] == [text]:
+        return text, whole.removeprefix(text), here.remove(above)
+    return text, whole.removeprefix(text), here.replace(node, text)

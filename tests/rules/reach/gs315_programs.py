@@ -1,0 +1,174 @@
+"""More programs of GS315: each bad one is reported at its marks, each good one by no rule."""
+
+
+def bad_detached() -> None:
+    import torch
+    from torch import nn
+
+    net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 3))
+    opt = torch.optim.Adam(net.parameters(), lr=0.01)
+    for _ in range(3):
+        scores = net(torch.randn(16, 4))
+        right = nn.functional.cross_entropy(scores, torch.randint(0, 3, (16,)))
+        small = scores.pow(2).mean()
+        loss = right + 0.01 * small.detach()  # cause: GS315
+        opt.zero_grad()
+        loss.backward()  # effect: GS315
+        opt.step()
+
+
+def bad_under_no_grad() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    encoder, decoder = nn.Linear(6, 4), nn.Linear(2, 6)
+    opt = torch.optim.Adam([*encoder.parameters(), *decoder.parameters()], lr=0.01)
+    for _ in range(3):
+        x = torch.randn(16, 6)
+        mean, log_var = encoder(x).chunk(2, dim=1)
+        drawn = mean + torch.randn_like(mean) * (log_var / 2).exp()
+        with torch.no_grad():  # cause: GS315
+            kl = -0.5 * (1 + log_var - mean.pow(2) - log_var.exp()).mean()
+        loss = nn.functional.mse_loss(decoder(drawn), x) + kl
+        opt.zero_grad()
+        loss.backward()  # effect: GS315
+        opt.step()
+
+
+def bad_numbers_of_a_function() -> None:
+    import torch
+    from torch import nn
+
+    net = nn.Linear(4, 3)
+    opt = torch.optim.Adam(net.parameters(), lr=0.01)
+
+    def penalty() -> float:
+        total = 0.0
+        for p in net.parameters():
+            total += p.pow(2).sum().item()  # cause: GS315
+        return total
+
+    for _ in range(3):
+        right = nn.functional.cross_entropy(net(torch.randn(16, 4)), torch.randint(0, 3, (16,)))
+        loss = right + 1e-3 * penalty()
+        opt.zero_grad()
+        loss.backward()  # effect: GS315
+        opt.step()
+
+
+def bad_generator_step_on_detached_images() -> None:
+    import torch
+    from torch import nn
+
+    generator, critic = nn.Linear(3, 4), nn.Linear(4, 1)
+    opt_generator = torch.optim.SGD(generator.parameters(), lr=0.1)
+    opt_critic = torch.optim.SGD(critic.parameters(), lr=0.1)
+    for _ in range(3):
+        real, made = torch.randn(8, 4), generator(torch.randn(8, 3))
+        opt_critic.zero_grad()
+        (critic(made.detach()).mean() - critic(real).mean()).backward()
+        opt_critic.step()
+        fooled = -critic(made.detach()).mean()  # cause: GS315
+        near = nn.functional.l1_loss(made, real)
+        opt_generator.zero_grad()
+        (fooled + near).backward()  # effect: GS315
+        opt_generator.step()
+
+
+def good_straight_through_into_a_frozen_decoder() -> None:
+    import torch
+    from torch import nn
+
+    encoder, codes, decoder = nn.Linear(6, 3), nn.Embedding(5, 3), nn.Linear(3, 6)
+    decoder.requires_grad_(False)
+    opt = torch.optim.Adam([*encoder.parameters(), *codes.parameters()], lr=0.01)
+    for _ in range(3):
+        x = torch.randn(16, 6)
+        z = encoder(x)
+        code = codes(torch.cdist(z, codes.weight).argmin(1))
+        commitment = 0.25 * (z - code.detach()).pow(2).mean() + (z.detach() - code).pow(2).mean()
+        loss = (decoder(z + (code - z).detach()) - x).pow(2).mean() + commitment
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_other_number_same_gradient() -> None:
+    import torch
+    from torch import nn
+
+    net = nn.Linear(4, 3)
+    opt = torch.optim.Adam(net.parameters(), lr=0.01)
+    for _ in range(3):
+        scores, target = net(torch.randn(16, 4)), torch.randint(0, 3, (16,))
+        right = nn.functional.cross_entropy(scores, target)
+        easy = (scores.softmax(1) - nn.functional.one_hot(target, 3)).pow(2).mean()
+        loss = easy + (right - easy).detach()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_weight_from_numbers() -> None:
+    import torch
+    from torch import nn
+
+    net = nn.Linear(4, 3)
+    opt = torch.optim.Adam(net.parameters(), lr=0.01)
+    for _ in range(3):
+        scores = net(torch.randn(16, 4))
+        right = nn.functional.cross_entropy(scores, torch.randint(0, 3, (16,)))
+        small = scores.pow(2).mean()
+        weight = scores.abs().max().item()
+        loss = right + weight * small + right.detach() / small.detach() * small + 3
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_critic_trained_by_its_own_pass() -> None:
+    import torch
+    from torch import nn
+
+    net = nn.Linear(4, 2)
+    opt = torch.optim.Adam(net.parameters(), lr=0.01)
+    for _ in range(3):
+        choice, value = net(torch.randn(16, 4)).chunk(2, dim=1)
+        value_loss = (value - 1).pow(2).mean()
+        opt.zero_grad()
+        value_loss.backward(retain_graph=True)
+        (choice.pow(2).mean() + value_loss.detach()).backward()
+        opt.step()
+
+
+def good_two_heads_teach_each_other() -> None:
+    import torch
+    from torch import nn
+
+    trunk, first, second = nn.Linear(4, 8), nn.Linear(8, 3), nn.Linear(8, 3)
+    opt = torch.optim.Adam([*trunk.parameters(), *first.parameters(), *second.parameters()], lr=0.01)
+    for _ in range(3):
+        hidden, target = torch.relu(trunk(torch.randn(16, 4))), torch.randint(0, 3, (16,))
+        one, other = first(hidden), second(hidden)
+        loss = nn.functional.cross_entropy(one, target) + nn.functional.cross_entropy(other, target)
+        loss = (
+            loss + nn.functional.mse_loss(one, other.detach()) + nn.functional.mse_loss(other, one.detach())
+        )
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_probe_on_detached_features() -> None:
+    import torch
+    from torch import nn
+
+    trunk, head, probe = nn.Linear(4, 8), nn.Linear(8, 3), nn.Linear(8, 2)
+    opt = torch.optim.Adam([*trunk.parameters(), *head.parameters(), *probe.parameters()], lr=0.01)
+    for _ in range(3):
+        hidden = torch.relu(trunk(torch.randn(16, 4)))
+        loss = nn.functional.cross_entropy(head(hidden), torch.randint(0, 3, (16,)))
+        loss = loss + nn.functional.cross_entropy(probe(hidden.detach()), torch.randint(0, 2, (16,)))
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

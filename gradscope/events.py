@@ -264,6 +264,20 @@ class Scheduled(Kind):
     after = Field(_numbers)
 
 
+class Rates(Kind):
+    """The rates that a learning-rate schedule went through."""
+
+    __slots__ = ()
+    of = "rates"
+    scheduler = Field(_count)
+    optimizer = Field(_key)
+    turns = Field(_count)  # how often the program stepped it
+    high = Field(_number)
+    last = Field(_number)
+    fell = Field(_count)  # the turn from which on the rate was below a thousandth of the highest
+    settings = Field(_table)
+
+
 class Scaler(Kind):
     """A call of an enabled gradient scaler."""
 

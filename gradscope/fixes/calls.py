@@ -77,6 +77,22 @@ def moved_behind(trace: Trace, site: Site | None, target: Site | None) -> Edits:
     return here.move(statement, around, after=True) if around is not None else ()
 
 
+def behind_its_loop(trace: Trace, site: Site) -> tuple[int, Edits]:
+    """The call at `site`, which is a statement, behind the loop that it stands in, where another one stands
+    around that: the line of the loop, and the edits."""
+    here = Source(trace, site.path)
+    statement = here.file.statement(site)
+    loops = []
+    for node in here.file.around(site):
+        if isinstance(node, _SCOPES):
+            break
+        if isinstance(node, LOOPS):
+            loops.append(node)
+    if len(loops) < 2 or not isinstance(statement, ast.Expr) or not isinstance(loops[0], ast.stmt):
+        return 0, ()
+    return loops[0].lineno, here.move(statement, loops[0], after=True)
+
+
 def _holds(statement: ast.stmt, other: ast.stmt) -> bool:
     return any(node is other for node in ast.walk(statement))
 
@@ -334,9 +350,12 @@ def taken_out(trace: Trace, site: Site, reader: Site) -> Edits:
 
 
 def method_added(trace: Trace, site: Site, text: str, method: str) -> Edits:
-    """`x.squeeze(1)` for the argument `x` of the call at `site`."""
-    here, node = Source(trace, site.path), _call(trace, site)
-    parts = node.args if node is not None else []
+    """`x.squeeze(1)` for the argument `x` of the call at `site`, or for one side of `x - y` there."""
+    here = Source(trace, site.path)
+    node = here.file.at(site)
+    parts = node.args if isinstance(node, ast.Call) else []
+    if isinstance(node, ast.BinOp):
+        parts = [node.left, node.right]
     found = [p for p in parts if " ".join(here.file.text(p).split()) == text]
     plain = len(found) == 1 and isinstance(found[0], (ast.Name, ast.Attribute, ast.Call, ast.Subscript))
     return here.append(found[0], method) if plain else ()

@@ -6,12 +6,16 @@ import functools
 import sys
 import weakref
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from torch.optim.lr_scheduler import LRScheduler
 
 from gradscope.hooks import Hook
 from gradscope.hooks import _torch as private
+
+NOTHING = 1e-3  # of the largest rate: below it hardly anything moves
+SETTINGS = ("gamma", "step_size", "T_max", "total_steps", "total_iters", "T_0")
 
 
 class Schedulers(Hook):
@@ -21,6 +25,8 @@ class Schedulers(Hook):
         self.numbers: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
         self.count = 0
         self.depth = 0
+        self.turns: dict[int, Turns] = {}
+        self.recorder.signals.before_end.connect(self._tell)
         for cls in _family(LRScheduler):
             for name, wrap in (("__init__", self._init), ("step", self._step)):
                 if name in vars(cls):
@@ -84,9 +90,51 @@ class Schedulers(Hook):
                 with private.aside():
                     optimizer = recorder.services.optimizer_number(scheduler.optimizer, site)
                 data = {"scheduler": number, "optimizer": optimizer}
-                recorder.emit("schedule", site, data, before=before, after=_rates(scheduler))
+                after = _rates(scheduler)
+                recorder.emit("schedule", site, data, before=before, after=after)
+                turns = self.turns.get(number)
+                if turns is None:
+                    turns = self.turns[number] = Turns(optimizer, _settings(scheduler))
+                turns.add(site, before, after)
         except Exception as error:
             recorder.fault("recording a scheduler", error)
+
+    def _tell(self) -> None:
+        for number, turns in self.turns.items():
+            if turns.high > 0:
+                data = {
+                    "scheduler": number, "optimizer": turns.optimizer, "turns": turns.count, "high": turns.high,
+                    "last": turns.last, "fell": turns.fell, "settings": turns.settings,
+                }  # fmt: skip
+                self.recorder.emit("rates", turns.site, data)
+
+
+@dataclass
+class Turns:
+    """The rates that a schedule went through: the largest of its groups at each turn."""
+
+    optimizer: int | None
+    settings: dict[str, float]
+    site: int = 0
+    count: int = 0
+    high: float = 0.0
+    last: float = 0.0
+    fell: int = 0  # the turn from which on the rate was next to nothing
+
+    def add(self, site: int, before: list[float] | None, after: list[float] | None) -> None:
+        self.site = site
+        self.count += 1
+        if before and after:
+            self.last = max(after)
+            self.high = max(self.high, self.last, *before)
+            if self.last > self.high * NOTHING:
+                self.fell = self.count + 1
+
+
+def _settings(scheduler: Any) -> dict[str, float]:
+    """What it was made with, as far as it counts turns or says how fast rates fall."""
+    found = {name: vars(scheduler).get(name) for name in SETTINGS}
+    return {name: value for name, value in found.items() if type(value) in (int, float)}
 
 
 def _family(cls: type) -> Iterator[type]:

@@ -12,7 +12,7 @@ repeats as a whole (a mean that is subtracted); distances that are not reduced t
 from collections.abc import Iterator
 
 from gradscope.analysis.names import names_of, op_name, place
-from gradscope.analysis.ops import MULTIPLICATIONS, POINTWISE_LOSSES, REDUCTIONS, SUBTRACTIONS
+from gradscope.analysis.ops import MULTIPLICATIONS, POINTWISE_LOSSES, QUOTIENTS, REDUCTIONS, SUBTRACTIONS
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.words import source
 from gradscope.fixes.calls import method_added
@@ -24,7 +24,8 @@ from gradscope.store import Trace
 POINTWISE = {
     "pow", "__pow__", "square", "abs", "absolute", "__abs__", "mul", "__mul__", "sqrt", "log1p", "cosh", "log",
     "clamp", "neg", "__neg__", "add", "__add__", "sub", "__sub__", "div", "__truediv__", "where", "float", "to",
-    "detach", "min", "max", "minimum", "maximum",
+    "detach", "min", "max", "minimum", "maximum", "__rsub__", "rsub", "__radd__", "__rmul__", "__rtruediv__", "exp",
+    "relu", "softplus", "sigmoid", "logsigmoid", "tanh", "clamp_min", "clamp_max", "log_sigmoid",
 }  # fmt: skip
 EXPLICIT = {"unsqueeze", "expand", "expand_as", "repeat", "meshgrid", "broadcast_to", "repeat_interleave"}
 NEAR = 8  # ops that are followed back to an explicit unsqueeze, or on to the reduction
@@ -67,7 +68,7 @@ def broadcast_in_loss(trace: Trace) -> Iterator[Finding]:
         if maker is None or len(graph.ops[maker].inputs) < 2:
             continue
         op = graph.ops[maker]
-        if op.name in POINTWISE_LOSSES or op.name in SUBTRACTIONS | MULTIPLICATIONS:
+        if op.name in POINTWISE_LOSSES or op.name in SUBTRACTIONS | MULTIPLICATIONS | QUOTIENTS:
             first, second = (graph.values[i].shape for i in op.inputs[:2])
             if _mutual(first, second) and _is_loss(known, graph, op):
                 found.setdefault(op.site.user.location(), []).append(op)

@@ -1,7 +1,7 @@
 """More programs of GS703: each bad one is reported at its marks, each good one by no rule."""
 
 
-def bad_by_hand() -> None:  # fix: by hand
+def bad_by_hand() -> None:
     import torch
     from torch import nn
 
@@ -15,7 +15,7 @@ def bad_by_hand() -> None:  # fix: by hand
         opt.step()
 
 
-def bad_cross_entropy_by_hand() -> None:  # fix: by hand
+def bad_cross_entropy_by_hand() -> None:
     import torch
     from torch import nn
 
@@ -30,7 +30,7 @@ def bad_cross_entropy_by_hand() -> None:  # fix: by hand
         opt.step()
 
 
-def bad_weights() -> None:  # fix: by hand
+def bad_weights() -> None:
     import torch
     from torch import nn
 
@@ -45,7 +45,7 @@ def bad_weights() -> None:  # fix: by hand
         opt.step()
 
 
-def bad_advantage() -> None:  # fix: by hand
+def bad_advantage() -> None:
     import torch
     from torch import nn
 
@@ -58,6 +58,84 @@ def bad_advantage() -> None:  # fix: by hand
         advantages = returns - critic(states).detach()  # cause: GS703
         loss = -(chances * advantages).mean()
         loss.backward()  # effect: GS703
+        opt.step()
+
+
+def bad_hinge() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        side = torch.randn(8).sign()
+        loss = torch.clamp(1 - side * model(torch.randn(8, 4)), min=0).mean()  # cause: GS703
+        loss.backward()  # effect: GS703
+        opt.step()
+
+
+def bad_relative_error() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        target = 1 + torch.rand(8)
+        guess = model(torch.randn(8, 4))
+        loss = (guess / target - 1).abs().mean()  # cause: GS703
+        loss.backward()  # effect: GS703
+        opt.step()
+
+
+def bad_ratio_to_an_older_policy() -> None:
+    import torch
+    from torch import nn
+
+    actor, older = nn.Linear(4, 1), nn.Linear(4, 1)
+    opt = torch.optim.SGD(actor.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        states, advantages = torch.randn(8, 4), torch.randn(8)
+        chances = actor(states).squeeze(1)
+        with torch.no_grad():
+            before = older(states)
+        ratio = (chances - before).exp()  # cause: GS703
+        loss = -ratio.clamp(0.8, 1.2).mean() - (chances * advantages).mean()
+        loss.backward()  # effect: GS703
+        opt.step()
+
+
+def good_same_label() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 2)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        label = torch.randint(0, 3, (8,))
+        column = label.view(-1, 1)
+        same = (column == label).float()
+        found = nn.functional.normalize(model(torch.randn(8, 4)), dim=1)
+        (-(found @ found.T).log_softmax(dim=1) * same).mean().backward()
+        opt.step()
+        print((column == label).sum().item())
+
+
+def good_normalised_rows() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 3)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        scores = model(torch.randn(8, 4)).exp()
+        weight = torch.rand(8, 1)
+        (weight * (scores / scores.sum(dim=1, keepdim=True))).mean().backward()
         opt.step()
 
 

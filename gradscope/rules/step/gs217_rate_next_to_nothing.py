@@ -1,0 +1,175 @@
+"""A learning-rate schedule is stepped in another rhythm than it was made for.
+
+Why: a schedule counts its own `step()` calls, not epochs. One that is made for epochs and stepped after every
+batch runs through all of its rates at once: soon nothing moves any more, or the rate goes up and down all the
+time. One that is made for batches and stepped once per epoch never leaves its first rates.
+
+Fix: call `scheduler.step()` once per what its settings count.
+
+Silent on: schedules that come down at the end of the run, as they are meant to; that are stepped as often as
+their settings say; runs that an exception ended.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from gradscope.analysis.loop import settled
+from gradscope.analysis.words import code, counted, located, optimizer_name, user, variable, where
+from gradscope.events import Rates, SchedulerMade, Step
+from gradscope.fixes.calls import behind_its_loop
+from gradscope.model import Edit, Finding
+from gradscope.rules import rule
+from gradscope.store import Trace
+
+MANY = 6  # turns of a schedule that tell its rhythm
+AGAIN = 3  # times that a cosine goes through its length
+
+
+def bad() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    scheduler = torch.optim.lr_scheduler.StepLR(opt, step_size=2)  # cause: GS217
+    for _ in range(4):
+        for _ in range(5):
+            opt.zero_grad()
+            model(torch.randn(8, 3)).pow(2).mean().backward()
+            opt.step()
+            scheduler.step()  # effect: GS217
+
+
+def good() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    scheduler = torch.optim.lr_scheduler.OneCycleLR(opt, max_lr=0.1, total_steps=20)
+    for _ in range(4):
+        for _ in range(5):
+            opt.zero_grad()
+            model(torch.randn(8, 3)).pow(2).mean().backward()
+            opt.step()
+            scheduler.step()
+
+
+@dataclass(frozen=True)
+class _Wrong:
+    """What a schedule did to the rate."""
+
+    message: str
+    label: str
+    seen: str
+    fix: str
+    edits: tuple[Edit, ...] = ()
+    why: str = ""
+
+
+@rule("GS217", name="rate-next-to-nothing", severity="warning")
+def rate_next_to_nothing(trace: Trace) -> Iterator[Finding]:
+    made = {event.scheduler: event for event in trace.of(SchedulerMade)}
+    for event in trace.of(Rates):
+        maker = made.get(event.scheduler)
+        optimizer = trace.optimizers.get(event.optimizer)
+        if maker is None or optimizer is None or not optimizer.steps or not settled(trace):
+            continue
+        wrong = _nothing(trace, event, optimizer.steps) or _again(trace, event, maker, optimizer.steps)
+        wrong = wrong or _seldom(trace, event, optimizer.steps)
+        if wrong is not None:
+            yield Finding(
+                message=wrong.message,
+                cause=maker.site.user,
+                cause_label=wrong.label,
+                effect=event.site.user,
+                effect_label=f"runs {counted(event.turns, 'time')} in all",
+                seen=(wrong.seen,),
+                why=wrong.why,
+                fix=wrong.fix,
+                edits=wrong.edits,
+                count=event.turns,
+                subjects=frozenset({("scheduler", event.scheduler)}),
+            )
+
+
+def _nothing(trace: Trace, event: Rates, steps: int) -> _Wrong | None:
+    """The rate is below a thousandth of the highest for more than half of the turns."""
+    high, last = event.high, event.last
+    if high is None or last is None or event.turns < MANY or event.fell * 2 > event.turns:
+        return None
+    holder, gamma = optimizer_name(trace, event.optimizer), event.settings.get("gamma")
+    seen = (
+        f"the learning rate of {holder} went from {high:g} to {last:.3g}; below a thousandth of that after "
+        f"{event.fell - 1:,} of {counted(event.turns, 'step')} of the schedule ({counted(steps, 'step')} of {holder})"
+    )
+    label = f"made to fall with {_settings(event)}" if event.settings else "made here"
+    fix, edits = _rhythm(trace, event, steps)
+    if gamma == 0:
+        made = where(next(e for e in trace.of(SchedulerMade) if e.scheduler == event.scheduler).site)
+        fix = (
+            f"give {_name(trace, event)} ({made}) a `gamma` above 0: 1 leaves the rate as it is, 0 makes it 0"
+        )
+        edits = ()
+    return _Wrong(
+        f"{_name(trace, event)} brings the learning rate to next to nothing early in the run",
+        label,
+        seen,
+        fix,
+        edits,
+    )
+
+
+def _again(trace: Trace, event: Rates, made: SchedulerMade, steps: int) -> _Wrong | None:
+    """A cosine that is stepped past its length goes up again, and down, and up."""
+    length = event.settings.get("T_max", 0)
+    if made.cls != "CosineAnnealingLR" or length <= 0 or event.turns < max(AGAIN * length, MANY):
+        return None
+    fix, edits = _rhythm(trace, event, steps)
+    return _Wrong(
+        f"{_name(trace, event)} goes through its whole length again and again: the learning rate goes up and down",
+        f"made for {length:g} steps of its own",
+        f"stepped {counted(event.turns, 'time')} with `T_max={length:g}`: a half wave each",
+        fix,
+        edits,
+    )
+
+
+def _seldom(trace: Trace, event: Rates, steps: int) -> _Wrong | None:
+    """A schedule made for as many turns as there were optimizer steps gets a fraction of them."""
+    name = next((n for n in ("total_steps", "T_max") if event.settings.get(n)), "")
+    length = event.settings.get(name, 0)
+    if not name or event.turns * 3 > length or steps < MANY or abs(length - steps) > 0.1 * steps:
+        return None
+    step = next((e for e in trace.of(Step) if e.optimizer == event.optimizer), None)
+    after = code(trace, step.site.user, "the step") if step is not None else "the step"
+    return _Wrong(
+        f"{_name(trace, event)} is made for every batch and stepped {counted(event.turns, 'time')} only",
+        f"made for {length:g} steps of its own",
+        f"{counted(event.turns, 'step')} of the schedule in {counted(steps, 'step')} of "
+        f"{optimizer_name(trace, event.optimizer)}, with `{name}={length:g}`",
+        f"call {located(trace, event.site.user, 'it')} right after {after}, in the same loop",
+    )
+
+
+def _rhythm(trace: Trace, event: Rates, steps: int) -> tuple[str, tuple[Edit, ...]]:
+    """Once per turn of the outer loop, where it is stepped with every step of the optimizer."""
+    called = located(trace, event.site.user, "the schedule's step")
+    line, edits = behind_its_loop(trace, event.site.user)
+    if event.turns * 1.25 >= steps and line:
+        return f"call {called} once per epoch: behind the loop of line {line}", edits
+    if event.turns * 1.25 >= steps:
+        return f"call {called} once per epoch, or give it settings that count batches", ()
+    return "give it settings with which the rate falls over the whole run", ()
+
+
+def _name(trace: Trace, event: Rates) -> str:
+    made = next(e for e in trace.of(SchedulerMade) if e.scheduler == event.scheduler)
+    name = variable(trace, user(made.site))
+    return f"`{name}`" if name else f"the `{made.cls}`"
+
+
+def _settings(event: Rates) -> str:
+    return "`" + ", ".join(f"{name}={value:g}" for name, value in event.settings.items()) + "`"

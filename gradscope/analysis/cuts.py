@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections import deque
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 
 from gradscope.analysis.loop import in_order
@@ -19,6 +19,7 @@ from gradscope.model import Graph, Op, Parameter, Since, Site
 from gradscope.source import SourceFile
 from gradscope.store import Trace
 
+JOINS = {"cat", "concat", "concatenate", "stack", "hstack", "vstack", "add", "__add__"}
 MAX_ENDS = 20  # losses of one graph that are followed
 
 
@@ -35,6 +36,7 @@ class Cut:
     output: Key
     known: Paths  # of the passes that it is lost for
     ends: dict[int, Op]  # parameter → where its own way ends: at one place, or in one block, with the others
+    also: list[Op] = field(default_factory=list)  # cuts of other lines that have to go too
 
     @property
     def count(self) -> int:
@@ -108,17 +110,62 @@ def cuts_of(trace: Trace, known: Paths, parameters: list[Parameter]) -> list[Cut
                 loss = known.loss_of(output)
                 if loss is not None and _about_data(known, loss):
                     continue
-                groups[group] = Cut(
+                cut = groups[group] = Cut(
                     op, kind, _cut_site(trace, op, region), region, [parameter], loss, output, known,
-                    {parameter.id: op},
+                    {parameter.id: op}, [] if region is not None else _joined(known, op, output),
                 )  # fmt: skip
             else:
                 cut.parameters.append(parameter)
                 cut.ends[parameter.id] = op
+            _add_further(cut, [*_passed(known, found, parameter), *_again(known, op, output)])
             break
         else:
             _left_torch(trace, known, parameter, groups)
     return list(groups.values())
+
+
+def _add_further(cut: Cut, ops: list[Op]) -> None:
+    """Those of the same kind, once per line."""
+    told = {cut.op.site.user.location(), *(op.site.user.location() for op in cut.also)}
+    for op in ops:
+        if op.name == cut.op.name and op.site.user.location() not in told:
+            told.add(op.site.user.location())
+            cut.also.append(op)
+
+
+def _passed(known: Paths, found: tuple[Op, Key], parameter: Parameter) -> list[Op]:
+    """The cuts before the one that blocks, where no gradient of what that is given comes past them either."""
+    ops = [found[0]]
+    while (further := _further_cut(known, found[1])) is not None:
+        found = further
+        ops.append(found[0])
+    if len(ops) > 1:
+        given = known.reach((found[1][0], i) for i in found[0].inputs)
+        if parameter.id not in given.parameters:
+            return ops[:-1]
+    return []
+
+
+def _again(known: Paths, op: Op, output: Key) -> list[Op]:
+    """The same call further on, of what nothing else reads: it would be the next to cut."""
+    found: list[Op] = []
+    graph, todo = known.graph(output[0]), [output[1]]
+    while todo and len(todo) < MAX_ENDS:
+        readers = graph.consumers.get(todo.pop(), ())
+        if len(readers) == 1 and readers[0].site.user.kind == "user" and len(readers[0].outputs) == 1:
+            found += [readers[0]] if readers[0].name == op.name == "detach" else []
+            todo += readers[0].outputs
+    return found
+
+
+def _joined(known: Paths, op: Op, output: Key) -> list[Op]:
+    """The cuts of other lines whose results meet this one's in one call that puts values together."""
+    graph = known.graph(output[0])
+    meeting = {i for r in graph.consumers.get(output[1], ()) if r.name in JOINS for i in r.inputs}
+    makers = [graph.values[i].op for i in sorted(meeting)]
+    found = [graph.ops[made] for made in makers if made is not None]
+    here = op.site.user.location()
+    return [o for o in found if op.cut and o.cut == op.cut and o.site.user.location() != here]
 
 
 def _own_first(trace: Trace, known: Paths, parameter: Parameter) -> Iterator[tuple[Op, Key]]:

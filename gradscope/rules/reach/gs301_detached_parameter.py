@@ -124,7 +124,8 @@ def _related(known: Paths, cut: Cut) -> tuple[tuple[Site, str], ...]:
         place, label = graph.ops[again].site.user, "goes on from here as plain numbers"
     else:
         place, label = cut.op.site.user, "the result has no grad_fn"
-    return ((place, label),) if place.location() != cut.site.location() else ()
+    found = ((place, label),) if place.location() != cut.site.location() else ()
+    return (*found, *((op.site.user, "and here") for op in cut.also))
 
 
 def _words(trace: Trace, cut: Cut) -> str:
@@ -197,7 +198,8 @@ def _fix(trace: Trace, cut: Cut, names: str) -> str:
     for taken in _TAKEN_OUT.get(cut.kind, ()):
         if f".{taken}()" in text:
             found = "" if taken == "item" else frozen
-            return f"leave `.{taken}()` out of {located(trace, cut.site, 'this line')}{found}"
+            places = [located(trace, site, "this line") for site in (cut.site, *_also(cut))]
+            return f"leave `.{taken}()` out of {listed(places)}{found}"
     if _drawn(trace, cut):
         return (
             f"call `rsample()` in {located(trace, cut.site, 'this line')} where the distribution has it, or put "
@@ -217,5 +219,15 @@ def _fix(trace: Trace, cut: Cut, names: str) -> str:
 
 
 def _without(trace: Trace, cut: Cut) -> tuple[Edit, ...]:
-    found = (receiver_in_place_of(trace, cut.site, taken) for taken in _TAKEN_OUT.get(cut.kind, ()))
-    return next((edits for edits in found if edits), ())
+    edits: list[Edit] = []
+    for site in (cut.site, *_also(cut)):
+        found = (receiver_in_place_of(trace, site, taken) for taken in _TAKEN_OUT.get(cut.kind, ()))
+        mine = next((edits for edits in found if edits), ())
+        if not mine:
+            return ()
+        edits += mine
+    return tuple(edits)
+
+
+def _also(cut: Cut) -> list[Site]:
+    return [op.site.user for op in cut.also]

@@ -137,6 +137,34 @@ def bad_with_an_optimizer_that_never_steps() -> None:  # fix: by hand
         opt_head.step()
 
 
+def bad_detached_after_each_layer() -> None:
+    import torch
+    from torch import nn
+
+    first, second, last = nn.Linear(4, 8), nn.Linear(8, 8), nn.Linear(8, 1)
+    opt = torch.optim.SGD([*first.parameters(), *second.parameters(), *last.parameters()], lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        hidden = torch.relu(first(torch.randn(8, 4))).detach()
+        hidden = torch.relu(second(hidden)).detach()  # cause: GS301
+        last(hidden).pow(2).mean().backward()  # effect: GS301
+        opt.step()
+
+
+def bad_both_sides_detached() -> None:
+    import torch
+    from torch import nn
+
+    encoder, head = nn.Linear(4, 8), nn.Linear(16, 1)
+    opt = torch.optim.SGD([*encoder.parameters(), *head.parameters()], lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        left = torch.relu(encoder(torch.randn(8, 4))).detach()  # cause: GS301
+        right = torch.relu(encoder(torch.randn(8, 4))).detach()
+        head(torch.cat([left, right], dim=1)).pow(2).mean().backward()  # effect: GS301
+        opt.step()
+
+
 def good_optimizer_of_a_later_phase() -> None:
     import torch
     from torch import nn

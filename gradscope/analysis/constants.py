@@ -11,8 +11,9 @@ from gradscope.analysis.cuts import cut_kind, nearest
 from gradscope.analysis.gradients import gradients
 from gradscope.analysis.names import names_of
 from gradscope.analysis.numbers import taken_out
-from gradscope.analysis.reach import ZERO_GRADIENT, Key, Paths
-from gradscope.analysis.terms import SCALES, SUMS, terms
+from gradscope.analysis.ops import SCALES, SUMS, ZERO_GRADIENT
+from gradscope.analysis.reach import Key, Paths
+from gradscope.analysis.terms import terms
 from gradscope.analysis.words import holds
 from gradscope.events import Backward
 from gradscope.model import Graph, Op, Site

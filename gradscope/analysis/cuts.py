@@ -11,7 +11,7 @@ from itertools import islice
 from gradscope.analysis.loop import in_order
 from gradscope.analysis.memo import once
 from gradscope.analysis.numbers import entered, gathered, real, without_past
-from gradscope.analysis.ops import EXITS, MAKERS
+from gradscope.analysis.ops import ADDITIONS, EXITS, JOINING, MAKERS
 from gradscope.analysis.reach import Key, Paths, late_paths, paths
 from gradscope.analysis.words import holds
 from gradscope.events import Backward, Rooted, Step
@@ -19,7 +19,6 @@ from gradscope.model import Graph, Op, Parameter, Since, Site
 from gradscope.source import SourceFile
 from gradscope.store import Trace
 
-JOINS = {"cat", "concat", "concatenate", "stack", "hstack", "vstack", "add", "__add__"}
 MAX_ENDS = 20  # losses of one graph that are followed
 
 
@@ -161,7 +160,9 @@ def _again(known: Paths, op: Op, output: Key) -> list[Op]:
 def _joined(known: Paths, op: Op, output: Key) -> list[Op]:
     """The cuts of other lines whose results meet this one's in one call that puts values together."""
     graph = known.graph(output[0])
-    meeting = {i for r in graph.consumers.get(output[1], ()) if r.name in JOINS for i in r.inputs}
+    meeting = {
+        i for r in graph.consumers.get(output[1], ()) if r.name in JOINING | ADDITIONS for i in r.inputs
+    }
     makers = [graph.values[i].op for i in sorted(meeting)]
     found = [graph.ops[made] for made in makers if made is not None]
     here = op.site.user.location()

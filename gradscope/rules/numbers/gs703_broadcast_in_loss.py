@@ -162,7 +162,9 @@ def _finding(trace: Trace, known: Paths, ops: list[Op]) -> Finding:
     event = loss_event(known, op)
     made = _broadcast(first, second)
     wanted = max(_size(first), _size(second))
-    fix, edits = _fix(trace, graph, op)
+    fix, _ = _fix(trace, graph, op)
+    spans = {o.site.user: o for o in reversed(ops)}  # each side of a sum may have its own
+    edits = [_fix(trace, known.graph(o.graph), o)[1] for o in spans.values()]
     return Finding(
         message=f"{names[0]} {_shape(first)} and {names[1]} {_shape(second)} broadcast to {_shape(made)}: "
         "each of one meets all of the other",
@@ -173,7 +175,7 @@ def _finding(trace: Trace, known: Paths, ops: list[Op]) -> Finding:
         seen=(f"{_size(made)} results where {wanted} were meant",),
         fix=fix,
         count=len(ops),
-        edits=edits,
+        edits=tuple(e for own in edits for e in own) if all(edits) else (),
     )
 
 

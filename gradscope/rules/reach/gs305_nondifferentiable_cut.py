@@ -12,20 +12,30 @@ estimators.
 At warning: one term of a loss has no gradient, while other terms train the same parameters.
 """
 
+import ast
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import chain
+from typing import TypeGuard
 
 from gradscope.analysis.cuts import cuts
 from gradscope.analysis.names import names_of
 from gradscope.analysis.ops import ZERO_GRADIENT
 from gradscope.analysis.reach import Paths, paths
 from gradscope.analysis.terms import DeadTerm, dead_terms
-from gradscope.analysis.words import code, located, parameter_names, parameter_subjects
+from gradscope.analysis.words import code, located, parameter_names, parameter_subjects, quoted
 from gradscope.events import Backward, Rooted
 from gradscope.model import Finding, Op, Parameter, Site
 from gradscope.rules import rule
 from gradscope.store import Trace
+
+_WHOLE = (
+    ast.Name,
+    ast.Attribute,
+    ast.Call,
+    ast.Subscript,
+    ast.Constant,
+)  # need no parentheses behind a minus
 
 
 def bad_argmax() -> None:
@@ -155,21 +165,89 @@ def _finding(
 ) -> Finding:
     ids = [p.id for p in parameters]
     names = parameter_names(trace, ids)
+    leaf = _leaf_of(trace, op)
     return Finding(
-        message=f"`{op.name}` {fault}: {names} cannot learn through it",
+        message=f"{_spoken(trace, op)} {fault}: {names} cannot learn through it",
         cause=op.site.user,
         cause_label=fault,
         effect=loss.site.user,
         effect_label="no gradient gets past it",
+        related=((leaf.user, "a new leaf: same numbers, no history"),) if _elsewhere(leaf, op) else (),
         seen=(f"`.grad` of {names} {grad}",),
         why=f"the loss depends on {names} only through {code(trace, op.site.user, f'`{op.name}`')}, which {fault}",
-        fix=_fix(trace, op),
+        fix=_fix(trace, op, leaf),
         count=loss.count,
         subjects=parameter_subjects(ids),
     )
 
 
-def _fix(trace: Trace, op: Op) -> str:
+def _spoken(trace: Trace, op: Op) -> str:
+    """`argmax`, or the comparison as it is written: `x > 0` calls no function of a name."""
+    node = trace.source_file(op.site.user.path).at(op.site.user)
+    return f"the comparison {code(trace, op.site.user)}" if isinstance(node, ast.Compare) else f"`{op.name}`"
+
+
+def _leaf_of(trace: Trace, op: Op) -> Site | None:
+    """Where a new leaf that asks for a gradient was made of what `op` gave."""
+    graph, known = trace.graph(op.graph), paths(trace)
+    seen, todo = set(op.outputs), list(op.outputs)
+    while todo:
+        index = todo.pop(0)
+        value = graph.values[index]
+        if value.is_leaf and (value.requires_grad or known.required((graph.id, index)) is not None):
+            asked = known.required((graph.id, index))
+            return asked or (graph.ops[value.op].site if value.op is not None else None)
+        for reader in graph.consumers.get(index, ()):
+            if not reader.nodes:
+                todo += [o for o in reader.outputs if o not in seen]
+                seen.update(reader.outputs)
+    return None
+
+
+def _elsewhere(leaf: Site | None, op: Op) -> TypeGuard[Site]:
+    return leaf is not None and leaf.user.location() != op.site.user.location()
+
+
+def _difference(trace: Trace, op: Op) -> tuple[str, str]:
+    """`x` and `x - threshold` of the comparison `x > threshold`; "" where it is not written so."""
+    file = trace.source_file(op.site.user.path)
+    node = file.at(op.site.user)
+    if not isinstance(node, ast.Compare) or len(node.ops) != 1:
+        return "", ""
+    sides = [node.left, node.comparators[0]]
+    if isinstance(node.ops[0], (ast.Lt, ast.LtE)):
+        sides.reverse()
+    elif not isinstance(node.ops[0], (ast.Gt, ast.GtE)):
+        return "", ""
+    right = file.text(sides[1]) if isinstance(sides[1], _WHOLE) else f"({file.text(sides[1])})"
+    given = next((s for s in (node.left, node.comparators[0]) if not isinstance(s, ast.Constant)), node.left)
+    zero = isinstance(sides[1], ast.Constant) and sides[1].value == 0
+    return file.text(given), file.text(sides[0]) if zero else f"{file.text(sides[0])} - {right}"
+
+
+def _compared(trace: Trace, op: Op, leaf: Site | None) -> str:
+    place = located(trace, op.site.user, f"`{op.name}`")
+    given, difference = _difference(trace, op)
+    soft = quoted(f"torch.sigmoid({difference})") if difference else "a sigmoid of the difference"
+    itself = f"{quoted(given)} itself" if given else "what is compared"
+    between = _between_0_and_1(trace, op)
+    if leaf is None:
+        return f"use {itself if between and given else soft} in place of {place}"
+    return (
+        f"put the loss on {itself}{'' if between else f', or on {soft}'}, without "
+        f"{located(trace, leaf.user, 'the new tensor')}, which makes a new leaf without a history of what {place} "
+        "gives"
+    )
+
+
+def _between_0_and_1(trace: Trace, op: Op) -> bool:
+    """Whether what is compared has come out of a sigmoid or softmax: it is the soft mask already."""
+    graph = trace.graph(op.graph)
+    makers = (graph.values[index].op for index in op.inputs)
+    return any(maker is not None and graph.ops[maker].name in ("sigmoid", "softmax") for maker in makers)
+
+
+def _fix(trace: Trace, op: Op, leaf: Site | None = None) -> str:
     place, name = located(trace, op.site.user, f"`{op.name}`"), op.name.strip("_")
     if name in ("argmax", "argmin", "max", "min", "topk", "sort", "argsort"):
         scores = names_of(trace).receiver(op.site.user)
@@ -178,7 +256,7 @@ def _fix(trace: Trace, op: Op) -> str:
     if name in ("round", "floor", "ceil", "trunc", "sign"):
         return f"leave {place} out of the loss, or let the gradient past it on purpose: `x + ({name}(x) - x).detach()`"
     if name in ("lt", "le", "gt", "ge", "eq", "ne"):
-        return f"use a sigmoid of the difference in place of {place}"
+        return _compared(trace, op, leaf)
     if name in ("normal", "normal_"):
         return f"draw so that the gradient gets through: `mean + std * torch.randn_like(mean)` in place of {place}"
     return f"put the loss on what goes into {place}, or write a straight-through estimator on purpose"

@@ -180,3 +180,38 @@ def good_straight_through_number() -> None:
         loss = hard + soft - soft.detach()
         loss.backward()
         opt.step()
+
+
+def bad_threshold_made_a_leaf() -> None:
+    import torch
+    from torch import nn
+
+    def overlap(pr, gt):
+        pr = torch.tensor((pr > 0.5).type(pr.dtype), requires_grad=True)  # cause: GS305
+        return 2 * (gt * pr).sum() / (gt.sum() + pr.sum() + 1e-6)
+
+    torch.manual_seed(0)
+    model = nn.Linear(4, 3)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        loss = 1 - overlap(model(torch.randn(8, 4)).sigmoid(), torch.ones(8, 3))
+        loss.backward()  # effect: GS305
+        opt.step()
+
+
+def good_overlap_of_what_is_soft() -> None:
+    import torch
+    from torch import nn
+
+    def overlap(pr, gt):
+        pr = torch.sigmoid(4 * (pr - 0.5))
+        return 2 * (gt * pr).sum() / (gt.sum() + pr.sum() + 1e-6)
+
+    torch.manual_seed(0)
+    model = nn.Linear(4, 3)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        (1 - overlap(model(torch.randn(8, 4)).sigmoid(), torch.ones(8, 3))).backward()
+        opt.step()

@@ -23,6 +23,16 @@ QUOTIENTS = DIVISIONS | {"true_divide", "divide", "__rtruediv__", "reciprocal", 
 STATISTICS = {"mean", "median", "nanmean", "std", "var", "std_mean", "var_mean"}
 EXPONENTIALS = {"exp", "exp2", "expm1", "exp_", "sinh", "cosh"}
 PROBABILITIES = {"softmax", "sigmoid", "sigmoid_", "softmax_", "expit"}
+SATURATING = PROBABILITIES | {
+    "tanh",
+    "tanh_",
+    "log_softmax",
+    "hardsigmoid",
+    "softsign",
+}  # flat where it is large
+CUTTING_OFF = {
+    "relu", "relu_", "relu6", "threshold", "hardtanh", "clamp", "clamp_", "clamp_min", "clamp_max", "clip", "clip_",
+}  # flat beyond a bound  # fmt: skip
 
 # -- losses
 

@@ -1,0 +1,145 @@
+"""Every gradient that a pass leaves is exactly zero: the model stands where its activation is flat.
+
+Why: sigmoid, tanh and softmax are flat where their input is large, ReLU and `clamp` on a whole side. Once all
+that is fed to them lies there, for every sample, no gradient passes: each step moves nothing, and the loss stays
+where it is, however long the training goes on.
+
+Fix: at the end of a network no activation before a loss that takes scores (`cross_entropy`,
+`binary_cross_entropy_with_logits`, `mse_loss`); smaller initial weights (torch's own, or `nn.init.xavier_uniform_`),
+normalised inputs, a smaller learning rate.
+
+Silent on: losses of zero (nothing is left to learn), passes after which gradients come again, gradients that are
+thrown away.
+"""
+
+from collections.abc import Iterator
+
+from gradscope.analysis.gradients import thrown_away
+from gradscope.analysis.ops import CUTTING_OFF, SATURATING
+from gradscope.analysis.reach import Paths, passes, paths
+from gradscope.analysis.words import code, located, numbers, parameter_names, parameter_subjects
+from gradscope.events import Backward, Scaler
+from gradscope.model import Finding, Op
+from gradscope.rules import rule
+from gradscope.store import Trace
+
+PASSES = 3  # measured, if there were none before with a gradient
+LATE = 8  # measured, if there were
+START = (
+    "smaller initial weights (`nn.init.xavier_uniform_(w)`, or those that `nn.Linear` has by itself), inputs of mean 0 "
+    "and deviation 1, a smaller learning rate"
+)
+
+
+def bad() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(4, 1)
+    nn.init.constant_(model.weight, 60.0)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(5):
+        opt.zero_grad()
+        out = torch.sigmoid(model(torch.rand(8, 4) + 1))  # cause: GS707
+        loss = nn.functional.mse_loss(out, torch.zeros(8, 1))
+        loss.backward()  # effect: GS707
+        opt.step()
+
+
+def good() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(5):
+        opt.zero_grad()
+        out = torch.sigmoid(model(torch.rand(8, 4) + 1))
+        nn.functional.mse_loss(out, torch.zeros(8, 1)).backward()
+        opt.step()
+
+
+@rule("GS707", name="flat-activation", severity="warning", over=("GS212", "GS705"))
+def flat_activation(trace: Trace) -> Iterator[Finding]:
+    if trace.of(Scaler):
+        return  # zeros of an overflow that it skips
+    known, thrown = paths(trace), thrown_away(trace)
+    lines = {event.site.user.location(): event for event in known.backwards}
+    for line, event in lines.items():
+        sites = {e.site.id for e in trace.of(Backward) if e.site.user.location() == line}
+        filled = sorted(set(event.filled) - thrown.get(line, set()))
+        stepped = any(trace.parameter(id).steps for id in filled)
+        since = _zero_since(trace, filled, sites) if stepped else None
+        if since is not None:
+            yield _finding(trace, known, event, filled, sites, since)
+
+
+def _zero_since(trace: Trace, filled: list[int], sites: set[int]) -> int | None:
+    """The step from which on, to the end, every gradient was exactly zero while the loss was not."""
+    norms = [dict(trace.numbers("grad_norm", id, sites)) for id in filled]
+    measured = sorted(set.intersection(*map(set, norms))) if norms else []
+    late = list(measured)
+    for number, step in enumerate(measured):
+        if any(known[step] != 0 for known in norms):
+            late = measured[number + 1 :]
+    wrong = {step for step, loss in trace.numbers("loss", None, sites) if loss != 0}  # there is something to learn
+    if sum(step in wrong for step in late) < (PASSES if late == measured else LATE):
+        return None
+    return late[0]
+
+
+def _finding(
+    trace: Trace, known: Paths, event: Backward, filled: list[int], sites: set[int], since: int
+) -> Finding:
+    op = _flat(known, event, filled)
+    steps = [step for step, _ in trace.numbers("grad_norm", filled[0], sites)]
+    zero = [step for step in steps if step >= since]
+    losses = [loss for step, loss in trace.numbers("loss", None, sites) if step >= since]
+    when = "" if len(zero) == len(steps) else f" since step {since}"
+    told = numbers(losses[0]) + (f", then {numbers(losses[-1])}" if len(set(losses)) > 1 else " each time")
+    cause, label = event.site.user, "leaves zeros in every `.grad`"
+    return Finding(
+        message=f"every gradient is exactly zero{when}: {parameter_names(trace, filled)} learn nothing",
+        cause=cause if op is None else op.site.user,
+        cause_label=label if op is None else _label(op),
+        effect=None if op is None else cause,
+        effect_label=label,
+        seen=(
+            f"the gradients were exactly 0 in {passes(len(zero))} of {len(steps)} measured; the loss was {told}",
+        ),
+        fix=_fix(trace, event, op),
+        subjects=parameter_subjects(filled),
+    )
+
+
+def _flat(known: Paths, event: Backward, filled: list[int]) -> Op | None:
+    """The nearest call before the loss that can be flat and lies on every way to these parameters."""
+    roots = [(event.graph, root) for root in event.roots]
+    graph = known.graph(event.graph)
+    for op in reversed(graph.ops):
+        if op.name in SATURATING | CUTTING_OFF and op.nodes:
+            stop = {(op.graph, node) for node in op.nodes}
+            if not set(filled) & known.reach(roots, stop=stop).parameters:
+                return op
+    return None
+
+
+def _label(op: Op | None) -> str:
+    if op is None:
+        return "leaves zeros in every `.grad`"
+    if op.name in CUTTING_OFF:
+        return f"nothing passes `{op.name}` where its result is at the bound, and all of it is"
+    return f"`{op.name}` is flat where its input is large, and all of it is"
+
+
+def _fix(trace: Trace, event: Backward, op: Op | None) -> str:
+    if op is None:
+        loss = code(trace, event.site.user, "the loss")
+        return f"find the call between the parameters and {loss} that is flat there; {START}"
+    here = located(trace, op.site.user, f"`{op.name}`")
+    if op.name in CUTTING_OFF:
+        return f"leave {here} out at the end of a network, or take `leaky_relu` in its place inside it; or {START}"
+    loss = "a loss on scores (`binary_cross_entropy_with_logits`, `cross_entropy`)"
+    return f"leave {here} out and take {loss}; or {START}"

@@ -1,0 +1,90 @@
+"""More programs of GS707: each bad one is reported at its marks, each good one by no rule."""
+
+
+def bad_relu_at_the_end() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1))
+    opt = torch.optim.SGD(model.parameters(), lr=1.0)
+    x = torch.rand(16, 4)
+    y = torch.zeros(16, 1)
+    y[0] = 1
+    for _ in range(60):
+        opt.zero_grad()
+        scores = torch.relu(model(x))  # cause: GS707
+        loss = nn.functional.binary_cross_entropy_with_logits(scores, y)
+        loss.backward()  # effect: GS707
+        opt.step()
+
+
+def bad_weights_that_begin_too_large() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    class Model(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.w = nn.Parameter(torch.empty(12, 20).uniform_(0, 1))
+            self.w2 = nn.Parameter(torch.empty(20, 1).uniform_(0, 1))
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return torch.sigmoid(x @ self.w @ self.w2)  # cause: GS707
+
+    torch.manual_seed(0)
+    model = Model()
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(5):
+        opt.zero_grad()
+        loss = nn.functional.binary_cross_entropy(
+            model(torch.rand(8, 12)), torch.randint(0, 2, (8, 1)).float()
+        )
+        loss.backward()  # effect: GS707
+        opt.step()
+
+
+def good_margin_that_is_kept() -> None:
+    """A hinge loss of zero: there is nothing left to learn."""
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(2, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.5)
+    x = torch.tensor([[1.0, 1.0], [-1.0, -1.0]])
+    y = torch.tensor([[1.0], [-1.0]])
+    for _ in range(40):
+        opt.zero_grad()
+        torch.relu(1 - y * model(x)).mean().backward()
+        opt.step()
+
+
+def good_gradients_that_come_again() -> None:
+    """A batch without a violated margin now and then."""
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(2, 2)
+    opt = torch.optim.SGD(model.parameters(), lr=0.05)
+    for step in range(40):
+        opt.zero_grad()
+        margin = 0.0 if step % 3 else 2.0
+        (1 + torch.relu(margin - model(torch.rand(4, 2)).pow(2)).mean()).backward()
+        opt.step()
+
+
+def good_penalty_that_ends() -> None:
+    """The penalty of one network has nothing to say; the other part of the loss trains it."""
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.01)
+    for _ in range(20):
+        opt.zero_grad()
+        out = model(torch.rand(8, 3))
+        (torch.relu(-100 - out).mean() + (out - 1).pow(2).mean()).backward()
+        opt.step()

@@ -61,6 +61,10 @@ def _number(raw: Any) -> float | None:
     return None if raw is None else float(raw)
 
 
+def _known(raw: Any) -> float:
+    return float(raw or 0)
+
+
 def _ids(raw: Any) -> tuple[int, ...]:
     return tuple(raw or ())
 
@@ -595,6 +599,18 @@ class Crashed(Kind):
 
 
 # -- surroundings ------------------------------------------------------------------------
+
+
+class Targets(Kind):
+    """The targets of a loss at its first call from a line."""
+
+    __slots__ = ()
+    of = "targets"
+    low = Field(_known)
+    high = Field(_known)
+    below_minus_one = Field(_known)
+    below_zero = Field(_known)
+    above_one = Field(_known)
 
 
 class Setting(Kind):

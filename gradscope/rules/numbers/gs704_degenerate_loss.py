@@ -48,7 +48,7 @@ def good() -> None:
         opt.step()
 
 
-@rule("GS704", name="degenerate-loss", severity="error", over=("GS204", "GS212", "GS302", "GS305"))
+@rule("GS704", name="degenerate-loss", severity="error", over=("GS204", "GS212", "GS302", "GS305", "GS707"))
 def degenerate_loss(trace: Trace) -> Iterator[Finding]:
     known = paths(trace)
     found: dict[tuple[tuple[str, int], str], tuple[Op, Backward, list[int]]] = {}

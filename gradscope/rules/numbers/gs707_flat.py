@@ -84,7 +84,9 @@ def _zero_since(trace: Trace, filled: list[int], sites: set[int]) -> int | None:
     for number, step in enumerate(measured):
         if any(known[step] != 0 for known in norms):
             late = measured[number + 1 :]
-    wrong = {step for step, loss in trace.numbers("loss", None, sites) if loss != 0}  # there is something to learn
+    wrong = {
+        step for step, loss in trace.numbers("loss", None, sites) if loss != 0
+    }  # there is something to learn
     if sum(step in wrong for step in late) < (PASSES if late == measured else LATE):
         return None
     return late[0]

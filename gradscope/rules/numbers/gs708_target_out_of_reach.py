@@ -1,0 +1,117 @@
+"""The targets of a loss lie outside of what the network's last activation can give.
+
+Why: a sigmoid gives numbers between 0 and 1, tanh between -1 and 1, ReLU none below 0. A target outside of that is
+never met: the outputs are pushed against the bound, where the gradient dies, and the loss keeps a part that no
+training takes away.
+
+Fix: bring the targets into the range, or end the network with what reaches them (`tanh` for images from -1 to 1,
+nothing for a regression).
+
+Silent on: losses that are only measured, targets that differ from the bound by rounding, a few outliers.
+"""
+
+from collections.abc import Iterator
+
+from gradscope.analysis.names import names_of
+from gradscope.analysis.ops import COMPARING_LOSSES
+from gradscope.analysis.reach import Paths, paths
+from gradscope.analysis.words import located
+from gradscope.events import Targets
+from gradscope.model import Finding, Op
+from gradscope.rules import rule
+from gradscope.rules.numbers._losses import losses, makers
+from gradscope.store import Trace
+
+SHARE = 0.05  # of the targets, at least
+RANGES = {  # of what an activation gives; None: without end
+    "sigmoid": (0, 1), "sigmoid_": (0, 1), "hardsigmoid": (0, 1), "softmax": (0, 1),
+    "tanh": (-1, 1), "tanh_": (-1, 1), "hardtanh": (-1, 1), "softsign": (-1, 1),
+    "relu": (0, None), "relu_": (0, None), "softplus": (0, None),
+}  # fmt: skip
+
+
+def bad() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    decoder = nn.Sequential(nn.Linear(2, 8), nn.Sigmoid())
+    opt = torch.optim.SGD(decoder.parameters(), lr=0.1)
+    for _ in range(3):
+        images = torch.rand(16, 8) * 2 - 1
+        shown = decoder(torch.randn(16, 2))  # cause: GS708
+        loss = nn.functional.mse_loss(shown, images)  # effect: GS708
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    decoder = nn.Sequential(nn.Linear(2, 8), nn.Tanh())
+    opt = torch.optim.SGD(decoder.parameters(), lr=0.1)
+    for _ in range(3):
+        images = torch.rand(16, 8) * 2 - 1
+        opt.zero_grad()
+        nn.functional.mse_loss(decoder(torch.randn(16, 2)), images).backward()
+        opt.step()
+
+
+@rule("GS708", name="target-out-of-reach", severity="warning")
+def target_out_of_reach(trace: Trace) -> Iterator[Finding]:
+    known = paths(trace)
+    measured = {event.site.user.location(): event for event in trace.of(Targets)}
+    told: set[tuple[str, int]] = set()
+    for key, op in losses(known, COMPARING_LOSSES):
+        event = measured.get(op.site.user.location())
+        found = makers(known, key)
+        if event is None or len(found) != 1 or op.site.user.location() in told:
+            continue
+        maker = found[0][1]
+        outside = _outside(event, *RANGES.get(maker.name, (None, None)))
+        if outside >= SHARE:
+            told.add(op.site.user.location())
+            yield _finding(trace, known, op, maker, event, outside)
+
+
+def _outside(event: Targets, low: int | None, high: int | None) -> float:
+    """The share of the targets beyond these bounds."""
+    below = {-1: event.below_minus_one, 0: event.below_zero}
+    return (0.0 if low is None else below[low]) + (0.0 if high is None else event.above_one)
+
+
+def _finding(trace: Trace, known: Paths, op: Op, maker: Op, event: Targets, outside: float) -> Finding:
+    low, high = RANGES[maker.name]
+    gives = f"{low} to {high}" if high is not None else f"{low} and more"
+    target = _target(trace, known, op)
+    reaches = (event.low, event.high)
+    symmetric = high == 1 and reaches[0] >= -1.001 and reaches[1] <= 1.001
+    here = located(trace, maker.site.user, "the network")
+    instead = (
+        f"take `tanh` in place of the `{maker.name}` in {here}"
+        if symmetric
+        else f"leave `{maker.name}` out of {here}"
+    )
+    return Finding(
+        message=f"`{op.name}` compares with {target} from {reaches[0]:.4g} to {reaches[1]:.4g}, and `{maker.name}` "
+        f"gives only {gives}",
+        cause=maker.site.user,
+        cause_label=f"`{maker.name}` gives {gives}",
+        effect=op.site.user,
+        effect_label=f"{outside:.0%} of the targets lie outside of that",
+        seen=(
+            f"at the first call {outside:.0%} of the targets were out of its reach: they went from {reaches[0]:.4g} to "
+            f"{reaches[1]:.4g}",
+        ),
+        fix=f"bring the targets into the range {gives}, or {instead}",
+    )
+
+
+def _target(trace: Trace, known: Paths, op: Op) -> str:
+    """What the program calls the targets."""
+    graph = known.graph(op.graph)
+    name = names_of(trace).name(graph, op.inputs[1]) if len(op.inputs) > 1 else None
+    return f"`{name}`" if name else "targets"

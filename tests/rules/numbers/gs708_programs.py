@@ -1,0 +1,81 @@
+"""More programs of GS708: each bad one is reported at its marks, each good one by no rule."""
+
+
+def bad_relu_before_targets_around_zero() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.body = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 1))
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return torch.relu(self.body(x)).squeeze(1)  # cause: GS708
+
+    torch.manual_seed(0)
+    net, criterion = Net(), nn.SmoothL1Loss()
+    opt = torch.optim.Adam(net.parameters(), lr=0.01)
+    for _ in range(4):
+        opt.zero_grad()
+        loss = criterion(net(torch.randn(16, 4)), torch.randn(16))  # effect: GS708
+        loss.backward()
+        opt.step()
+
+
+def bad_pixels_up_to_255() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(6, 3), nn.Linear(3, 6))
+    opt = torch.optim.Adam(model.parameters(), lr=0.01)
+    images = torch.randint(0, 256, (16, 6)).float()
+    for _ in range(4):
+        opt.zero_grad()
+        shown = torch.sigmoid(model(images / 255))  # cause: GS708
+        nn.functional.mse_loss(shown, images).backward()  # effect: GS708
+        opt.step()
+
+
+def good_sigmoid_that_is_stretched() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(4, 4)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        out = torch.sigmoid(model(torch.randn(8, 4))) * 2 - 1
+        nn.functional.mse_loss(out, torch.rand(8, 4) * 2 - 1).backward()
+        opt.step()
+
+
+def good_probabilities_with_rounding() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(4, 4)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        target = torch.eye(4)[torch.randint(0, 4, (8,))] + 1e-6
+        nn.functional.mse_loss(torch.sigmoid(model(torch.randn(8, 4))), target).backward()
+        opt.step()
+
+
+def good_a_few_outliers() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        target = torch.rand(64, 1)
+        target[0] = 1.5
+        nn.functional.mse_loss(torch.sigmoid(model(torch.randn(64, 4))), target).backward()
+        opt.step()

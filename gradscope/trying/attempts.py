@@ -206,7 +206,8 @@ class Trial:
             names = ", ".join(PurePath(path).name for path in run.unread)
             return f"the program did not import {names}, so that the edits could not be tried"
         made = counted(run.trace.summary["steps"], "step")
-        if run.stopped == "time" and (before is None or self._limits(findings)[0] is None):
+        ended = _ended(self.report.trace) and _raised(self.report.trace) is None
+        if run.stopped == "time" and ended and (before is None or self._limits(findings)[0] is None):
             return f"it had not come to its end in time, after {made}"
         if before is not None:
             plain = Comparison(self.report, before, Lines({}, {}))

@@ -105,6 +105,7 @@ print(fit(model, torch.optim.SGD(model.parameters(), lr=0.05), torch.randn(8, 4)
 }
 
 
+@pytest.mark.slow
 def test_an_edit_in_an_imported_module_of_a_package(tmp_path: Path) -> None:
     for name, text in PACKAGE.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
@@ -210,6 +211,7 @@ def test_an_installed_library_is_never_edited(tmp_path: Path) -> None:
     assert files(tmp_path) == before
 
 
+@pytest.mark.slow
 def test_a_long_run_is_tried_as_far_as_it_takes(tmp_path: Path) -> None:
     text = STALE.replace("range(8)", "range(4000)") + "    print(step)\nopen('end', 'w').close()\n"
     (tmp_path / "train.py").write_text(text)
@@ -222,6 +224,7 @@ def test_a_long_run_is_tried_as_far_as_it_takes(tmp_path: Path) -> None:
     assert not (tmp_path / "end").exists()
 
 
+@pytest.mark.slow
 def test_keeps_the_files_bytes_and_rights(tmp_path: Path) -> None:
     text = STALE.replace("\n", "\r\n").replace(
         "import torch", "# -*- coding: latin-1 -*-\r\n# caf\xe9\r\nimport torch", 1
@@ -237,6 +240,7 @@ def test_keeps_the_files_bytes_and_rights(tmp_path: Path) -> None:
     assert (tmp_path / "train.py").is_symlink()
 
 
+@pytest.mark.slow
 def test_what_the_program_sees_of_itself(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(
         STALE

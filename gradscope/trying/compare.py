@@ -36,16 +36,21 @@ def _moved(before: list[str], after: list[str]) -> dict[int, set[int]]:
     fresh: dict[str, set[int]] = {}
     for kind, _, _, first, last in blocks:
         for number in range(first, last) if kind != "equal" else ():
-            fresh.setdefault(after[number].strip(), set()).add(number + 1)
+            fresh.setdefault(_code(after[number]), set()).add(number + 1)
     found: dict[int, set[int]] = {}
     for kind, start, end, first, last in blocks:
         for offset in range(end - start):
             found[start + offset + 1] = (
                 {first + offset + 1}
                 if kind == "equal"
-                else {*range(first + 1, last + 1), *fresh.get(before[start + offset].strip(), ())}
+                else {*range(first + 1, last + 1), *fresh.get(_code(before[start + offset]), ())}
             )
     return found
+
+
+def _code(line: str) -> str:
+    """A line without its comment, which does not move with it."""
+    return line.partition("#")[0].strip()
 
 
 class Comparison:

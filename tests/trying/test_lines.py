@@ -24,7 +24,7 @@ def test_a_line_that_is_moved_is_found_where_it_stands_now() -> None:
     assert 4 in now("a\nb\nloss.backward()\nopt.step()\nc\n", 3) | now(
         "a\nb\nloss.backward()\nopt.step()\nc\n", 4
     )
-    assert now("b\nopt.step()\nloss.backward()\nc\na\n", 1) == {5}
+    assert now("b\nopt.step()\nloss.backward()\nc\na  # moved\n", 1) == {5}
 
 
 def test_a_file_that_is_not_edited_is_as_it_was() -> None:

@@ -11,8 +11,10 @@ from dataclasses import dataclass, field
 
 from gradscope.analysis.loop import timeline
 from gradscope.analysis.memo import once
-from gradscope.events import Backward, Step, Update, ZeroGrad
+from gradscope.events import Backward, RequiresGrad, Step, Update, ZeroGrad
+from gradscope.model import Parameter
 from gradscope.store import Trace
+from gradscope.store.pages import Pages
 
 Use = Step | Update
 End = Step | Update | ZeroGrad
@@ -138,3 +140,43 @@ def thrown_away(trace: Trace) -> dict[Line, set[int]]:
         cleared.setdefault(fill.line, set()).update(fill.cleared)
         used.setdefault(fill.line, set()).update(fill.used)
     return {line: ids - used[line] for line, ids in cleared.items()}
+
+
+def how_received(trace: Trace, p: Parameter) -> str:
+    """How a leaf got gradients: "passes" filled its `.grad`, a pass was "asked" for them and gave them back, or the
+    program put them there "by hand". "" where it got none."""
+    if p.passes:
+        return "passes"
+    if p.id in asked(trace):
+        return "asked"
+    return "by hand" if p.steps or p.grad != "none" else ""
+
+
+@once
+def asked(trace: Trace) -> frozenset[int]:
+    """Leaves whose gradient a pass was asked for (`autograd.grad`), without loading the graphs."""
+    pages, later = Pages(trace), asked_later(trace)
+    keys = {(e.graph, value) for e in trace.of(Backward) if e.graph >= 0 for value in e.inputs}
+    return frozenset(leaf for key in keys if (leaf := _leaf(pages, later, key)) is not None)
+
+
+def asked_later(trace: Trace) -> dict[tuple[int, int], int]:
+    """Value → what an optimizer trains and was computed first, then made a leaf by `requires_grad_()`."""
+    held = {p.id for p in trace.parameters if p.optimizers}
+    events = (e for e in trace.of(RequiresGrad) if e.graph >= 0 and e.to and e.leaf in held)
+    return {(e.graph, e.value): e.leaf for e in events if e.leaf is not None}
+
+
+def _leaf(pages: Pages, later: dict[tuple[int, int], int], key: tuple[int, int]) -> int | None:
+    """The leaf that a value is, followed back through in-place writes."""
+    seen: set[tuple[int, int]] = set()
+    while key not in seen and (values := pages.values(key[0], [key[1]])):
+        seen.add(key)
+        (value,) = values
+        if value.parameter is not None or key in later:
+            return value.parameter if value.parameter is not None else later[key]
+        op = pages.op(key[0], value.op) if value.op is not None else None
+        if op is None or not value.is_leaf or value.index not in op.written:
+            return None
+        key = key[0], op.writes[op.written.index(value.index)]
+    return None

@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from gradscope.analysis.gradients import asked_later, how_received
 from gradscope.analysis.idle import mistaken, tried_out
 from gradscope.analysis.memo import once
 from gradscope.analysis.stops import Stop, frozen, stops
@@ -55,9 +56,7 @@ class Paths:
         self.backwards = [e for e in passes if e.graph is not None and e.graph >= 0]
         self.updates = trace.of(Update)  # by the program's own hand
         self._set = [e for e in trace.of(RequiresGrad) if e.graph >= 0]
-        # What an optimizer trains and was computed first, then made a leaf by `requires_grad_()`.
-        held = {p.id for p in trace.parameters if p.optimizers}
-        self.asked_later = {(e.graph, e.value): e.leaf for e in self._set if e.to and e.leaf in held}
+        self.asked_later = asked_later(trace)
         self.passes = sum(e.count for e in passes)
         self.stepping = {number for number, optimizer in trace.optimizers.items() if optimizer.steps}
         self.stepping |= {e.optimizer for e in trace.of(Step) if e.optimizer is not None}
@@ -277,19 +276,7 @@ class Paths:
 
     def has_gradient(self, parameter: Parameter) -> bool:
         """Whether a gradient was ever computed for it."""
-        held = parameter.passes or parameter.steps or parameter.grad != "none"
-        return bool(held) or parameter.id in self.asked
-
-    @cached_property
-    def asked(self) -> set[int]:
-        """Parameters whose gradient was asked for by `autograd.grad`."""
-        found = set()
-        for event in self.backwards:
-            for value in event.inputs:
-                parameter = self.parameter_of((event.graph, value))
-                if parameter is not None:
-                    found.add(parameter.id)
-        return found
+        return bool(how_received(self.trace, parameter))
 
     def memory(self, graph: int, value: int) -> int:
         """The first value whose memory this one shares (`p` for `p.data`)."""

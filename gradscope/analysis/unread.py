@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import prod
 
 from gradscope.analysis.calls import Calls
-from gradscope.analysis.gradients import Gradients, Line, gradients, thrown_away
+from gradscope.analysis.gradients import Gradients, Line, asked, gradients, thrown_away
 from gradscope.analysis.looks import kept_gradients
 from gradscope.analysis.loop import read_for_itself
 from gradscope.analysis.ops import bytes_of
@@ -54,7 +54,7 @@ def unread(trace: Trace, known: Calls, forgotten: set[int]) -> Iterator[Unread]:
         and not (p.steps or p.optimizers or p.id in used)
         and p.reads <= reads
         and not read_for_itself(p, trained)
-        and p.id not in known.paths.asked
+        and p.id not in asked(trace)
     }
     events = [e for e in known.paths.backwards if e.call == "backward"]
     yield from _modules(trace, known, mine, events)
@@ -64,9 +64,9 @@ def finished(trace: Trace, known: Calls) -> Iterator[Unread]:
     """Modules whose training is over: since the last step that used their gradients, many more passes
     of other lines have filled them than ever did between two of their steps."""
     model = gradients(trace)
-    mine = {
-        p.id for p in trace.parameters if p.registered and not p.taken and _over(model, p.id)
-    } - known.paths.asked
+    mine = {p.id for p in trace.parameters if p.registered and not p.taken and _over(model, p.id)} - asked(
+        trace
+    )
     late = {fill.line for n in mine for fill in model.waiting[n]}
     late -= {fill.line for n in mine for _, fills in model.ended[n] for fill in fills}
     yield from _modules(

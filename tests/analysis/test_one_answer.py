@@ -1,11 +1,12 @@
 """The report, `why`, the picture and the table of parameters never contradict each other.
 
-Some programs are asked in the ordinary run, all of them by `pytest tests/analysis/test_one_answer.py`.
+Some programs are asked in the ordinary run, all of them with `-m nightly`.
 """
 
 from __future__ import annotations
 
 import contextlib
+import os
 import random
 import re
 import runpy
@@ -15,11 +16,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import programs as random_programs
 import pytest
 import torch
 from rule_programs import programs
 
 import gradscope
+from gradscope.analysis.gradients import how_received
 from gradscope.analysis.names import full_name
 from gradscope.analysis.stops import stops
 from gradscope.analysis.words import parameter_name
@@ -36,6 +39,7 @@ from gradscope.tui.screens.parameters import got
 
 ROOT = Path(__file__).parents[2]
 ORDINARY = 80  # programs
+DRAWN, MORE = 12, 200  # random programs
 CUT = ("GS301", "GS304", "GS305")  # they name the line at which the gradient is lost
 LOST = (*CUT, "GS302")
 NO_GRADIENT = re.compile("has no gradient|has no `.grad`")
@@ -56,6 +60,25 @@ def _programs() -> list[Any]:
     return [
         pytest.param(run, id=name, marks=() if name in chosen else pytest.mark.nightly) for name, run in runs
     ]
+
+
+def _drawn() -> list[Any]:
+    """Random programs: a few of them, others by `GRADSCOPE_SEED`, many in the nightly run."""
+    first = int(os.environ.get("GRADSCOPE_SEED", "12")) * 1000
+    return [
+        pytest.param(number, marks=() if number < first + DRAWN else pytest.mark.nightly)
+        for number in range(first, first + DRAWN + MORE)
+    ]
+
+
+@pytest.mark.parametrize("number", _drawn())
+def test_one_answer_of_random_programs(number: int, capsys: pytest.CaptureFixture[str]) -> None:
+    program = random_programs.generate(random.Random(number).randrange)
+
+    def run() -> None:
+        assert not random_programs.run(program, watched=False).faults  # within the watch of the test
+
+    test_one_answer(run, capsys)
 
 
 @pytest.mark.parametrize("run", _programs())
@@ -106,10 +129,11 @@ def contradictions(trace: Trace, report: Report) -> Iterator[str]:
             if data["got_gradient"] and all(p.id in silent - stopped for p in here):
                 yield f"{level}: `{name}` got a gradient, why: {answers[here[0].id].headline}"
     for id in answers.keys() - stopped:
-        if known[id].requires_grad and (id in silent) != (got(known[id]).plain == "never"):
-            told = got(known[id]).plain
-            if id in silent or "from a pass that was asked for it" not in answers[id].headline:
-                yield f"table: {parameter_name(trace, id)} {told}, why: {answers[id].headline}"
+        told, headline = got(trace, known[id]).plain, answers[id].headline
+        if known[id].requires_grad and (id in silent) != (told == "never"):
+            yield f"table: {parameter_name(trace, id)} {told}, why: {headline}"
+        if (told == "asked for") != ("from a pass that was asked for it" in headline):
+            yield f"table: {parameter_name(trace, id)} {told}, why: {headline}"
 
 
 def _leads_to(
@@ -128,7 +152,11 @@ def _leads_to(
     elif asked == name and about.id == parameter.id:
         answers[parameter.id] = answer
     elif asked == name:  # of several with one name, such as the `model` of each round, `why` chooses one
-        answers.setdefault(parameter.id, answer) if about.passes == parameter.passes else None
+        alike = (about.passes, how_received(trace, about)) == (
+            parameter.passes,
+            how_received(trace, parameter),
+        )
+        answers.setdefault(parameter.id, answer) if alike else None
 
 
 def _subjects(finding: Finding) -> list[int]:

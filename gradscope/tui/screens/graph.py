@@ -180,7 +180,7 @@ class GraphPage(Page):
         p = trace.parameter(id)
         shape = "×".join(map(str, p.shape)) or "scalar"
         name = one_line(p.name.rpartition(".")[2]) or f"parameter {id}"
-        state = got(p) if p.requires_grad else Text("frozen", "dim")
+        state = got(trace, p) if p.requires_grad else Text("frozen", "dim")
         return Text.assemble(name, (f" {shape} ", "dim"), state)
 
     def on_tree_node_expanded(self, event: Tree.NodeExpanded[Any]) -> None:

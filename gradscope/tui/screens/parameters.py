@@ -11,6 +11,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.widgets import Static
 
+from gradscope.analysis.gradients import how_received
 from gradscope.analysis.names import parameter_name
 from gradscope.escape import one_line
 from gradscope.model import Parameter
@@ -87,7 +88,7 @@ class ParametersPage(Page):
 
     def _how(self, trace: Trace) -> str:
         trained = [p for p in trace.parameters if p.requires_grad]
-        without = sum(_never(p) for p in trained)
+        without = sum(not how_received(trace, p) for p in trained)
         words = [f"{len(trace.parameters):,} parameters, {len(trained):,} trainable"]
         if without:
             words.append(f"{without:,} of them never got a gradient")
@@ -118,7 +119,7 @@ class ParametersPage(Page):
             Text("×".join(map(str, p.shape)) or "scalar", style),
             Text("yes" if p.requires_grad else "frozen", style),
             Text(self._optimizer(trace, p), style if p.optimizers or not p.requires_grad else "yellow"),
-            got(p),
+            got(trace, p),
             Text("" if norm is None else f"{norm:.3g}", style),
             Text(sparkline(norms, _SPARK), "green"),
         ]
@@ -206,18 +207,17 @@ class ParametersPage(Page):
         return self._names[p.id] if p is not None else ""
 
 
-def got(p: Parameter) -> Text:
+_RECEIVED = {"asked": "asked for", "by hand": "by hand"}
+
+
+def got(trace: Trace, p: Parameter) -> Text:
     """How often a parameter got a gradient; in red where it should and never did."""
     if p.passes:
         return Text(f"×{p.passes:,}", "green")
     if not p.requires_grad:
         return Text("–", "dim")
-    return Text("never", "bold red") if _never(p) else Text("by hand", "green")
-
-
-def _never(p: Parameter) -> bool:
-    """Whether it got no gradient, not from the program's own hand either."""
-    return not (p.passes or p.steps or p.grad != "none")
+    how = how_received(trace, p)
+    return Text(_RECEIVED[how], "green") if how else Text("never", "bold red")
 
 
 def _last_norm(trace: Trace, p: Parameter) -> float | None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gradscope.analysis.names import op_name
+from gradscope.analysis.names import names_of, op_name
 from gradscope.analysis.ops import EXPONENTIALS, LOGARITHMS, QUOTIENTS, ROOTS, STATISTICS
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.words import user
 from gradscope.events import NonFinite
-from gradscope.model import Op
+from gradscope.model import Graph, Op, Site
 from gradscope.store import Trace
 
 DELICATE = (LOGARITHMS | ROOTS | QUOTIENTS | STATISTICS | EXPONENTIALS) - {"pow", "__pow__", "mean"}
@@ -46,6 +46,44 @@ def _risky(known: Paths, entered: list[Key]) -> Iterator[Op]:
             graph.upstream(op.inputs[-1])[1:]
         ):
             yield op
+
+
+_SCALED = {"mul", "__mul__", "__rmul__", "div", "__truediv__", "neg", "__neg__"}  # by a number
+
+
+def exponents(trace: Trace, event: NonFinite) -> tuple[str, Site | None, list[Site]]:
+    """For an exponential that overflowed: what the exponent is called, where it is made, and the other
+    exponentials that are taken of it or of a multiple."""
+    origin, known = user(trace.site(event.origin)), paths(trace)
+    for number in reversed(known.graph_ids):
+        graph = known.graph(number)
+        for op in graph.ops:
+            if origin is not None and op.inputs and op.name in EXPONENTIALS and op.site.user == origin:
+                value = graph.values[op.inputs[0]]
+                while not (others := _exponentials(graph, value.index, origin)):
+                    if value.op is None or not _is_scaled(graph.ops[value.op]):
+                        break
+                    value = graph.values[graph.ops[value.op].inputs[0]]
+                made = graph.ops[value.op].site.user if value.op is not None else None
+                direct = names_of(trace).receiver(origin) if value.index == op.inputs[0] else None
+                return names_of(trace).name(graph, value.index) or direct or "", made, others
+    return "", None, []
+
+
+def _is_scaled(op: Op) -> bool:
+    return op.name in _SCALED and len(op.inputs) == 1
+
+
+def _exponentials(graph: Graph, index: int, but: Site) -> list[Site]:
+    found: dict[tuple[str, int], Site] = {}
+    todo = [index]
+    while todo:
+        for op in graph.consumers.get(todo.pop(), ()):
+            if op.name in EXPONENTIALS and op.site.user.kind == "user":
+                found.setdefault(op.site.user.location(), op.site.user)
+            elif _is_scaled(op):
+                todo += op.outputs
+    return [site for place, site in found.items() if place != but.location()]
 
 
 DIVERGED = 1e9  # what is larger got so by growing: no operation of its own is to blame

@@ -14,6 +14,7 @@ skips, cross entropy of labels that are all ignored. A warning where the loss is
 every gradient is.
 """
 
+import ast
 from collections.abc import Iterator
 from typing import Any
 
@@ -22,13 +23,17 @@ from gradscope.analysis.ops import EXPONENTIALS, LOGARITHMS, QUOTIENTS, ROOTS, S
 from gradscope.analysis.since import since_segment
 from gradscope.analysis.words import code, located, numbers, parameter_names, parameter_subjects, user
 from gradscope.events import NonFinite
-from gradscope.model import Finding, Site
+from gradscope.fixes.calls import with_argument
+from gradscope.fixes.source import Source
+from gradscope.model import Edit, Finding, Op, Site
 from gradscope.rules import rule
-from gradscope.rules.numbers._delicate import maker_of
+from gradscope.rules.numbers._delicate import exponents, maker_of
 from gradscope.store import Trace
 
+CLAMP = "clamp(max=20)"  # far above what an exponent is in a program that learns, far below an overflow
 
-def bad_log() -> None:
+
+def bad_log() -> None:  # fix: by hand
     import torch
     from torch import nn
 
@@ -107,6 +112,7 @@ def _finding(trace: Trace, event: NonFinite, origin: Site | None, name: str, whe
         severity="" if ids else "warning",
         seen=tuple(_seen(trace, event)),
         fix=_fix(trace, event, origin, *told),
+        edits=_edits(trace, event, name),
         count=event.count,
         subjects=parameter_subjects(ids),
         since=since_segment(trace, event.segment),
@@ -145,7 +151,46 @@ def _range(data: dict[str, Any]) -> str:
         parts.append(
             f"{data['not_finite']} of {elements} {'is' if data['not_finite'] == 1 else 'are'} not finite"
         )
+    if data.get("masked_rows"):
+        parts.append(f"{data['masked_rows']} of {data['rows']} rows are -inf throughout")
     return ", ".join(parts)
+
+
+def _of_masked_rows(trace: Trace, event: NonFinite, given: str) -> tuple[str, tuple[Edit, ...]]:
+    """What to do where a softmax got rows that are -inf throughout, and the edit where a fill put them there."""
+    maker = _maker(trace, event)
+    keep = "or leave something in each row unmasked"
+    if maker is None or maker.name not in ("masked_fill", "masked_fill_"):
+        made = f", which {located(trace, maker.site.user)} gave," if maker is not None else ""
+        return f"mask {given}{made} with a large finite number (-1e9) in place of -inf, {keep}", ()
+    number = "-1e4" if trace.graph(event.graph).values[event.values[0]].dtype == "float16" else "-1e9"
+    edits = with_argument(trace, maker.site.user, "value", number, position=1)
+    filled = located(trace, maker.site.user)
+    return f"fill with a large finite number (`{number}`) in place of -inf in {filled}, {keep}", edits
+
+
+def _maker(trace: Trace, event: NonFinite) -> Op | None:
+    """The call that made the first input."""
+    if event.graph < 0 or not event.values:
+        return None
+    graph = trace.graph(event.graph)
+    made = graph.values[event.values[0]].op if event.values[0] < len(graph.values) else None
+    return graph.ops[made] if made is not None else None
+
+
+def _edits(trace: Trace, event: NonFinite, name: str) -> tuple[Edit, ...]:
+    if name in EXPONENTIALS:
+        _, made, others = exponents(trace, event)
+        here = Source(trace, made.path) if made is not None and others else None
+        node = here.file.at(made) if here is not None and made is not None else None
+        if here is None or not isinstance(node, (ast.BinOp, ast.UnaryOp, ast.Call)):
+            return ()
+        alone = isinstance(node, ast.Call)
+        return (() if alone else here.insert(node, "(")) + here.append(
+            node, f"{'' if alone else ')'}.{CLAMP}"
+        )
+    masked = name in ("softmax", "log_softmax") and event.inputs and event.inputs[0].get("masked_rows")
+    return _of_masked_rows(trace, event, "")[1] if masked else ()
 
 
 def _fix(trace: Trace, event: NonFinite, place: Site | None, name: str, where: str, value: str) -> str:
@@ -177,6 +222,16 @@ def _fix(trace: Trace, event: NonFinite, place: Site | None, name: str, where: s
             f"keep the divisor of {whole} away from 0: `clamp(min=1e-8)`, or add a small constant"
             + where_before
         )
+    if name in ("softmax", "log_softmax") and inputs[0].get("masked_rows"):
+        return _of_masked_rows(trace, event, given)[0]
     if name in EXPONENTIALS or overflows:
+        base, made, others = exponents(trace, event)
+        if others and made is not None:
+            also = " and ".join(dict.fromkeys(located(trace, site) for site in others))
+            return (
+                f"bound {f'`{base}`' if base else 'what goes in'} from above where it is made, "
+                f"`{CLAMP}` behind {located(trace, made)}: {also} take{'s' if len(others) == 1 else ''} it too, "
+                f"beside {whole}{where_before}"
+            )
         return f"bound {given} from above before {whole}, with `clamp(max=…)`" + where_before
     return f"look at the range of what goes into {whole}" + where_before

@@ -1,7 +1,7 @@
 """More programs of GS701: each bad one is reported at its marks, each good one by no rule."""
 
 
-def bad_data_scaled_by_zero() -> None:
+def bad_data_scaled_by_zero() -> None:  # fix: by hand
     import torch
     from torch import nn
 
@@ -17,7 +17,7 @@ def bad_data_scaled_by_zero() -> None:
         opt.step()
 
 
-def bad_advantage_of_a_single_one() -> None:
+def bad_advantage_of_a_single_one() -> None:  # fix: by hand
     import torch
     from torch import nn
 
@@ -34,7 +34,7 @@ def bad_advantage_of_a_single_one() -> None:
         opt.step()
 
 
-def bad_logarithm_of_the_data() -> None:
+def bad_logarithm_of_the_data() -> None:  # fix: by hand
     import torch
     from torch import nn
 
@@ -49,7 +49,7 @@ def bad_logarithm_of_the_data() -> None:
         opt.step()
 
 
-def bad_root_at_zero() -> None:
+def bad_root_at_zero() -> None:  # fix: by hand
     import torch
     from torch import nn
 
@@ -63,7 +63,7 @@ def bad_root_at_zero() -> None:
         opt.step()
 
 
-def bad_where() -> None:
+def bad_where() -> None:  # fix: by hand
     import torch
     from torch import nn
 
@@ -78,7 +78,7 @@ def bad_where() -> None:
         opt.step()
 
 
-def bad_empty_mean() -> None:
+def bad_empty_mean() -> None:  # fix: by hand
     import torch
     from torch import nn
 
@@ -92,7 +92,7 @@ def bad_empty_mean() -> None:
         opt.step()
 
 
-def bad_data() -> None:
+def bad_data() -> None:  # fix: by hand
     import torch
     from torch import nn
 
@@ -164,7 +164,7 @@ def good_skipped_step() -> None:
             opt.step()
 
 
-def bad_rows_that_hold_nan() -> None:
+def bad_rows_that_hold_nan() -> None:  # fix: by hand
     import torch
     from torch import nn
 
@@ -195,3 +195,60 @@ def good_nan_that_is_only_shown() -> None:
         out.pow(2).mean().backward()
         opt.step()
         print(float(torch.log(-out.detach().abs()).mean()), float(out[out > 100].mean()))
+
+
+def bad_exponent_of_two_calls() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    encoder, decoder = nn.Linear(3, 4), nn.Linear(2, 3)
+    opt = torch.optim.SGD([*encoder.parameters(), *decoder.parameters()], lr=1e-12)
+
+    def halves(x):
+        h = encoder(x)
+        return h[:, :2], 100 * h[:, 2:].abs()
+
+    for _ in range(3):
+        opt.zero_grad()
+        x = 20 * torch.randn(16, 3)
+        mean, logvar = halves(x)
+        z = mean + torch.exp(0.5 * logvar) * torch.randn(16, 2)  # cause: GS701
+        loss = (decoder(z) - x).pow(2).mean() + (logvar.exp() - logvar).mean()
+        loss.backward()  # effect: GS701
+        opt.step()
+
+
+def bad_rows_masked_wholly() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    query, key = nn.Linear(4, 4), nn.Linear(4, 4)
+    opt = torch.optim.SGD([*query.parameters(), *key.parameters()], lr=0.1)
+    pad = torch.tensor([[False, False, True], [True, True, True]])
+    for _ in range(3):
+        opt.zero_grad()
+        x = torch.randn(2, 3, 4)
+        score = query(x) @ key(x).transpose(1, 2)
+        score = score.masked_fill(pad.unsqueeze(1), float("-inf"))
+        attention = torch.softmax(score, -1)  # cause: GS701
+        loss = (attention @ x).pow(2).mean()
+        loss.backward()  # effect: GS701
+        opt.step()
+
+
+def good_one_of_each_row_left() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    query, key = nn.Linear(4, 4), nn.Linear(4, 4)
+    opt = torch.optim.SGD([*query.parameters(), *key.parameters()], lr=0.1)
+    pad = torch.tensor([[False, False, True], [False, True, True]])
+    for _ in range(3):
+        opt.zero_grad()
+        x = torch.randn(2, 3, 4)
+        score = (query(x) @ key(x).transpose(1, 2)).masked_fill(pad.unsqueeze(1), float("-inf"))
+        (torch.softmax(score, -1) @ x).pow(2).mean().backward()
+        opt.step()

@@ -372,6 +372,10 @@ class Finding:
     subjects: frozenset[Any] = frozenset()  # what it is about, for one cause, one finding
     since: Since | None = None  # where a rule gives none, its places tell (analysis/since.py)
 
+    def __repr__(self) -> str:
+        place = f" at {self.locations[0].path}:{self.locations[0].line}" if self.locations else ""
+        return f"<{self.severity} {self.code}{place}: {self.message}>"
+
     @property
     def extent(self) -> str:
         """How often, where that is more than once, and since when."""

@@ -7,13 +7,15 @@ import shutil
 import sqlite3
 import sys
 import weakref
-from functools import cached_property
+from collections.abc import Callable
+from functools import cached_property, wraps
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal
+from types import FrameType, TracebackType
+from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar
 
+from gradscope.analysis.words import plural
 from gradscope.api import Picture, Trace
-from gradscope.model import Finding, GradscopeError, NoPlaceError
+from gradscope.model import SEVERITIES, Finding, GradscopeError, NoPlaceError
 from gradscope.store import Start
 from gradscope.tracebacks import text_of
 
@@ -22,12 +24,15 @@ if TYPE_CHECKING:
     from gradscope.session import Session
 
 
+P = ParamSpec("P")
+R = TypeVar("R")
 _newest: list[Scope] = []  # kept, so that `gradscope.why` can ask its trace when nobody else holds it
 
 
 class Scope:
     """What `with gradscope.watch() as scope:` gives. After the block: `findings`,
-    `trace`, `graph(level)`, `report()`, `save(path)`."""
+    `trace`, `graph(level)`, `report()`, `save(path)`. A scope is used once; as a decorator
+    (`@gradscope.watch()`) it makes one for each call."""
 
     def __init__(self, sample: bool = True, prove: bool = False):
         self._sample = sample
@@ -42,13 +47,35 @@ class Scope:
         self._aside: list[str] = []
 
     def __enter__(self) -> Scope:
+        return self._begin(sys._getframe(1))
+
+    def start(self) -> Scope:
+        """Begins to watch, where no `with` fits; `stop()` ends it."""
+        return self._begin(sys._getframe(1))
+
+    def stop(self) -> None:
+        """Ends the watch that `start()` began. Does nothing where there is none."""
+        if self._session is not None or self._outer is not None:
+            self.__exit__(None, None, None)
+
+    def __call__(self, function: Callable[P, R]) -> Callable[P, R]:
+        """As a decorator: watches each call of `function`, whose `scope` is that of the newest one."""
+
+        @wraps(function)
+        def watched(*args: P.args, **kwargs: P.kwargs) -> R:
+            watched.scope = Scope(self._sample, self._prove)  # type: ignore[attr-defined]
+            with watched.scope:  # type: ignore[attr-defined]
+                return function(*args, **kwargs)
+
+        return watched
+
+    def _begin(self, frame: FrameType) -> Scope:
         import tempfile
 
         from gradscope.session import Session, active
 
         if self._session or self._outer or self._unwatched:
             raise GradscopeError("this watch was used already: make a new one with gradscope.watch()")
-        frame = sys._getframe(1)
         self._program = [frame.f_code.co_filename]
         try:
             self._folder = tempfile.mkdtemp(prefix="gradscope-")
@@ -125,6 +152,16 @@ class Scope:
     def graph(self, level: str = "line", **options: Any) -> Picture:
         """The graph that was built, at "module", "line" or "op" level."""
         return self.trace.picture(level, **options)
+
+    def __repr__(self) -> str:
+        if self._path is None:
+            return f"<gradscope.watch(): {self._unwatched or 'it has not ended yet'}>"
+        found = [f"{plural(n, kind)}" for kind in SEVERITIES if (n := self._examined.count(kind))]
+        return f"<gradscope.watch(): {', '.join(found) or 'nothing to report'}; print(scope.report())>"
+
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
+        """A notebook shows the report."""
+        return {"text/plain": self.report() if self._path is not None else repr(self)}
 
     def report(self) -> str:
         """The findings as text."""

@@ -86,7 +86,7 @@ def walk(tensors: Iterable[Tensor]) -> Walk:
 def _described(node: Any) -> GradNode:
     leaf = getattr(node, "variable", None)
     if isinstance(leaf, Tensor):
-        return GradNode(node.name(), tuple(leaf.shape), str(leaf.dtype).removeprefix("torch."), leaf)
+        return GradNode("AccumulateGrad", tuple(leaf.shape), str(leaf.dtype).removeprefix("torch."), leaf)
     shape, dtype = sizes_made(node)
     return GradNode(node.name(), shape, dtype)
 

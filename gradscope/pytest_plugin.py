@@ -1,0 +1,77 @@
+"""The pytest plugin: `--gradscope` watches each test, the marker `gradscope` single ones.
+
+Loaded by pytest in every run, so that nothing of gradscope or torch is imported before a test is watched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from gradscope.scope import Scope
+
+SEVERITIES = ("error", "warning", "note", "never")
+MARKER = (
+    'gradscope(fail_on="error", select=[]): watch this test; fail it where a finding is that severe (error, warning, '
+    "note, never) and its code begins with one of `select`"
+)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("gradscope", "watching gradients")
+    group.addoption("--gradscope", action="store_true", help="watch each test with gradscope")
+    group.addoption(
+        "--gradscope-fail-on", choices=SEVERITIES, default="error", metavar="SEVERITY",
+        help="fail a watched test from this on: error (default), warning, note, never",
+    )  # fmt: skip
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", MARKER)
+
+
+@pytest.fixture
+def gradscope() -> Scope:
+    """A watch: `with gradscope: train()`, then `gradscope.findings`."""
+    import gradscope as package
+
+    return package.watch()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    marker = item.get_closest_marker("gradscope")
+    if marker is None and not item.config.getoption("--gradscope"):
+        return (yield)
+    asked: dict[str, Any] = dict(marker.kwargs) if marker is not None else {}
+    fail_on = asked.pop("fail_on", item.config.getoption("--gradscope-fail-on"))
+    select = asked.pop("select", ())
+    if asked or fail_on not in SEVERITIES or (marker is not None and marker.args):
+        raise pytest.UsageError(f"{item.nodeid}: the marker is {MARKER.partition(':')[0]}")
+    import gradscope as package
+
+    scope = package.watch()
+    try:
+        with scope:
+            result = yield
+    except BaseException:
+        if text := _told(scope, "note", select):
+            item.add_report_section("call", "gradscope", text)
+        raise
+    if text := _told(scope, fail_on, select):
+        pytest.fail(text, pytrace=False)
+    return result
+
+
+def _told(scope: Scope, fail_on: str, select: Any) -> str:
+    """The report; "" where nothing is that severe, or there was nothing to watch."""
+    from gradscope.model import GradscopeError
+    from gradscope.testing import failing
+
+    try:
+        return failing(scope, fail_on, select)
+    except GradscopeError:
+        return ""

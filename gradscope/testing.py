@@ -1,0 +1,77 @@
+"""For people's own tests: that gradients arrive, that nothing is found, that two graphs are alike."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import gradscope
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from gradscope.scope import Scope
+
+SHOWN = 12  # names in a message
+
+__all__ = ["assert_gradients_reach", "assert_no_findings", "assert_same_graph"]
+
+
+def assert_gradients_reach(loss: Tensor, model: Any) -> None:
+    """That a backward pass from `loss` gives a gradient to every parameter that requires one.
+
+    loss: a tensor with a graph, of any shape; nothing is computed. model: an nn.Module, a dict or (name, tensor)
+    pairs. Raises AssertionError with the names of those that it would not reach.
+    """
+    __tracebackhide__ = True
+    from gradscope.live.walk import Names, walk
+
+    reached = {id(leaf) for leaf in walk([loss]).leaves()}
+    wanted = {name: p for name, p in Names(model).parameters.items() if p.requires_grad}
+    missing = [name for name, p in wanted.items() if id(p) not in reached]
+    if missing:
+        more = f" and {len(missing) - SHOWN} more" if len(missing) > SHOWN else ""
+        raise AssertionError(
+            f"no gradient reaches {len(missing)} of {len(wanted)} parameters: {', '.join(missing[:SHOWN])}{more}"
+        )
+
+
+@contextmanager
+def assert_no_findings(fail_on: str = "warning", select: Sequence[str] = ()) -> Iterator[Scope]:
+    """Watches its block, and raises AssertionError with the report where something is found.
+
+    fail_on: "error", "warning" or "note", and what is more severe. select: prefixes of codes ("GS2"), all without
+    it. Gives the scope. An exception of the block comes out as it is.
+    """
+    __tracebackhide__ = True
+    with gradscope.watch() as scope:
+        yield scope
+    if text := failing(scope, fail_on, select):
+        raise AssertionError(text)
+
+
+def failing(scope: Scope, fail_on: str, select: Sequence[str] = ()) -> str:
+    """The report of a scope that has ended, where something in it is as severe as `fail_on`; else ""."""
+    from gradscope.check import examine, fails
+    from gradscope.config import Config
+    from gradscope.render.text import render
+
+    report = examine(scope.trace, Config().override(select=select))
+    return render(report) if fails(report.findings, fail_on) else ""
+
+
+def assert_same_graph(one: Tensor, other: Tensor) -> None:
+    """That the graphs behind two tensors are alike: the same grad_fn nodes in the same places, with the same
+    shapes. Values are not compared. Raises AssertionError with the first place in which they differ."""
+    __tracebackhide__ = True
+    from gradscope.live.walk import walk
+
+    nodes, others = walk([one]).nodes, walk([other]).nodes
+    for number, (mine, theirs) in enumerate(zip(nodes, others, strict=False)):
+        for what in ("name", "shape", "dtype", "below"):
+            if getattr(mine, what) != getattr(theirs, what):
+                said = f"{mine.name} {mine.shape} and {theirs.name} {theirs.shape}"
+                raise AssertionError(f"the graphs differ at node {number} from the end, in `{what}`: {said}")
+    if len(nodes) != len(others):
+        raise AssertionError(f"the graphs differ: {len(nodes)} and {len(others)} nodes")

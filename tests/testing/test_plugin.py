@@ -1,0 +1,155 @@
+"""The pytest plugin and the helpers of gradscope.testing, as people's own tests use them."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from torch import nn
+
+from gradscope.testing import assert_gradients_reach, assert_no_findings, assert_same_graph
+
+ROOT = Path(__file__).parents[2]
+
+TESTS = """
+import pytest
+import torch
+from torch import nn
+
+
+def train(cut):
+    one, two = nn.Linear(3, 3), nn.Linear(3, 1)
+    opt = torch.optim.SGD([*one.parameters(), *two.parameters()], lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        hidden = one(torch.ones(4, 3))
+        two(hidden.detach() if cut else hidden).sum().backward()
+        opt.step()
+
+
+def test_cut():
+    train(cut=True)
+
+
+def test_whole():
+    train(cut=False)
+
+
+@pytest.mark.gradscope(fail_on="warning")
+def test_marked():
+    train(cut=True)
+
+
+@pytest.mark.gradscope(select=["GS1"])
+def test_marked_for_other_rules():
+    train(cut=True)
+
+
+def test_fails_by_itself():
+    train(cut=True)
+    assert False, "its own"
+
+
+def test_fixture(gradscope):
+    with gradscope:
+        train(cut=True)
+    assert [finding.code for finding in gradscope.findings] == ["GS301"]
+
+
+def test_without_torch():
+    pass
+"""
+
+
+def run(folder: Path, *options: str) -> str:
+    (folder / "test_theirs.py").write_text(TESTS)
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-p",
+            "gradscope.pytest_plugin",
+            "-p",
+            "no:cacheprovider",
+            "-rA",
+            *options,
+        ],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
+    )
+    return done.stdout
+
+
+def outcomes(said: str) -> dict[str, str]:
+    lines = [line.split() for line in said.splitlines() if line.startswith(("PASSED", "FAILED"))]
+    return {words[1].rpartition("::")[2]: words[0] for words in lines}
+
+
+def test_only_what_is_marked_is_watched(tmp_path: Path) -> None:
+    said = run(tmp_path)
+    told = outcomes(said)
+    assert told.pop("test_marked") == "FAILED" and told.pop("test_fails_by_itself") == "FAILED"
+    assert set(told.values()) == {"PASSED"}, said
+    assert "[GS301]" in said and "test_theirs.py:13" in said, said
+
+
+def test_each_test_is_watched_with_the_option(tmp_path: Path) -> None:
+    said = run(tmp_path, "--gradscope")
+    told = outcomes(said)
+    failed = {name for name, how in told.items() if how == "FAILED"}
+    assert {"test_cut", "test_marked", "test_fails_by_itself"} <= failed, said
+    assert {"test_whole", "test_marked_for_other_rules", "test_without_torch"} <= set(told) - failed, said
+    own = said[said.index("test_fails_by_itself") :]
+    assert "its own" in own and "gradscope" in own and "GS301" in own, (
+        "its findings stand beside its own failure"
+    )
+
+
+def test_the_plugin_loads_neither_torch_nor_the_rules() -> None:
+    loaded = "{'torch', 'gradscope.rules', 'rich'} & set(sys.modules)"
+    asked = f"import sys, gradscope.pytest_plugin; print(sorted({loaded}))"
+    done = subprocess.run(
+        [sys.executable, "-c", asked],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
+    assert done.stdout.strip() == "[]", done.stderr
+
+
+def test_gradients_reach() -> None:
+    one, two = nn.Linear(3, 3), nn.Linear(3, 1)
+    model = nn.ModuleDict({"one": one, "two": two})
+    x = torch.ones(4, 3)
+    assert_gradients_reach(two(one(x)).sum(), model)
+    with pytest.raises(AssertionError, match=r"2 of 4 parameters: one\.weight, one\.bias"):
+        assert_gradients_reach(two(one(x).detach()).sum(), model)
+
+
+def test_no_findings() -> None:
+    w = torch.ones(3, requires_grad=True)
+    with assert_no_findings():
+        (w * w).sum().backward()
+    with pytest.raises(AssertionError, match="GS101"), assert_no_findings():
+        b = w * 1
+        loss = (b * b).sum()
+        b.data.zero_()
+        loss.backward()
+    with pytest.raises(ZeroDivisionError), assert_no_findings():
+        _ = 1 / 0
+
+
+def test_same_graph() -> None:
+    w = torch.ones(3, requires_grad=True)
+    assert_same_graph((w * 2).sum(), (w * 3).sum())
+    with pytest.raises(AssertionError, match=r"MulBackward0 .* and AddBackward0"):
+        assert_same_graph((w * 2).sum(), (w + 3).sum())
+    with pytest.raises(AssertionError, match="AccumulateGrad"):
+        assert_same_graph(w.exp().exp().sum(), w.exp().exp().exp().sum())

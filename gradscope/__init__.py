@@ -6,22 +6,34 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
-
-from gradscope.api import Explanation, Picture, Trace
-from gradscope.model import Finding, GradscopeError
 
 if TYPE_CHECKING:
     from torch import Tensor
     from torch.optim import Optimizer
 
+    from gradscope.api import Explanation, Picture, Trace
     from gradscope.live.table import Table
+    from gradscope.model import Finding, GradscopeError
     from gradscope.scope import Scope
 
 __version__ = "0.1.0"
 __all__ = [
     "Explanation", "Finding", "GradscopeError", "Picture", "Trace", "open", "show", "table", "watch", "why",
 ]  # fmt: skip
+
+_FROM = {
+    "Explanation": "gradscope.api", "Picture": "gradscope.api", "Trace": "gradscope.api",
+    "Finding": "gradscope.model", "GradscopeError": "gradscope.model",
+}  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    """The classes, when they are asked for: `import gradscope` costs next to nothing."""
+    if name not in _FROM:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_FROM[name]), name)
 
 
 def watch(*, sample: bool = True, prove: bool = False) -> Scope:
@@ -39,6 +51,8 @@ def watch(*, sample: bool = True, prove: bool = False) -> Scope:
 
 def open(path: str | os.PathLike[str]) -> Trace:
     """Opens a saved trace. Needs no torch. Raises GradscopeError if it is none."""
+    from gradscope.api import Trace
+
     return Trace(path)
 
 

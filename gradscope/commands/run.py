@@ -16,6 +16,7 @@ import click
 
 from gradscope import interrupts
 from gradscope.check import Report, examine, fails, selected_rules
+from gradscope.commands._misplaced import misplaced
 from gradscope.commands._saying import say
 from gradscope.commands.check import split_codes
 from gradscope.config import FAIL_ON, Config, load_config
@@ -90,6 +91,7 @@ def command(
     cwd = standing()
     reports = tuple(cwd / path for path in reports)
     picture = cwd / picture if picture is not None else None
+    given: list[str] = click.get_current_context().meta["given"]
     stream = sys.stderr  # the program may put another in its place
     process = getpid()
     with kept_apart():
@@ -117,6 +119,8 @@ def command(
         with _timers_stopped():
             session.stop(outcome.exit_code, outcome.error)
             report, failed = told()
+            if hint := misplaced(command, given, [program, *args], target.path):
+                say(hint, stream)
     return _ended(outcome, _exit_code(outcome, report, config, failed))
 
 

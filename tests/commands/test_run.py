@@ -105,6 +105,30 @@ def test_module(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "given", "typed"),
+    [
+        ("print(sys.argv)", ["--graph", "x.svg", "--a"], "gradscope run --graph x.svg program.py --a"),
+        ("import argparse; argparse.ArgumentParser().parse_args()", ["--full"], "gradscope run --full program.py"),
+        ("print(sys.argv)", ["--trace=y", "--", "--full"], "gradscope run --trace=y program.py -- --full"),
+        ("import argparse; p = argparse.ArgumentParser(); p.add_argument('--graph'); p.parse_args()",
+         ["--graph", "x.svg"], ""),
+        ("from options import fail_on; print(sys.argv)", ["--fail-on", "error"], ""),
+        ("print(sys.argv)", ["--a", "1", "-m", "x", "--", "--graph"], ""),
+    ],
+)  # fmt: skip
+def test_an_option_behind_a_program_that_has_none_of_its_name_is_told(
+    text: str, given: list[str], typed: str, tmp_path: Path
+) -> None:
+    (tmp_path / "options.py").write_text("fail_on = None\n")
+    (tmp_path / "program.py").write_text("import sys, torch\n" + text)
+    plain = execute(tmp_path, "program.py", *given)
+    watched = execute(tmp_path, "-m", "gradscope", "run", "program.py", *given)
+    assert (watched.stdout, watched.returncode) == (plain.stdout, plain.returncode), "the program got it"
+    assert ("went to the program" in watched.stderr) == bool(typed)
+    assert f"as in `{typed}`" in watched.stderr or not typed
+
+
+@pytest.mark.parametrize(
     "arguments",
     [
         ["run", "missing.py"], ["run", "."], ["run", "-m", "no.such.module"], ["run"], ["run", "--nonsense", "x.py"],

@@ -11,7 +11,7 @@ from torch import nn
 
 import gradscope
 from gradscope.check import Report
-from gradscope.events import Backward
+from gradscope.events import Backward, ModuleCall
 from gradscope.render import text
 from gradscope.store import Trace
 
@@ -119,3 +119,24 @@ def test_the_cost_counts_the_way_through_the_mode() -> None:
             x.dim()
     told = scope.trace.meta["summary"]
     assert told["own_seconds"] > 0.005
+
+
+def test_train_called_at_each_step_keeps_nobody_awake() -> None:
+    """As transformers' Trainer does; an evaluation between is looked at all the same."""
+    with gradscope.watch() as scope:
+        model, bn = nn.Linear(4, 1), nn.BatchNorm1d(4)
+        optimizer = torch.optim.SGD(model.parameters(), 0.1)
+        for _ in range(3):
+            for _ in range(40):
+                model.train()
+                bn.eval()
+                optimizer.zero_grad()
+                model(bn(torch.randn(8, 4))).pow(2).mean().backward()
+                optimizer.step()
+            model.eval()
+            model(torch.randn(8, 4))
+    assert not scope.faults
+    assert sum(e.count for e in scope.trace.of(Backward) if e.unlooked) > 40
+    calls = scope.trace.of(ModuleCall)
+    last = calls[-1].site.user.location()
+    assert sum(e.count for e in calls if e.site.user.location() == last and not e.training) == 3

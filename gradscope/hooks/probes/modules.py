@@ -37,6 +37,9 @@ class Modules(Hook):
         self.recorder.signals.gradients_off.connect(self._return)
         self.patch(nn.Module, "train", self._train(nn.Module.train))
         self.flipping = False
+        self.flipped: dict[
+            tuple[int, int, bool], int
+        ] = {}  # (site, module, mode) → steps at the last such call
         self.recorder.signals.thread_changed.connect(self._moved)
         self.recorder.signals.before_end.connect(self._tell_times)
 
@@ -259,7 +262,10 @@ class Modules(Hook):
         with private.aside():
             record = recorder.modules.find(module) or recorder.modules.register_root(module, frame, site)
         recorder.in_eval = recorder.in_eval - {record.id} if mode else recorder.in_eval | {record.id}
-        recorder.services.wake()
+        call = site, record.id, mode
+        if recorder.steps - self.flipped.get(call, -2) > 1:  # not one that is made at each step
+            recorder.services.wake()
+        self.flipped[call] = recorder.steps
         recorder.emit(
             "mode", site, {"module": record.id, "training": mode, "call": "train" if mode else "eval"}
         )

@@ -64,6 +64,37 @@ def test_gradients_that_are_no_longer_cleared_are_found(replays: list[int]) -> N
     assert "GS201" in {f.code for f in scope.findings}
 
 
+@pytest.mark.parametrize("steps", [60, STEPS])
+def test_a_layer_that_is_thawed_and_in_no_optimizer_is_found(steps: int, replays: list[int]) -> None:
+    with gradscope.watch() as scope:
+        model = small()
+        model[0].requires_grad_(False)
+        optimizer = torch.optim.SGD(model[1:].parameters(), lr=1e-4)
+        for step in range(steps):
+            if step == steps - 30:
+                model[0].requires_grad_(True)
+            optimizer.zero_grad()
+            model(torch.ones(4, 8)).pow(2).mean().backward()
+            optimizer.step()
+    assert not scope.faults
+    assert replays
+    (told,) = [f for f in scope.findings if f.code == "GS206"]
+    assert told.since is not None and 0 <= told.since.step - (steps - 29) <= 3
+
+
+def test_a_layer_that_stays_frozen_changes_nothing(replays: list[int]) -> None:
+    with gradscope.watch() as scope:
+        model = small()
+        model[:6].requires_grad_(False)
+        optimizer = torch.optim.SGD(model.parameters(), lr=1e-4)
+        for _ in range(STEPS):
+            optimizer.zero_grad()
+            model(torch.ones(4, 8)).pow(2).mean().backward()
+            optimizer.step()
+    assert not scope.faults
+    assert sum(replays) > STEPS / 4
+
+
 def test_a_copy_that_takes_the_place_of_the_model_is_found(replays: list[int]) -> None:
     with gradscope.watch() as scope:
         model = small()

@@ -45,11 +45,11 @@ class Held:
 
     __slots__ = ("between", "empty", "every", "filled", "versions")
 
-    def __init__(self, event: Frozen, records: dict[int, LeafRecord]):
-        states = dict(dict(event[3][1])["states"][1])
-        ids = {state: some[1] for state, some in states.items()}
-        self.empty = [records[id] for id in ids.pop("none", ()) if id in records]
-        self.filled = [records[id] for some in ids.values() for id in some if id in records]
+    def __init__(self, states: dict[str, list[int]], records: dict[int, LeafRecord]):
+        self.empty = [records[id] for id in states.get("none", ()) if id in records]
+        self.filled = [
+            records[id] for state, ids in states.items() if state != "none" for id in ids if id in records
+        ]
         self.every = 1 + (len(self.empty) + len(self.filled)) // FEW_HELD  # step in which they are asked for
         self.versions: list[int] = []
         self.between: list[int] = []
@@ -103,6 +103,7 @@ class Replay(Expecting):
         self.at = 0  # the place within the cycle
         self.since = perf_counter()
         records = {record.id: record for record in self.ledger.all}
+        strangers = self._unfilled(cycle)
         self.expected: list[Expected] = []
         for events in cycle:
             for event in events:
@@ -111,10 +112,26 @@ class Replay(Expecting):
                 ids = data["accumulated"][1] if kind == "backward" else ()
                 filled = [records[id] for id in ids if id in records]
                 closes = event is events[-1]
-                held = Held(event, records) if kind == "step" else None
+                held = None
+                if kind == "step":
+                    states = {state: list(some[1]) for state, some in dict(data["states"][1]).items()}
+                    states.setdefault("none", []).extend(strangers)
+                    held = Held(states, records)
                 self.expected.append(Expected(kind, site, data.get("optimizer"), event, filled, closes, held))
         self.next = self.expected[0]
         self.active = True
+
+    def _unfilled(self, cycle: Cycle) -> list[int]:
+        """Parameters without a gradient that the cycle has nothing to do with: one that is thawed gets a
+        gradient, though no optimizer asks for it."""
+        known = {id for events in cycle for event in events for id in _concerned(event)}
+        with DisableTorchFunction():
+            return [
+                record.id
+                for record in self.ledger.all
+                if record.registered and record.id not in known
+                if (t := record.ref()) is not None and t.is_leaf and t.grad is None
+            ]
 
     def expects(self, kind: str, site: int, optimizer: int | None = None) -> bool:
         """Whether this event comes in its turn. What comes out of turn ends the replay."""
@@ -212,6 +229,14 @@ class Replay(Expecting):
                     for id in ids[1] if state != "none" else ():
                         if id in records:
                             records[id].steps += times
+
+
+def _concerned(event: Frozen) -> list[int]:
+    """The parameters that a pass fills, or a step finds."""
+    data = dict(event[3][1])
+    if event[0] == "backward":
+        return list(data["accumulated"][1])
+    return [id for _, ids in data["states"][1] for id in ids[1]] if event[0] == "step" else []
 
 
 def _is_from(frame: FrameType, place: Place | None) -> bool:

@@ -1,5 +1,5 @@
-"""Watches parameters that are made to share another parameter's memory: through `.data`, or by
-wrapping a tensor that lies in it."""
+"""Watches where parameters are made (also by `copy.deepcopy` and `torch.load`), and those that are made to
+share another parameter's memory: through `.data`, or by wrapping a tensor that lies in it."""
 
 from __future__ import annotations
 
@@ -30,10 +30,13 @@ class Ties(Hook):
 
         def __new__(cls: Any, data: Any = None, *args: Any, **kwargs: Any) -> Any:
             made = real(cls, data, *args, **kwargs)
-            if data is not None and cls is nn.Parameter and recorder.mine() and recorder.segment.looked:
+            if data is not None and cls is nn.Parameter and recorder.mine():
                 try:
                     with DisableTorchFunction():
-                        if recorder.live.find(data) is not None or type(data) is nn.Parameter:
+                        if recorder.live.find(made) is None:
+                            recorder.live.make(made).site = recorder.sites.current(sys._getframe(1))
+                        shared = recorder.live.find(data) is not None or type(data) is nn.Parameter
+                        if recorder.segment.looked and shared:
                             self._tie(made, data, sys._getframe(1), "parameter")
                 except Exception as error:
                     recorder.fault("recording a parameter", error)

@@ -42,23 +42,40 @@ class Cut:
         """How many passes, or steps since they stopped, went without."""
         if self.known.stop is not None:
             return self.known.stop.after
-        return self.loss.count if self.loss is not None else 1
+        return self.known.alike(self.loss) if self.loss is not None else 1
 
     @property
     def since(self) -> Since | None:
         return self.known.stop.since if self.known.stop is not None else None
 
     def severity(self, trace: Trace) -> str:
-        """ "" where the parameters never got a gradient. One that stops in the middle of the run may be
-        meant: from a line that trained nothing of it before, or by a block without gradients around what
-        computed them before, it is another phase of the program."""
+        """ "" where the parameters never got a gradient, or where it is proven that they have not changed since
+        they lost it. One that stops in the middle of the run may be meant: from a line that trained nothing of
+        it before, or by a block without gradients around what computed them before, it is another phase of
+        the program; where the text cuts from a number of steps on, it likely is."""
         stop = self.known.stop
         if stop is None:
             return ""
         ids = {p.id for p in self.parameters}
         trained = {e.site.user.location() for e in trace.of(Backward) if ids & set(e.filled)}
         again = self.loss is not None and self.loss.site.user.location() in trained
-        return "warning" if again and self.region is None else "note"
+        if not again or self.region is not None:
+            return "note"
+        return "" if stop.unchanged and not _from_a_number_on(trace, self.site) else "warning"
+
+
+def _from_a_number_on(trace: Trace, site: Site) -> bool:
+    """Whether the cut stands under a condition such as `step >= 700`."""
+    inner: ast.AST | None = None
+    for node in trace.source_file(site.path).around(site):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
+            break
+        if isinstance(node, (ast.If, ast.IfExp)) and inner is not node.test:
+            tests = (part for part in ast.walk(node.test) if isinstance(part, ast.Compare))
+            if any(isinstance(op, (ast.Lt, ast.LtE, ast.Gt, ast.GtE)) for test in tests for op in test.ops):
+                return True
+        inner = node
+    return False
 
 
 @once

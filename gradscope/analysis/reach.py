@@ -16,7 +16,7 @@ from gradscope.analysis.idle import mistaken, tried_out
 from gradscope.analysis.memo import once
 from gradscope.analysis.stops import Stop, frozen, stops
 from gradscope.analysis.words import plural
-from gradscope.events import Backward, RequiresGrad, Step, Update
+from gradscope.events import Backward, RequiresGrad, Rooted, Step, Update
 from gradscope.model import Graph, Op, Parameter, Site
 from gradscope.store import Trace
 
@@ -69,6 +69,17 @@ class Paths:
         if found is None:
             found = self._graphs[id] = self._load(id)
         return found
+
+    def alike(self, loss: Rooted) -> int:
+        """How many passes this one stands for: those from its line that filled the same gradients, also while
+        sampling slept."""
+        if not isinstance(loss, Backward):
+            return loss.count
+        return sum(
+            event.count
+            for event in self.trace.of(Backward)
+            if event.site.user.location() == loss.site.user.location() and event.filled == loss.filled
+        )
 
     # -- dataflow ------------------------------------------------------------------
 

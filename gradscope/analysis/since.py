@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Iterable
 from itertools import accumulate
 
 from gradscope.analysis.loop import stretches
@@ -19,7 +20,7 @@ def since_segment(trace: Trace, index: int) -> Since | None:
     known = _steps(trace)
     place = bisect_left(known.indices, index)
     before = known.before[place] if place < len(known.indices) else known.total
-    return Since(before + 1, place > 0 and place - 1 in known.asleep) if before < known.total else None
+    return known.since(before + 1, place > 0 and place - 1 in known.asleep) if before < known.total else None
 
 
 def since_step(trace: Trace, step: int | None) -> Since | None:
@@ -27,7 +28,7 @@ def since_step(trace: Trace, step: int | None) -> Since | None:
     known = _steps(trace)
     if step is None or step > known.total:
         return None
-    return Since(step, bisect_left(known.before, step) - 2 in known.asleep)
+    return known.since(step, bisect_left(known.before, step) - 2 in known.asleep)
 
 
 def since_stretch(trace: Trace, number: int) -> Since | None:
@@ -40,6 +41,13 @@ def since_stretch(trace: Trace, number: int) -> Since | None:
 def _stretches(trace: Trace) -> list[int]:
     """The segments that `timeline` has, by index."""
     return [segment.index for segment, _ in stretches(trace) if segment.events is not None]
+
+
+def since_pass(trace: Trace, ids: Iterable[int]) -> Since | None:
+    """The step in which the first pass filled any of these."""
+    wanted = frozenset(ids)
+    first = next((event for event in trace.of(Backward) if not wanted.isdisjoint(event.filled)), None)
+    return since_segment(trace, first.segment) if first is not None else None
 
 
 def since_places(trace: Trace, finding: Finding) -> Since | None:
@@ -61,6 +69,11 @@ class _Steps:
         slept = {event.segment for event in trace.of(Backward) if event.unlooked}
         lists = {(s.events, s.graph) for s in trace.segments if s.index in slept}
         self.asleep = {place for place, s in enumerate(trace.segments) if (s.events, s.graph) in lists}
+        self.round = sum(optimizer.steps > 0 for optimizer in trace.optimizers.values())
+
+    def since(self, step: int, asleep: bool) -> Since:
+        """The steps of several optimizers in the first round of a loop are its first."""
+        return Since(step, asleep) if step > self.round else Since(1)
 
 
 @once

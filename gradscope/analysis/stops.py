@@ -14,7 +14,7 @@ from gradscope.analysis.loop import in_order, stretches
 from gradscope.analysis.memo import once
 from gradscope.analysis.text import nodes_that_ran, site_of
 from gradscope.analysis.words import parameter_names, plural
-from gradscope.events import Backward, Flipped, ModuleCall, RequiresGrad, Step
+from gradscope.events import Backward, Flipped, ModuleCall, RequiresGrad, Step, Update
 from gradscope.model import Event, Since, Site
 from gradscope.store import Trace
 
@@ -34,6 +34,7 @@ class Run:
     end: int  # that of the last one
     filled: frozenset[int]  # parameters with a new gradient
     empty: frozenset[int]  # those without
+    none: frozenset[int]  # those of them that had none at all: an optimizer does not change these
     site: Site
 
 
@@ -48,6 +49,7 @@ class Stop:
     before: int  # steps that found them
     after: int  # steps that did not, up to the end
     whole: bool  # the optimizer finds no gradient at all since
+    unchanged: bool  # no step since has changed them, nor the program by hand
     end: int  # the segment of the last step
     site: Site  # the user's line of these steps
 
@@ -83,13 +85,18 @@ def stops(trace: Trace) -> list[Stop]:
                 found.setdefault(key, []).append(parameter)
     begun = list(_begun(runs)) if found else []
     stopped = []
+    written = {(event.parameter, event.segment) for event in trace.of(Update)} if found else set()
     for (optimizer, at, before, after), parameters in found.items():
         some = runs[optimizer]
         if not any(some[at - 1].last <= step <= some[at].step + 1 for step in begun):
+            since = some[at - 1].end + 1
+            unchanged = all(run.empty.intersection(parameters) <= run.none for run in some[at:]) and not any(
+                parameter in parameters and segment >= since for parameter, segment in written
+            )
             stopped.append(
                 Stop(
-                    tuple(sorted(parameters)), optimizer, some[at].step, some[at - 1].end + 1, before, after,
-                    not any(run.filled for run in some[at:]), some[-1].end, some[at].site,
+                    tuple(sorted(parameters)), optimizer, some[at].step, since, before, after,
+                    not any(run.filled for run in some[at:]), unchanged, some[-1].end, some[at].site,
                 )
             )  # fmt: skip
     return sorted(stopped, key=lambda stop: (stop.step, stop.parameters))
@@ -179,23 +186,23 @@ class _Series:
 def _runs(trace: Trace) -> dict[int, list[Run]]:
     """Optimizer → its steps in program order, those that found the same gradients together."""
     found: dict[int, list[Run]] = {}
-    known: dict[int, tuple[frozenset[int], frozenset[int]]] = {}
+    known: dict[int, tuple[frozenset[int], frozenset[int], frozenset[int]]] = {}
     steps = 0
     for segment, events in stretches(trace):
         for event in events:
             if not isinstance(event, Step) or event.optimizer not in trace.optimizers:
                 continue
             number = event.optimizer
-            filled, empty = known.setdefault(id(event), _found(event))
+            filled, empty, none = known.setdefault(id(event), _found(event))
             some = found.setdefault(number, [])
             last = steps + segment.repeat
-            if some and (some[-1].filled, some[-1].empty) == (filled, empty):
+            if some and (some[-1].filled, some[-1].empty, some[-1].none) == (filled, empty, none):
                 one = some.pop()
                 count = one.count + segment.repeat
-                run = Run(one.step, last, count, one.segment, segment.index, filled, empty, one.site)
+                run = Run(one.step, last, count, one.segment, segment.index, filled, empty, none, one.site)
             else:
                 run = Run(
-                    steps + 1, last, segment.repeat, segment.index, segment.index, filled, empty,
+                    steps + 1, last, segment.repeat, segment.index, segment.index, filled, empty, none,
                     event.site.user,
                 )  # fmt: skip
             some.append(run)
@@ -203,10 +210,9 @@ def _runs(trace: Trace) -> dict[int, list[Run]]:
     return found
 
 
-def _found(step: Step) -> tuple[frozenset[int], frozenset[int]]:
-    states = step.states
-    filled, empty = ([id for state in some for id in states.get(state, ())] for some in (WITH, WITHOUT))
-    return frozenset(filled), frozenset(empty)
+def _found(step: Step) -> tuple[frozenset[int], frozenset[int], frozenset[int]]:
+    filled, empty, none = (frozenset(step.in_state(*some)) for some in (WITH, WITHOUT, ("none",)))
+    return filled, empty, none
 
 
 def _begun(runs: dict[int, list[Run]]) -> Iterator[int]:

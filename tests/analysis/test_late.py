@@ -103,14 +103,38 @@ def generator_cut_off(steps: int) -> None:
         opt_g.step()
 
 
+def cut_by_number(steps: int) -> None:
+    net = Net()
+    opt = torch.optim.AdamW(net.parameters(), 1e-2)
+    for step in range(steps):
+        h = torch.tanh(net.mid(torch.tanh(net.body(torch.randn(4, 8)))))
+        if step >= 0.4 * steps:
+            h = h.detach()
+        opt.zero_grad()
+        net.head(h).pow(2).mean().backward()
+        opt.step()
+
+
+def pulled_by_hand(steps: int) -> None:
+    def pull(step: int, net: Net) -> None:
+        if step > 0.4 * steps:
+            with torch.no_grad():
+                for p in [*net.body.parameters(), *net.mid.parameters()]:
+                    p.mul_(0.999)
+
+    trained(steps, lambda step: "detach" if step >= 0.4 * steps else "", pull)
+
+
 STOPS = {
-    "detach": (from_40_percent("detach"), "warning", "GS301"),
+    "detach": (from_40_percent("detach"), "error", "GS301"),
+    "by_number": (cut_by_number, "warning", "GS301"),
+    "pulled_by_hand": (pulled_by_hand, "warning", "GS301"),
     "zeroed": (from_40_percent("detach", to_none=False), "warning", "GS301"),
-    "accumulated": (from_40_percent("detach", passes=3), "warning", "GS301"),
+    "accumulated": (from_40_percent("detach", passes=3), "error", "GS301"),
     "data": (from_40_percent("data"), "warning", "GS102"),
-    "argmax": (from_40_percent("argmax"), "warning", "GS305"),
+    "argmax": (from_40_percent("argmax"), "error", "GS305"),
     "skipped": (from_40_percent("skip"), "note", "GS302"),
-    "flickering_first": (flickering_first, "warning", "GS301"),
+    "flickering_first": (flickering_first, "error", "GS301"),
     "frozen": (frozen, "note", "GS208"),
     "frozen_and_thawed_when_done": (frozen_and_thawed_when_done, "note", "GS208"),
 }

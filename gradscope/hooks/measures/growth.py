@@ -179,7 +179,7 @@ class Growth(Hook):
                     "keeps_graph", chain.site,
                     {
                         "site": chain.site, "length": max(length, chain.longest), "nodes": nodes, "bytes": size,
-                        "how": "add", "first": list(first), "step": max(chain.begun, 1),
+                        "how": "add", "first": list(first), "step": chain.begun if chain.begun > 2 else 1,
                     },
                 )  # fmt: skip
             self._find_kept()

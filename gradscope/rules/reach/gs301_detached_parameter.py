@@ -11,8 +11,9 @@ Silent on: frozen parameters; parameters that no optimizer holds, where one step
 gradient from another loss; targets that the program itself writes (averages, copies).
 A warning where they have an optimizer that nothing in the program ever steps; a note where its step stands in
 a part of the program that this run did not come to. Where a gradient
-stops in the middle of the run: a warning; a note where that is another phase, at a backward of its own or under a
-block without gradients.
+stops in the middle of the run: a warning where its optimizer goes on changing the parameters (weight decay, momentum),
+or the text cuts from a number of steps on (`if step >= 700`); a note where that is another phase, at a backward of
+its own or under a block without gradients.
 """
 
 import re

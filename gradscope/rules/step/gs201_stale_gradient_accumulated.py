@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from gradscope.analysis.gradients import gradients
+from gradscope.analysis.loop import stretches
 from gradscope.analysis.names import names_of
 from gradscope.analysis.since import since_segment
 from gradscope.analysis.stale import gradients_read, measured, stale_uses
@@ -34,7 +35,7 @@ from gradscope.analysis.words import (
 )
 from gradscope.events import Backward, StaleUsed, Step, Update, ZeroGrad
 from gradscope.fixes.source import Source, receiver
-from gradscope.model import Edit, Finding, Site
+from gradscope.model import Edit, Finding, Since, Site
 from gradscope.rules import rule
 from gradscope.rules.step._left_behind import left_behind
 from gradscope.store import Trace
@@ -117,8 +118,19 @@ def _used(trace: Trace, cause: Site, effect: Site | None, events: list[StaleUsed
         count=sum(event.count for event in events),
         edits=zeroed(trace, cause, effect, own),
         subjects=parameter_subjects(ids),
-        since=since_segment(trace, events[0].segment),
+        since=_since(trace, events[0]),
     )
+
+
+def _since(trace: Trace, first: StaleUsed) -> Since | None:
+    """The step that used the first sum, where an earlier one than the last had found its gradients cleared."""
+    earlier = (
+        segment.repeat
+        for segment, events in stretches(trace)
+        if segment.index < first.segment
+        and any(isinstance(event, Step) and event.optimizer == first.optimizer for event in events)
+    )
+    return since_segment(trace, first.segment) if sum(earlier) > 1 else None
 
 
 def _not_called(trace: Trace, found: Finding, meant: Site) -> Finding:

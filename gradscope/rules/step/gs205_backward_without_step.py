@@ -14,10 +14,9 @@ before an accumulation is full, a step that is there and waits for its turn.
 import ast
 from collections.abc import Iterator
 
-from gradscope.analysis.gradients import gradients
 from gradscope.analysis.looks import kept_gradients
 from gradscope.analysis.loop import idle, norm, parameters_of, settled
-from gradscope.analysis.since import since_stretch
+from gradscope.analysis.since import since_pass
 from gradscope.analysis.text import called_in_source, parentheses, site_of, uncalled
 from gradscope.analysis.unread import time_of
 from gradscope.analysis.words import (
@@ -32,7 +31,7 @@ from gradscope.analysis.words import (
 )
 from gradscope.events import Backward, SchedulerMade, Step, ZeroGrad
 from gradscope.fixes.calls import beside, line_after
-from gradscope.model import Edit, Event, Finding, Optimizer, Parameter, Since, Site
+from gradscope.model import Edit, Event, Finding, Optimizer, Parameter, Site
 from gradscope.rules import rule
 from gradscope.store import Trace
 
@@ -130,7 +129,7 @@ def _finding(trace: Trace, number: int, optimizer: Optimizer, trained: list[Para
         count=passes,
         edits=parentheses(bare) if bare else _step_added(trace, number, optimizer, effect),
         subjects=parameter_subjects(ids) | {("optimizer", number)},
-        since=_begun(trace, ids),
+        since=since_pass(trace, ids),
     )
 
 
@@ -148,12 +147,6 @@ def _named_only(trace: Trace, number: int, optimizer: Optimizer) -> Site | None:
 def _pass(trace: Trace, ids: set[int]) -> Site | None:
     own = _own_passes(trace, ids) or [e for e in trace.of(Backward) if ids & set(e.filled)]
     return own[0].site if own else None
-
-
-def _begun(trace: Trace, ids: set[int]) -> Since | None:
-    """The step in which the first pass filled any of these."""
-    first = next((fill for fill in gradients(trace).fills if not ids.isdisjoint(fill.parameters)), None)
-    return since_stretch(trace, first.stretch) if first is not None else None
 
 
 def _step_added(trace: Trace, number: int, optimizer: Optimizer, after: Site | None) -> tuple[Edit, ...]:

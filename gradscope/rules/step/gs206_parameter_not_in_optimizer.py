@@ -22,6 +22,7 @@ from dataclasses import replace
 from gradscope.analysis.intent import milder, skipped_by_name
 from gradscope.analysis.loop import idle, norm
 from gradscope.analysis.own_writes import kept_up
+from gradscope.analysis.since import since_pass
 from gradscope.analysis.unheld import _nearest, left_behind, left_out
 from gradscope.analysis.words import (
     dotted,
@@ -113,6 +114,7 @@ def _loose(trace: Trace) -> Iterator[Finding]:
             fix=f"give {names} to {optimizer_name(trace, optimizer.id)} too ({where(optimizer.site)})",
             edits=also_given(trace, optimizer.site, [parameter_name(trace, id) for id in mine], single=True),
             subjects=parameter_subjects(mine),
+            since=since_pass(trace, mine),
         )
 
 
@@ -147,6 +149,7 @@ def _finding(
         edits=also_given(trace, optimizer.site, [group.strip("`") for group in groups])
         or made_of_all(trace, optimizer, backward, left),
         subjects=parameter_subjects(p.id for p in left),
+        since=since_pass(trace, (p.id for p in left)),
     )
 
 

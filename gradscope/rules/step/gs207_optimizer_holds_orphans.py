@@ -14,6 +14,7 @@ gradients are only wanted for an input.
 from collections.abc import Iterator
 
 from gradscope.analysis.loop import idle, nearest_backward, parameters_of, since_filled
+from gradscope.analysis.since import since_pass
 from gradscope.analysis.unheld import left_out
 from gradscope.analysis.words import (
     backward_text,
@@ -211,6 +212,7 @@ def _finding(
             [p.site for p in left],
         ),
         subjects=parameter_subjects([*ids, *(p.id for p in orphans)]) | {("optimizer", number)},
+        since=since_pass(trace, ids),
     )
 
 

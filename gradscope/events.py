@@ -499,6 +499,16 @@ class Tied(Kind):
     again = Field(_flag)
 
 
+class StateLoaded(Kind):
+    """A module loaded a state whose tensors are its own."""
+
+    __slots__ = ()
+    of = "state_loaded"
+    parameters = Field(_ids)
+    made = Field(_id)  # site of the `state_dict()` that made the state, where it is the very dict
+    moved = Field(_flag)  # its tensors were written to since
+
+
 class KeepsGraph(Kind):
     """A tensor that grew over segments carried its graph along."""
 

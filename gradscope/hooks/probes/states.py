@@ -1,0 +1,113 @@
+"""Watches states that are kept and loaded again: a module's `state_dict()` holds its own tensors, no copies."""
+
+from __future__ import annotations
+
+import sys
+import weakref
+from collections import OrderedDict
+from typing import Any, NamedTuple
+
+import torch
+from torch import nn
+
+from gradscope.hooks import Hook
+from gradscope.hooks._torch import DisableTorchFunction, version_of
+from gradscope.hooks.recorder.parts import named_parts, own
+from gradscope.hooks.recorder.values import measurable
+
+MAX_TENSORS = 500  # compared of one state
+MAX_TOLD = 50
+
+
+class Kept(NamedTuple):
+    """Where a state was made, and the versions of its first tensors then."""
+
+    site: int
+    versions: dict[str, int]
+
+
+class States(Hook):
+    order = 87
+
+    def install(self) -> None:
+        self.kept: dict[int, Kept] = {}  # id of a state that lives
+        self.told = 0
+        self.depth = 0
+        self.patch(nn.Module, "state_dict", self._state_dict(nn.Module.state_dict))
+        self.patch(nn.Module, "load_state_dict", self._load(nn.Module.load_state_dict))
+
+    def _state_dict(self, real: Any) -> Any:
+        def state_dict(module: Any, /, *args: Any, **kwargs: Any) -> Any:
+            self.depth += 1
+            try:
+                state = real(module, *args, **kwargs)
+            finally:
+                self.depth -= 1
+            wanted = not self.depth and type(state) is OrderedDict and self.told < MAX_TOLD
+            if wanted and self.recorder.mine():
+                try:
+                    self._keep(state, sys._getframe(1))
+                except Exception as error:
+                    self.recorder.fault("noting a state", error)
+            return state
+
+        return state_dict
+
+    def _keep(self, state: Any, frame: Any) -> None:
+        number, kept = id(state), self.kept
+        weakref.finalize(state, kept.pop, number, None).atexit = False
+        tensors = [(name, t) for name, t in list(state.items())[:MAX_TENSORS] if isinstance(t, torch.Tensor)]
+        with DisableTorchFunction():
+            versions = {name: version_of(t) for name, t in tensors if measurable(t)}
+        kept[number] = Kept(self.recorder.sites.current(frame), versions)
+
+    def _load(self, real: Any) -> Any:
+        def load_state_dict(module: Any, state_dict: Any, /, *args: Any, **kwargs: Any) -> Any:
+            plain = type(state_dict) in (dict, OrderedDict) and not kwargs.get("assign") and len(args) < 2
+            if plain and self.told < MAX_TOLD and self.recorder.mine():
+                try:
+                    self._compare(module, state_dict, sys._getframe(1))
+                except Exception as error:
+                    self.recorder.fault("comparing a state", error)
+            return real(module, state_dict, *args, **kwargs)
+
+        return load_state_dict
+
+    def _compare(self, module: Any, state: Any, frame: Any) -> None:
+        """Tells of a state whose tensors are those of the module itself."""
+        with DisableTorchFunction():
+            same, compared, parameters = [], 0, []
+            for name, t in _tensors(module):
+                given = state.get(name)
+                if not isinstance(given, torch.Tensor) or not measurable(given) or not measurable(t):
+                    continue
+                compared += bool(t.numel())
+                if t.numel() and given.data_ptr() == t.data_ptr() and given.shape == t.shape:
+                    same.append((name, given))
+                    if isinstance(t, nn.Parameter):
+                        parameters.append(self.recorder.ledger.of(t).id)
+                elif t.numel():
+                    return
+                if compared >= MAX_TENSORS:
+                    break
+            if not parameters or len(same) != compared:
+                return
+            kept = self.kept.get(id(state))
+            moved = (
+                sum(kept.versions.get(name, version_of(t)) != version_of(t) for name, t in same)
+                if kept
+                else 0
+            )
+        self.told += 1
+        site = self.recorder.sites.current(frame)
+        data = {"parameters": parameters, "made": kept.site if kept else None, "moved": bool(moved)}
+        self.recorder.emit("state_loaded", site, data)
+
+
+def _tensors(module: Any) -> list[tuple[str, Any]]:
+    """Its parameters and buffers, by their names in a state."""
+    found = []
+    for path, part in named_parts(module):
+        for table in ("_parameters", "_buffers"):
+            found += [(f"{path}.{name}" if path else name, t) for name, t in own(part, table)]
+    return found

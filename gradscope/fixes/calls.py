@@ -77,20 +77,29 @@ def moved_behind(trace: Trace, site: Site | None, target: Site | None) -> Edits:
     return here.move(statement, around, after=True) if around is not None else ()
 
 
-def behind_its_loop(trace: Trace, site: Site) -> tuple[int, Edits]:
-    """The call at `site`, which is a statement, behind the loop that it stands in, where another one stands
-    around that: the line of the loop, and the edits."""
-    here = Source(trace, site.path)
-    statement = here.file.statement(site)
+def behind_their_loop(trace: Trace, sites: list[Site]) -> tuple[int, Edits]:
+    """The calls at `sites`, which are statements of one loop, behind that loop, where another one stands around
+    it: the line of the loop, and the edits."""
+    here = Source(trace, sites[0].path)
     loops = []
-    for node in here.file.around(site):
+    for node in here.file.around(sites[0]):
         if isinstance(node, _SCOPES):
             break
         if isinstance(node, LOOPS):
             loops.append(node)
-    if len(loops) < 2 or not isinstance(statement, ast.Expr) or not isinstance(loops[0], ast.stmt):
+    statements = sorted(
+        (s for site in sites if (s := here.file.statement(site)) is not None), key=lambda s: s.lineno
+    )
+    if len(loops) < 2 or not all(s in loops[0].body and isinstance(s, ast.Expr) for s in statements):
         return 0, ()
-    return loops[0].lineno, here.move(statement, loops[0], after=True)
+    loop = loops[0]
+    if loop.body[-len(statements) :] == statements and len(loop.body) > len(statements) and not loop.orelse:
+        lines = [n for s in statements for n in range(s.lineno, (s.end_lineno or s.lineno) + 1)]
+        more = statements[0].col_offset - loop.col_offset
+        return loop.lineno, tuple(Edit(here.path, n, 1, n, 1 + more, "") for n in lines)
+    if loop.body[-1] in statements:
+        return loop.lineno, ()
+    return loop.lineno, tuple(e for s in statements for e in here.move(s, loop, after=True))
 
 
 def _holds(statement: ast.stmt, other: ast.stmt) -> bool:

@@ -18,9 +18,9 @@ from collections.abc import Iterator
 
 from gradscope.analysis.constants import Constant, constants
 from gradscope.analysis.reach import paths
-from gradscope.analysis.words import code, located, parameter_names, plural
+from gradscope.analysis.words import code, listed, located, parameter_names, plural
 from gradscope.fixes.source import Source
-from gradscope.model import Edit, Finding
+from gradscope.model import Edit, Finding, Site
 from gradscope.rules import rule
 from gradscope.store import Trace
 
@@ -104,9 +104,12 @@ def _idle(trace: Trace, term: Constant) -> tuple[str, ...]:
 
 
 def _fix(trace: Trace, term: Constant) -> str:
-    text, taken, _ = _as_it_was(trace, term)
+    text, taken, edits = _as_it_was(trace, term)
     if text:
-        return f"leave `{taken}` out of {located(trace, term.site, 'this line')}"
+        fix = f"leave `{taken}` out of {located(trace, term.site, 'this line')}"
+        lines = sorted({edit.line for edit in edits if edit.text == taken})
+        noted = f", and write it where only the number is wanted: line {listed(list(map(str, lines)))}"
+        return fix + (noted if lines else "")
     if term.kind in ("no_grad", "inference_mode"):
         made = f"`{term.name}`" if term.name else code(trace, term.added, "it")
         return f"compute {made} outside of {located(trace, term.site, 'the block')}"
@@ -129,8 +132,37 @@ def _as_it_was(trace: Trace, term: Constant) -> tuple[str, str, tuple[Edit, ...]
         return "", "", ()
     if here.file.is_imported(inner):
         return "", "", ()
-    text, whole = here.file.text(inner), here.file.text(node)
+    text = here.file.text(inner)
+    taken = here.file.text(node).removeprefix(text)
     above = here.file.parent.get(id(node))
-    if isinstance(above, ast.Assign) and [ast.unparse(t) for t in above.targets] == [text]:
-        return text, whole.removeprefix(text), here.remove(above)
-    return text, whole.removeprefix(text), here.replace(node, text)
+    targets = above.targets if isinstance(above, ast.Assign) else []
+    if isinstance(above, ast.Assign) and term.kind == "number":
+        return text, taken, _where_noted(here, term, above, node, text, taken)
+    if isinstance(above, ast.Assign) and [ast.unparse(t) for t in targets] == [text]:
+        return text, taken, here.remove(above)
+    return text, taken, here.replace(node, text)
+
+
+def _where_noted(
+    here: Source, term: Constant, given: ast.Assign, node: ast.expr, text: str, taken: str
+) -> tuple[Edit, ...]:
+    """The tensor under the name that its number had, and the number where the name is read for other things:
+    none where it is not certain which those are."""
+    target = given.targets[0]
+    scope = here.scope(term.site)
+    if len(given.targets) != 1 or not isinstance(target, ast.Name) or term.added.path != term.site.path:
+        return ()
+    same = [n for n in ast.walk(scope) if isinstance(n, ast.Name) and n.id == target.id and n is not target]
+    later = [n for n in same if n.lineno > given.lineno]
+    known = text == target.id or len(later) == len(same)
+    if not known or any(isinstance(n.ctx, ast.Store) for n in later):
+        return ()
+    noted = [n for n in later if not _stands_in(n, term.added)]
+    edits = [edit for n in noted for edit in here.append(n, taken)]
+    if len(noted) == len(later):
+        return ()
+    return (*(here.remove(given) if text == target.id else here.replace(node, text)), *edits)
+
+
+def _stands_in(node: ast.expr, site: Site) -> bool:
+    return site.line <= node.lineno <= site.end_line

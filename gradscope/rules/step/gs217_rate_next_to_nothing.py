@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from gradscope.analysis.loop import settled
 from gradscope.analysis.words import code, counted, located, optimizer_name, user, variable, where
 from gradscope.events import Rates, SchedulerMade, Step
-from gradscope.fixes.calls import behind_its_loop
-from gradscope.model import Edit, Finding
+from gradscope.fixes.calls import behind_their_loop
+from gradscope.model import Edit, Finding, Site
 from gradscope.rules import rule
 from gradscope.store import Trace
 
@@ -157,12 +157,20 @@ def _seldom(trace: Trace, event: Rates, steps: int) -> _Wrong | None:
 def _rhythm(trace: Trace, event: Rates, steps: int) -> tuple[str, tuple[Edit, ...]]:
     """Once per turn of the outer loop, where it is stepped with every step of the optimizer."""
     called = located(trace, event.site.user, "the schedule's step")
-    line, edits = behind_its_loop(trace, event.site.user)
+    line, edits = behind_their_loop(trace, _together(trace, event))
     if event.turns * 1.25 >= steps and line:
         return f"call {called} once per epoch: behind the loop of line {line}", edits
     if event.turns * 1.25 >= steps:
         return f"call {called} once per epoch, or give it settings that count batches", ()
     return "give it settings with which the rate falls over the whole run", ()
+
+
+def _together(trace: Trace, event: Rates) -> list[Site]:
+    """Its line, and those of other schedules that are stepped in the same function as often: one edit for all."""
+    own = event.site.user
+    sites = [e.site.user for e in trace.of(Rates) if e.turns == event.turns and e.fell * 2 <= e.turns]
+    alike = {s.location(): s for s in sites if (s.path, s.function) == (own.path, own.function)}
+    return list({own.location(): own, **alike}.values())
 
 
 def _name(trace: Trace, event: Rates) -> str:

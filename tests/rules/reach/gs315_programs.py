@@ -75,6 +75,25 @@ def bad_generator_step_on_detached_images() -> None:
         opt_generator.step()
 
 
+def bad_number_that_is_noted_too() -> None:
+    import torch
+    from torch import nn
+
+    net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 3))
+    opt = torch.optim.Adam(net.parameters(), lr=0.01)
+    history = []
+    for _ in range(3):
+        scores = net(torch.randn(16, 4))
+        right = nn.functional.cross_entropy(scores, torch.randint(0, 3, (16,)))
+        small = scores.pow(2).mean()
+        small = small.detach().item()  # cause: GS315
+        history.append(round(small, 3))
+        loss = right + 0.01 * small
+        opt.zero_grad()
+        loss.backward()  # effect: GS315
+        opt.step()
+
+
 def good_straight_through_into_a_frozen_decoder() -> None:
     import torch
     from torch import nn

@@ -290,7 +290,7 @@ def _is_expression(text: str) -> bool:
 def stepped_by(trace: Trace, scaled: Site, site: Site, scaler: str, optimizer: str) -> Edits:
     """`scaler.step(opt)` and, where nothing calls it, `scaler.update()` for `opt.step()` at `site`."""
     node = _call(trace, site)
-    known = optimizer.isidentifier() and beside(trace, scaled, site)
+    known = optimizer.replace(".", "").isidentifier() and beside(trace, scaled, site)
     if node is None or not known or ast.unparse(node) != f"{optimizer}.step()":
         return ()
     here = Source(trace, site.path)
@@ -372,6 +372,25 @@ def method_added(trace: Trace, site: Site, text: str, method: str) -> Edits:
 
 def _is_torch(function: ast.Attribute) -> bool:
     return ast.unparse(function).startswith("torch.")
+
+
+def kept_positive(trace: Trace, site: Site | None) -> Edits:
+    """`x.clamp(min=1e-8)` for the argument of the logarithm at `site`, `x + 1e-8` for that of the root there."""
+    node = _call(trace, site)
+    if site is None or node is None or not isinstance(node.func, ast.Attribute) or node.keywords:
+        return ()
+    here = Source(trace, site.path)
+    of_torch = here.file.is_imported(node.func)
+    given = node.args[0] if of_torch and len(node.args) == 1 else node.func.value
+    if (of_torch and not node.args) or (not of_torch and node.args) or isinstance(given, ast.Starred):
+        return ()
+    text = here.file.text(given)
+    plain = isinstance(given, (ast.Name, ast.Attribute, ast.Call, ast.Subscript))
+    if node.func.attr in ("log", "log2", "log10"):
+        return here.replace(given, f"{text if plain else f'({text})'}.clamp(min=1e-8)")
+    if node.func.attr == "sqrt":
+        return here.replace(given, f"{text} + 1e-8" if of_torch else f"({text} + 1e-8)")
+    return ()
 
 
 def copied(trace: Trace, site: Site | None) -> Edits:

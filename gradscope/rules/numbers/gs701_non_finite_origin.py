@@ -23,7 +23,7 @@ from gradscope.analysis.ops import EXPONENTIALS, LOGARITHMS, QUOTIENTS, ROOTS, S
 from gradscope.analysis.since import since_segment
 from gradscope.analysis.words import code, located, numbers, parameter_names, parameter_subjects, user
 from gradscope.events import NonFinite
-from gradscope.fixes.calls import with_argument
+from gradscope.fixes.calls import kept_positive, with_argument
 from gradscope.fixes.source import Source
 from gradscope.model import Edit, Finding, Op, Site
 from gradscope.rules import rule
@@ -112,7 +112,8 @@ def _finding(trace: Trace, event: NonFinite, origin: Site | None, name: str, whe
         severity="" if ids else "warning",
         seen=tuple(_seen(trace, event)),
         fix=_fix(trace, event, origin, *told),
-        edits=_edits(trace, event, name),
+        edits=_edits(trace, event, name)
+        or (kept_positive(trace, origin) if maker is None and _touches_zero(event) else ()),
         count=event.count,
         subjects=parameter_subjects(ids),
         since=since_segment(trace, event.segment),
@@ -191,6 +192,12 @@ def _edits(trace: Trace, event: NonFinite, name: str) -> tuple[Edit, ...]:
         )
     masked = name in ("softmax", "log_softmax") and event.inputs and event.inputs[0].get("masked_rows")
     return _of_masked_rows(trace, event, "")[1] if masked else ()
+
+
+def _touches_zero(event: NonFinite) -> bool:
+    """Whether what was computed from reaches down to 0, and is a number everywhere."""
+    inputs = event.inputs
+    return bool(inputs) and inputs[0].get("min") == 0 and not inputs[0].get("not_finite")
 
 
 def _fix(trace: Trace, event: NonFinite, place: Site | None, name: str, where: str, value: str) -> str:

@@ -150,7 +150,7 @@ def _scaled(trace: Trace, run: Clips, clip: Clipped, step: Site) -> Finding:
         fix=f"call `{unscaling}` before {clipping} ({where(clip.site)})",
         count=clip.scaled,
         edits=line_before(trace, clip.site, unscaling)
-        if beside(trace, clip.site, step) and unscale.isidentifier()
+        if beside(trace, clip.site, step) and unscale.replace(".", "").isidentifier()
         else (),
         subjects=_subjects(clip),
         since=since_stretch(trace, clip.first["scaled"]),

@@ -1,6 +1,29 @@
 """More programs of GS209: each bad one is reported at its marks, each good one by no rule."""
 
 
+def bad_scaled_in_a_trainer() -> None:
+    import torch
+    from torch import nn
+
+    class Trainer:
+        def __init__(self) -> None:
+            self.model = nn.Linear(4, 1)
+            self.optimizer = torch.optim.SGD(self.model.parameters(), lr=0.1)
+            self.scaler = torch.amp.GradScaler("cpu")
+
+        def step(self) -> None:
+            loss = self.model(torch.randn(8, 4)).pow(2).mean()
+            self.scaler.scale(loss).backward()
+            nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)  # cause: GS209
+            self.scaler.step(self.optimizer)  # effect: GS209
+            self.scaler.update()
+            self.optimizer.zero_grad()
+
+    trainer = Trainer()
+    for _ in range(3):
+        trainer.step()
+
+
 def bad_before_backward() -> None:
     import torch
     from torch import nn

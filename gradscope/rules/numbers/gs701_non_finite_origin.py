@@ -195,9 +195,9 @@ def _edits(trace: Trace, event: NonFinite, name: str) -> tuple[Edit, ...]:
 
 
 def _touches_zero(event: NonFinite) -> bool:
-    """Whether what was computed from reaches down to 0, and is a number everywhere."""
-    inputs = event.inputs
-    return bool(inputs) and inputs[0].get("min") == 0 and not inputs[0].get("not_finite")
+    """Whether some, but not all, of what was computed from is 0, and the rest above it."""
+    data = event.inputs[0] if event.inputs else {}
+    return data.get("min") == 0 and data.get("zeros", 0) < data["elements"] and not data.get("not_finite")
 
 
 def _fix(trace: Trace, event: NonFinite, place: Site | None, name: str, where: str, value: str) -> str:

@@ -33,7 +33,7 @@ from gradscope.store import Trace
 CLAMP = "clamp(max=20)"  # far above what an exponent is in a program that learns, far below an overflow
 
 
-def bad_log() -> None:  # fix: by hand
+def bad_log() -> None:
     import torch
     from torch import nn
 

@@ -63,7 +63,7 @@ def bad_root_at_zero() -> None:  # fix: by hand
         opt.step()
 
 
-def bad_where() -> None:  # fix: by hand
+def bad_where() -> None:
     import torch
     from torch import nn
 

@@ -9,6 +9,7 @@ from gradscope.analysis.loop import taken_for_itself
 from gradscope.analysis.memo import once
 from gradscope.analysis.own_writes import kept_up
 from gradscope.analysis.writes import only_bounded
+from gradscope.events import Mode, ModuleCall
 from gradscope.model import Optimizer, Parameter
 from gradscope.store import Trace
 
@@ -96,6 +97,29 @@ def replaced(trace: Trace) -> set[int]:
         for number in _nearest(trace, stepped).parameters
         if not trace.parameter(number).registered and not trace.parameter(number).passes
     }
+
+
+def put_into_eval(trace: Trace, left: list[Parameter]) -> Mode | None:
+    """The `eval()` of a part of the model that holds all of these, where that part still was in evaluation
+    mode when the model was trained."""
+    owners = {p.module for p in left}
+    for event in trace.of(Mode):
+        part = trace.modules.get(event.module)
+        if event.training or part is None or part.parent is None:
+            continue
+        inside = {m for m in trace.modules if _within(trace, m, part.id)}
+        if owners <= inside and any(
+            call.training and call.builds_graph and inside.intersection(call.eval_layers)
+            for call in trace.of(ModuleCall)
+        ):
+            return event
+    return None
+
+
+def _within(trace: Trace, module: int | None, part: int) -> bool:
+    while module is not None and module != part:
+        module = trace.modules[module].parent
+    return module is not None
 
 
 def _nearest(trace: Trace, stepped: list[Parameter]) -> Optimizer:

@@ -8,6 +8,7 @@ on something that is trained, and needs no graph where it does not.
 from __future__ import annotations
 
 import ast
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -41,7 +42,7 @@ class CarriedOver:
 
 def carried_over(trace: Trace, known: Paths, event: ErrorRaised) -> CarriedOver | None:
     """What the failing pass of `event` found of an earlier step; None where nothing is known of it."""
-    carried = [c for c in all_carried(known, event) if known.maker((event.graph, c.value.index)) is not None]
+    carried = [c for c in all_carried(known, event) if known.maker(_old(known, event, c)) is not None]
     if not carried:
         return None
     states = [state for one in carried if (state := _state(trace, known, event, one)) is not None]
@@ -49,6 +50,29 @@ def carried_over(trace: Trace, known: Paths, event: ErrorRaised) -> CarriedOver 
         return _of_state(trace, known, event, states)
     once = [one for one in carried if not _made_again(known, event, one)]
     return _made_once(trace, known, event, once) if once else _of_others(trace, known, event, carried)
+
+
+def _old(known: Paths, event: ErrorRaised, carried: Carried) -> Key:
+    """The value whose graph an earlier pass had been through: it, or what it was computed from."""
+    key = known.made((event.graph, carried.value.index))
+    before = _earlier_nodes(known, event)
+    seen, todo = {key}, deque([key])
+    while todo:
+        at = todo.popleft()
+        value = known.graph(at[0]).values[at[1]]
+        if (at[0], value.node) in before:
+            return at
+        for source in known.sources(at)[0]:
+            if source not in seen and known.graph(source[0]).values[source[1]].requires_grad:
+                seen.add(source)
+                todo.append(source)
+    return key
+
+
+def _earlier_nodes(known: Paths, event: ErrorRaised) -> set[Key]:
+    line = event.site.user.location()
+    passes = [e for e in known.backwards if e.segment <= event.segment and e.site.user.location() == line]
+    return known.reach((e.graph, root) for e in passes[-1:] for root in e.roots).nodes
 
 
 # -- a state that each step makes from its own last value ------------------------------
@@ -63,8 +87,7 @@ class _State:
 
 
 def _state(trace: Trace, known: Paths, event: ErrorRaised, carried: Carried) -> _State | None:
-    key = (event.graph, carried.value.index)
-    maker = known.maker(key)
+    maker = known.maker(_old(known, event, carried))
     assert maker is not None, "asked only for what was seen being made"
     own = name_of(trace, known.graph(event.graph), carried.value.index)
     made = {_line(trace, frame) for frame in maker.site.stack if frame.kind == "user"}
@@ -272,7 +295,7 @@ class _Made:
 
 def _made_again(known: Paths, event: ErrorRaised, carried: Carried) -> bool:
     """Whether the line that made it ran in the failing step too."""
-    maker = known.maker((event.graph, carried.value.index))
+    maker = known.maker(_old(known, event, carried))
     graph = known.graph(event.graph)
     return maker is not None and any(
         op.site.user.location() == maker.site.user.location() for op in graph.ops
@@ -280,15 +303,15 @@ def _made_again(known: Paths, event: ErrorRaised, carried: Carried) -> bool:
 
 
 def _made(trace: Trace, known: Paths, event: ErrorRaised, carried: Carried) -> _Made:
-    key = (event.graph, carried.value.index)
-    number, index = known.made(key)
+    key = number, index = _old(known, event, carried)
     graph = known.graph(number)
     maker = known.maker(key)
     assert maker is not None, "asked only for what was seen being made"
     found = names_of(trace).assignment(graph, maker, graph.values[index])
     effect = event.site.user
     beside_it = (f for f in maker.site.stack if (f.path, f.function) == (effect.path, effect.function))
-    name = name_of(trace, known.graph(event.graph), carried.value.index)
+    itself = known.made((event.graph, carried.value.index)) == key
+    name = name_of(trace, *(known.graph(event.graph), carried.value.index) if itself else (graph, index))
     return _Made(*found, key) if found is not None else _Made(name, next(beside_it, maker.site.entry), key)
 
 
@@ -383,7 +406,12 @@ def _condition(trace: Trace, site: Site) -> ast.If | None:
 
 def _without_graph(trace: Trace, made: list[_Made], leaves: list[Parameter]) -> tuple[str, Edits, list[Site]]:
     begins = [leaf.site.user for leaf in leaves if leaf.site is not None]
-    asked = listed([f"`{parameter_name(trace, leaf.id)}`" for leaf in leaves])
+    asked = listed(
+        [
+            f"`{parameter_name(trace, leaf.id)}`{f' ({place(leaf.site.user)})' if leaf.site else ''}"
+            for leaf in leaves
+        ]
+    )
     places = " and ".join(dict.fromkeys(located(trace, one.site) for one in made))
     edits: Edits = ()
     for one in {m.site: m for m in made}.values():
@@ -393,10 +421,10 @@ def _without_graph(trace: Trace, made: list[_Made], leaves: list[Parameter]) -> 
             edits += here.insert(node, "(") + here.append(node, ").detach()")
         elif isinstance(node, (ast.Call, ast.Attribute, ast.Subscript)):
             edits += here.append(node, ".detach()")
-    where = f" ({place(begins[0])})" if begins else ""
+    them = ("it", "its gradient") if len(leaves) == 1 else ("them", "their gradients")
     return (
         f"detach {_all(tuple(dict.fromkeys(m.name for m in made)))} where it is made: `.detach()` behind {places}; "
-        f"or make {asked}{where} without `requires_grad`: no optimizer holds it and nothing reads its gradient",
+        f"or make {asked} without `requires_grad`: no optimizer holds {them[0]} and nothing reads {them[1]}",
         edits,
         begins,
     )

@@ -7,8 +7,9 @@ Fix: give the optimizer all parameters (`model.parameters()`), also those of lay
 were added later (`optimizer.add_param_group`); where the part is meant to stay as it is,
 freeze it with `requires_grad_(False)`, which also saves the work.
 
-A note only where a whole model goes on with what a trained one gives it: it may be there to judge; and
-where the program passes over these layers by their name.
+A note only where a whole model goes on with what a trained one gives it: it may be there to judge;
+where the program puts this part alone into evaluation mode; and where it passes over these layers by
+their name.
 
 Silent on: several optimizers that share a model, parameters updated by hand, models of
 which nothing is stepped (gradients for an input), frozen parts.
@@ -23,10 +24,11 @@ from gradscope.analysis.intent import milder, skipped_by_name
 from gradscope.analysis.loop import idle, norm
 from gradscope.analysis.own_writes import kept_up
 from gradscope.analysis.since import since_pass
-from gradscope.analysis.unheld import _nearest, left_behind, left_out
+from gradscope.analysis.unheld import _nearest, left_behind, left_out, put_into_eval
 from gradscope.analysis.words import (
     dotted,
     listed,
+    located,
     optimizer_name,
     parameter_name,
     parameter_names,
@@ -34,7 +36,7 @@ from gradscope.analysis.words import (
     plural,
     where,
 )
-from gradscope.events import Backward
+from gradscope.events import Backward, Mode
 from gradscope.fixes.blocks import made_of_all
 from gradscope.fixes.calls import also_given
 from gradscope.model import Event, Finding, Parameter, Site
@@ -81,11 +83,30 @@ def good_two_optimizers() -> None:
 def parameter_not_in_optimizer(trace: Trace) -> Iterator[Finding]:
     for parameters, stepped, left in left_out(trace):
         found = _finding(trace, parameters, stepped, left)
+        resting = put_into_eval(trace, left)
+        if resting is not None:
+            yield _resting(trace, found, resting)
+            continue
         meant = skipped_by_name(trace, (p.name for p in left))
         yield milder(replace(found, edits=()) if meant else found, meant)
     for parameters, stepped, left in left_behind(trace):  # which may be wanted: a model that judges
         yield replace(_finding(trace, parameters, stepped, left), severity="note", edits=())
     yield from _loose(trace)
+
+
+def _resting(trace: Trace, found: Finding, put: Mode) -> Finding:
+    """The program itself puts this part into evaluation mode and trains the rest: it may be meant to stay."""
+    return replace(
+        found,
+        severity="note",
+        seen=(
+            *found.seen,
+            f"{located(trace, put.site.user)} puts it into evaluation mode while the rest trains",
+        ),
+        fix="freeze it with `requires_grad_(False)`, where it is meant to stay as it is: that saves the work of its "
+        f"gradients; else {found.fix.partition(';')[0]}",
+        edits=(),
+    )
 
 
 def _loose(trace: Trace) -> Iterator[Finding]:

@@ -203,3 +203,27 @@ def good_kept_until_it_is_trained() -> None:
         opt.zero_grad()
         ((kernel(torch.randn(4), scale) - 1) ** 2).backward()
         opt.step()
+
+
+def bad_labels_with_a_graph_cut_into_batches() -> None:
+    import torch
+
+    def make(count):
+        x = torch.randn(count, 3)
+        weight = torch.randn(3, 1, requires_grad=True)
+        y = torch.relu(x @ weight)  # cause: GS306
+        return x, y
+
+    def batches(x, y):
+        for first in range(0, len(x), 4):
+            yield x[first : first + 4], y[first : first + 4]
+
+    torch.manual_seed(0)
+    data, labels = make(12)
+    w = torch.zeros(3, 1, requires_grad=True)
+    for x, y in batches(data, labels):
+        loss = ((x @ w - y) ** 2).mean()
+        loss.backward()  # effect: GS306
+        with torch.no_grad():
+            w -= 0.1 * w.grad
+            w.grad.zero_()

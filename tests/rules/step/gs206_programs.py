@@ -201,3 +201,56 @@ def good_weights_of_the_loss() -> None:
         with torch.no_grad():
             by_hand += 0.1 * by_hand.grad  # type: ignore[misc, operator]
         by_hand.grad = None
+
+
+def good_part_in_evaluation_mode_left_out() -> None:
+    import torch
+    from torch import nn
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.backbone = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4), nn.ReLU())
+            self.head = nn.Linear(4, 1)
+
+        def train(self, mode=True):
+            super().train(mode)
+            self.backbone.eval()
+            return self
+
+        def forward(self, x):
+            return self.head(self.backbone(x))
+
+    torch.manual_seed(0)
+    model = Net()
+    opt = torch.optim.SGD(model.head.parameters(), lr=0.1)
+    for _ in range(4):
+        model.train()
+        opt.zero_grad()
+        model(torch.randn(8, 3)).pow(2).mean().backward()
+        opt.step()
+
+
+def bad_layer_forgotten_though_another_rests() -> None:
+    import torch
+    from torch import nn
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.backbone = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4), nn.ReLU())
+            self.neck, self.head = nn.Linear(4, 4), nn.Linear(4, 1)
+
+        def forward(self, x):
+            return self.head(self.neck(self.backbone(x)))
+
+    torch.manual_seed(0)
+    model = Net()
+    model.backbone.requires_grad_(False)
+    opt = torch.optim.SGD(model.head.parameters(), lr=0.1)  # cause: GS206
+    for _ in range(4):
+        model.train()
+        model.backbone.eval()
+        opt.zero_grad()
+        model(torch.randn(8, 3)).pow(2).mean().backward()  # effect: GS206
+        opt.step()

@@ -505,7 +505,7 @@ WORDS = {
     "set_grad_enabled": "`torch.set_grad_enabled(False)`",
     "numpy": "`numpy()`",
     "item": "`item()`",
-    "number": "the plain number that `item()` gives",
+    "number": "`item()`",
     "tolist": "`tolist()`",
     "rewrap": "a new tensor made of its numbers",
     "leaf": "a new leaf",

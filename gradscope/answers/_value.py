@@ -63,7 +63,7 @@ def _with_grad(flow: Flow, value: int, shown: str, answer: Answer) -> None:
         _along(flow, way[::-1], answer)
     if not flow.values[value].shape and value in flow.roots:
         return
-    answer.fix = "it is no leaf, so `.grad` stays None; call `.retain_grad()` on it before backward to see its gradient"
+    answer.fix = "it is not a leaf: `.grad` stays None. Call `.retain_grad()` on it before backward to see its gradient"
 
 
 def _without_grad(flow: Flow, value: int, shown: str, answer: Answer) -> None:

@@ -1,6 +1,6 @@
 """Backward computes gradients for a network, and nothing ever uses them.
 
-Why: a target network, a teacher or a fixed feature extractor is there to be asked, not to be
+Why: a target network, a teacher or a fixed feature extractor is there to be evaluated, not to be
 trained. Called with gradients on and with parameters that require them, it saves its activations
 and backward goes all the way through it, in every pass, for gradients that no step uses.
 
@@ -9,7 +9,7 @@ through it to what is trained, freeze it with `requires_grad_(False)`.
 
 Silent on: networks that are stepped, updated with their gradients or have them read; the critic
 that a generator trains against; programs that step nothing.
-At note: a network that the trained part needs the gradient through (only its own parameters'
+A note for: a network that the trained part needs the gradient through (only its own parameters'
 gradients are for nothing); features for a trained network; an optimizer's gradients that it
 clears before its own backward.
 """

@@ -4,7 +4,7 @@ Why: `.numpy()`, `torch.from_numpy`, DLPack and `.untyped_storage()` share memor
 tensor. A write on their side never reaches autograd's version counter, so backward uses
 the new values where the saved ones belong.
 
-Fix: copy at the border: `x.detach().cpu().numpy().copy()`, `torch.tensor(array)`. Where the tensor is
+Fix: copy where the data changes hands: `x.detach().cpu().numpy().copy()`, `torch.tensor(array)`. Where the tensor is
 meant to change with the array (a buffer that is filled again), give the call that saves it a copy:
 `layer(batch.clone())`.
 

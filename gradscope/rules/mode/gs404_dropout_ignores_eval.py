@@ -8,7 +8,7 @@ Fix: pass the mode on: `F.dropout(x, p, training=self.training)`,
 `dropout_p=self.p if self.training else 0.0`; or make an `nn.Dropout` in `__init__`.
 
 Silent on: Monte Carlo dropout with dropout modules left in training mode; results that train.
-At note: a model that is asked the same thing several times in a row, or that is not trained here and
+A note for: a model that is asked the same thing several times in a row, or that is not trained here and
 has `training=True` written out (Monte Carlo dropout by choice).
 """
 

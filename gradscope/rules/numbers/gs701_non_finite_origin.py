@@ -7,7 +7,7 @@ Fix: keep the input of that operation where it is defined, before the operation:
 under a root, `clamp(min=…)` before a logarithm, a mean only of what is not empty. `torch.where`
 after it does not help: its gradient is multiplied with the infinite derivative all the same.
 
-Where training diverges until plain arithmetic overflows, GS705 tells it.
+GS705 reports training that diverges until plain arithmetic overflows.
 
 Silent on: infinities in attention masks, NaN that reaches no gradient, steps that a `GradScaler`
 skips, cross entropy of labels that are all ignored. A warning where the loss is not finite while

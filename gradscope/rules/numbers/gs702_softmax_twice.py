@@ -7,7 +7,7 @@ cannot come near zero and the gradients are small.
 Fix: give the loss the scores: leave the softmax (sigmoid) out of the model, or take the loss that
 expects probabilities (`nll_loss` of their log, `binary_cross_entropy`).
 
-A note where no backward pass depends on it: the loss of an evaluation is not what it is called.
+A note where no backward pass depends on it: only the number that an evaluation reports is wrong.
 Probabilities that mix one-hot labels (the attention of a matching network) give probabilities too.
 
 Silent on: log-softmax before `cross_entropy` (the same loss), probabilities as targets, distillation

@@ -7,7 +7,7 @@ raw scores it has no lower bound at all.
 Fix: apply `log_softmax` before `nll_loss`, or use `cross_entropy` on the raw scores. `ctc_loss`
 and `kl_div` want log-probabilities in the same way.
 
-A note where no backward pass depends on it: the loss of an evaluation is not what it is called.
+A note where no backward pass depends on it: only the number that an evaluation reports is wrong.
 
 Silent on: `log_softmax`, the logarithm of a softmax, logarithms computed by hand.
 """

@@ -134,7 +134,7 @@ def _words(trace: Trace, cut: Cut) -> str:
     if _drawn(trace, cut):
         return f"{code(trace, cut.site, '`sample()`')}, which draws without a gradient,"
     if cut.kind == "number" and cut.op.name == "__float__":
-        return "the plain number that `float()` gives"
+        return "`float()`"
     return cut_words(cut.op, cut.kind)
 
 

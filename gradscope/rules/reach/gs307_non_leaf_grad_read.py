@@ -2,7 +2,7 @@
 
 Why: backward puts gradients into leaves only (parameters, tensors made with
 `requires_grad=True`). A tensor that was computed passes its gradient on and forgets it,
-also one that `.to()`, `* scale` or `.view()` made of a leaf.
+and so does one that `.to()`, `* scale` or `.view()` made of a leaf.
 
 Fix: call `retain_grad()` on it before `backward()`, or make the tensor that should be
 trained a leaf: `torch.randn(3, device=device, requires_grad=True)`.
@@ -60,7 +60,7 @@ def _finding(trace: Trace, known: Paths, key: Key, event: Event) -> Finding:
     name = owner(source(trace, event.site.user), "grad")
     subject = f"`{name}`" if name else "this tensor"
     return Finding(
-        message=f"`.grad` of {subject} is None: it is no leaf, so backward does not keep its gradient",
+        message=f"`.grad` of {subject} is None: it is not a leaf, so backward does not keep its gradient",
         cause=made or event.site.user,
         cause_label="computed here: no leaf",
         effect=event.site.user,

@@ -1,14 +1,14 @@
 """A statement looks as if it changed something about gradients, and does nothing.
 
 Why: `x.detach()` gives a new tensor and leaves `x` as it is; without parentheses a method is
-named, not called; `requires_grad` of a module is no switch, and Python makes a new attribute of
+named, not called; setting `requires_grad` on a module changes nothing, and Python makes a new attribute of
 whatever name it is given (`p.require_grad = False`).
 
 Fix: use the result (`x = x.detach()`), call the method (`h.detach_()`), and freeze a module with
 `module.requires_grad_(False)`. Where a `zero_grad` or `backward` that is not called had its effect,
 GS201 or GS204 tells of it.
 
-Silent on: results that are used; `detach_()`; attributes of other names; what already is frozen.
+Silent on: results that are used; `detach_()`; attributes of other names; what is already frozen.
 """
 
 import ast

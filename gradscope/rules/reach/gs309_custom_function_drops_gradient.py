@@ -7,9 +7,9 @@ argument was computed from does not train.
 Fix: return the gradient for that argument; where none is meant, `detach()` what is passed in and
 call `ctx.mark_non_differentiable` or freeze what should not train.
 
-A note where what the argument was computed from gets a gradient by another path: that may be meant.
-Silent on: arguments that need no gradient; integer inputs; parameters that are written by hand; a
-Function whose name or comments say that it stops the gradient.
+A note where what the argument was computed from gets a gradient by another path: that may be meant, and
+where a name or a comment says so, the note repeats it.
+Silent on: arguments that need no gradient; integer inputs; parameters that are written by hand.
 """
 
 from __future__ import annotations

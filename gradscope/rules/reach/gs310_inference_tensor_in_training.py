@@ -1,7 +1,7 @@
 """A tensor made under `torch.inference_mode()` came into training: torch stops.
 
-Why: inference mode keeps no version counter and no record of views, for ever: such a tensor
-can be neither saved for backward nor written in place outside of it. Caches, embeddings and
+Why: a tensor made in inference mode never gets a version counter or a record of its views: it can be
+neither saved for backward nor written in place outside of that mode. Caches, embeddings and
 teacher outputs that are computed once and used in training are the usual case.
 
 Fix: compute it under `torch.no_grad()` instead, or make a normal tensor of it with `.clone()`

@@ -1,4 +1,4 @@
-"""Gradients were switched off and stayed off, far beyond the place that meant it.
+"""Gradients were switched off and stayed off, far beyond the code that this was meant for.
 
 Why: `torch.set_grad_enabled(False)` as a statement holds until somebody switches back; a
 generator that yields inside `with torch.no_grad():` leaves the mode on in the loop that uses it, and so

@@ -8,7 +8,7 @@ time, so two runs may still choose differently.
 Fix: leave `torch.backends.cudnn.benchmark` off for inputs of many shapes, or pad them to a few;
 leave it off too where runs are to be repeated.
 
-Silent on: a last batch that is smaller. At note on a machine whose convolutions run without cuDNN.
+Silent on: a last batch that is smaller. A note on a machine whose convolutions run without cuDNN.
 """
 
 from collections.abc import Iterator

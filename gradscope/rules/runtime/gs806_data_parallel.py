@@ -7,7 +7,7 @@ Buffers that a replica changes are lost.
 Fix: start one process per device (`torchrun`) and wrap with
 `torch.nn.parallel.DistributedDataParallel`; with a single device leave the wrapper out.
 
-At note where the wrapper has one device or none, and so does nothing.
+A note where the wrapper has one device or none, and so does nothing.
 """
 
 from collections.abc import Iterator

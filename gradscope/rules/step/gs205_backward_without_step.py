@@ -23,6 +23,7 @@ from gradscope.analysis.words import (
     code,
     method,
     optimizer_name,
+    parameter_names,
     parameter_subjects,
     plural,
     source,
@@ -114,7 +115,7 @@ def _finding(trace: Trace, number: int, optimizer: Optimizer, trained: list[Para
     if took:
         seen.append(f"the passes of this line took {took} in all")
     if last:
-        seen.append(f"norm of the last gradient of `{trained[0].name}`: {last:.4g}")
+        seen.append(f"norm of the last gradient of {parameter_names(trace, [trained[0].id])}: {last:.4g}")
     return Finding(
         message=f"gradients for {optimizer_name(trace, number)} are computed {passes} times and never used:"
         " it never steps",

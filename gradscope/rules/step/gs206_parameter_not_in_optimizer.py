@@ -7,9 +7,8 @@ Fix: give the optimizer all parameters (`model.parameters()`), also those of lay
 were added later (`optimizer.add_param_group`); where the part is meant to stay as it is,
 freeze it with `requires_grad_(False)`, which also saves the work.
 
-A note only where a whole model goes on with what a trained one gives it: it may be there to judge;
-where the program puts this part alone into evaluation mode; and where it passes over these layers by
-their name.
+A note only where a whole model works on what a trained one gives it (it may be there to judge), where the
+program puts this part alone into evaluation mode, and where it leaves these layers out by their names.
 
 Silent on: several optimizers that share a model, parameters updated by hand, models of
 which nothing is stepped (gradients for an input), frozen parts.
@@ -177,7 +176,7 @@ def _finding(
 def _measured(trace: Trace, left: list[Parameter]) -> Iterator[str]:
     last = norm(trace, left[0].id)
     if last:
-        yield f"norm of the last gradient of `{left[0].name}`, which no step used: {last:.4g}"
+        yield f"norm of the last gradient of {parameter_names(trace, [left[0].id])}, which no step used: {last:.4g}"
 
 
 def _backward(trace: Trace, left: list[Parameter]) -> Site | None:

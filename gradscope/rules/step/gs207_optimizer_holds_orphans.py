@@ -198,12 +198,12 @@ def _finding(
         related=_made(left, optimizer),
         seen=(
             f"{plural(len(left), 'parameter')} got a gradient {passes} times and never changed;"
-            f" {plural(len(orphans), 'parameter')} in {holder} got none from them",
+            f" the {plural(len(orphans), 'parameter')} that {holder} holds in their place got none",
         ),
         fix=f"copy what {holder} has changed back into {names} after each step, under `torch.no_grad()`"
         if any(p.steps for p in orphans) and all(_handed_on(p) for p in left)
         else f"make {holder} ({where(optimizer.site)}) after the model is complete, before"
-        f" {backward_text(trace, effect)}; or `add_param_group` the new parameters",
+        f" {backward_text(trace, effect)}; or give the new parameters to its `add_param_group`",
         count=passes,
         edits=made_later(
             trace,

@@ -1,4 +1,4 @@
-"""A gradient scaler is used for one half of a step only.
+"""A gradient scaler takes part in only half of a step: it scales and does not unscale, or the reverse.
 
 Why: `scaler.scale(loss)` multiplies every gradient by the scale (65536 at first);
 `scaler.step(optimizer)` divides by it again and skips the step where a gradient is not finite;
@@ -14,7 +14,16 @@ from collections.abc import Iterator
 
 from gradscope.analysis.loop import norm
 from gradscope.analysis.scales import MixedUp, calls_before, mixed_up
-from gradscope.analysis.words import code, located, optimizer_name, owner, parameter_subjects, source, where
+from gradscope.analysis.words import (
+    code,
+    located,
+    optimizer_name,
+    owner,
+    parameter_names,
+    parameter_subjects,
+    source,
+    where,
+)
 from gradscope.events import Backward, Scaler
 from gradscope.fixes.calls import line_after, scaled_by, stepped_by
 from gradscope.model import Finding
@@ -97,9 +106,9 @@ def _measured(trace: Trace, found: MixedUp) -> Iterator[str]:
     first = min(found.parameters)
     last = norm(trace, first)
     if found.scale is not None and last is not None:
-        name = trace.parameter(first).name
+        name = parameter_names(trace, [first])
         yield (
-            f"norm of the gradient of `{name}`: {last:.4g} with the scale {found.scale:g},"
+            f"norm of the gradient of {name}: {last:.4g} with the scale {found.scale:g},"
             f" {last / found.scale:.4g} without"
         )
 

@@ -1,4 +1,4 @@
-"""What should be trained is no leaf: it was computed from the tensor that requires the gradient.
+"""A tensor that should be trained is not a leaf: it was computed from the one that requires the gradient.
 
 Why: only leaves get a `.grad`. `.to(…)`, `* 0.1` and `w = w - lr * w.grad` make a new tensor out
 of the leaf; gradients go to the leaf, which nobody holds any more, and the tensor that the
@@ -131,7 +131,7 @@ def _finding(trace: Trace, known: Paths, key: Key, leaf: Key, effect: Site, labe
     node = known.graph(origin[0]).nodes[value.node].name if value.node is not None else ""
     rebound = name != "this tensor" and name == _name(trace, known, leaf)
     return Finding(
-        message=f"{name} is no leaf: it was computed from the tensor that is to be trained",
+        message=f"{name} is not a leaf: it was computed from the tensor that should be trained",
         cause=made,
         cause_label="computed here, so gradients go to the tensor before it",
         effect=effect,
@@ -167,7 +167,7 @@ def _copied(trace: Trace, known: Paths, copy: LeafCopy) -> Finding:
     return Finding(
         message=message,
         cause=made,
-        cause_label="makes a new tensor, which is no leaf",
+        cause_label="makes a new tensor, which is not a leaf",
         effect=copy.last.site.user,
         effect_label="the gradient goes to the tensor before it",
         seen=(seen,),

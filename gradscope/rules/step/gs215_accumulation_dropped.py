@@ -1,4 +1,4 @@
-"""Backward passes are for nothing: their gradients are cleared before a step uses them.
+"""Backward passes are wasted: their gradients are cleared before a step uses them.
 
 Why: gradients are accumulated over several passes and used by one step. Cleared at every pass,
 only the last one counts, and the batches before it have cost their time for nothing.

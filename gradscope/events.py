@@ -551,6 +551,8 @@ class DroppedGradient(Kind):
     none = Field(_ids)
     zero = Field(_ids)
     hidden = Field(_anything)
+    ignored = Field(_count)  # calls whose results were made without the gradient that arrived
+    alike = Field(_flag)  # one result, of that gradient's form
 
 
 class CheckpointCut(Kind):

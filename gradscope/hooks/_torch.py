@@ -211,6 +211,12 @@ def cudnn_setting(name: str) -> Any:
 LEAF_SEQUENCE = (1 << 64) - 1
 
 
+def compiles() -> bool:
+    """Whether the program has made anything with torch.compile: a second backend is known then."""
+    dynamo: Any = sys.modules.get("torch._dynamo.eval_frame")
+    return dynamo is not None and len(getattr(dynamo, "cached_backends", (0, 1))) > 1
+
+
 def aside() -> AbstractContextManager[Any]:
     """For kernels of our own: no mode of the user's sees them, neither of functions nor of kernels."""
     return _aside() if kernel_modes() else DisableTorchFunction()

@@ -3,6 +3,7 @@ return, and reentrant checkpoints that cut the graph."""
 
 from __future__ import annotations
 
+import functools
 import inspect
 import threading
 from dataclasses import dataclass, field
@@ -10,14 +11,38 @@ from typing import Any
 
 import torch
 from torch import nn
+from torch.autograd.function import BackwardCFunction
+from torch.overrides import TorchFunctionMode
 from torch.utils import checkpoint
 
 from gradscope.hooks import Hook
-from gradscope.hooks._torch import aside, grad_fn_of, is_legacy_batched, transforms
+from gradscope.hooks._torch import (
+    DisableTorchFunction,
+    aside,
+    compiles,
+    grad_fn_of,
+    is_legacy_batched,
+    transforms,
+)
+from gradscope.hooks.probes.functions import refused
+from gradscope.hooks.recorder.learner import FACTORIES, writes_by_name
 from gradscope.hooks.recorder.parts import parameters
 from gradscope.hooks.recorder.sites import kind_of
 from gradscope.hooks.recorder.values import find_tensors, measurable
 
+# New tensors that something unseen may fill: a kernel of an extension's.
+BLANK = FACTORIES | {"empty", "zeros", "ones", "full", "empty_strided", "empty_permuted"}
+SILENT = {
+    "__get__",
+    "size",
+    "dim",
+    "numel",
+    "is_contiguous",
+    "stride",
+    "__len__",
+    "is_floating_point",
+    "ndimension",
+}
 LOOKS = 3  # backward calls looked at, per place of `apply`
 
 
@@ -33,6 +58,9 @@ class Returned:
     none: dict[int, int] = field(default_factory=dict)
     zero: dict[int, int] = field(default_factory=dict)
     hidden: dict[int, int] = field(default_factory=dict)  # parameter → position of what holds it
+    followed: int = 0  # calls of its backward whose results could be traced to what they were made of
+    ignored: int = 0  # of these, without the gradient that had arrived, which was not 1
+    alike: bool = True  # one result, of the form of that gradient, or that was a single number
 
 
 class Applied(Hook):
@@ -40,6 +68,8 @@ class Applied(Hook):
 
     def install(self) -> None:
         self.places: dict[tuple[int, str], Returned] = {}
+        self.nodes: dict[int, tuple[Returned, Any]] = {}  # id of a node whose backward is followed
+        self.patch(BackwardCFunction, "apply", self._backward(BackwardCFunction.apply))
         self.recorder.signals.function_applied.connect(self._applied)
         self.recorder.signals.before_end.connect(self._tell)
 
@@ -66,7 +96,7 @@ class Applied(Hook):
         found: list[Any] = []
         find_tensors([result], found)
         node = grad_fn_of(found[0]) if found else None
-        if not isinstance(node, torch.autograd.function.BackwardCFunction):
+        if not isinstance(node, BackwardCFunction):
             return
         place.watched += 1
         # Edges lead to the tensors among the arguments, in their order; None where none is needed.
@@ -76,6 +106,41 @@ class Applied(Hook):
             if target is not None
         ]
         node.register_hook(self._hook(place, needed))
+        self.nodes[id(node)] = place, cls
+
+    # -- what it is made of -----------------------------------------------------------------
+
+    def _backward(self, real: Any) -> Any:
+        @functools.wraps(real)
+        def apply(node: Any, *args: Any) -> Any:
+            place, cls = self.nodes.pop(id(node), (None, None))
+            here = threading.get_ident() == self.recorder.thread
+            if place is None or getattr(node, "_forward_cls", None) is not cls or not here or transforms():
+                return real(node, *args)
+            if compiles():  # what is compiled can't run under a mode
+                return real(node, *args)
+            with Follow(args) as follow:
+                result = real(node, *args)
+            try:
+                with aside():
+                    self._note(place, follow, args, result)
+            except Exception as error:
+                self.recorder.fault("following a custom backward", error)
+            return result
+
+        return apply
+
+    @staticmethod
+    def _note(place: Returned, follow: Follow, args: Any, result: Any) -> None:
+        found = [t for t in (result if isinstance(result, tuple) else (result,)) if t is not None]
+        uses = follow.uses(found)
+        if uses is None or not any(_not_one(g) for g in args):
+            return
+        place.followed += 1
+        place.ignored += not uses
+        given = [g for g in args if isinstance(g, torch.Tensor)]
+        one = len(found) == len(given) == 1
+        place.alike &= one and (given[0].shape == found[0].shape or given[0].numel() == 1)
 
     def _look_inside(self, place: Returned, args: Any, frame: Any, site: int) -> None:
         """Notes what is trained inside arguments that autograd does not look into."""
@@ -116,7 +181,8 @@ class Applied(Hook):
         for (site, _), place in self.places.items():
             none = [p for p, count in place.none.items() if count == place.calls]
             zero = [p for p, count in place.zero.items() if count == place.calls]
-            if none or zero or place.hidden:
+            ignored = place.ignored if place.ignored == place.followed else 0
+            if none or zero or place.hidden or ignored:
                 data = {
                     "function": place.name,
                     "line": place.line,
@@ -125,6 +191,8 @@ class Applied(Hook):
                     "none": none,
                     "zero": zero,
                     "hidden": [[p, position] for p, position in place.hidden.items()],
+                    "ignored": ignored,
+                    "alike": place.alike,
                 }
                 self.recorder.emit("dropped_gradient", site, data)
 
@@ -154,6 +222,54 @@ class Applied(Hook):
         if self.recorder.modules.find(module) is None:
             self.recorder.modules.register_root(module, frame, site)
         return parameters(module)
+
+
+class Follow(TorchFunctionMode):
+    """What the calls of one backward make of the gradients that it was given, as far as torch is called."""
+
+    def __init__(self, given: tuple[Any, ...]):
+        super().__init__()
+        self.given = {id(t) for t in given if isinstance(t, torch.Tensor)}
+        self.made: set[int] = set()
+        self.left = False  # it was handed to something that torch knows nothing of
+        self.kept: list[Any] = list(given)  # so that no other tensor gets their ids
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        result = func(*args, **kwargs) if kwargs else func(*args)
+        if result is NotImplemented:
+            refused()
+        with DisableTorchFunction():
+            self._follow(func, args, kwargs, result)
+        return result
+
+    def _follow(self, func: Any, args: Any, kwargs: Any, result: Any) -> None:
+        name = getattr(func, "__name__", "")
+        taken: list[Any] = []
+        find_tensors([args, kwargs], taken)
+        results: list[Any] = []
+        find_tensors([result], results)
+        self.kept += [*taken, *results]
+        touched = any(id(t) in self.given for t in taken)
+        if touched and not results and name not in SILENT:
+            self.left = True
+        written = taken[:1] if writes_by_name(name, kwargs) else []
+        if touched:
+            self.given |= {id(t) for t in [*results, *taken]}
+        if name not in BLANK:
+            self.made |= {id(t) for t in [*results, *written]}
+
+    def uses(self, results: list[Any]) -> bool | None:
+        """Whether any of the results comes of what was given; None where that cannot be told."""
+        if self.left or any(id(t) in self.given for t in results):
+            return True
+        return False if results and all(id(t) in self.made for t in results) else None
+
+
+def _not_one(t: Any) -> bool:
+    """Whether a gradient has other elements than 1."""
+    if not isinstance(t, torch.Tensor) or not measurable(t) or t.device.type != "cpu":
+        return False
+    return t.layout is torch.strided and not is_legacy_batched(t) and bool((t != 1).any())
 
 
 def _some(t: Any) -> bool:

@@ -1,8 +1,9 @@
-"""The backward of a custom Function returns no gradient where one is needed.
+"""The backward of a custom Function returns no gradient where one is needed, or not that of the loss.
 
 Why: `backward` returns one gradient for each argument of `forward`. None, or zeros, for an
 argument that requires a gradient ends the gradient there without a word: everything that the
-argument was computed from does not train.
+argument was computed from does not train. A backward that does not use the gradient that it is given returns its
+own derivative instead of the loss's.
 
 Fix: return the gradient for that argument; where none is meant, `detach()` what is passed in and
 call `ctx.mark_non_differentiable` or freeze what should not train.
@@ -21,12 +22,13 @@ from gradscope.analysis.intent import milder, says_stop
 from gradscope.analysis.reach import Paths, passes, paths
 from gradscope.analysis.words import code, parameter_names, parameter_subjects
 from gradscope.events import DroppedGradient
-from gradscope.model import Event, Finding, Graph, Op, Parameter, Site
+from gradscope.fixes.source import Source
+from gradscope.model import Edit, Event, Finding, Graph, Op, Parameter, Site
 from gradscope.rules import rule
 from gradscope.store import Trace
 
 
-def bad_none() -> None:
+def bad_none() -> None:  # fix: by hand
     from typing import Any
 
     import torch
@@ -80,12 +82,20 @@ def good_straight_through() -> None:
 )  # fmt: skip
 def custom_function_drops_gradient(trace: Trace) -> Iterator[Finding]:
     known = paths(trace)
+    told: set[int] = set()
     for event in trace.of(DroppedGradient):
         found = applied(trace, event)
         if found is None:
             continue
         graph, op = found
         yield from _hidden(trace, known, event, op)
+        if (
+            event.ignored
+            and event.line not in told
+            and any((graph.id, i) in known.used.order for i in op.outputs)
+        ):
+            told.add(event.line)
+            yield _ignoring(trace, event)
         for kind, positions in (("none", event.none), ("zero", event.zero)):
             for position in positions:
                 value = argument_of(graph, op, event, position)
@@ -119,6 +129,46 @@ def _hidden(trace: Trace, known: Paths, event: DroppedGradient, op: Op) -> Itera
         fix=f"pass the tensors themselves to `{name}.apply`, and return their gradients from `backward`",
         subjects=parameter_subjects(lost),
     )
+
+
+def _ignoring(trace: Trace, event: DroppedGradient) -> Finding:
+    """A backward that gives the derivative alone, whatever comes back from the loss."""
+    name = event.function
+    made = returned(trace, name, event.line, 0) or definition_of(trace, name, event.line) or event.site.user
+    given, edits = _times(trace, event)
+    calls = "the one call" if event.ignored == 1 else f"all {event.ignored} calls"
+    return Finding(
+        message=f"the backward of `{name}` does not use the gradient that it is given: what it returns is wrong",
+        cause=made,
+        cause_label="made without the gradient that arrives",
+        effect=event.site.user,
+        effect_label="used here: the loss after it has no say in the gradient before it",
+        seen=(
+            f"in {calls} that were followed the result was made of other values alone, though it was not 1",
+        ),
+        why="by the chain rule a backward returns the gradient of the loss: its own derivative times what arrives",
+        fix=f"multiply {code(trace, made, 'what it returns')} by `{given or 'the gradient'}`",
+        edits=edits,
+        subjects=frozenset({("function", name)}),
+    )
+
+
+def _times(trace: Trace, event: DroppedGradient) -> tuple[str, tuple[Edit, ...]]:
+    """The name of the gradient in `backward`, and `grad * (…)` for what is returned, where that fits."""
+    for path, part in _backward(trace, event.function, event.line):
+        names = [a.arg for a in part.args.args if a.arg not in ("ctx", "self")]
+        given = names[0] if names else part.args.vararg.arg if part.args.vararg else ""
+        ends = [n.value for n in ast.walk(part) if isinstance(n, ast.Return) and n.value is not None]
+        node = (
+            ends[0].elts[0] if ends and isinstance(ends[0], ast.Tuple) and ends[0].elts else (*ends, None)[0]
+        )
+        if len(ends) != 1 or len(names) != 1 or not event.alike or not isinstance(node, ast.expr):
+            return given, ()
+        here = Source(trace, path)
+        plain = isinstance(node, (ast.Name, ast.Call, ast.Attribute, ast.Subscript))
+        text = here.file.text(node)
+        return given, here.replace(node, f"{given} * {text if plain else f'({text})'}")
+    return "", ()
 
 
 def _behind(known: Paths, graph: Graph, value: int) -> list[Parameter]:

@@ -1,7 +1,7 @@
 """More programs of GS309: each bad one is reported at its marks, each good one by no rule."""
 
 
-def bad_zeros() -> None:
+def bad_zeros() -> None:  # fix: by hand
     from typing import Any
 
     import torch
@@ -76,7 +76,7 @@ def good_codebook_moved_by_hand() -> None:
             book.lerp_(z[:1].expand(5, 2), 0.01)
 
 
-def bad_behind_a_number() -> None:
+def bad_behind_a_number() -> None:  # fix: by hand
     from typing import Any
 
     import torch
@@ -102,7 +102,7 @@ def bad_behind_a_number() -> None:
         opt.step()
 
 
-def bad_module_as_an_argument() -> None:
+def bad_module_as_an_argument() -> None:  # fix: by hand
     from typing import Any
 
     import torch
@@ -127,7 +127,7 @@ def bad_module_as_an_argument() -> None:
         opt.step()
 
 
-def bad_beside_another_path() -> None:
+def bad_beside_another_path() -> None:  # fix: by hand
     from typing import Any
 
     import torch
@@ -202,4 +202,90 @@ def good_module_that_backward_runs_itself() -> None:
     for _ in range(2):
         opt.zero_grad()
         Rerun.apply(first(torch.ones(2, 3)), second).pow(2).sum().backward()
+        opt.step()
+
+
+def bad_derivative_alone() -> None:
+    from typing import Any
+
+    import torch
+    from torch import nn
+
+    class Square(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
+            ctx.save_for_backward(x)
+            return x * x
+
+        @staticmethod
+        def backward(ctx: Any, given: torch.Tensor) -> torch.Tensor:
+            (x,) = ctx.saved_tensors
+            return 2 * x  # cause: GS309
+
+    fc, head = nn.Linear(3, 3), nn.Linear(3, 1)
+    opt = torch.optim.SGD([*fc.parameters(), *head.parameters()], lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        head(Square.apply(fc(torch.randn(4, 3)))).pow(2).mean().backward()  # effect: GS309
+        opt.step()
+
+
+def good_gradient_used_in_other_ways() -> None:
+    from typing import Any
+
+    import torch
+    from torch import nn
+
+    class Masked(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
+            ctx.save_for_backward(x > 0)
+            return x.clamp(min=0)
+
+        @staticmethod
+        def backward(ctx: Any, given: torch.Tensor) -> torch.Tensor:
+            (kept,) = ctx.saved_tensors
+            result = torch.zeros(kept.shape)
+            result[kept] = given[kept]
+            return result
+
+    class ByNumpy(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
+            return 3 * x
+
+        @staticmethod
+        def backward(ctx: Any, given: torch.Tensor) -> torch.Tensor:
+            return torch.from_numpy(3 * given.numpy()).to(given.dtype)
+
+    fc, head = nn.Linear(3, 3), nn.Linear(3, 1)
+    opt = torch.optim.SGD([*fc.parameters(), *head.parameters()], lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        head(ByNumpy.apply(Masked.apply(fc(torch.randn(4, 3))))).pow(2).mean().backward()
+        opt.step()
+
+
+def good_loss_with_its_own_gradient() -> None:
+    from typing import Any
+
+    import torch
+    from torch import nn
+
+    class Distance(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
+            ctx.save_for_backward(x)
+            return x.pow(2).sum()
+
+        @staticmethod
+        def backward(ctx: Any, given: torch.Tensor) -> torch.Tensor:
+            (x,) = ctx.saved_tensors
+            return 2 * x
+
+    fc = nn.Linear(3, 3)
+    opt = torch.optim.SGD(fc.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        Distance.apply(fc(torch.randn(4, 3))).backward()
         opt.step()

@@ -315,6 +315,17 @@ def listed_once(trace: Trace, site: Site) -> tuple[str, str, Edits]:
     return name, here.file.text(made[0]), here.insert(made[0], "list(") + here.append(made[0], ")")
 
 
+def in_place_of(trace: Trace, site: Site | None, old: str, new: str) -> Edits:
+    """`f(new.parameters())` for `f(old.parameters())` at `site`, where `old` stands there once and `new` is known
+    in the same block before."""
+    node = _call(trace, site)
+    here = Source(trace, site.path) if site is not None else None
+    found = [n for n in ast.walk(node) if isinstance(n, ast.Name) and n.id == old] if node is not None else []
+    if here is None or node is None or len(found) != 1:
+        return ()
+    return here.replace(found[0], new) if new in names_in(here.before_line(node), ast.Store) else ()
+
+
 def also_given(trace: Trace, made: Site | None, missing: list[str], *, single: bool = False) -> Edits:
     """`[*trunk.parameters(), *head.parameters()]` for `trunk.parameters()` where the optimizer is made;
     `[*trunk.parameters(), weight]` where what is missing are `single` parameters."""

@@ -93,7 +93,16 @@ def data_attribute(trace: Trace) -> Iterator[Finding]:
         if id(cut) in cutting:
             yield _cutting(trace, cutting[id(cut)], cut)
     for line in plain.values():
-        yield _reading(trace, _first(line))
+        place = _first(line)
+        if place.written or not _assigned_back(trace, place.site):
+            yield _reading(trace, place)
+
+
+def _assigned_back(trace: Trace, site: Site) -> bool:
+    """Whether it is read to compute what the same tensor's `.data` becomes: `w.data = w.data - lr * w.grad.data`."""
+    statement = trace.source_file(site.path).statement(site)
+    targets = statement.targets if isinstance(statement, ast.Assign) else []
+    return any(ast.unparse(target) == source(trace, site) for target in targets)
 
 
 def _first(line: list[_Place]) -> _Place:

@@ -18,6 +18,7 @@ from gradscope.analysis.unread import module_name
 from gradscope.analysis.words import numbers, plural
 from gradscope.events import RunningStats, Update
 from gradscope.fixes.blocks import buffers_copied
+from gradscope.fixes.source import receiver
 from gradscope.model import Finding, Module, Site
 from gradscope.rules import rule
 from gradscope.store import Trace
@@ -133,7 +134,8 @@ def _averaging(trace: Trace, members: set[int]) -> Site | None:
 def _finding(trace: Trace, known: Calls, event: RunningStats, part: Module, source: Call) -> Finding:
     site = event.site.user
     layer = trace.modules[event.module]
-    copy = module_name(trace, part.id)
+    called = receiver(trace, site) if part.parent is None and not part.name else ""
+    copy = f"`{called}`" if called else module_name(trace, part.id)
     original = known.name(source.event)
     last = event.last
     times = sum(c.event.count for c in known.all if c.trains and c.event.module == source.event.module)

@@ -21,6 +21,7 @@ from collections.abc import Iterator
 
 from gradscope.analysis.cuts import Cut, cut_words, cuts, resting_cuts
 from gradscope.analysis.loop import settled
+from gradscope.analysis.names import names_of
 from gradscope.analysis.own_writes import kept_up
 from gradscope.analysis.reach import Paths, passes, paths
 from gradscope.analysis.text import called_in_source
@@ -150,7 +151,9 @@ def _severity(trace: Trace, cut: Cut) -> str | None:
     if any(p.id in kept_up(trace) for p in cut.parameters):
         return "note"
     if any(_rests(known, p) for p in cut.parameters):
-        return "warning" if settled(trace) and not _may_step(trace, cut) else "note"
+        if not settled(trace):
+            return None  # what its optimizer had not done until the exception, it might do
+        return "note" if _may_step(trace, cut) else "warning"
     if known.stepping:
         return cut.severity(trace) or "error"
     mine = {root_of(trace, p) for p in cut.parameters}
@@ -209,6 +212,8 @@ def _fix(trace: Trace, cut: Cut, names: str) -> str:
     if cut.kind == "numpy":
         return f"compute with tensors from {located(trace, cut.site, 'here')} to the loss, not with NumPy{frozen}"
     if cut.region is not None:
+        if (names_of(trace).line(cut.site) or "").startswith("@"):
+            return f"take the decorator {located(trace, cut.site)} away{frozen}"
         made = variable(trace, cut.op.site) or source(trace, cut.op.site.user)
         what = f"`{made}` ({where(cut.op.site)})" if made else "it"
         return f"compute {what} outside of {located(trace, cut.site, 'the block')}{frozen}"

@@ -27,6 +27,7 @@ from gradscope.analysis.words import (
 )
 from gradscope.events import ModuleCall, Step, Update
 from gradscope.fixes.blocks import made_later
+from gradscope.fixes.calls import in_place_of
 from gradscope.model import Finding, Optimizer, Parameter, Site
 from gradscope.rules import rule
 from gradscope.store import Trace
@@ -188,6 +189,9 @@ def _finding(
     effect = nearest_backward(trace, ids)
     names, passes = parameter_names(trace, [p.id for p in left]), max(p.passes for p in left)
     holder = optimizer_name(trace, number)
+    other = _other_model(trace, optimizer, orphans, left)
+    if other is not None:
+        return _of_other_model(trace, number, optimizer, orphans, left, other)
     return Finding(
         message=f"{holder} holds {plural(len(orphans), 'parameter')} that the training model does not have,"
         f" and misses {names}",
@@ -211,6 +215,53 @@ def _finding(
             effect.site.user if effect else None,
             [p.site for p in left],
         ),
+        subjects=parameter_subjects([*ids, *(p.id for p in orphans)]) | {("optimizer", number)},
+        since=since_pass(trace, ids),
+    )
+
+
+def _other_model(
+    trace: Trace, optimizer: Optimizer, orphans: list[Parameter], left: list[Parameter]
+) -> tuple[str, str] | None:
+    """The variables of the model whose parameters the optimizer was given and of the one that is trained,
+    where that was there when the optimizer was made: it was given the wrong one."""
+    roots = [{root_of(trace, p) for p in parameters} for parameters in (orphans, left)]
+    modules = [
+        trace.modules.get(n) if len(r) == 1 and (n := next(iter(r))) is not None else None for r in roots
+    ]
+    if optimizer.site is None or modules[0] is None or modules[1] is None or modules[0] is modules[1]:
+        return None
+    names = modules[0].name, modules[1].name
+    there = all(names) and names[0] != names[1] and in_place_of(trace, optimizer.site.user, *names)
+    return names if there else None
+
+
+def _of_other_model(
+    trace: Trace,
+    number: int,
+    optimizer: Optimizer,
+    orphans: list[Parameter],
+    left: list[Parameter],
+    names: tuple[str, str],
+) -> Finding:
+    ids = {p.id for p in left}
+    effect, holder = nearest_backward(trace, ids), optimizer_name(trace, number)
+    given, trained = names
+    passes = max(p.passes for p in left)
+    return Finding(
+        message=f"{holder} holds the parameters of `{given}`, while `{trained}` is trained: no step changes that",
+        cause=optimizer.site.user if optimizer.site else None,
+        cause_label=f"was given the parameters of `{given}`",
+        effect=effect.site.user if effect else None,
+        effect_label=f"fills the gradients of `{trained}`, which no optimizer knows",
+        related=_made(left, optimizer),
+        seen=(
+            f"{plural(len(left), 'parameter')} of `{trained}` got a gradient {passes} times and never changed;"
+            f" {plural(len(orphans), 'parameter')} of `{given}` got none from these passes",
+        ),
+        fix=f"give {holder} ({where(optimizer.site)}) `{trained}.parameters()` in place of `{given}`'s",
+        count=passes,
+        edits=in_place_of(trace, optimizer.site.user if optimizer.site else None, given, trained),
         subjects=parameter_subjects([*ids, *(p.id for p in orphans)]) | {("optimizer", number)},
         since=since_pass(trace, ids),
     )

@@ -133,3 +133,14 @@ def good_gan() -> None:
         opt_g.zero_grad()
         (-critic(fake).mean()).backward()
         opt_g.step()
+
+
+def good_update_of_data_from_data() -> None:
+    import torch
+
+    torch.manual_seed(0)
+    w = torch.ones(3, requires_grad=True)
+    for _ in range(3):
+        (w * torch.randn(3)).sum().backward()
+        w.data = w.data - 0.1 * w.grad.data
+        w.grad = None

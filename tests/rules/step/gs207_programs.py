@@ -250,3 +250,41 @@ def good_other_head_later() -> None:
         opt.zero_grad()
         head(trunk(torch.randn(8, 3))).pow(2).mean().backward()
         opt.step()
+
+
+def bad_second_model_with_the_optimizer_of_the_first() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    x, y = torch.randn(16, 2), torch.randn(16, 1)
+    first = nn.Sequential(nn.Linear(2, 1))
+    opt = torch.optim.SGD(first.parameters(), lr=0.1)
+    for _ in range(4):
+        loss = (first(x) - y).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+    second = nn.Sequential(nn.Linear(2, 4), nn.ReLU(), nn.Linear(4, 1))
+    opt = torch.optim.SGD(first.parameters(), lr=0.1)  # cause: GS207
+    for _ in range(6):
+        loss = (second(x) - y).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()  # effect: GS207
+        opt.step()
+
+
+def good_second_model_with_its_own() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    x, y = torch.randn(16, 2), torch.randn(16, 1)
+    for size in (1, 4):
+        model = nn.Sequential(nn.Linear(2, size), nn.ReLU(), nn.Linear(size, 1))
+        opt = torch.optim.SGD(model.parameters(), lr=0.1)
+        for _ in range(4):
+            loss = (model(x) - y).pow(2).mean()
+            opt.zero_grad()
+            loss.backward()
+            opt.step()

@@ -6,11 +6,21 @@ and a program that has seeded it before would go on with other numbers.
 
 from __future__ import annotations
 
+import importlib
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from time import perf_counter
 
 AT_START = frozenset(sys.modules)
+BEGAN = perf_counter()
+
+
+def seconds_to_import(name: str) -> float:
+    """Imports a module of the program's; returns how long that took."""
+    began = perf_counter()
+    importlib.import_module(name)
+    return perf_counter() - began
 
 
 @contextmanager

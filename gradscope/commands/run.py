@@ -10,6 +10,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from os import getpid  # the program may put another in its place
 from pathlib import Path
+from time import perf_counter
 from typing import TYPE_CHECKING, TextIO
 
 import click
@@ -20,7 +21,7 @@ from gradscope.commands._misplaced import misplaced
 from gradscope.commands._saying import say
 from gradscope.commands.check import split_codes
 from gradscope.config import FAIL_ON, Config, load_config
-from gradscope.imports import kept_apart
+from gradscope.imports import BEGAN, kept_apart, seconds_to_import
 from gradscope.model import GradscopeError, NoPlaceError
 from gradscope.places import new_trace_path, standing
 from gradscope.render import renderer_for, write_report
@@ -160,6 +161,7 @@ def _view(target: Program, trace_path: Path | None) -> int:
 
 def _session(target: Program, trace_path: Path | None, full: bool, prove: bool) -> Session:
     try:
+        importing = seconds_to_import("torch")
         from gradscope.session import Session
     except ModuleNotFoundError as error:
         if error.name == "torch":
@@ -170,7 +172,7 @@ def _session(target: Program, trace_path: Path | None, full: bool, prove: bool) 
     except (ImportError, OSError) as error:
         raise GradscopeError(f"torch cannot be used here: {error}") from None
     path = trace_path.absolute() if trace_path is not None else None
-    return Session(
+    session = Session(
         target.argv,
         path,
         target.path if target.source is not None else os.path.realpath(target.path),
@@ -178,6 +180,8 @@ def _session(target: Program, trace_path: Path | None, full: bool, prove: bool) 
         prove=prove,
         command=target.command(),
     )
+    session.before = perf_counter() - BEGAN - importing, importing
+    return session
 
 
 def _unwatched(target: Program, reason: str) -> int:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from gradscope.check import Report
 from gradscope.escape import markdown, one_line, plain
 from gradscope.model import SEVERITIES, Finding
+from gradscope.render._cost import cost
 from gradscope.render.terminal import PIPE_WIDTH
 from gradscope.render.text import frame_rows
 from gradscope.unwatched import NO_PASS, hints, unwatched
@@ -33,12 +34,10 @@ def _head(report: Report) -> Iterator[str]:
     yield f"# gradscope: {_code(argv)}" if argv else "# gradscope"
     counts = ", ".join(f"{n} {s}{'' if n == 1 else 's'}" for s in SEVERITIES if (n := report.count(s)))
     yield f"**{counts or ('Nothing to report' if summary['passes'] else NO_PASS.capitalize())}**"
-    overhead = summary.get("overhead")
     cells = [summary["steps"], summary["passes"], summary["distinct_graphs"], summary["nodes"]]
-    cost = f"{overhead:.2f} × plain" if isinstance(overhead, (int, float)) else "not measured"
     yield (
-        "| steps | backward passes | distinct graphs | nodes | time |\n|---:|---:|---:|---:|---:|\n"
-        f"| {' | '.join(f'{cell:,}' for cell in cells)} | {cost} |"
+        "| steps | backward passes | distinct graphs | nodes | cost |\n|---:|---:|---:|---:|---:|\n"
+        f"| {' | '.join(f'{cell:,}' for cell in cells)} | {cost(report)} |"
     )
     if program.get("exception"):
         yield f"The run ended by {_code(str(program['exception'].get('type')))}."

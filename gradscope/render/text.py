@@ -18,6 +18,7 @@ from gradscope.check import Report
 from gradscope.escape import one_line
 from gradscope.events import Crashed
 from gradscope.model import SEVERITIES, Finding, Location
+from gradscope.render._cost import cost
 from gradscope.render.frames import GUTTER_STYLE, Frame, Mark, balanced
 from gradscope.render.terminal import inline, print_rows, to_plain
 from gradscope.trying.command import why_not
@@ -156,7 +157,7 @@ def _summary_rows(report: Report, width: int) -> Iterator[Text]:
     if report.accepted:
         yield from field_rows("known", [f"{counted(report.accepted, 'finding')} in the baseline"], width)
     yield from field_rows("run", [_run(report)], width)
-    yield from field_rows("cost", [_cost(report)], width)
+    yield from field_rows("cost", [cost(report)], width)
     yield from field_rows("next", _next(report), width)
 
 
@@ -210,20 +211,6 @@ def _signal(number: int) -> str:
         return signal.Signals(number).name
     except ValueError:
         return f"signal {number}"
-
-
-def _cost(report: Report) -> str:
-    """What the watch cost the run, and what the report took after it, where that is felt."""
-    return _of_the_run(report) + (f"; {report.seconds:.1f} s for this report" if report.seconds >= 1 else "")
-
-
-def _of_the_run(report: Report) -> str:
-    measured = report.trace.meta.get("summary", {})
-    own, whole = measured.get("own_seconds"), measured.get("seconds")
-    if isinstance(own, float) and isinstance(whole, float) and whole < 2:  # too short for a ratio
-        return f"{own:.2f} s of {whole:.2f} s"
-    overhead = report.trace.summary.get("overhead")
-    return f"{overhead:.2f} × the plain run" if isinstance(overhead, (int, float)) else "not measured"
 
 
 def _next(report: Report) -> list[str]:

@@ -101,7 +101,7 @@ def _facts(db: sqlite3.Connection, start: Start, program: dict[str, Any]) -> Non
         if key in summary:
             summary[key] = max(summary[key] - before, 0)
     summary.pop("distinct_graphs", None)  # counted from the graphs that are left
-    summary.update(unseen_threads=0, unseen_passes=0)
+    summary.update(unseen_threads=0, unseen_passes=0, start_seconds=0.0, import_seconds=0.0)
     if (plain := summary.get("seconds", 0) - summary.get("own_seconds", 0)) > 0:
         summary["overhead"] = round(summary["seconds"] / plain, 3)
     meta["program"] = {**meta.get("program", {}), **program}

@@ -17,6 +17,11 @@ from gradscope.hooks.recorder.sites import SiteTree
 from gradscope.hooks.recorder.values import LiveTable, Metas
 from gradscope.store import TraceWriter
 
+# What watching has cost for each second in code of ours, whose way in and out no clock sees, which leaves things to be
+# collected and the program less of the processor's caches: from 1.36 (a small network) to 1.49 (an LSTM cell), where
+# the same steps were run plain and watched in turn (processor time; torch 2.13).
+BESIDE = 1.43
+
 
 class Expecting:
     """Stands where no events are expected: what comes is noted."""
@@ -65,7 +70,7 @@ class State:
 
     def cost(self) -> float:
         """Seconds that the run has taken longer for being watched, so far."""
-        return self.own_time + self.detours * self.detour
+        return BESIDE * self.own_time + self.detours * self.detour
 
     # -- faults ------------------------------------------------------------------
 

@@ -14,9 +14,6 @@ from gradscope.hooks._torch import aside, mode_count, profiling
 CALLS = 200
 ROUNDS = 3
 USUAL = 0.7e-6  # seconds, where it cannot be measured
-# A call of the user's is worth so many that do nothing: torch's functions in Python run twice, a module's
-# `__call__` gets a frame more, and what is made for them is collected some time.
-WORTH = 6
 
 
 class Empty(TorchFunctionMode):
@@ -27,13 +24,13 @@ class Empty(TorchFunctionMode):
 def of_a_detour() -> float:
     """Seconds that a call takes longer because it goes through a mode of ours."""
     if mode_count() or profiling():  # a mode or a profile of the user's would show the calls
-        return WORTH * USUAL
+        return USUAL
     with aside():
         tensor = torch.empty(0)
     plain = min(_seconds(tensor) for _ in range(ROUNDS))
     with Empty():
         detour = min(_seconds(tensor) for _ in range(ROUNDS))
-    return WORTH * max(detour - plain, 0.0) / CALLS
+    return max(detour - plain, 0.0) / CALLS
 
 
 def _seconds(tensor: torch.Tensor) -> float:

@@ -20,6 +20,9 @@ class Line:
     used: int = 0
     dropped: int = 0
     clears: dict[Site, int] = field(default_factory=dict)  # passes that each clearing has dropped
+    parts: dict[Site, int] = field(
+        default_factory=dict
+    )  # those that cleared a part before: of which optimizer
     times: dict[Site, int] = field(default_factory=dict)  # how often it dropped some
     first: dict[Site, int] = field(default_factory=dict)  # the first stretch in which it did
     step: Site | None = None
@@ -31,13 +34,24 @@ class Line:
     spared: bool = False  # it also served something else
 
 
+@dataclass
+class _Waiting:
+    """A pass whose gradients no step has used yet: `left` of them nobody has cleared either."""
+
+    site: Site
+    left: set[int]
+    count: int
+    cleared: set[int] = field(default_factory=set)
+    by: dict[Site, int] = field(default_factory=dict)  # the optimizer of each call that cleared a part
+
+
 class _Passes:
     """Follows each pass's gradients to the step that uses them or the call that clears them."""
 
     def __init__(self, trace: Trace):
         self.trace = trace
         self.lines: dict[Site, Line] = {}
-        self.waiting: list[tuple[Site, set[int], int]] = []  # passes whose gradients nobody has used yet
+        self.waiting: list[_Waiting] = []
         self.scaler_stepped = False
         self.evaluating = False
         for self.stretch, (repeat, events) in enumerate(timeline(trace)):
@@ -45,6 +59,8 @@ class _Passes:
                 handle = getattr(self, f"_{event.kind}", None)
                 if handle is not None:
                     handle(event, repeat)
+        for one in self.waiting:
+            self.lines[one.site].others |= bool(one.cleared)
 
     def _backward(self, event: Backward, repeat: int) -> None:
         ids = set(event.filled)
@@ -56,62 +72,69 @@ class _Passes:
         line.spared = line.spared or bool(event.leaves) or bool(event.inputs)
         line.filled |= ids
         line.asks = line.asks or self.evaluating
-        self.waiting.append((site, ids, repeat))
+        self.waiting.append(_Waiting(site, ids, repeat))
 
     def _call(self, event: ModuleCall, repeat: int) -> None:
         self.evaluating = not event.training
 
     def _grad_read(self, event: Event, repeat: int) -> None:
-        for site, _, _ in self.waiting[-1:]:
-            self.lines[site].asks = True
+        for one in self.waiting[-1:]:
+            self.lines[one.site].asks = True
 
     def _scaler(self, event: Scaler, repeat: int) -> None:
         self.scaler_stepped = self.scaler_stepped or event.call == "step"
 
     def _step(self, event: Step, repeat: int) -> None:
         new = event.fresh
-        for site, ids, count in self.waiting:
-            if ids & new:
-                self.lines[site].used += count
-                self.lines[site].step = event.site.user
-                self.lines[site].spared = self.lines[site].spared or bool(event.closure)
-        self.waiting = [w for w in self.waiting if not w[1] & new]
+        for one in self.waiting:
+            if one.left & new:
+                line = self.lines[one.site]
+                line.used += one.count
+                line.step = event.site.user
+                line.spared = line.spared or bool(event.closure)
+                line.others = line.others or bool(one.cleared)
+        self.waiting = [one for one in self.waiting if not one.left & new]
 
     def _update(self, event: Update, repeat: int) -> None:
-        for site, ids, _ in self.waiting:
-            if event.parameter in ids and event.used:
-                self.lines[site].spared = True  # by hand, which is not seen while sampling sleeps
-        self.waiting = [w for w in self.waiting if event.parameter not in w[1]]
+        for one in self.waiting:
+            if event.parameter in one.left and event.used:
+                self.lines[one.site].spared = True  # by hand, which is not seen while sampling sleeps
+        self.waiting = [one for one in self.waiting if event.parameter not in one.left]
 
     def _kept(self, event: ZeroGrad) -> bool:
         """Whether what was read of the gradients that go may be what they were computed for."""
         return not kept_gradients(self.trace).isdisjoint(event.read)
 
     def _zero_grad(self, event: ZeroGrad, repeat: int) -> None:
+        """An optimizer clears what it holds, a loop by hand one parameter at a time: a pass is for nothing when
+        all that it filled has been cleared."""
         dropped, cleared = set(event.dropped), set(event.parameters)
-        by_hand, place = event.by == "hand", event.site.user
+        place = event.site.user
         told: set[int] = set()
-        for site, ids, count in self.waiting:
-            line = self.lines[site]
+        for one in self.waiting:
+            line = self.lines[one.site]
+            if not one.left & cleared:
+                continue
             if self._kept(event) or self.scaler_stepped:
-                line.spared = line.spared or bool(ids & cleared)
-            elif ids & dropped and (ids <= cleared or (ids - cleared and by_hand)):
-                line.parameters |= ids & cleared
+                line.spared = True
+            elif not one.left & dropped:
+                line.others = True
+            else:
+                one.cleared |= one.left & cleared
+                if event.by == "optimizer":
+                    one.by[place] = event.optimizer
                 line.norm = event.norm or line.norm
-                if ids <= cleared:
-                    line.dropped += count
-                    line.clears[place] = line.clears.get(place, 0) + count
+                if one.left <= cleared:
+                    line.parameters |= one.cleared
+                    line.parts.update(one.by)
+                    line.dropped += one.count
+                    line.clears[place] = line.clears.get(place, 0) + one.count
                     line.times[place] = line.times.get(place, 0) + (0 if id(line) in told else repeat)
                     line.first.setdefault(place, self.stretch)
                     told.add(id(line))
-            elif ids & cleared:
-                line.others = True
-        if by_hand:  # one parameter at a time
-            self.waiting = [
-                (site, ids - cleared, count) for site, ids, count in self.waiting if ids - cleared
-            ]
-            return
-        self.waiting = [w for w in self.waiting if not w[1] & cleared]
+        for one in self.waiting:
+            one.left -= cleared
+        self.waiting = [one for one in self.waiting if one.left]
 
 
 def passes_by_line(trace: Trace) -> dict[Site, Line]:

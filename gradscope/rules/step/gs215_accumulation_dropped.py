@@ -19,8 +19,8 @@ from collections.abc import Iterator
 
 from gradscope.analysis.passes import Line, cleared_elsewhere, counts_passes, passes_by_line
 from gradscope.analysis.since import since_stretch
-from gradscope.analysis.words import code, parameter_names, parameter_subjects, plural, where
-from gradscope.events import ZeroGrad
+from gradscope.analysis.words import code, listed, parameter_names, parameter_subjects, plural, where
+from gradscope.events import Step, ZeroGrad
 from gradscope.fixes.calls import moved, taken_away
 from gradscope.fixes.source import LOOPS
 from gradscope.model import Finding, Site
@@ -67,7 +67,9 @@ def accumulation_dropped(trace: Trace) -> Iterator[Finding]:
         if not often or line.spared:
             yield from () if line.spared else _rest(trace, site, line)
             continue
-        if line.used and line.step is not None:
+        if line.used and line.step is not None and len(line.parts) > 1:
+            yield _several(trace, site, line)
+        elif line.used and line.step is not None:
             yield _finding(trace, site, line, line.step)
         elif not line.used and (step := _cleared_in_between(trace, lines, site)) is not None:
             yield _finding(trace, site, line, step)
@@ -143,6 +145,35 @@ def _finding(trace: Trace, site: Site, line: Line, step: Site) -> Finding:
         edits=taken_away(trace, clear) if other is not None else moved(trace, clear, step, after=True),
         subjects=parameter_subjects(line.parameters),
         since=since_stretch(trace, line.first[clear]),
+    )
+
+
+def _several(trace: Trace, site: Site, line: Line) -> Finding:
+    """Several optimizers clear a part each."""
+    steps = {event.optimizer: event.site.user for event in trace.of(Step)}
+    pairs = [(clear, steps[number]) for clear, number in line.parts.items() if number in steps]
+    clears = [_cleared(trace, clear) for clear in line.parts]
+    moves = [
+        f"{_cleared(trace, clear)} ({where(clear)}) right after {code(trace, step, 'its step')} ({where(step)})"
+        for clear, step in pairs
+    ]
+    passes = line.dropped + line.used
+    first, *others = line.parts
+    moved_edits = [moved(trace, clear, step, after=True) for clear, step in pairs]
+    return Finding(
+        message=f"{listed(clears)} clear accumulated gradients before a step uses them",
+        cause=first,
+        cause_label="runs at every pass, not only after a step",
+        effect=site,
+        effect_label=f"{line.dropped} of {passes} passes here are for nothing",
+        related=tuple((clear, "and this") for clear in others),
+        seen=(f"{line.dropped} of {passes} backward passes were cleared unused",),
+        severity="" if line.step is not None and counts_passes(trace, site, line.step) else "note",
+        fix=f"move {listed(moves)}, into the same branch",
+        count=line.dropped,
+        edits=tuple(edit for edits in moved_edits for edit in edits) if all(moved_edits) else (),
+        subjects=parameter_subjects(line.parameters),
+        since=since_stretch(trace, min(line.first.values())),
     )
 
 

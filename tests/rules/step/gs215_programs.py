@@ -238,3 +238,36 @@ def good_only_hard_batches() -> None:
         loss.backward()
         if loss.item() > 0.3:
             opt.step()
+
+
+def bad_two_optimizers() -> None:
+    import torch
+    from torch import nn
+
+    encoder, decoder = nn.Linear(3, 3), nn.Linear(3, 1)
+    opt_e = torch.optim.SGD(encoder.parameters(), lr=0.1)
+    opt_d = torch.optim.SGD(decoder.parameters(), lr=0.1)
+    for i in range(16):
+        loss = decoder(encoder(torch.randn(4, 3))).pow(2).mean() / 4
+        opt_e.zero_grad()  # cause: GS215
+        opt_d.zero_grad()
+        loss.backward()  # effect: GS215
+        if (i + 1) % 4 == 0:
+            opt_e.step()
+            opt_d.step()
+
+
+def good_two_optimizers_in_turn() -> None:
+    """What one of them clears of the other's pass was not meant for it."""
+    import torch
+    from torch import nn
+
+    encoder, decoder = nn.Linear(3, 3), nn.Linear(3, 1)
+    opt_e = torch.optim.SGD(encoder.parameters(), lr=0.1)
+    opt_d = torch.optim.SGD(decoder.parameters(), lr=0.1)
+    for _ in range(8):
+        for opt in (opt_e, opt_d):
+            opt_e.zero_grad()
+            opt_d.zero_grad()
+            decoder(encoder(torch.randn(4, 3))).pow(2).mean().backward()
+            opt.step()

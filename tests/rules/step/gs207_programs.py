@@ -99,7 +99,7 @@ def bad_larger_model_takes_over() -> None:  # fix: by hand
         opt.step()
 
 
-def bad_copied_layer_with_an_optimizer_of_its_own() -> None:  # fix: by hand
+def bad_copied_layer_with_an_optimizer_of_its_own() -> None:
     import copy
 
     import torch

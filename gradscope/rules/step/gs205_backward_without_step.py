@@ -8,7 +8,7 @@ does nothing.
 
 Silent on: gradients that the program reads (saliency, attribution, a list of their norms)
 for more than to print them, a run that ends
-before an accumulation is full, a step that is there and waits for its turn.
+before an accumulation is full, a step that is there and waits for its turn, if not for 100 passes.
 """
 
 import ast
@@ -17,10 +17,11 @@ from collections.abc import Iterator
 from gradscope.analysis.looks import kept_gradients
 from gradscope.analysis.loop import idle, norm, parameters_of, settled
 from gradscope.analysis.since import since_pass
-from gradscope.analysis.text import called_in_source, parentheses, site_of, uncalled
+from gradscope.analysis.text import called_in_source, nodes_that_ran, parentheses, site_of, uncalled
 from gradscope.analysis.unread import time_of
 from gradscope.analysis.words import (
     code,
+    located,
     method,
     optimizer_name,
     parameter_names,
@@ -34,7 +35,10 @@ from gradscope.events import Backward, SchedulerMade, Step, ZeroGrad
 from gradscope.fixes.calls import beside, line_after
 from gradscope.model import Edit, Event, Finding, Optimizer, Parameter, Site
 from gradscope.rules import rule
+from gradscope.source import SourceFile
 from gradscope.store import Trace
+
+MANY = 100  # passes: more than an accumulation takes for one step
 
 
 def bad() -> None:
@@ -90,8 +94,43 @@ def _forgotten(
     drops = [e for e in trace.of(ZeroGrad) if ids & set(e.dropped)]
     thrown = sum(e.count for e in drops) >= 2
     if not any_step:
-        return thrown
+        many = max(p.passes for p in trained) >= MANY and not drops
+        return thrown or (many and written is True and _guard(trace, optimizer) is not None)
     return thrown and written is None and bool(_own_passes(trace, ids))
+
+
+def _guard(trace: Trace, optimizer: Optimizer) -> tuple[Site, Site] | None:
+    """What decides when the program's text steps this optimizer, and the call of `step()` that it guards."""
+    name = variable(trace, optimizer.site).rpartition(".")[2]
+    for path, function, node in nodes_that_ran(trace):
+        called = node.func if isinstance(node, ast.Call) else None
+        if not isinstance(called, ast.Attribute) or called.attr != "step":
+            continue
+        file = trace.source_file(path)
+        above = file.parent.get(id(node))
+        while name == ast.unparse(called.value).rpartition(".")[2] and above is not None:
+            if isinstance(above, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                break
+            if isinstance(above, ast.If):
+                assert isinstance(node, ast.Call)
+                test = _assigned(file, above) or above.test
+                return site_of(path, function, test), site_of(path, function, node)
+            above = file.parent.get(id(above))
+    return None
+
+
+def _assigned(file: SourceFile, branch: ast.If) -> ast.expr | None:
+    """What was assigned last before the branch to the one name that it asks for."""
+    names = {n.id for n in ast.walk(branch.test) if isinstance(n, ast.Name)}
+    above = file.parent.get(id(branch))
+    values = [
+        n.value
+        for n in getattr(above, "body", ())
+        if isinstance(n, ast.Assign)
+        and n.lineno < branch.lineno
+        and {ast.unparse(t) for t in n.targets} == names
+    ]
+    return values[-1] if values else None
 
 
 def _own_passes(trace: Trace, ids: set[int]) -> list[Event]:
@@ -116,6 +155,9 @@ def _finding(trace: Trace, number: int, optimizer: Optimizer, trained: list[Para
         seen.append(f"the passes of this line took {took} in all")
     if last:
         seen.append(f"norm of the last gradient of {parameter_names(trace, [trained[0].id])}: {last:.4g}")
+    guard = _guard(trace, optimizer) if not bare and passes >= MANY else None
+    if guard is not None and not any(ids & set(e.dropped) for e in trace.of(ZeroGrad)):
+        return _held_back(trace, number, trained, effect, seen, guard)
     return Finding(
         message=f"gradients for {optimizer_name(trace, number)} are computed {passes} times and never used:"
         " it never steps",
@@ -129,6 +171,33 @@ def _finding(trace: Trace, number: int, optimizer: Optimizer, trained: list[Para
         fix=f"call it, with its parentheses: `{source(trace, bare)}()`" if bare else f"call {step} {after}",
         count=passes,
         edits=parentheses(bare) if bare else _step_added(trace, number, optimizer, effect),
+        subjects=parameter_subjects(ids) | {("optimizer", number)},
+        since=since_pass(trace, ids),
+    )
+
+
+def _held_back(
+    trace: Trace,
+    number: int,
+    trained: list[Parameter],
+    effect: Site | None,
+    seen: list[str],
+    guard: tuple[Site, Site],
+) -> Finding:
+    """The step is there, under a condition that no turn has met."""
+    test, step = guard
+    ids, passes = {p.id for p in trained}, max(p.passes for p in trained)
+    return Finding(
+        message=f"gradients for {optimizer_name(trace, number)} are computed {passes} times and never used:"
+        " it never steps",
+        cause=test,
+        cause_label="decides when to step, and has not let it once",
+        effect=effect,
+        effect_label="computes gradients that nothing uses",
+        related=((step, "never ran"),),
+        seen=tuple(seen),
+        fix=f"change {located(trace, test)}, so that {located(trace, step)} runs: it did not in {passes} passes",
+        count=passes,
         subjects=parameter_subjects(ids) | {("optimizer", number)},
         since=since_pass(trace, ids),
     )

@@ -212,3 +212,35 @@ def good_stepped_inside() -> None:
         opt.zero_grad()
         model(torch.randn(8, 3)).pow(2).mean().backward()
         opt.climb()
+
+
+def bad_condition_that_is_never_met() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    every = 1
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for i in range(120):
+        waiting = (i + 1) % every != 1  # cause: GS205
+        loss = model(torch.randn(8, 3)).pow(2).mean() / every
+        loss.backward()  # effect: GS205
+        if not waiting:
+            opt.step()
+            opt.zero_grad()
+
+
+def good_condition_of_a_long_accumulation() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for i in range(120):
+        loss = model(torch.randn(8, 3)).pow(2).mean() / 120
+        loss.backward()
+        if (i + 1) % 120 == 0:
+            opt.step()
+            opt.zero_grad()

@@ -159,17 +159,19 @@ def cleared_elsewhere(trace: Trace, ids: Set[int], clear: Site, step: Site) -> S
 
 
 def counts_passes(trace: Trace, line: Site, step: Site) -> bool:
-    """Whether a step waits for a number of a line's passes: it always came after as many of them, or used the
-    gradients of as many. A step that waits for something else may leave passes out on purpose."""
+    """Whether a step waits for a number of a line's passes: each time it came after as many of them, or used the
+    gradients of as many. A step that waits for something else may leave passes out on purpose. True of a step
+    that never used any."""
     since: set[int] = set()  # passes since the step before
     used: set[int] = set()
     turns = [turn for turn in gradients(trace).turns if turn.step.site.user.location() == step.location()]
     fills = [fill for fill in gradients(trace).fills if fill.line == line.location()]
-    before = -1
+    before, times = -1, 0
     for turn in turns:
         mine = [fill for fill in turn.fills if fill.line == line.location()]
         if not mine:
             continue
+        times += turn.times
         last = max(fill.number for fill in mine)
         since.add(sum(fill.times for fill in fills if before < fill.number <= last))
         used.add(sum(fill.times for fill in mine))
@@ -177,4 +179,4 @@ def counts_passes(trace: Trace, line: Site, step: Site) -> bool:
             stretch = mine[-1].stretch
             since.add(sum(fill.times for fill in fills if fill.stretch == stretch))
         before = last
-    return len(since) == 1 or used == {max(used, default=1)} != {1}
+    return times == 0 or (times > 1 and (len(since) == 1 or (len(used) == 1 and used != {1})))

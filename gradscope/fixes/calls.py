@@ -44,8 +44,11 @@ def under_no_grad(trace: Trace, site: Site | None) -> Edits:
     return here.under(statement, "with torch.no_grad():") if plain and "torch" in here.file.imported else ()
 
 
-def moved(trace: Trace, site: Site | None, target: Site | None, *, after: bool = False) -> Edits:
-    """The call at `site`, which is a statement, to the line right before or after that of `target`.
+def moved(
+    trace: Trace, site: Site | None, target: Site | None, *, after: bool = False, conditional: bool = False
+) -> Edits:
+    """The call at `site`, which is a statement, to the line right before or after that of `target`; a
+    `conditional` one with the `if` around it.
 
     Not where a loop stands around one of them alone: it would run more often, or less."""
     if site is None or target is None or not beside(trace, site, target):
@@ -54,7 +57,18 @@ def moved(trace: Trace, site: Site | None, target: Site | None, *, after: bool =
     statement, to = here.file.statement(site), here.file.statement(target)
     if not isinstance(statement, ast.Expr) or to is None or not _as_often(here, statement, to):
         return ()
-    return here.move(statement, to, after=after)
+    whole = _with_condition(here, statement, to) if conditional else statement
+    return here.move(whole, to, after=after, lines=conditional)
+
+
+def _with_condition(here: Source, statement: ast.stmt, to: ast.stmt) -> ast.stmt:
+    """The `if` around a statement that is all it decides on, where `to` stands outside of it."""
+    above = here.file.parent.get(id(statement))
+    while (
+        isinstance(above, ast.If) and above.body == [statement] and not above.orelse and not _holds(above, to)
+    ):
+        statement, above = above, here.file.parent.get(id(above))
+    return statement
 
 
 def taken_away(trace: Trace, site: Site) -> Edits:

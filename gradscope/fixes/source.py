@@ -71,9 +71,17 @@ class Source:
         line, _, last, _ = self.file.span(statement)
         return (Edit(self.path, line, 1, last + 1, 1, ""),)
 
-    def move(self, statement: ast.stmt, to: ast.stmt, *, after: bool = False) -> Edits:
-        """Puts a statement of one line on the line before, or after, another."""
+    def move(self, statement: ast.stmt, to: ast.stmt, *, after: bool = False, lines: bool = False) -> Edits:
+        """Puts a statement of one line on the line before, or after, another; one of several `lines` where
+        it is indented like that."""
         text = self.text_of(statement)
+        if (
+            lines
+            and not text
+            and self._indent(statement) == self._indent(to)
+            and not _has_long_text(statement)
+        ):
+            text = self.file.text(statement)
         if statement is to or not text:
             return ()
         placed, removed = (self.after if after else self.before)(to, text), self.remove(statement)

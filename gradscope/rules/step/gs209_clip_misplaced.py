@@ -123,7 +123,7 @@ def _in_vain(trace: Trace, run: Clips, clip: Clipped, step: Site) -> Finding:
         seen=(f"0 of {plural(clip.times, 'call')} met a gradient that a step had still to use",),
         fix=move,
         count=clip.times,
-        edits=moved(trace, clip.site, step),
+        edits=moved(trace, clip.site, step, conditional=True),
         subjects=_subjects(clip),
         since=since_stretch(trace, clip.first["nothing new"]),
     )
@@ -174,7 +174,7 @@ def _midway(trace: Trace, run: Clips, clip: Clipped, step: Site) -> Finding:
         seen=(f"{count} passes added to clipped gradients that no step had used",),
         fix=f"clip once, right before {stepping} ({where(step)})",
         count=count,
-        edits=moved(trace, clip.site, step),
+        edits=moved(trace, clip.site, step, conditional=True),
         subjects=_subjects(clip),
         since=since_stretch(trace, clip.first["midway"]),
     )

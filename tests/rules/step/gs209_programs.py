@@ -146,3 +146,20 @@ def good_two_networks() -> None:
         critic(fake).mean().neg().backward()
         nn.utils.clip_grad_norm_(generator.parameters(), 1.0)
         opt_g.step()
+
+
+def bad_clipped_too_late_on_a_condition() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    limit = 0.5
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(4):
+        opt.zero_grad()
+        loss = (10 * model(torch.randn(8, 3))).pow(2).mean()
+        loss.backward()
+        opt.step()  # effect: GS209
+        if limit is not None:
+            torch.nn.utils.clip_grad_norm_(model.parameters(), limit)  # cause: GS209

@@ -65,6 +65,7 @@ class _Place:
     site: Site
     count: int = 0
     written: bool = False
+    off: bool = False  # gradients are off there already
     subjects: set[object] = field(default_factory=set)
 
 
@@ -124,6 +125,9 @@ def _look(trace: Trace, event: DataRead, place: _Place) -> None:
     if alias is not None:
         place.subjects.add(("memory", event.graph, memory_root(graph, alias)))
         place.written |= any(alias in op.writes for op in graph.consumers.get(alias, ()))
+        maker = graph.values[alias].op
+        region = trace.regions.get(graph.ops[maker].region or -1) if maker is not None else None
+        place.off |= region is not None and region.kind in ("no_grad", "inference_mode")
 
 
 def _harmful(trace: Trace, cut: Cut) -> bool:
@@ -189,7 +193,10 @@ def _reading(trace: Trace, place: _Place) -> Finding:
         message = (
             f"{f'`{name}`' if name else 'a tensor'} is written through `.data`, which autograd cannot check"
         )
-        fix = f"write to {f'`{name}`' if name else 'it'} inside `with torch.no_grad():`"
+        itself = f"`{name}`" if name else "it"
+        fix = f"write to {itself} inside `with torch.no_grad():`"
+        if place.off:
+            fix = f"write to {itself} itself: gradients are off here already"
     else:
         message = f"`{name}.data` is read where `{name}.detach()` is safe"
         fix = f"use `{name}.detach()`: the same values, and autograd sees writes to them"
@@ -230,4 +237,5 @@ def _without_data(trace: Trace, place: _Place) -> tuple[Edit, ...]:
             continue  # `p.data = …` gives it other memory
         inner = here.file.text(node.value)
         edits += here.replace(node, inner if node in written else f"{inner}.detach()")
-    return (*(here.under(statement, "with torch.no_grad():") if written else ()), *edits)
+    under = here.under(statement, "with torch.no_grad():") if written and not place.off else ()
+    return (*under, *edits)

@@ -96,6 +96,8 @@ def _finding(trace: Trace, known: Calls, call: Call, severity: str) -> Finding:
     name = module_name(trace, event.module) if bare_layer(known, call) else known.name(event)
     effect = region.site.user if region is not None else None
     bare = name.strip("`") if name.startswith("`") else "model"
+    if bare == trace.modules[known.called(event)].cls:  # of no name that is known
+        bare = "model"
     cause = caller(call.entry) if bare_layer(known, call) else own_line(known, call)
     return Finding(
         message=f"{name} is evaluated in training mode: {known.layers(train)} behaved as in training",
@@ -123,7 +125,19 @@ def _where(trace: Trace, call: Site, region: Site | None, cause: Site) -> str:
     block = trace.source_file(region.path).statement(region) if region is not None else None
     for node in put_in_training(trace, call, block):
         return f"in place of `{ast.unparse(node)}` ({short_path(call.path)}:{node.lineno})"
+    if (function := _decorated(trace, region)) is not None and region is not None:
+        return f"at the start of `{function.name}` ({short_path(region.path)}:{function.lineno})"
     return f"before {located(trace, region or cause, 'evaluating')}"
+
+
+def _decorated(trace: Trace, region: Site | None) -> ast.FunctionDef | None:
+    """The function whose decorator opens a block without gradients."""
+    tree = trace.source_file(region.path).tree if region is not None else None
+    for node in ast.walk(tree) if tree is not None else ():
+        if isinstance(node, ast.FunctionDef) and region is not None:
+            if any(decorator.lineno == region.line for decorator in node.decorator_list):
+                return node
+    return None
 
 
 def severity_of(known: Calls, call: Call) -> str | None:

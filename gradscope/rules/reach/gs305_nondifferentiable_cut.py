@@ -37,6 +37,8 @@ _WHOLE = (
     ast.Constant,
 )  # need no parentheses behind a minus
 
+CLASSIFYING = ("cross_entropy", "nll_loss", "nll_loss_nd")
+
 
 def bad_argmax() -> None:
     import torch
@@ -252,7 +254,10 @@ def _fix(trace: Trace, op: Op, leaf: Site | None = None) -> str:
     if name in ("argmax", "argmin", "max", "min", "topk", "sort", "argsort"):
         scores = names_of(trace).receiver(op.site.user)
         given = f"`{scores}`" if scores else "what goes into it"
-        return f"put the loss on {given}, without {place}: cross entropy takes the scores themselves"
+        ends = "cross entropy takes the scores themselves"
+        if not any(op.name in CLASSIFYING for graph in trace.graphs for op in graph.ops):
+            ends = "a loss that is computed from the scores has a gradient"
+        return f"put the loss on {given}, without {place}: {ends}"
     if name in ("round", "floor", "ceil", "trunc", "sign"):
         return f"leave {place} out of the loss, or let the gradient past it on purpose: `x + ({name}(x) - x).detach()`"
     if name in ("lt", "le", "gt", "ge", "eq", "ne"):

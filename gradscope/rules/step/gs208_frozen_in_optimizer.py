@@ -135,7 +135,7 @@ def _finding(
     )
     made = dict.fromkeys(site for p in idle if (site := made_at(trace, p)) is not None)
     return Finding(
-        message=f"{names}: frozen all the time, though {group} is to train "
+        message=f"{names}: frozen all the time, though {group} holds "
         + ("them" if len(frozen) > 1 else "it"),
         cause=optimizer.site.user if optimizer.site else None,
         cause_label=f"holds {plural(len(frozen), 'parameter')} without a gradient to come",
@@ -148,7 +148,7 @@ def _finding(
             if froze
             else "call `requires_grad_(True)` on them"
         )
-        + f", or leave them out of {holder}",
+        + f" if they should train; if they should stay as they are, give {holder} only the others",
         severity="" if whole else "note",
         count=1,
         edits=only_trained(

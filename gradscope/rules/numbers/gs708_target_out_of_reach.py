@@ -30,7 +30,7 @@ RANGES = {  # of what an activation gives; None: without end
 }  # fmt: skip
 
 
-def bad() -> None:  # fix: by hand
+def bad() -> None:
     import torch
     from torch import nn
 

@@ -1,7 +1,7 @@
 """More programs of GS707: each bad one is reported at its marks, each good one by no rule."""
 
 
-def bad_relu_at_the_end() -> None:  # fix: by hand
+def bad_relu_at_the_end() -> None:
     import torch
     from torch import nn
 
@@ -19,7 +19,7 @@ def bad_relu_at_the_end() -> None:  # fix: by hand
         opt.step()
 
 
-def bad_weights_that_begin_too_large() -> None:  # fix: by hand
+def bad_weights_that_begin_too_large() -> None:
     import torch
     from torch import nn
 

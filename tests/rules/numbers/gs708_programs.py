@@ -1,7 +1,7 @@
 """More programs of GS708: each bad one is reported at its marks, each good one by no rule."""
 
 
-def bad_relu_before_targets_around_zero() -> None:  # fix: by hand
+def bad_relu_before_targets_around_zero() -> None:
     import torch
     from torch import nn
 
@@ -23,7 +23,7 @@ def bad_relu_before_targets_around_zero() -> None:  # fix: by hand
         opt.step()
 
 
-def bad_pixels_up_to_255() -> None:  # fix: by hand
+def bad_pixels_up_to_255() -> None:
     import torch
     from torch import nn
 

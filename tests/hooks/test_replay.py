@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import io
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -223,3 +224,26 @@ def test_gradients_used_by_hand_are_not_taken_for_dropped_while_sampling_sleeps(
     assert not scope.faults
     assert any(s.graph is None for s in scope.trace.segments if s.is_step)
     assert not [f.code for f in scope.findings if f.severity != "note"]
+
+
+@pytest.mark.parametrize("sample", [True, False])
+@pytest.mark.parametrize("loaded", [True, False])
+def test_the_line_that_copied_or_loaded_a_model_is_shown(loaded: bool, sample: bool) -> None:
+    with gradscope.watch(sample=sample) as scope:
+        model = small()
+        optimizer = torch.optim.SGD(model.parameters(), lr=1e-4)
+        for step in range(40):
+            if step == 20 and loaded:
+                torch.save(model, file := io.BytesIO())
+                file.seek(0)
+                model = torch.load(file, weights_only=False)
+            elif step == 20:
+                model = copy.deepcopy(model)
+            optimizer.zero_grad()
+            model(torch.ones(4, 8)).pow(2).mean().backward()
+            optimizer.step()
+    assert not scope.faults
+    (told,) = [f for f in scope.findings if f.code == "GS207"]
+    (made,) = [place for place in told.locations if place.role == "related"]
+    line = scope.trace.lines(__file__)[made.line - 1]
+    assert ("torch.load(" if loaded else "copy.deepcopy(model)") in line

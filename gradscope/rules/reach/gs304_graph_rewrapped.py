@@ -23,7 +23,7 @@ from gradscope.analysis.reach import Paths, passes, paths
 from gradscope.analysis.terms import Wrapped, wrapped_losses, wrapped_terms
 from gradscope.analysis.words import code, located, parameter_names, parameter_subjects, quoted
 from gradscope.fixes.source import Source
-from gradscope.model import Edit, Event, Finding, Parameter, Site
+from gradscope.model import Edit, Event, Finding, Op, Parameter, Site
 from gradscope.rules import rule
 from gradscope.store import Trace
 
@@ -74,9 +74,11 @@ def graph_rewrapped(trace: Trace) -> Iterator[Finding]:
             rewrapped = _finding(trace, cut.known, site.user, cut.parameters, cut.loss, cut)
             yield replace(rewrapped, count=cut.count, severity=cut.severity(trace), since=cut.since)
     if not told:
-        for made, parameters, _, loss in numbers_put_back(known):
+        for made, parameters, before, loss in numbers_put_back(known):
             told.add(made.location())
-            yield _finding(trace, known, made, parameters, loss)
+            put_back = _finding(trace, known, made, parameters, loss)
+            words = put_back.fix if put_back.edits else _of_numbers(trace, made, before, put_back.fix)
+            yield replace(put_back, fix=words)
     for kind, found in ((_loss, wrapped_losses(known)), (_term, wrapped_terms(known))):
         for wrapped in found:
             if wrapped.made.location() not in told:
@@ -163,6 +165,20 @@ def _fix(trace: Trace, site: Site, cut: Cut | None = None) -> tuple[str, tuple[E
         where = "with gradients on" if cut.op.cut in ("no_grad", "inference_mode") else "with its graph"
         return f"compute {lost} {where}, and leave `requires_grad` out: the loss has its graph then", ()
     return f"use the value itself in place of {made}; `+`, `sum` and `torch.stack` keep its graph", ()
+
+
+def _of_numbers(trace: Trace, made: Site, before: list[Op], otherwise: str) -> str:
+    """The repair where what is wrapped was computed from numbers outside of torch: no tensor stands there."""
+    node = trace.source_file(made.path).at(made)
+    given = node.args[0] if isinstance(node, ast.Call) and node.args else None
+    if not before or not isinstance(given, (ast.BinOp, ast.UnaryOp)):
+        return otherwise
+    left = located(trace, before[0].site.user)
+    return (
+        f"{quoted(ast.unparse(given))} is a plain number, which left the graph in {left}: "
+        f"compute the loss from the tensors themselves, without {located(trace, made)}; a count of what is right or "
+        "wrong has no gradient, so train on a smooth loss (cross entropy of the scores) and keep the count to look at"
+    )
 
 
 _CUTS = ("item", "detach", "data")  # of them, those that leave the graph behind

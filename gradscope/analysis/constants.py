@@ -69,9 +69,14 @@ def _tensors(known: Paths, root: Key, loss: Backward, trained: set[int]) -> Iter
         if known.parameter_of(part) is not None:
             continue
         reached = known.reach([part]).parameters
-        for cut, output in nearest(known, part, partial(_ends, known)):
-            kind = cut_kind(known.trace, known, cut, output)
-            if kind not in KINDS or cut.site.kind == "torch":
+        found = [
+            (cut, output, cut_kind(known.trace, known, cut, output))
+            for cut, output in nearest(known, part, partial(_ends, known))
+        ]
+        if any(kind not in KINDS for _, _, kind in found):
+            continue  # what was meant to carry the gradient may be cut there, beside a weight that is detached
+        for cut, output, kind in found:
+            if cut.site.kind == "torch":
                 continue
             before = list(known.flow((output[0], i) for i in cut.inputs).order)
             behind = {p.id for key in before if (p := known.parameter_of(key)) is not None}

@@ -132,8 +132,10 @@ def _as_it_was(trace: Trace, term: Constant) -> tuple[str, str, tuple[Edit, ...]
         return "", "", ()
     if here.file.is_imported(inner):
         return "", "", ()
-    text = here.file.text(inner)
-    taken = here.file.text(node).removeprefix(text)
+    taken = _calls_on(node, inner)
+    if not here.file.text(node).endswith(taken):
+        return "", "", ()
+    text = here.file.text(node).removesuffix(taken)
     above = here.file.parent.get(id(node))
     targets = above.targets if isinstance(above, ast.Assign) else []
     if isinstance(above, ast.Assign) and term.kind == "number":
@@ -141,6 +143,15 @@ def _as_it_was(trace: Trace, term: Constant) -> tuple[str, str, tuple[Edit, ...]
     if isinstance(above, ast.Assign) and [ast.unparse(t) for t in targets] == [text]:
         return text, taken, here.remove(above)
     return text, taken, here.replace(node, text)
+
+
+def _calls_on(node: ast.expr, inner: ast.expr) -> str:
+    """The calls without arguments that stand behind `inner`: ".detach().item()"."""
+    names: list[str] = []
+    while node is not inner and isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        names.append(node.func.attr)
+        node = node.func.value
+    return "".join(f".{name}()" for name in reversed(names))
 
 
 def _where_noted(

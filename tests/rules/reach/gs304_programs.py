@@ -262,3 +262,22 @@ def good_split_backward() -> None:
         back(received).pow(2).mean().backward()
         sent.backward(received.grad)
         opt.step()
+
+
+def bad_log_probabilities_beside_a_detached_advantage() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    actor, critic = nn.Linear(4, 2), nn.Linear(4, 1)
+    opt = torch.optim.SGD([*actor.parameters(), *critic.parameters()], lr=0.1)
+    for _ in range(3):
+        states, returns = torch.randn(5, 4), torch.randn(5)
+        chosen = [torch.log_softmax(actor(state), dim=0)[0] for state in states]
+        log_probs = torch.tensor([float(one) for one in chosen])  # cause: GS304
+        values = critic(states).squeeze(1)
+        advantages = (returns - values).detach()
+        loss = -(log_probs * advantages).mean() + (returns - values).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()  # effect: GS304
+        opt.step()

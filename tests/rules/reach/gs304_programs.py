@@ -274,7 +274,7 @@ def bad_log_probabilities_beside_a_detached_advantage() -> None:  # fix: by hand
     for _ in range(3):
         states, returns = torch.randn(5, 4), torch.randn(5)
         chosen = [torch.log_softmax(actor(state), dim=0)[0] for state in states]
-        log_probs = torch.tensor([float(one) for one in chosen])  # cause: GS304
+        log_probs = torch.tensor(chosen)  # cause: GS304
         values = critic(states).squeeze(1)
         advantages = (returns - values).detach()
         loss = -(log_probs * advantages).mean() + (returns - values).pow(2).mean()

@@ -52,7 +52,7 @@ class Cut:
         """ "" where the parameters never got a gradient, or where it is proven that they have not changed since
         they lost it. One that stops in the middle of the run may be meant: from a line that trained nothing of
         it before, or by a block without gradients around what computed them before, it is another phase of
-        the program; where the text cuts from a number of steps on, it likely is."""
+        the program; where the text cuts under a condition, it likely is."""
         stop = self.known.stop
         if stop is None:
             return ""
@@ -61,19 +61,18 @@ class Cut:
         again = self.loss is not None and self.loss.site.user.location() in trained
         if not again or self.region is not None:
             return "note"
-        return "" if stop.unchanged and not _from_a_number_on(trace, self.site) else "warning"
+        return "" if stop.unchanged and not _under_a_condition(trace, self.site) else "warning"
 
 
-def _from_a_number_on(trace: Trace, site: Site) -> bool:
-    """Whether the cut stands under a condition such as `step >= 700`."""
+def _under_a_condition(trace: Trace, site: Site) -> bool:
+    """Whether the cut stands in a branch (`if step >= 700:`, `if self.frozen:`): what the text does at some steps
+    only may be meant."""
     inner: ast.AST | None = None
     for node in trace.source_file(site.path).around(site):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
             break
         if isinstance(node, (ast.If, ast.IfExp)) and inner is not node.test:
-            tests = (part for part in ast.walk(node.test) if isinstance(part, ast.Compare))
-            if any(isinstance(op, (ast.Lt, ast.LtE, ast.Gt, ast.GtE)) for test in tests for op in test.ops):
-                return True
+            return True
         inner = node
     return False
 

@@ -15,11 +15,10 @@ from types import FrameType
 from typing import Any
 
 import torch
-from torch.optim.optimizer import register_optimizer_step_post_hook
 
 from gradscope.children import child_seconds, processes_made
 from gradscope.hooks import Hook, all_hooks
-from gradscope.hooks._torch import aside
+from gradscope.hooks._torch import after_every_step, aside
 from gradscope.hooks.recorder.crash import note_crash
 from gradscope.hooks.recorder.handlers import raised_by_handler
 from gradscope.hooks.recorder.recorder import Recorder
@@ -319,7 +318,7 @@ class Session:
                 os._exit(0)
             raise SystemExit
 
-        register_optimizer_step_post_hook(look)
+        after_every_step(look)
 
     def forget(self) -> None:
         """In a forked child: the parent's trace is not ours to touch."""

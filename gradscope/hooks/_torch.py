@@ -23,6 +23,7 @@ import torch.autograd.graph as autograd_graph
 from torch import _C, Tensor
 from torch.nn import Parameter
 from torch.nn.utils import clip_grad as clip_grad_module
+from torch.optim import optimizer as optimizer_module
 from torch.utils import _python_dispatch as python_dispatch
 from torch.utils.data import dataloader as dataloader_module
 
@@ -52,6 +53,7 @@ try:
     clip_grad: Any = clip_grad_module
     worker_module: Any = torch.utils.data._utils.worker
     WorkerIterator: Any = dataloader_module._MultiProcessingDataLoaderIter
+    after_every_step = optimizer_module.register_optimizer_step_post_hook
     _ = worker_module._worker_loop, clip_grad._group_tensors_by_device_and_dtype
     _function_apply = vars(torch.autograd.Function)["apply"]
 except (AttributeError, KeyError) as missing:

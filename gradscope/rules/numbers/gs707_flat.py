@@ -12,6 +12,7 @@ Silent on: losses of zero (nothing is left to learn), passes after which gradien
 thrown away.
 """
 
+import math
 from collections.abc import Iterator
 
 from gradscope.analysis.gradients import thrown_away
@@ -98,7 +99,9 @@ def _finding(
     op = _flat(known, event, filled)
     steps = [step for step, _ in trace.numbers("grad_norm", filled[0], sites)]
     zero = [step for step in steps if step >= since]
-    losses = [loss for step, loss in trace.numbers("loss", None, sites) if step >= since]
+    losses = [
+        loss for step, loss in trace.numbers("loss", None, sites) if step >= since and math.isfinite(loss)
+    ]
     when = "" if len(zero) == len(steps) else f" since step {since}"
     told = numbers(losses[0]) + (f", then {numbers(losses[-1])}" if len(set(losses)) > 1 else " each time")
     cause, label = event.site.user, "leaves zeros in every `.grad`"

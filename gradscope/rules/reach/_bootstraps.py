@@ -73,7 +73,7 @@ def _bootstraps(trace: Trace, known: Calls, graph: Graph, op: Op) -> Bootstrap |
         if not named and not _stands_alone(trace, made, op) and not _steers(known, graph, op):
             continue
         call = _call_behind(known, graph, made)
-        if call is None:
+        if call is None or _its_own_mean(graph, target, prediction, call):
             continue
         paths = known.paths
         own = paths.reach([(graph.id, target)]).parameters
@@ -82,6 +82,13 @@ def _bootstraps(trace: Trace, known: Calls, graph: Graph, op: Op) -> Bootstrap |
         if shared and bootstrapped <= shared:
             return Bootstrap(op, made, call, frozenset(shared), _way(graph, target, call))
     return None
+
+
+def _its_own_mean(graph: Graph, target: int, prediction: int, call: Call) -> bool:
+    """Whether the target was computed from the prediction itself, and from no other call of the network."""
+    return prediction in graph.upstream(target) and not set(call.event.outputs).isdisjoint(
+        graph.upstream(prediction)
+    )
 
 
 def squared(graph: Graph, op: Op) -> bool:

@@ -290,3 +290,22 @@ def good_population_with_one_backward() -> None:
         (one(x).pow(2).mean() + two(x).pow(2).mean()).backward()
         opt.step()
         two.load_state_dict(one.state_dict())
+
+
+def good_distance_from_the_running_mean() -> None:
+    """A regulariser of what a gradient's length is: each from the mean, which is made of them."""
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    generator = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 6))
+    opt = torch.optim.SGD(generator.parameters(), lr=0.01)
+    mean = torch.zeros(())
+    for _ in range(4):
+        lengths = generator(torch.randn(5, 4)).pow(2).sum(1)
+        now = mean + 0.1 * (lengths.mean() - mean)
+        loss = (lengths - now).pow(2).mean()
+        mean = now.detach()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

@@ -27,6 +27,7 @@ from gradscope.analysis.words import (
     listed,
     located,
     method,
+    optimizer_name,
     parameter_names,
     parameter_subjects,
     plural,
@@ -167,7 +168,7 @@ def zeroed(trace: Trace, cause: Site | None, effect: Site | None, own: Site | No
     """A `zero_grad()` after the step; before the backward where several optimizers share gradients."""
     if cause is None:
         return ()
-    optimizer = receiver(trace, cause, "step")
+    optimizer = _stepping(trace, cause)
     if not optimizer:
         return _zeroed_by_hand(trace, cause)
     if own is not None:
@@ -181,6 +182,17 @@ def zeroed(trace: Trace, cause: Site | None, effect: Site | None, own: Site | No
         return here.before(here.file.statement(effect), f"{optimizer}.zero_grad({argument(trace, effect)})")
     here = Source(trace, cause.path)
     return here.after(here.file.statement(cause), f"{optimizer}.zero_grad({argument(trace, effect)})")
+
+
+def _stepping(trace: Trace, site: Site) -> str:
+    """The optimizer that steps at a line, as the program calls it: `opt` of `scaler.step(opt)` as well."""
+    scaled = next(
+        (e for e in trace.of(Step) if e.by_scaler and e.site.user.location() == site.location()), None
+    )
+    if scaled is None:
+        return receiver(trace, site, "step")
+    name = optimizer_name(trace, scaled.optimizer).strip("`")
+    return "" if " " in name else name
 
 
 def _zeroed_by_hand(trace: Trace, cause: Site) -> tuple[Edit, ...]:

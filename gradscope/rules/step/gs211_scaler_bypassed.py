@@ -24,8 +24,8 @@ from gradscope.analysis.words import (
     source,
     where,
 )
-from gradscope.events import Backward, Scaler
-from gradscope.fixes.calls import line_after, scaled_by, stepped_by
+from gradscope.events import Backward, Scaler, Step
+from gradscope.fixes.calls import line_after, scaled_by, stepped_by, taken_away
 from gradscope.model import Finding
 from gradscope.rules import rule
 from gradscope.store import Trace
@@ -77,18 +77,26 @@ def _scaled(trace: Trace, found: MixedUp) -> Finding:
     name = optimizer_name(trace, number).strip("`")
     scaler = _scaler_name(trace)
     arguments = name if " " not in name else "optimizer"
+    scaled = [e for e in trace.of(Step) if e.optimizer == number and e.by_scaler]
+    twice = bool(scaled) and sum(e.count for e in scaled) >= found.count
+    stepping = code(trace, effect, "the step")
+    if twice:
+        by_scaler = scaled[0].site.user
+        fix = (
+            f"take {stepping} ({where(effect)}) out: {located(trace, by_scaler, 'the scaler')} steps already"
+        )
+    else:
+        fix = f"call `{scaler}.step({arguments})` and `{scaler}.update()` in place of {stepping} ({where(effect)})"
     return Finding(
-        message=f"{code(trace, effect, 'the step')} uses gradients that are multiplied{by}:"
-        " the scaler is passed by",
+        message=f"{stepping} uses gradients that are multiplied{by}: the scaler is passed by",
         cause=cause,
         cause_label="computes scaled gradients",
         effect=effect,
         effect_label="steps with them as they are",
         seen=tuple(_measured(trace, found)),
-        fix=f"call `{scaler}.step({arguments})` and `{scaler}.update()` in place of"
-        f" {code(trace, effect, 'the step')} ({where(effect)})",
+        fix=fix,
         count=found.count,
-        edits=stepped_by(trace, cause, effect, scaler, arguments),
+        edits=taken_away(trace, effect) if twice else stepped_by(trace, cause, effect, scaler, arguments),
         subjects=parameter_subjects(ids),
     )
 

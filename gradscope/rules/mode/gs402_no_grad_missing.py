@@ -22,7 +22,7 @@ from gradscope.analysis.loop import settled
 from gradscope.analysis.memo import once
 from gradscope.analysis.unread import calls_time
 from gradscope.analysis.words import code, located, parameter_subjects, plural
-from gradscope.events import ModuleCall, Step
+from gradscope.events import Backward, ModuleCall, Step
 from gradscope.fixes.source import Source
 from gradscope.model import Edit, Finding, Site
 from gradscope.rules import rule
@@ -254,9 +254,11 @@ def _size(count: float) -> str:
 
 
 def _loop(trace: Trace, entry: Site) -> str:
-    """The loop that has nothing but the evaluation in it."""
-    here = Source(trace, entry.path)
-    block = here.block(entry)
-    return (
-        f", and the loop of line {block.lineno} with it," if isinstance(block, (ast.For, ast.While)) else ""
-    )
+    """The loop that has nothing but the evaluation in it, and no training."""
+    block = Source(trace, entry.path).block(entry)
+    if not isinstance(block, (ast.For, ast.While)):
+        return ""
+    lines = range(block.lineno, (block.end_lineno or block.lineno) + 1)
+    frames = (frame for event in trace.of(Backward, Step) for frame in event.site.stack)
+    trains = any(frame.path == entry.path and frame.line in lines for frame in frames)
+    return "" if trains else f", and the loop of line {block.lineno} with it,"

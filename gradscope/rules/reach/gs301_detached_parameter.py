@@ -108,7 +108,7 @@ def detached_parameter(trace: Trace) -> Iterator[Finding]:
                 cut.known.seen(ids, f"`.grad` of {names} is None after {passes(known.passes)}"),
                 *_resting(trace, cut),
             ),
-            why=f"the value goes on after {words}, the graph does not: {loss} stops there",
+            why=f"the value goes on after {words.rstrip(',')}, the graph does not: {loss} stops there",
             fix=_fix(trace, cut, names) + _and_step(trace, cut),
             count=cut.count,
             edits=_without(trace, cut) if not _resting(trace, cut) else (),

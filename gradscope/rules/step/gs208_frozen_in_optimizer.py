@@ -1,7 +1,8 @@
 """An optimizer holds parameters that never require a gradient, or from some step on no longer.
 
-Why: a frozen parameter gets no gradient, so the optimizer skips it. Where a group with
-settings of its own is frozen as a whole, somebody meant it to train.
+Why: a frozen parameter gets no gradient. The optimizer skips it where `.grad` is None; where an old
+gradient or zeros are left in it, momentum and weight decay still move it. Where a group with settings of
+its own is frozen as a whole, somebody meant it to train.
 
 Fix: unfreeze the group (`requires_grad_(True)`), or leave it out of the optimizer.
 

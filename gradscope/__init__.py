@@ -59,8 +59,8 @@ def open(path: str | os.PathLike[str]) -> Trace:
 def why(tensor: Tensor, loss: Tensor | None = None, *, params: Any = None) -> Explanation:
     """Why a tensor has a gradient, or has none, as it is now: at a prompt, in pdb, in an `except`.
 
-    Inside a watch, and after one, the answer is of what was recorded, with the lines; else of what the tensor
-    itself shows, and it says what cannot be known so.
+    Inside a watch, and after one whose scope is still held, the answer is of what was recorded, with the lines;
+    else of what the tensor itself shows, and it says what cannot be known so.
 
     tensor: of any shape. loss: the one that its gradient should come from; without it every variable of the
     caller that holds one number with a graph. params: an nn.Module, a dict or (name, tensor) pairs to name

@@ -11,6 +11,7 @@ from torch import nn
 
 import gradscope
 from gradscope import session
+from gradscope.scope import Scope
 
 
 class Cut(nn.Module):
@@ -126,7 +127,7 @@ def test_the_table_of_a_model() -> None:
     assert optimizer.param_groups
 
 
-def steps(model: nn.Module, asks: bool) -> gradscope.Trace:
+def steps(model: nn.Module, asks: bool) -> Scope:
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     torch.manual_seed(0)
     with gradscope.watch() as scope:
@@ -139,15 +140,15 @@ def steps(model: nn.Module, asks: bool) -> gradscope.Trace:
             if asks:
                 assert gradscope.why(model.get_parameter("first.weight")).trace is not None
             optimizer.step()
-    return scope.trace
+    return scope
 
 
 def test_within_and_after_a_watch_the_answer_has_the_lines() -> None:
     model = Cut()
-    trace = steps(model, asks=True)
+    scope = steps(model, asks=True)
     told = gradscope.why(model.first.weight)
     assert "detach())" in str(told) and "cut off at" in told.headline
-    assert str(trace.why("first.weight")) == str(told).rpartition("\n")[0], "but for what is so now"
+    assert str(scope.trace.why("first.weight")) == str(told).rpartition("\n")[0], "but for what is so now"
 
 
 def test_asking_changes_neither_results_nor_findings() -> None:

@@ -31,6 +31,7 @@ STOPPED = (
 
 # Where another place of `zero_grad()` is right, or another mistake.
 CLEARED_ELSEWHERE = {
+    "GS110-bad": "each of its two passes needs its own clearing",
     "GS201-bad_cleared_before_the_other_pass": "cleared after both steps, nothing is left for the other",
     "GS201-bad_other_pass_left_behind_though_weights_are_clamped": "cleared last, nothing is left for the next step",
     "GS202-bad": "cleared after the step is right",

@@ -52,6 +52,9 @@ KNOWN = {
     # Layers of one pass are compared with each other, whichever network they are of.
     frozenset({"GS605", "GS705"}): {"GS705"},
     frozenset({"GS211", "GS705"}): {"GS705"},  # a scaler anywhere
+    # Twenty steps of its own lie between: sampling sleeps, and the other's loop is not what it was.
+    frozenset({"GS217", "GS406"}): {"GS406"},
+    frozenset({"GS217", "GS603"}): {"GS603"},
 }
 
 Program = Callable[[], object]

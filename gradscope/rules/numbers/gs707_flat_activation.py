@@ -16,7 +16,7 @@ import math
 from collections.abc import Iterator
 
 from gradscope.analysis.gradients import thrown_away
-from gradscope.analysis.ops import CUTTING_OFF, SATURATING
+from gradscope.analysis.ops import CUTTING_OFF, SATURATING, ZERO_GRADIENT
 from gradscope.analysis.reach import Paths, passes, paths
 from gradscope.analysis.words import code, located, numbers, parameter_names, parameter_subjects
 from gradscope.events import Backward, Scaler
@@ -71,6 +71,9 @@ def flat_activation(trace: Trace) -> Iterator[Finding]:
     for line, event in lines.items():
         sites = {e.site.id for e in trace.of(Backward) if e.site.user.location() == line}
         filled = sorted(set(event.filled) - thrown.get(line, set()))
+        ways = known.reach(((event.graph, root) for root in event.roots), ZERO_GRADIENT).parameters
+        if not ways & set(filled):
+            continue  # behind `round()` or `sign()`, of which GS305 tells
         stepped = any(trace.parameter(id).steps for id in filled)
         since = _zero_since(trace, filled, sites) if stepped else None
         if since is not None:

@@ -82,11 +82,17 @@ def serious(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def names_the_line(question: Question, found: list[dict[str, Any]]) -> bool:
-    """Whether a finding stands at the line at fault."""
-    first = question.lines[0]
+    """Whether a finding stands at a line at fault, or its fix names one."""
+    program = question.program("bad").name
     return any(
-        Path(place["path"]).name == question.program("bad").name
-        and place["line"] <= first <= (place.get("end_line") or place["line"])
+        f"{program}:{line}" in finding["fix"]
+        or any(_covers(place, program, line) for place in finding["locations"])
         for finding in found
-        for place in finding["locations"]
+        for line in question.lines
+    )
+
+
+def _covers(place: dict[str, Any], program: str, line: int) -> bool:
+    return Path(place["path"]).name == program and place["line"] <= line <= (
+        place["end_line"] or place["line"]
     )

@@ -119,7 +119,12 @@ class Applied(Hook):
                 return real(node, *args)
             if compiles():  # what is compiled can't run under a mode
                 return real(node, *args)
-            with Follow(args) as follow:
+            try:
+                follow = Follow(args)
+            except Exception as error:
+                self.recorder.fault("following a custom backward", error)
+                return real(node, *args)
+            with follow:
                 result = real(node, *args)
             try:
                 with aside():
@@ -238,8 +243,11 @@ class Follow(TorchFunctionMode):
         result = func(*args, **kwargs) if kwargs else func(*args)
         if result is NotImplemented:
             refused()
-        with DisableTorchFunction():
-            self._follow(func, args, kwargs, result)
+        try:
+            with DisableTorchFunction():
+                self._follow(func, args, kwargs, result)
+        except Exception:
+            self.left = True  # what is not followed may be a use of anything
         return result
 
     def _follow(self, func: Any, args: Any, kwargs: Any, result: Any) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 
 import pytest
+import torch
 from hypothesis import settings
 from needs import skip_where_lacking
 
@@ -13,6 +14,12 @@ settings.register_profile("sweep")  # tests/transparency/test_programs.py: many 
 # A shell that starts pytest in the background ignores SIGINT, and children inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGHUP, signal.SIG_DFL)  # as under nohup
+
+
+@pytest.fixture(autouse=True)
+def _distributions_check_their_arguments() -> None:
+    """`torch.compile` in an earlier test of this process has ended that for good."""
+    torch.distributions.Distribution.set_default_validate_args(True)
 
 
 @pytest.fixture(autouse=True)

@@ -122,8 +122,6 @@ class ModuleTable:
             )
             self.count += 1
             by_path[path] = record.id
-            self.records.pop(id(m), None)  # of a dead one: the newest stand last
-            self.records[id(m)] = record
             state.writer.add(
                 "module",
                 record.id,
@@ -134,6 +132,8 @@ class ModuleTable:
                 name if not path else "",
                 site or None,
             )
+            self.records.pop(id(m), None)  # of a dead one: the newest stand last
+            self.records[id(m)] = record
             for name, p in own(m, "_parameters"):
                 leaf = self.ledger.of(p)
                 self.owned[record.id, name] = leaf

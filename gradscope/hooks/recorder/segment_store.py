@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import count
 from time import perf_counter
 from typing import Any, NamedTuple
 
@@ -38,6 +39,8 @@ class SegmentStore:
         self.sample = True  # variants of a family that are stored already stand for others
         self.graphs: dict[tuple[int, int], int] = {}
         self.event_lists: dict[int, int] = {}
+        # Each given once, and known only when written: another thread's exception may end any line.
+        self._graph_numbers, self._list_numbers = count(1), count(1)
         self.distinct: set[int] = set()
         self.graph_of: dict[int, int] = {}  # recent segment serial → graph id
         self.rows = 0
@@ -89,11 +92,12 @@ class SegmentStore:
             return None
         graph = self.graphs.get(key)
         if graph is None:
-            graph = self.graphs[key] = len(self.graphs) + 1
+            graph = next(self._graph_numbers)
             if segment.nodes:
                 self.distinct.add(self._structure(segment))
             if graph <= MAX_STORED_GRAPHS:
                 self._write_graph(graph, segment)
+            self.graphs[key] = graph
         return graph if graph <= MAX_STORED_GRAPHS else None
 
     def _events(self, key: int | None, segment: Segment) -> int | None:
@@ -102,7 +106,7 @@ class SegmentStore:
             return None
         events = self.event_lists.get(key)
         if events is None:
-            events = self.event_lists[key] = len(self.event_lists) + 1
+            events = next(self._list_numbers)
             if events <= 4 * MAX_STORED_GRAPHS:
                 self.writer.add_all(
                     "event",
@@ -113,6 +117,7 @@ class SegmentStore:
                         )
                     ),
                 )
+            self.event_lists[key] = events
         return events
 
     def _carried(self, segment: Segment) -> tuple[tuple[int, tuple[int, int]], ...]:

@@ -12,6 +12,7 @@ import sysconfig
 import tokenize
 from collections.abc import Callable
 from functools import cache
+from itertools import count
 from pathlib import Path
 from types import CodeType, FrameType, TracebackType
 from typing import Any
@@ -93,11 +94,15 @@ class SiteTree:
         self.main = main
         self.root = SiteNode(0, "own")
         self.anchors: dict[int, SiteNode] = {}  # id of a live frame → the site it stands at
-        self.nodes: list[SiteNode] = [self.root]
-        self.users: list[int] = [0]  # site → its innermost frame in the user's code
-        self.places: list[tuple[str, int, str]] = [("", 0, "")]  # site → (path, line, function)
+        # By site, each number given once: another thread's exception may end any of our lines, and a
+        # signal handler add sites between two of them.
+        self._numbers = count(1)
+        self.nodes: dict[int, SiteNode] = {0: self.root}
+        self.users: dict[int, int] = {0: 0}  # its innermost frame in the user's code
+        self.places: dict[int, tuple[str, int, str]] = {0: ("", 0, "")}  # (path, line, function)
         self._codes: dict[int, CodeType] = {}  # keeps each code alive, so that its id stays its own
         self._files: dict[str, tuple[int, str]] = {}
+        self._file_numbers = count(1)
         self._kinds: dict[int, str] = {}
         # Told of each new place where the user's code calls a `forward` itself: (frame, its code, site).
         self.on_forward: Callable[[FrameType | None, CodeType, int], None] | None = None
@@ -164,14 +169,14 @@ class SiteTree:
             positions[lasti // 2] if 0 <= lasti // 2 < len(positions) else (None, None, None, None)
         )
         line = line or code.co_firstlineno
-        node = SiteNode(len(self.nodes), kind)
-        self.nodes.append(node)
-        name = code.co_qualname if hasattr(code, "co_qualname") else code.co_name
-        self.users.append(node.id if kind == "user" else self.users[parent.id])
-        self.places.append((code.co_filename, line, name))
-        parent.children[id(code), lasti] = node
         start, end = self.columns(code.co_filename, line, end_line or line, column, end_column)
+        name = code.co_qualname if hasattr(code, "co_qualname") else code.co_name
+        node = SiteNode(next(self._numbers), kind)
+        self.nodes[node.id] = node
+        self.users[node.id] = node.id if kind == "user" else self.users[parent.id]
+        self.places[node.id] = (code.co_filename, line, name)
         self.writer.add("site", node.id, parent.id or None, file, line, start, end_line or line, end, name)
+        parent.children[id(code), lasti] = node  # last: what is found there has its row
         return node
 
     @staticmethod
@@ -190,12 +195,13 @@ class SiteTree:
     def _file(self, path: str) -> tuple[int, str]:
         known = self._files.get(path)
         if known is None:
-            kind = kind_of(path, self.main)
-            known = self._files[path] = (len(self._files) + 1, kind)
+            known = (next(self._file_numbers), kind_of(path, self.main))
+            number, kind = known
             if kind != "own":
                 source = _text(path) or None if kind == "user" else None
                 shown = path if path.startswith("<") else os.path.abspath(path)
-                self.writer.add("file", known[0], shown, kind, source)
+                self.writer.add("file", number, shown, kind, source)
+            self._files[path] = known
         return known
 
     def here(self, depth: int = 1) -> int:

@@ -6,6 +6,7 @@ It holds no tensor and no node: memory is freed when the program would free it.
 from __future__ import annotations
 
 import threading
+from itertools import count
 from time import perf_counter
 from typing import Any
 
@@ -54,7 +55,7 @@ class State:
         self.segment = Segment(0, perf_counter())
         self.expected: Expecting = Expecting()
         self.region = -1
-        self.region_kinds: list[str] = []
+        self._region_numbers = count()
         self._region_ids: dict[tuple[str, int], int] = {}
         self.paused = 0  # > 0: what runs is not the user's own op
         self.depth = 0  # of backward passes
@@ -109,7 +110,7 @@ class State:
         key = (kind, site)
         number = self._region_ids.get(key)
         if number is None:
-            number = self._region_ids[key] = len(self.region_kinds)
-            self.region_kinds.append(kind)
+            number = next(self._region_numbers)
             self.writer.add("region", number, kind, site, parent if parent >= 0 else None)
+            self._region_ids[key] = number
         return number

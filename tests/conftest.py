@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import signal
+
+# Before torch: a forked child can't use the threads that its parent has for the kernels, and waits for ever.
+os.environ["OMP_NUM_THREADS"] = "1"
 
 import pytest
 import torch

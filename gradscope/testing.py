@@ -22,18 +22,25 @@ def assert_gradients_reach(loss: Tensor, model: Any) -> None:
     """That a backward pass from `loss` gives a gradient to every parameter that requires one.
 
     loss: a tensor with a graph, of any shape; nothing is computed. model: an nn.Module, a dict or (name, tensor)
-    pairs. Raises AssertionError with the names of those that it would not reach.
+    pairs. Raises AssertionError with the names of those that it would not reach, GradscopeError where the graph has
+    too many nodes to say so (`gradscope.live.walk.MOST`).
     """
     __tracebackhide__ = True
+    from gradscope.analysis.words import listed
     from gradscope.live.walk import Names, walk
 
-    reached = {id(leaf) for leaf in walk([loss]).leaves()}
+    found = walk([loss])
+    reached = {id(leaf) for leaf in found.leaves()}
     wanted = {name: p for name, p in Names(model).parameters.items() if p.requires_grad}
     missing = [name for name, p in wanted.items() if id(p) not in reached]
+    if missing and not found.whole:
+        raise gradscope.GradscopeError(
+            f"{listed(missing, SHOWN)}: not among the nearest {len(found.nodes):,} nodes of the graph, and no more are "
+            "looked at"
+        )
     if missing:
-        more = f" and {len(missing) - SHOWN} more" if len(missing) > SHOWN else ""
         raise AssertionError(
-            f"no gradient reaches {len(missing)} of {len(wanted)} parameters: {', '.join(missing[:SHOWN])}{more}"
+            f"no gradient reaches {len(missing)} of {len(wanted)} parameters: {listed(missing, SHOWN)}"
         )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from gradscope.analysis.names import names_of
+from gradscope.analysis.names import kind_words, names_of
 from gradscope.analysis.words import parameter_name
 from gradscope.events import Crashed, ErrorRaised
 from gradscope.model import Event, Graph, Region, Site, Value
@@ -104,17 +104,15 @@ def operand(trace: Trace, graph: Graph, value: Value) -> Operand:
     elif not name and value.op is not None:
         name = names_of(trace).receiver(graph.ops[value.op].site.user) or ""
     site = value.site.user if value.site is not None else None
-    shape = "×".join(map(str, value.shape))
     return Operand(
-        name, site, f"{value.dtype}, {f'shape {shape}' if shape else 'a scalar'}", (graph.id, value.index),
+        name, site, kind_words(value.dtype, value.shape), (graph.id, value.index),
         region_of(trace, graph, value, "inference_mode") is not None, value.parameter,
     )  # fmt: skip
 
 
 def _looked_up(trace: Trace, t: dict[str, Any]) -> Operand:
     site = trace.site(t.get("site"))
-    shape = "×".join(str(n) for n in t["shape"])
-    facts = f"{t['dtype']}, {f'shape {shape}' if shape else 'a scalar'}"
+    facts = kind_words(t["dtype"], t["shape"])
     made = site.user if site is not None else None
     return Operand(t["name"], made, facts, None, bool(t["inference"]), t.get("parameter"))
 

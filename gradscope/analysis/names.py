@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from gradscope.analysis.memo import once
@@ -332,6 +332,17 @@ def name_of(trace: Trace, graph: Graph, value: int) -> str:
     return name if name is not None else describe(graph, value)
 
 
+def shape_words(shape: Iterable[int]) -> str:
+    """`32×10`, or "scalar"."""
+    return "×".join(map(str, shape)) or "scalar"
+
+
+def kind_words(dtype: str, shape: Iterable[int]) -> str:
+    """As a sentence has it: "float32, shape 32×10", "float32, a scalar"."""
+    words = shape_words(shape)
+    return f"{dtype}, {'a scalar' if words == 'scalar' else f'shape {words}'}"
+
+
 def describe(graph: Graph, index: int) -> str:
     """A value without a name: "output of `linear` at train.py:31"."""
     value = graph.values[index]
@@ -339,6 +350,5 @@ def describe(graph: Graph, index: int) -> str:
         op = graph.ops[value.op]
         return f"output of `{op_name(op.name)}` at {place(op.site.user)}"
     kind = "value from an earlier step" if value.kind == "carried" else value.kind
-    shape = "×".join(map(str, value.shape)) or "scalar"
     used = f" first seen at {place(value.site.user)}" if value.site is not None else ""
-    return f"{kind} ({shape}){used}"
+    return f"{kind} ({shape_words(value.shape)}){used}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from gradscope.analysis.names import op_name, place
+from gradscope.analysis.names import op_name, place, shape_words
 from gradscope.graph import Flow
 from gradscope.model import Parameter, Region, Site
 
@@ -88,7 +88,7 @@ def spoken(flow: Flow, value: int) -> str:
         return f"`{name}`"
     maker = flow.maker[value]
     if maker is None:
-        shape = "×".join(map(str, flow.values[value].shape)) or "a scalar"
+        shape = shape_words(flow.values[value].shape)
         return f"an input ({shape})"
     return f"the result of `{op_name(flow.ops[maker].name)}`"
 

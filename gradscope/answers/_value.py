@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from gradscope.analysis.names import op_name, place
+from gradscope.analysis.names import op_name, place, shape_words
 from gradscope.answers._answer import Answer, cut_words, opening, region_of, shortened, spoken
 from gradscope.events import ErrorRaised, RequiresGrad
 from gradscope.graph import Flow
@@ -24,7 +24,7 @@ def explain_value(flow: Flow, value: int, subject: str, at: bool = False) -> Ans
 
 def _measured(flow: Flow, value: int) -> list[str]:
     held = flow.values[value]
-    shape = "×".join(map(str, held.shape)) or "scalar"
+    shape = shape_words(held.shape)
     facts = [
         f"requires_grad is {held.requires_grad}, is_leaf is {held.is_leaf} ({shape} {held.dtype}"
         + (f" on {held.device})" if held.device != "cpu" else ")")

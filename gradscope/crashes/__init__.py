@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any
 
-from gradscope.analysis.names import names_of
+from gradscope.analysis.names import kind_words, names_of
 from gradscope.analysis.words import MAX_CODE, code
 from gradscope.events import Crashed, ErrorRaised
 from gradscope.model import Finding, Op, Site
@@ -280,8 +280,7 @@ def quoted(text: str) -> str:
 
 def facts(t: Tensor) -> str:
     """What was measured of a tensor, as a sentence."""
-    shape = "×".join(str(n) for n in t["shape"])
-    parts = [f"{t['dtype']}, {f'shape {shape}' if shape else 'a scalar'}"]
+    parts = [kind_words(t["dtype"], t["shape"])]
     if t["device"] != "cpu":
         parts.append(f"on {t['device']}")
     if t["inference"]:

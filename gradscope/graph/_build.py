@@ -14,6 +14,7 @@ from gradscope.events import ErrorRaised, ModuleCall
 from gradscope.graph._counts import Counts
 from gradscope.graph._marks import Mark, got_gradient
 from gradscope.graph._owners import Boxes, Key, code_of, joined_name, part_title
+from gradscope.graph.attributes import add_edge, add_node
 from gradscope.model import Finding, Site, Value
 
 FACTORIES_OF_DATA = {"rand", "randn", "randint", "stack", "from_numpy", "default_collate"}
@@ -72,13 +73,7 @@ class Builder:
     # -- nodes -------------------------------------------------------------------
 
     def node(self, id: str, kind: str, label: str, **more: Any) -> str:
-        base: dict[str, Any] = {
-            "kind": kind, "label": label, "detail": "", "shape": None, "dtype": None, "site": None, "region": None,
-            "module": None, "cluster": (), "findings": [], "trainable": None, "got_gradient": None, "writes": [],
-            "count": 1, "cut": None, "severs": (), "severed": False, "names": set(), "numel": 0,
-        }  # fmt: skip
-        self.graph.add_node(id, **{**base, **more})
-        return id
+        return add_node(self.graph, id, kind, label, **more)
 
     def _id(self, key: Key) -> str:
         return ":".join(str(part) for part in key)
@@ -250,11 +245,7 @@ class Builder:
     # -- edges -----------------------------------------------------------------------
 
     def edge(self, a: str, b: str, kind: str, **more: Any) -> None:
-        base: dict[str, Any] = {
-            "kind": kind, "label": "", "shape": None, "dtype": None, "trainable": None, "count": 1,
-            "severed": False, "loop": False,
-        }  # fmt: skip
-        self.graph.add_edge(a, b, **{**base, **more})
+        add_edge(self.graph, a, b, kind, **more)
 
     def _flow_edges(self) -> None:
         flow = self.flow

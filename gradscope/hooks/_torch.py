@@ -289,6 +289,16 @@ def sequence_of(node: Any) -> int:
     return -1 if hasattr(node, "variable") else -2 - id(node)
 
 
+def accumulates(node: Any) -> bool:
+    """Whether it is the AccumulateGrad node of a leaf: a custom Function's may have any attribute."""
+    return int(node._sequence_nr()) == LEAF_SEQUENCE and hasattr(node, "variable")
+
+
+def dtype_of(t: Any) -> str:
+    """ "float32"."""
+    return str(t.dtype).removeprefix("torch.")
+
+
 def name_of(node: Any) -> str:
     """The grad_fn's name as its repr shows it: "MulBackward0", "AccumulateGrad"."""
     return str(node.name()).rpartition("::")[2]
@@ -409,7 +419,7 @@ def sizes_made(node: Any) -> tuple[tuple[int, ...] | None, str | None]:
     """Sizes and dtype of the first tensor that a node made; (None, None) where this torch does not tell
     (`_input_metadata` came with 2.3)."""
     for made in getattr(node, "_input_metadata", ())[:1]:
-        return tuple(int(size) for size in made.shape), str(made.dtype).removeprefix("torch.")
+        return tuple(int(size) for size in made.shape), dtype_of(made)
     return None, None
 
 

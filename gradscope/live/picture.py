@@ -9,6 +9,8 @@ from torch import Tensor
 from torch.nn import Parameter
 
 from gradscope.graph import READABLE, View
+from gradscope.graph.attributes import add_edge, add_node
+from gradscope.hooks._torch import dtype_of
 from gradscope.live.walk import GradNode, Names, Walk
 
 UNKNOWN = "lines, and what was cut off, are known to `gradscope run` and `gradscope.watch()` only"
@@ -27,25 +29,24 @@ def view_of(walk: Walk, tensors: list[Tensor], names: Names) -> View:
                 _edge(graph, f"n{below}", f"n{number}")
     for number, (root, tensor) in enumerate(zip(walk.roots, tensors, strict=True)):
         _root(graph, f"root{number}", root, tensor, names)
-    reached = {id(leaf) for leaf in walk.leaves()}
-    for number, tensor in enumerate(names.parameters.values()):
-        if id(tensor) not in reached:
-            _leaf(graph, f"unreached{number}", tensor, names, reached=False)
+    if walk.whole:
+        reached = {id(leaf) for leaf in walk.leaves()}
+        for number, tensor in enumerate(names.parameters.values()):
+            if id(tensor) not in reached:
+                _leaf(graph, f"unreached{number}", tensor, names, reached=False)
     notes = [UNKNOWN]
-    if left := len(walk.nodes) - shown:
+    if not walk.whole:
+        notes.insert(
+            0, f"the nearest {shown} nodes of more than {len(walk.nodes):,}: the others are left out"
+        )
+    elif left := len(walk.nodes) - shown:
         notes.insert(0, f"the nearest {shown} nodes of {len(walk.nodes):,}: {left:,} are left out")
     title = ", ".join(names(tensor) or "a tensor" for tensor in tensors)
     return View(graph, "grad_fn", notes, title)
 
 
 def _add(graph: Any, id: str, kind: str, label: str, **more: Any) -> None:
-    """A node with every attribute that `gradscope.graph` documents."""
-    base: dict[str, Any] = {
-        "kind": kind, "label": label, "detail": "", "shape": None, "dtype": None, "site": None, "region": None,
-        "module": None, "cluster": (), "findings": [], "trainable": True, "got_gradient": True, "writes": [],
-        "count": 1, "cut": None, "severs": (), "severed": False, "names": {label}, "numel": 0,
-    }  # fmt: skip
-    graph.add_node(id, **{**base, **more})
+    add_node(graph, id, kind, label, **{"trainable": True, "got_gradient": True, "names": {label}, **more})
 
 
 def _node(graph: Any, id: str, node: GradNode, names: Names) -> None:
@@ -59,8 +60,7 @@ def _leaf(graph: Any, id: str, leaf: Tensor, names: Names, reached: bool = True)
     kind = "parameter" if isinstance(leaf, Parameter) else "input"
     _add(
         graph, id, kind, names(leaf) or ("parameter" if kind == "parameter" else "leaf"), shape=tuple(leaf.shape),
-        dtype=str(leaf.dtype).removeprefix("torch."), trainable=bool(leaf.requires_grad), got_gradient=reached,
-        numel=leaf.numel(),
+        dtype=dtype_of(leaf), trainable=bool(leaf.requires_grad), got_gradient=reached, numel=leaf.numel(),
     )  # fmt: skip
 
 
@@ -76,7 +76,4 @@ def _root(graph: Any, id: str, root: int | None, tensor: Tensor, names: Names) -
 def _edge(graph: Any, tail: str, head: str) -> None:
     """Along the data, as in the other pictures: gradients go the other way."""
     made = graph.nodes[tail]
-    graph.add_edge(
-        tail, head, kind="flow", label="", shape=made["shape"], dtype=made["dtype"], trainable=True, count=1,
-        severed=False, loop=False,
-    )  # fmt: skip
+    add_edge(graph, tail, head, "flow", shape=made["shape"], dtype=made["dtype"], trainable=True)

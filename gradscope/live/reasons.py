@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
 import torch
 from torch import Tensor
 
-from gradscope.analysis.words import counted
+from gradscope.analysis.names import kind_words
+from gradscope.analysis.words import counted, listed
 from gradscope.answers import Answer
-from gradscope.hooks._torch import aside, grad_of, is_leaf, made_by
-from gradscope.live.walk import Names, walk
+from gradscope.hooks._torch import aside, dtype_of, grad_of, is_leaf, made_by, name_of
+from gradscope.hooks.recorder.values import norm_of
+from gradscope.live.walk import Names, Walk, walk
 
 SHOWN = 6  # names in a list, nodes of a way
 TOLD = "`gradscope run` or `gradscope.watch()` tells, with the line"
@@ -37,10 +36,9 @@ def reason(tensor: Tensor, loss: Tensor | None, names: Names) -> Answer:
 
 def _facts(tensor: Tensor) -> list[str]:
     node = made_by(tensor)
-    sizes = "×".join(map(str, tensor.shape)) or "a scalar"
-    dtype = str(tensor.dtype).removeprefix("torch.")
-    kind = "a leaf" if node is None else f"made by `{node.name()}`"
-    return [f"{sizes}, {dtype}; it is {kind}, requires_grad is {bool(tensor.requires_grad)}"]
+    kind = "a leaf" if node is None else f"made by `{name_of(node)}`"
+    facts = kind_words(dtype_of(tensor), tensor.shape)
+    return [f"{facts}; it is {kind}, requires_grad is {bool(tensor.requires_grad)}"]
 
 
 def _does_not_require(tensor: Tensor, name: str, answer: Answer) -> None:
@@ -64,10 +62,15 @@ def _made(tensor: Tensor, name: str, names: Names, answer: Answer) -> None:
     found = walk([tensor])
     leaves = found.leaves()
     many = "1 leaf" if len(leaves) == 1 else f"{len(leaves):,} leaves"
+    if not found.whole:
+        many = (
+            f"at least {many}"
+            if leaves
+            else f"what lies behind the nearest {len(found.nodes):,} grad_fn nodes"
+        )
     answer.headline = f"`{name}` has a graph: a backward pass from it fills {many}"
-    answer.seen.append(
-        f"{counted(len(found.nodes), 'grad_fn node')} behind it, {_listed([names(x) for x in leaves])}"
-    )
+    shown = [_named(names(x)) for x in leaves]
+    answer.seen.append(f"{_searched(found)} behind it, {listed(shown, SHOWN) or 'no leaf'}")
     if not tensor.retains_grad:
         answer.seen.append(
             "its own `.grad` stays None: torch keeps that of leaves, of others after `retain_grad()`"
@@ -76,8 +79,8 @@ def _made(tensor: Tensor, name: str, names: Names, answer: Answer) -> None:
         answer.seen.append(f"its own `.grad` is kept: {measured(grad)}")
     reached = {id(leaf) for leaf in leaves}
     missing = [n for n, p in names.parameters.items() if p.requires_grad and id(p) not in reached]
-    if missing and len(missing) < len(names.parameters):
-        answer.seen.append(f"not behind it: {_listed(missing)}")
+    if found.whole and missing and len(missing) < len(names.parameters):
+        answer.seen.append(f"not behind it: {listed([f'`{n}`' for n in missing], SHOWN)}")
         answer.fix = f"where those should be trained by `{name}`, they were {CUT}"
 
 
@@ -90,18 +93,21 @@ def _leaf(tensor: Tensor, name: str, loss: Tensor | None, names: Names, answer: 
     losses = [(names(loss) or "the loss", loss)] if loss is not None else list(names.losses())
     for said, root in losses[:SHOWN]:
         way = walk([root])
+        reached = way.reaches(tensor)
         if made_by(root) is None:
             answer.seen.append(f"`{said}` has no graph: no gradient comes from it")
-        elif way.reaches(tensor):
+        elif reached is None:
+            answer.seen.append(
+                f"whether `{said}` depends on it is not known: {_searched(way)} searched, no more"
+            )
+        elif reached:
             nodes = [node.name for node in way.way_to(tensor)]
             shown = nodes if len(nodes) <= SHOWN else [*nodes[: SHOWN // 2], "…", *nodes[-SHOWN // 2 :]]
             answer.seen.append(f"`{said}` depends on it: {' → '.join(shown)}")
             if grad is None:
                 answer.fix = f"`{said}.backward()` would fill it"
         else:
-            answer.seen.append(
-                f"`{said}` does not depend on it ({counted(len(way.nodes), 'grad_fn node')} searched)"
-            )
+            answer.seen.append(f"`{said}` does not depend on it ({_searched(way)} searched)")
             if grad is None and not answer.fix:
                 answer.fix = f"between `{name}` and `{said}` it was {CUT}"
 
@@ -117,15 +123,17 @@ def measured(grad: Tensor) -> str:
         if grad.is_sparse:
             grad = grad.coalesce().values()
         values = grad.detach()
-        wide: Any = values.to(torch.complex64 if values.is_complex() else torch.float32)
-        bad = int((~torch.isfinite(wide)).sum())
-        norm = float(torch.linalg.vector_norm(wide))
+        bad = int((~torch.isfinite(values)).sum())
+        norm = norm_of(values)
     if bad:
         return f"{bad:,} of {values.numel():,} elements are not finite"
     return "all zeros" if norm == 0 else f"norm {norm:.4g}"
 
 
-def _listed(names: Sequence[str | None]) -> str:
-    shown = [f"`{name}`" if name else "one without a name" for name in names[:SHOWN]]
-    more = [f"{len(names) - SHOWN} more"] if len(names) > SHOWN else []
-    return ", ".join([*shown, *more]) or "nothing"
+def _named(name: str | None) -> str:
+    return f"`{name}`" if name else "one without a name"
+
+
+def _searched(found: Walk) -> str:
+    """How many nodes were looked at."""
+    return f"{'' if found.whole else 'the nearest '}{counted(len(found.nodes), 'grad_fn node')}"

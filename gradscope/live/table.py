@@ -9,6 +9,7 @@ from typing import Any
 
 from torch.optim import Optimizer
 
+from gradscope.analysis.names import shape_words
 from gradscope.escape import one_line
 from gradscope.live.reasons import gradient
 from gradscope.live.walk import Names
@@ -29,7 +30,7 @@ class Row:
 
     def cells(self) -> tuple[str, ...]:
         held = {True: "yes", False: "no", None: "-"}[self.optimizer]
-        shape = "×".join(map(str, self.shape)) or "scalar"
+        shape = shape_words(self.shape)
         return one_line(self.name), shape, "yes" if self.requires_grad else "no", self.grad, held
 
 

@@ -9,9 +9,11 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from gradscope.hooks._torch import is_leaf, made_by, sizes_made
+from gradscope.hooks._torch import accumulates, dtype_of, is_leaf, made_by, name_of, sizes_made
 
-Named = "nn.Module | Mapping[str, Tensor] | Iterable[tuple[str, Tensor]]"
+# A node that Python has looked at keeps its object, and a chain of such nodes is let go of recursively, on the C
+# stack: torch 2.13 dies of some 40,000 (8 MB). So many at most are looked at, whatever lies behind them.
+MOST = 10_000
 
 
 @dataclass
@@ -28,16 +30,19 @@ class GradNode:
 
 @dataclass
 class Walk:
-    """All nodes behind some tensors. `roots`: those of the tensors themselves, None where one has no graph."""
+    """The nodes behind some tensors. `roots`: those of the tensors themselves, None where one has no graph;
+    `whole`: whether these are all, and not the nearest `MOST`."""
 
     nodes: list[GradNode]
     roots: list[int | None]
+    whole: bool = True
 
     def leaves(self) -> list[Tensor]:
         return [node.leaf for node in self.nodes if node.leaf is not None]
 
-    def reaches(self, leaf: Tensor) -> bool:
-        return any(one is leaf for one in self.leaves())
+    def reaches(self, leaf: Tensor) -> bool | None:
+        """Whether a gradient comes to `leaf` from here; None where that can't be said."""
+        return any(one is leaf for one in self.leaves()) or (False if self.whole else None)
 
     def way_to(self, leaf: Tensor) -> list[GradNode]:
         """The shortest way from a root to a leaf, without its own node; [] where there is none."""
@@ -62,7 +67,7 @@ class Walk:
 
 
 def walk(tensors: Iterable[Tensor]) -> Walk:
-    """Every node behind `tensors`, each once, as wide as it is deep: nothing is called, nothing unpacked."""
+    """The nodes behind `tensors`, each once, breadth first: nothing is called, nothing unpacked."""
     numbers: dict[Any, int] = {}
     found = Walk([], [])
     queue: list[Any] = []
@@ -78,17 +83,20 @@ def walk(tensors: Iterable[Tensor]) -> Walk:
         node = made_by(tensor)
         found.roots.append(None if node is None else number_of(node))
     for number, node in enumerate(queue):  # grows while it is read
+        if len(queue) > MOST:
+            found.whole = False
+            break
         below = [number_of(other) for other, _ in node.next_functions if other is not None]
         found.nodes[number].below = below
     return found
 
 
 def _described(node: Any) -> GradNode:
-    leaf = getattr(node, "variable", None)
-    if isinstance(leaf, Tensor):
-        return GradNode("AccumulateGrad", tuple(leaf.shape), str(leaf.dtype).removeprefix("torch."), leaf)
+    if accumulates(node):
+        leaf = node.variable
+        return GradNode("AccumulateGrad", tuple(leaf.shape), dtype_of(leaf), leaf)
     shape, dtype = sizes_made(node)
-    return GradNode(node.name(), shape, dtype)
+    return GradNode(name_of(node), shape, dtype)
 
 
 class Names:
@@ -97,6 +105,7 @@ class Names:
 
     def __init__(self, params: Any = None, frame: FrameType | None = None):
         self._names: dict[int, str] = {}
+        self._owned: set[int] = set()  # ids of the parameters of the caller's models
         self.tensors: dict[str, Tensor] = {}  # by name
         self.parameters: dict[str, Tensor] = {}  # those of `params`, or of the models among the variables
         self._add_params(params)
@@ -123,7 +132,8 @@ class Names:
         if isinstance(thing, nn.Module):
             for inner, tensor in thing.named_parameters():
                 self._keep(f"{name}.{inner}", tensor)
-                if own and id(tensor) not in map(id, self.parameters.values()):
+                if own and id(tensor) not in self._owned:
+                    self._owned.add(id(tensor))
                     self.parameters[f"{name}.{inner}"] = tensor
         elif isinstance(thing, Tensor):
             self._keep(name, thing)

@@ -8,7 +8,7 @@ from typing import Any
 import graphviz
 
 from gradscope import escape
-from gradscope.analysis.names import relative
+from gradscope.analysis.names import relative, shape_words
 from gradscope.render import _style as style
 
 MAX_TEXT = 40  # characters of a source line in one row
@@ -19,7 +19,7 @@ def shape_text(shape: tuple[int, ...] | None, dtype: str | None) -> str:
     """`32×10`, with the dtype where it is not float32; "" where unknown."""
     if shape is None:
         return ""
-    text = "×".join(map(str, shape)) or "scalar"
+    text = shape_words(shape)
     return text if dtype in (None, "float32") else f"{text} {dtype}"
 
 

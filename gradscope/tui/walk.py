@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from gradscope.analysis.names import names_of, op_name, parameter_name, place, short_path
+from gradscope.analysis.names import names_of, op_name, parameter_name, place, shape_words, short_path
 from gradscope.model import Node, Op, Parameter, Site, Value
 from gradscope.store import Pages, Trace
 from gradscope.store.pages import WINDOW
@@ -175,7 +175,7 @@ class Walk:
 
     def _parameter(self, p: Parameter) -> Iterator[Fact]:
         yield Fact("parameter", f"`{parameter_name(self.trace, p)}`", style="bold")
-        shape = "×".join(map(str, p.shape)) or "scalar"
+        shape = shape_words(p.shape)
         yield Fact("is", f"{shape} {p.dtype} on {p.device}")
         if p.site is not None:
             yield self._place(p.site)
@@ -225,5 +225,5 @@ class Walk:
 
 
 def _kind(value: Value) -> str:
-    shape = "×".join(map(str, value.shape)) or "scalar"
+    shape = shape_words(value.shape)
     return f"{shape} {value.dtype}{', requires grad' if value.requires_grad else ''}"

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
+from in_child import in_child
 from torch import nn
 
 import gradscope
 from gradscope import session
+from gradscope.live.walk import walk
 from gradscope.scope import Scope
 
 
@@ -57,7 +60,7 @@ def test_a_loss_says_which_parameters_are_behind_it() -> None:
     model = Cut()
     loss = model(torch.randn(5, 3)).mean()
     seen = " ".join(gradscope.why(loss).seen)
-    assert "not behind it: `model.first.weight`, `model.first.bias`" in seen
+    assert "not behind it: `model.first.weight` and `model.first.bias`" in seen
     assert gradscope.why(loss, params=model.second).fix == "", "all that was asked about is behind it"
 
 
@@ -162,3 +165,37 @@ def test_asking_changes_neither_results_nor_findings() -> None:
     assert found[0] == found[1] and found[0]
     for one, other in zip(plain.parameters(), asked.parameters(), strict=True):
         assert torch.equal(one, other)
+
+
+def test_a_deep_graph_can_be_let_go_of_after_it_was_looked_at() -> None:
+    def program() -> int:
+        x = torch.ones(1, requires_grad=True)
+        y = x
+        for _ in range(60_000):
+            y = y * 1.0
+        told = gradscope.why(x, y)
+        gradscope.show(y)
+        y.backward()
+        del y
+        assert any("is not known" in fact for fact in told.seen), told
+        return 0
+
+    ended = in_child(program)
+    assert ended.status == 0, ended
+
+
+class Kept(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
+        ctx.variable = x
+        return x * 2
+
+    @staticmethod
+    def backward(ctx: Any, grad: torch.Tensor) -> torch.Tensor:
+        return grad * 2
+
+
+def test_what_a_custom_function_keeps_is_no_leaf() -> None:
+    w = torch.ones(2, requires_grad=True)
+    y = Kept.apply(w * 3)
+    assert [node.name for node in walk([y]).nodes] == ["KeptBackward", "MulBackward0", "AccumulateGrad"]

@@ -129,7 +129,7 @@ def test_gradients_reach() -> None:
     model = nn.ModuleDict({"one": one, "two": two})
     x = torch.ones(4, 3)
     assert_gradients_reach(two(one(x)).sum(), model)
-    with pytest.raises(AssertionError, match=r"2 of 4 parameters: one\.weight, one\.bias"):
+    with pytest.raises(AssertionError, match=r"2 of 4 parameters: one\.weight and one\.bias"):
         assert_gradients_reach(two(one(x).detach()).sum(), model)
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import nn
 
-from gradscope.hooks._torch import DisableTorchFunction, grad_fn_of, is_leaf, name_of
+from gradscope.hooks._torch import DisableTorchFunction, dtype_of, grad_fn_of, is_leaf, name_of
 from gradscope.hooks.recorder.parts import named_parts
 from gradscope.hooks.recorder.sites import SiteTree, kind_of, source_lines
 from gradscope.source import SourceFile
@@ -77,7 +77,7 @@ def facts(recorder: Recorder, t: Any) -> dict[str, Any]:
     inference = bool(t.is_inference())
     node = grad_fn_of(t)
     return {
-        "shape": list(t.shape), "dtype": str(t.dtype).removeprefix("torch."), "device": str(t.device),
+        "shape": list(t.shape), "dtype": dtype_of(t), "device": str(t.device),
         "requires_grad": bool(t.requires_grad), "is_leaf": is_leaf(t), "inference": inference,
         "version": None if inference else t._version, "view": bool(t._is_view()),
         "node": name_of(node) if node is not None else None,

@@ -7,7 +7,7 @@ from typing import Any
 
 from torch.nn import Parameter
 
-from gradscope.hooks._torch import TensorRef, grad_of, version_of
+from gradscope.hooks._torch import TensorRef, dtype_of, grad_of, version_of
 from gradscope.hooks.recorder.values import measurable, norm_of, sizes
 
 
@@ -54,7 +54,7 @@ class LeafRecord:
 
 def described(t: Any) -> tuple[tuple[int, ...], str, str]:
     """Its sizes, dtype and device."""
-    return sizes(t), str(t.dtype).removeprefix("torch."), str(t.device)
+    return sizes(t), dtype_of(t), str(t.device)
 
 
 KEPT = 200  # leaves of the beginning are told also where nothing was done with them

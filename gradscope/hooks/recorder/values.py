@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from gradscope.hooks._torch import TensorRef, is_functional, memory_of, profiling, transforms
+from gradscope.hooks._torch import TensorRef, dtype_of, is_functional, memory_of, profiling, transforms
 
 _KNOWN_TYPES: dict[type, bool] = {
     Tensor: True, torch.nn.Parameter: True, int: False, float: False, bool: False, str: False,
@@ -183,11 +183,7 @@ class Metas:
             self.classes.append((tuple([n if n in (0, 1) else 2 for n in shape]), dense))
             self.structs.append(self._struct_ids.setdefault(struct, len(self._struct_ids)))
             found = self._ids[key] = len(self.table)
-            self.table.append(
-                Meta(
-                    str(t.dtype).removeprefix("torch."), shape, bool(t.requires_grad), is_leaf, str(t.device)
-                )
-            )
+            self.table.append(Meta(dtype_of(t), shape, bool(t.requires_grad), is_leaf, str(t.device)))
         return found
 
 

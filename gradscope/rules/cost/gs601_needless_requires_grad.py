@@ -14,6 +14,7 @@ import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
+from gradscope.analysis.names import shape_words
 from gradscope.analysis.ops import LOSS_FUNCTIONS
 from gradscope.analysis.reach import Paths, passes, paths
 from gradscope.analysis.unread import time_of
@@ -114,7 +115,7 @@ def _finding(trace: Trace, group: Needless) -> Finding:
     effect = group.event.site.user
     size = group.bytes * group.times
     took = time_of(trace, group.event.site)
-    shape = "×".join(map(str, group.shape)) or "1"
+    shape = shape_words(group.shape)
     return Finding(
         message=f"data requires a gradient that nobody reads: {code(trace, group.requires, 'an input of the loss')}",
         cause=group.requires or effect,

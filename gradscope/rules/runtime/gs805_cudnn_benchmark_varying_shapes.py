@@ -13,7 +13,7 @@ Silent on: a last batch that is smaller. A note on a machine whose convolutions 
 
 from collections.abc import Iterator
 
-from gradscope.analysis.names import place
+from gradscope.analysis.names import place, shape_words
 from gradscope.analysis.words import listed, located, plural
 from gradscope.events import InputShapes, Setting
 from gradscope.fixes.blocks import switched_off
@@ -64,7 +64,7 @@ def cudnn_benchmark_varying_shapes(trace: Trace) -> Iterator[Finding]:
 
 
 def _varying(trace: Trace, event: InputShapes, on: Setting) -> Finding:
-    shapes = ["×".join(map(str, shape)) for shape in event.shapes]
+    shapes = [shape_words(shape) for shape in event.shapes]
     return Finding(
         message="`cudnn.benchmark` is on, and the shapes of the input keep changing: every new one is a trial",
         cause=on.site.user,

@@ -13,7 +13,7 @@ from textual.containers import Horizontal, Vertical
 from textual.widgets import Static, Tree
 from textual.widgets.tree import TreeNode
 
-from gradscope.analysis.names import op_name
+from gradscope.analysis.names import op_name, shape_words
 from gradscope.escape import one_line
 from gradscope.model import Module, Parameter
 from gradscope.store import GraphSize
@@ -178,7 +178,7 @@ class GraphPage(Page):
         trace = self.inspector.trace
         assert trace is not None
         p = trace.parameter(id)
-        shape = "×".join(map(str, p.shape)) or "scalar"
+        shape = shape_words(p.shape)
         name = one_line(p.name.rpartition(".")[2]) or f"parameter {id}"
         state = got(trace, p) if p.requires_grad else Text("frozen", "dim")
         return Text.assemble(name, (f" {shape} ", "dim"), state)

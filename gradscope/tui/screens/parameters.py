@@ -12,7 +12,7 @@ from textual.binding import Binding, BindingType
 from textual.widgets import Static
 
 from gradscope.analysis.gradients import how_received
-from gradscope.analysis.names import parameter_name
+from gradscope.analysis.names import parameter_name, shape_words
 from gradscope.escape import one_line
 from gradscope.model import Parameter
 from gradscope.store import Trace
@@ -116,7 +116,7 @@ class ParametersPage(Page):
         style = "dim" if not p.requires_grad else ""
         return [
             Text(one_line(self._names[p.id]), style),
-            Text("×".join(map(str, p.shape)) or "scalar", style),
+            Text(shape_words(p.shape), style),
             Text("yes" if p.requires_grad else "frozen", style),
             Text(self._optimizer(trace, p), style if p.optimizers or not p.requires_grad else "yellow"),
             got(trace, p),

@@ -65,10 +65,9 @@ class Explanation:
         return self.answer.fix
 
     def __str__(self) -> str:
-        from gradscope.render.answer import plain, render
+        from gradscope.render.answer import render
 
-        text = plain(self.answer) if self.trace is None else render(self.trace, self.answer)
-        return text.rstrip("\n")
+        return render(self.trace, self.answer).rstrip("\n")
 
     __repr__ = __str__
 

@@ -53,8 +53,8 @@ class Scope:
         return self._begin(sys._getframe(1))
 
     def stop(self) -> None:
-        """Ends the watch that `start()` began. Does nothing where there is none."""
-        if self._session is not None or self._outer is not None:
+        """Ends the watch that `start()` began. Does nothing where there is none, or it has ended."""
+        if self._path is None and self._unwatched is None:
             self.__exit__(None, None, None)
 
     def __call__(self, function: Callable[P, R]) -> Callable[P, R]:
@@ -154,7 +154,7 @@ class Scope:
     def __repr__(self) -> str:
         if self._path is None:
             return f"<gradscope.watch(): {self._unwatched or 'it has not ended yet'}>"
-        found = [f"{plural(n, kind)}" for kind in SEVERITIES if (n := self._examined.count(kind))]
+        found = [plural(n, kind) for kind in SEVERITIES if (n := self._examined.count(kind))]
         return f"<gradscope.watch(): {', '.join(found) or 'nothing to report'}; print(scope.report())>"
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:

@@ -230,22 +230,27 @@ class Session:
         if self.running and start is not None:
             self.recorder.closely -= not sample
             with self._guarded("ending a watch within"), aside():
-                watched = self.recorder.thread == threading.get_ident()
-                if watched:
-                    self.recorder.end_segment(False)
-                    self.recorder.store.divide()
-                    self.checkpoint()
-                    self.writer.commit()
+                watched = self._written(apart=True)
         copy_part(self.path, target, start if watched else None, program)
         return watched
 
     def write_down(self) -> None:
-        """Puts into the trace what is known by now, the step that is under way included: for who asks meanwhile."""
+        """Puts into the trace what is known by now, the step that is under way included: for who asks meanwhile.
+        From another thread than the watched one there is only what was written anyway."""
         with self._guarded("writing the trace"), aside():
-            if self.recorder.thread == threading.get_ident():
-                self.recorder.end_segment(False)
-            self.checkpoint()
-            self.writer.commit()
+            self._written()
+
+    def _written(self, apart: bool = False) -> bool:
+        """Whether all that was recorded is in the trace now, which the watched thread alone can see to.
+        apart: what comes later is not joined to it."""
+        if self.recorder.thread != threading.get_ident():
+            return False
+        self.recorder.end_segment(False)
+        if apart:
+            self.recorder.store.divide()
+        self.checkpoint()
+        self.writer.commit()
+        return True
 
     def leaves(self) -> list[tuple[Callable[[], Any], int]]:
         """(weak reference, number) of each leaf that was seen."""

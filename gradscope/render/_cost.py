@@ -13,8 +13,7 @@ def cost(report: Report) -> str:
     summary = report.trace.meta.get("summary", {})
     own, ran = summary.get("own_seconds"), summary.get("seconds")
     if not (isinstance(own, float) and isinstance(ran, float)):
-        ratio = summary.get("overhead")
-        return f"about {ratio:.1f} × the plain run" if isinstance(ratio, (int, float)) else "not measured"
+        return "not measured"
     besides = summary.get("start_seconds", 0.0) + report.seconds
     whole = ran + summary.get("import_seconds", 0.0) + besides
     felt = f"; of it {report.seconds:.1f} s for this report" if report.seconds >= 1 else ""

@@ -16,14 +16,9 @@ from gradscope.render.terminal import inline, print_rows, to_plain
 from gradscope.store import Trace
 
 
-def render(trace: Trace, answer: Answer) -> str:
+def render(trace: Trace | None, answer: Answer) -> str:
     """The answer, plain."""
     return to_plain(partial(answer_rows, trace, answer))
-
-
-def plain(answer: Answer) -> str:
-    """An answer about live tensors, which has no lines."""
-    return to_plain(partial(_sentences, answer))
 
 
 def show(trace: Trace, answer: Answer, stream: TextIO) -> None:
@@ -31,33 +26,22 @@ def show(trace: Trace, answer: Answer, stream: TextIO) -> None:
     print_rows(partial(answer_rows, trace, answer), stream)
 
 
-def answer_rows(trace: Trace, answer: Answer, width: int) -> Iterator[Text]:
-    """Headline, the way through the source in its order, what was measured."""
-    yield from _headline(answer, width)
+def answer_rows(trace: Trace | None, answer: Answer, width: int) -> Iterator[Text]:
+    """Headline, the way through the source in its order, what was measured. trace: None for an answer about
+    live tensors, which has no steps."""
+    for line in textwrap.wrap(one_line(answer.headline), width):
+        row = inline(line)
+        row.stylize("bold")
+        yield row
     gutter = len(str(max((s.site.end_line for s in answer.steps), default=1)))
     for path, steps in _stretches(answer.steps):
+        assert trace is not None
         marks = [_mark(step) for step in steps]
         frame = Frame(trace.lines(path), marks, gutter=gutter, width=width)
         yield Text.assemble((" " * gutter + "-->", GUTTER_STYLE), f" {one_line(path)}:{steps[0].site.line}")
         yield frame.edge()
         yield from frame.rows()
         yield frame.edge()
-    yield from _facts(answer, width)
-
-
-def _sentences(answer: Answer, width: int) -> Iterator[Text]:
-    yield from _headline(answer, width)
-    yield from _facts(answer, width)
-
-
-def _headline(answer: Answer, width: int) -> Iterator[Text]:
-    for line in textwrap.wrap(one_line(answer.headline), width):
-        row = inline(line)
-        row.stylize("bold")
-        yield row
-
-
-def _facts(answer: Answer, width: int) -> Iterator[Text]:
     for label, texts in (("seen", answer.seen), ("fix", [answer.fix] if answer.fix else [])):
         for number, text in enumerate(texts):
             head = f"{label:>5}: " if number == 0 else " " * 7

@@ -67,7 +67,7 @@ error[GS101]: `b` was overwritten behind autograd's back: the gradient of `a` is
 
 found: 1 error
   run: 0 steps, 1 backward pass, 1 distinct graph with 0 nodes
- cost: about 1.1 × the plain run
+ cost: not measured
  next: gradscope explain GS101
        gradscope graph
 """

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from gradscope.analysis.loop import in_order
+from gradscope.analysis.memo import once
 from gradscope.events import Backward, Scaler, Step, ZeroGrad
 from gradscope.model import Event, Site
 from gradscope.store import Trace
@@ -73,6 +74,40 @@ def mixed_up(trace: Trace) -> list[MixedUp]:
     return [
         MixedUp(scaled, filled, used, event.optimizer, frozenset(ids), count, run.scales.scale)
         for (scaled, filled, used), (event, ids, count) in run.found.items()
+    ]
+
+
+@dataclass(frozen=True)
+class Second:
+    """Plain steps of an optimizer with gradients that the scaler has stepped with before: nothing cleared
+    them in between."""
+
+    first: Site  # the scaler's step
+    again: Site
+    optimizer: int
+    parameters: frozenset[int]
+    count: int
+
+
+@once
+def second_steps(trace: Trace) -> list[Second]:
+    """The lines that step directly what the scaler has stepped already, if they did so more than once."""
+    last: dict[int, Step] = {}
+    found: dict[tuple[Site, Site, int], tuple[set[int], int]] = {}
+    for repeat, event in in_order(trace):
+        if not isinstance(event, Step):
+            continue
+        before = last.get(event.optimizer)
+        used = event.in_state("used", "stale")
+        if before is not None and before.by_scaler and not event.by_scaler and used:
+            key = before.site.user, event.site.user, event.optimizer
+            ids, count = found.get(key, (set[int](), 0))
+            found[key] = ids | used, count + repeat
+        last[event.optimizer] = event
+    return [
+        Second(first, again, optimizer, frozenset(ids), count)
+        for (first, again, optimizer), (ids, count) in found.items()
+        if count > 1
     ]
 
 

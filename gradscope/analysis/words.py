@@ -8,6 +8,7 @@ from typing import Any
 
 from gradscope.analysis import names
 from gradscope.analysis.names import names_of, place
+from gradscope.events import Step
 from gradscope.model import Event, Parameter, Site
 from gradscope.store import Trace
 
@@ -131,16 +132,26 @@ def variable(trace: Trace, site: Site | None) -> str:
 
 def optimizer_name(trace: Trace, number: int | None) -> str:
     """The user's variable of an optimizer, as in `opt.step()`; "the optimizer" where unknown."""
+    name = _optimizer_variable(trace, number)
+    return f"`{name}`" if name else "the optimizer"
+
+
+def _optimizer_variable(trace: Trace, number: int | None) -> str:
+    """What it is called where it is made; an attribute of a class's own, `self.opt`, as the lines that step
+    it call it, which may stand elsewhere: `D.opt`."""
     known = trace.optimizers.get(number) if number is not None else None
     name = variable(trace, known.site) if known is not None else ""
-    return f"`{name}`" if name else "the optimizer"
+    if not name.startswith("self."):
+        return name
+    steps = (event.site.user for event in trace.of(Step) if event.optimizer == number)
+    called = {owner(source(trace, site), "step") for site in steps}
+    ends = {text for text in called if text.rpartition(".")[2] == name.rpartition(".")[2]}
+    return ends.pop() if len(called) == len(ends) == 1 else name
 
 
 def method(trace: Trace, number: int | None, call: str, given: str = "") -> str:
     """A call on an optimizer as the user would write it: "`opt.zero_grad()`"."""
-    known = trace.optimizers.get(number) if number is not None else None
-    name = variable(trace, known.site) if known is not None else ""
-    return f"`{name or 'optimizer'}.{call}({given})`"
+    return f"`{_optimizer_variable(trace, number) or 'optimizer'}.{call}({given})`"
 
 
 def where(site: Site | None) -> str:

@@ -16,6 +16,7 @@ that losses depended on up to some step, while its optimizer steps on.
 
 import ast
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -27,9 +28,10 @@ from gradscope.analysis.reach import Paths, late_paths, passes, paths
 from gradscope.analysis.stops import Stop
 from gradscope.analysis.text import nodes_of_program
 from gradscope.analysis.unheld import replaced
-from gradscope.analysis.words import located, parameter_names, parameter_subjects, source, user
+from gradscope.analysis.words import code, located, parameter_names, parameter_subjects, source, user
 from gradscope.model import Finding, Module, Parameter, Site
 from gradscope.rules import rule
+from gradscope.rules.reach._dead_ends import dropped_at, loop_name
 from gradscope.store import Trace
 
 CONTAINERS = ("Sequential", "ModuleList", "ModuleDict", "ParameterList", "ParameterDict")
@@ -145,31 +147,81 @@ def _never(trace: Trace) -> Iterator[Finding]:
         return
     lost = {p.id for cut in cuts(trace) for p in cut.parameters}  # GS301's, GS304's and GS305's
     lost |= replaced(trace)  # GS206's
-    groups: dict[tuple[Site | None, str], list[Parameter]] = {}
+    groups: dict[tuple[Site | None, str, bool], list[Parameter]] = {}
     for parameter in known.expected():
         if parameter.id not in known.feeding and parameter.id not in lost:
-            groups.setdefault((made_at(trace, parameter), _severity(trace, known, parameter)), []).append(
-                parameter
-            )
-    effect = max(known.backwards, key=lambda event: event.count).site.user
-    for (made, severity), parameters in groups.items():
-        ids = [p.id for p in parameters]
-        names = parameter_names(trace, ids)
-        optimizer = trace.optimizers.get(next(n for n in parameters[0].optimizers if n in known.stepping))
-        held = user(optimizer.site) if optimizer is not None else None
-        yield Finding(
-            message=f"{names} {'is' if len(ids) == 1 else 'are'} in the optimizer, but no loss depends on "
-            f"{'it' if len(ids) == 1 else 'them'}",
-            cause=made or held or user(parameters[0].site),
-            cause_label="made here and never used for a loss" if made else "handed to the optimizer here",
-            effect=effect,
-            effect_label="no backward pass reaches it" if len(ids) == 1 else "no backward pass reaches them",
-            related=((held, "handed to the optimizer here"),) if made and held else (),
-            seen=(f"`.grad` of {names} is None after {passes(known.passes)}",),
-            fix=_fix(trace, made, held, names),
-            severity=severity,
-            subjects=parameter_subjects(ids) | (_holders(trace, ids) if severity == "note" else frozenset()),
+            dropped = dropped_at(trace, parameter.id)
+            place = dropped or made_at(trace, parameter)
+            key = place, _severity(trace, known, parameter), dropped is not None
+            groups.setdefault(key, []).append(parameter)
+    for (place, severity, dropped_there), parameters in groups.items():
+        found = (
+            _dropped(trace, known, place, parameters)
+            if dropped_there and place is not None
+            else _unused(trace, known, place, parameters)
         )
+        ids = [p.id for p in parameters]
+        holders = _holders(trace, ids) if severity == "note" else frozenset()
+        yield replace(found, severity=severity, subjects=found.subjects | holders)
+
+
+def _unused(trace: Trace, known: Paths, made: Site | None, parameters: list[Parameter]) -> Finding:
+    """What is made and never called."""
+    ids = [p.id for p in parameters]
+    names = parameter_names(trace, ids)
+    held = _held(trace, known, parameters)
+    return Finding(
+        message=_message(names, ids),
+        cause=made or held or user(parameters[0].site),
+        cause_label="made here and never used for a loss" if made else "handed to the optimizer here",
+        effect=_last_pass(known),
+        effect_label="no backward pass reaches it" if len(ids) == 1 else "no backward pass reaches them",
+        related=((held, "handed to the optimizer here"),) if made and held else (),
+        seen=(f"`.grad` of {names} is None after {passes(known.passes)}",),
+        fix=_fix(trace, made, held, names),
+        subjects=parameter_subjects(ids),
+    )
+
+
+def _dropped(trace: Trace, known: Paths, place: Site, parameters: list[Parameter]) -> Finding:
+    """What is called, and nothing reads the result."""
+    ids = [p.id for p in parameters]
+    names = parameter_names(trace, ids)
+    made = dict.fromkeys(site for p in parameters if (site := made_at(trace, p)) is not None)
+    loop = loop_name(trace, place)
+    call = located(trace, place, "the call")
+    label = "the result goes nowhere"
+    return Finding(
+        message=_message(names, ids),
+        cause=place,
+        cause_label=f"{label}: the loop's next turn gives `{loop}` another value" if loop else label,
+        effect=_last_pass(known),
+        effect_label="no backward pass reaches it" if len(ids) == 1 else "no backward pass reaches them",
+        related=tuple((site, "made here") for site in made if site.location() != place.location()),
+        seen=(
+            f"`.grad` of {names} is None after {passes(known.passes)}",
+            f"no operation read what {code(trace, place, 'the call')} gave",
+        ),
+        fix=f"keep the result of {call} in a list of its own, and go on with that"
+        if loop
+        else f"let the loss depend on the result of {call}, or leave the call and {names} out",
+        subjects=parameter_subjects(ids),
+    )
+
+
+def _message(names: str, ids: list[int]) -> str:
+    is_, it = ("is", "it") if len(ids) == 1 else ("are", "them")
+    return f"{names} {is_} in the optimizer, but no loss depends on {it}"
+
+
+def _last_pass(known: Paths) -> Site:
+    return max(known.backwards, key=lambda event: event.count).site.user
+
+
+def _held(trace: Trace, known: Paths, parameters: list[Parameter]) -> Site | None:
+    """Where the optimizer was made that steps them."""
+    optimizer = trace.optimizers.get(next(n for n in parameters[0].optimizers if n in known.stepping))
+    return user(optimizer.site) if optimizer is not None else None
 
 
 def _holders(trace: Trace, ids: list[int]) -> frozenset[Any]:

@@ -19,6 +19,7 @@ from dataclasses import replace
 from gradscope.analysis.gradients import gradients
 from gradscope.analysis.loop import stretches
 from gradscope.analysis.names import names_of
+from gradscope.analysis.scales import second_steps
 from gradscope.analysis.since import since_segment
 from gradscope.analysis.stale import gradients_read, measured, stale_uses
 from gradscope.analysis.text import not_called, parentheses
@@ -79,7 +80,10 @@ def stale_gradient_accumulated(trace: Trace) -> Iterator[Finding]:
 def _sums_used(trace: Trace) -> Iterator[Finding]:
     """Steps, or updates by hand, that used a sum of old gradients and new ones."""
     groups: dict[tuple[object, object], list[StaleUsed]] = {}
+    again = {second.again for second in second_steps(trace)}  # one step too many: GS211's
     for event in stale_uses(trace):
+        if event.site.user in again:
+            continue
         cause, effect = _used_and_added(trace, event)
         groups.setdefault((cause.location(), effect.location() if effect else None), []).append(event)
     meant = not_called(trace, "zero_grad") if groups else None

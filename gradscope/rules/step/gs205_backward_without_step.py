@@ -1,7 +1,7 @@
 """Gradients are computed again and again, and no step of their optimizer ever uses them.
 
-Why: `backward()` only fills `.grad`. The parameters change in `optimizer.step()`, and this
-run never called it, so nothing was learned.
+Why: `backward()` only fills `.grad`. An optimizer's parameters change in its `step()`, which this
+run never called: they still have the values that they began with.
 
 Fix: call `optimizer.step()` after `backward()`, with the parentheses: `optimizer.step` alone
 does nothing.

@@ -13,7 +13,7 @@ optimizers whose gradients were never scaled.
 from collections.abc import Iterator
 
 from gradscope.analysis.loop import norm
-from gradscope.analysis.scales import MixedUp, calls_before, mixed_up
+from gradscope.analysis.scales import MixedUp, Second, calls_before, mixed_up, second_steps
 from gradscope.analysis.words import (
     code,
     located,
@@ -21,10 +21,11 @@ from gradscope.analysis.words import (
     owner,
     parameter_names,
     parameter_subjects,
+    plural,
     source,
     where,
 )
-from gradscope.events import Backward, Scaler, Step
+from gradscope.events import Backward, Scaler
 from gradscope.fixes.calls import line_after, scaled_by, stepped_by, taken_away
 from gradscope.model import Finding
 from gradscope.rules import rule
@@ -65,10 +66,38 @@ def good() -> None:
 def scaler_bypassed(trace: Trace) -> Iterator[Finding]:
     if not trace.of(Scaler):
         return
-    found = mixed_up(trace)
+    found, again = mixed_up(trace), second_steps(trace)
+    for second in again:
+        scaled = [one for one in found if one.scaled and one.used == second.again]
+        yield _again(trace, second, scaled[0] if scaled else None)
     for one in found:
-        yield (_scaled if one.scaled else _plain)(trace, one)
+        if not any(one.scaled and one.used == second.again for second in again):
+            yield (_scaled if one.scaled else _plain)(trace, one)
     yield from _stopped(trace, bool(found))
+
+
+def _again(trace: Trace, found: Second, scaled: MixedUp | None) -> Finding:
+    """A step by the scaler, and one past it."""
+    name, by_scaler = optimizer_name(trace, found.optimizer), located(trace, found.first, "the scaler's step")
+    again = f"`{source(trace, found.again) or 'step()'}`"
+    seen = [
+        f"{plural(found.count, 'step')} with gradients that {by_scaler} had used, and nothing had cleared"
+    ]
+    return Finding(
+        message=f"{name} steps twice: {again} steps again with what the scaler has stepped with already",
+        cause=found.again,
+        cause_label="the second step, past the scaler"
+        + (": its gradients are still multiplied" if scaled is not None else ""),
+        effect=found.first,
+        effect_label="the scaler's step, with the same gradients",
+        seen=(*seen, *(_measured(trace, scaled) if scaled is not None else ())),
+        why="`scaler.step(optimizer)` calls the optimizer's `step()` itself, and leaves it out where a gradient"
+        " is not finite; a second one moves the parameters once more, and does not leave it out",
+        fix=f"take {again} ({where(found.again)}) out",
+        count=found.count,
+        edits=taken_away(trace, found.again),
+        subjects=parameter_subjects(found.parameters),
+    )
 
 
 def _scaled(trace: Trace, found: MixedUp) -> Finding:
@@ -77,16 +106,7 @@ def _scaled(trace: Trace, found: MixedUp) -> Finding:
     name = optimizer_name(trace, number).strip("`")
     scaler = _scaler_name(trace)
     arguments = name if " " not in name else "optimizer"
-    scaled = [e for e in trace.of(Step) if e.optimizer == number and e.by_scaler]
-    twice = bool(scaled) and sum(e.count for e in scaled) >= found.count
     stepping = code(trace, effect, "the step")
-    if twice:
-        by_scaler = scaled[0].site.user
-        fix = (
-            f"take {stepping} ({where(effect)}) out: {located(trace, by_scaler, 'the scaler')} steps already"
-        )
-    else:
-        fix = f"call `{scaler}.step({arguments})` and `{scaler}.update()` in place of {stepping} ({where(effect)})"
     return Finding(
         message=f"{stepping} uses gradients that are multiplied{by}: the scaler is passed by",
         cause=cause,
@@ -94,9 +114,9 @@ def _scaled(trace: Trace, found: MixedUp) -> Finding:
         effect=effect,
         effect_label="steps with them as they are",
         seen=tuple(_measured(trace, found)),
-        fix=fix,
+        fix=f"call `{scaler}.step({arguments})` and `{scaler}.update()` in place of {stepping} ({where(effect)})",
         count=found.count,
-        edits=taken_away(trace, effect) if twice else stepped_by(trace, cause, effect, scaler, arguments),
+        edits=stepped_by(trace, cause, effect, scaler, arguments),
         subjects=parameter_subjects(ids),
     )
 

@@ -19,13 +19,68 @@ def bad_result_dropped() -> None:
 
     w = torch.randn(4, requires_grad=True)
     b = torch.zeros(1, requires_grad=True)
-    opt = torch.optim.SGD([w, b], lr=0.1)  # cause: GS302
+    opt = torch.optim.SGD([w, b], lr=0.1)
     for _ in range(3):
         opt.zero_grad()
         x = torch.randn(8, 4)
         prediction = x @ w
-        _ = prediction + b
+        _ = prediction + b  # cause: GS302
         prediction.pow(2).mean().backward()  # effect: GS302
+        opt.step()
+
+
+def bad_result_given_to_the_loops_own_variable() -> None:
+    import torch
+    from torch import nn
+
+    class Unit(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.inner = nn.Linear(4, 4)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            out = self.inner(torch.relu(x))
+            return out + x
+
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.units = nn.ModuleList([Unit(), Unit()])
+            self.out = nn.Linear(8, 1)
+
+        def forward(self, *parts: torch.Tensor) -> torch.Tensor:
+            for unit, part in zip(self.units, parts):
+                part = unit(part)  # cause: GS302
+            return self.out(torch.cat(parts, 1))  # type: ignore[no-any-return]
+
+    net = Net()
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        net(torch.randn(8, 4), torch.randn(8, 4)).pow(2).mean().backward()  # effect: GS302
+        opt.step()
+
+
+def bad_second_output_left_alone() -> None:
+    import torch
+    from torch import nn
+
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.body, self.main, self.aux = nn.Linear(4, 4), nn.Linear(4, 1), nn.Linear(4, 1)
+
+        def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+            hidden = torch.relu(self.body(x))
+            aux = self.aux(hidden)
+            return self.main(hidden), aux
+
+    net = Net()
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        out, _ = net(torch.randn(8, 4))  # cause: GS302
+        out.pow(2).mean().backward()  # effect: GS302
         opt.step()
 
 

@@ -58,6 +58,62 @@ def bad_clipped_and_never_updated() -> None:
         scaler.step(opt)  # cause: GS211
 
 
+def bad_stepped_twice() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.01)
+    scaler = torch.amp.GradScaler("cpu")
+    for _ in range(4):
+        opt.zero_grad()
+        scaler.scale(model(torch.randn(8, 4)).pow(2).mean()).backward()
+        scaler.unscale_(opt)
+        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        scaler.step(opt)  # effect: GS211
+        scaler.update()
+        opt.step()  # cause: GS211
+
+
+def bad_critic_stepped_again_after_the_generators_pass() -> None:
+    import torch
+    from torch import nn
+
+    made, critic = nn.Linear(2, 4), nn.Linear(4, 1)
+    first = torch.optim.SGD(made.parameters(), lr=0.01)
+    second = torch.optim.SGD(critic.parameters(), lr=1e-5)
+    scaler = torch.amp.GradScaler("cpu", init_scale=64.0)
+    for _ in range(4):
+        fake = made(torch.randn(8, 2))
+        second.zero_grad()
+        scaler.scale((critic(fake.detach()) - critic(torch.randn(8, 4))).pow(2).mean()).backward()
+        scaler.step(second)  # effect: GS211
+        first.zero_grad()
+        scaler.scale((critic(fake) - 1).pow(2).mean()).backward()
+        scaler.step(first)
+        scaler.update()
+        second.step()  # cause: GS211
+
+
+def good_two_batches_with_a_scaler_and_one_without() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.01)
+    scaler = torch.amp.GradScaler("cpu")
+    for step in range(9):
+        opt.zero_grad()
+        loss = model(torch.randn(8, 4)).pow(2).mean()
+        if step % 3 < 2:
+            scaler.scale(loss).backward()
+            scaler.step(opt)
+            scaler.update()
+        else:
+            loss.backward()
+            opt.step()
+
+
 def good_accumulation() -> None:
     import torch
     from torch import nn

@@ -1,0 +1,99 @@
+"""Results that are computed from a parameter and that nothing reads: where the program drops them."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from gradscope.analysis.memo import once
+from gradscope.analysis.text import own_nodes
+from gradscope.model import Graph, Site
+from gradscope.source import SourceFile
+from gradscope.store import Trace
+
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+def dropped_at(trace: Trace, parameter: int) -> Site | None:
+    """The one place where the program drops all that it computes from a parameter; None where there are
+    several, or where something else becomes of it: it is printed, or kept for a later step."""
+    places: dict[tuple[str, int], Site] = {}
+    for graph in trace.graphs:
+        for value in _ends(trace, graph, parameter):
+            place = _drops(trace, graph.values[value].site) if value is not None else None
+            if place is None:
+                return None
+            places.setdefault(place.location(), place)
+    return next(iter(places.values())) if len(places) == 1 else None
+
+
+def _ends(trace: Trace, graph: Graph, parameter: int) -> Iterator[int | None]:
+    """The values made from a parameter that no op reads; None for one that is more than dropped."""
+    mine = [v.index for v in graph.values if v.parameter == parameter]
+    readers = [op for index in mine for op in graph.consumers.get(index, ()) if op.nodes]
+    todo = [index for op in readers for index in op.outputs]
+    seen = set(todo)
+    while todo:
+        current = todo.pop()
+        readers = graph.consumers.get(current, [])
+        made = {i for op in readers for i in (*op.outputs, *op.written)}
+        if (graph.id, current) in _read_later(trace) or any(not (op.outputs or op.written) for op in readers):
+            yield None
+        elif not made:
+            yield current
+        todo += made - seen
+        seen |= made
+
+
+@once
+def _read_later(trace: Trace) -> set[tuple[int, int]]:
+    """The values that another graph begins with."""
+    return {value.origin for graph in trace.graphs for value in graph.values if value.origin is not None}
+
+
+def _drops(trace: Trace, made: Site | None) -> Site | None:
+    """The call whose result is dropped: that which made the value, or the function that returned it."""
+    for frame in reversed(made.stack if made is not None else []):
+        if frame.kind == "user" and not _hands_out(trace.source_file(frame.path), frame):
+            return frame
+    return None
+
+
+def _hands_out(file: SourceFile, frame: Site) -> bool:
+    """Whether the function returns what the expression at `frame` gives, or the name that it gives it to."""
+    around = list(file.around(frame))
+    kinds = (ast.Tuple, ast.List, ast.Dict, ast.Return, ast.Lambda)
+    outer = next((node for node in around[1:] if not isinstance(node, kinds[:3])), None)
+    if isinstance(outer, (ast.Return, ast.Lambda)):
+        return True
+    function = next((node for node in around if isinstance(node, FUNCTIONS)), None)
+    if not isinstance(outer, ast.Assign) or function is None:
+        return False
+    names = {n.id for target in outer.targets for n in ast.walk(target) if isinstance(n, ast.Name)}
+    returns = (n.value for n in own_nodes(function) if isinstance(n, ast.Return) and n.value is not None)
+    parts = (part for value in returns for part in _parts(value))
+    return any(isinstance(part, ast.Name) and part.id in names for part in parts)
+
+
+def _parts(value: ast.expr) -> list[ast.expr]:
+    if isinstance(value, (ast.Tuple, ast.List)):
+        return list(value.elts)
+    return [v for v in value.values if v is not None] if isinstance(value, ast.Dict) else [value]
+
+
+def loop_name(trace: Trace, site: Site) -> str:
+    """The name of a loop's own variable that the statement at `site` assigns to; "" where it is none."""
+    file = trace.source_file(site.path)
+    around = list(file.around(site))
+    statement = next((node for node in around if isinstance(node, ast.Assign)), None)
+    target = statement.targets[0] if statement is not None and len(statement.targets) == 1 else None
+    if not isinstance(target, ast.Name):
+        return ""
+    for node in around:
+        if isinstance(node, FUNCTIONS):
+            break
+        if isinstance(node, ast.For):
+            own = {n.id for n in ast.walk(node.target) if isinstance(n, ast.Name)}
+            if target.id in own:
+                return target.id
+    return ""

@@ -231,6 +231,16 @@ class NoEffect(Kind):
     rates = Field(_numbers)
 
 
+class FrozenMoved(Kind):
+    """A step changed parameters that require no gradient, and in whose `.grad` an old one or zeros are left."""
+
+    __slots__ = ()
+    of = "frozen_moved"
+    optimizer = Field(_key)
+    parameters = Field(_ids)
+    zero = Field(_ids)  # those of them whose gradient was zeros
+
+
 class PassTime(Kind):
     """How long the passes of one line took."""
 

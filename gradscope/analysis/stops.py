@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from gradscope.analysis.loop import in_order, stretches
 from gradscope.analysis.memo import once
-from gradscope.analysis.text import nodes_that_ran, site_of
+from gradscope.analysis.text import nodes_of_functions, nodes_that_ran, site_of
 from gradscope.analysis.words import parameter_names, plural
 from gradscope.events import Backward, Flipped, ModuleCall, RequiresGrad, Step, Update
 from gradscope.model import Event, Since, Site
@@ -63,7 +63,7 @@ class Stop:
         cls = trace.optimizers[self.optimizer].cls
         return (
             f"{plural(self.before, 'step')} of this `{cls}` found a gradient of {names}, the last"
-            f" {self.after:,}, from step {self.step:,} on, found none"
+            f" {self.after:,}, from step {self.step:,} on, found {'none' if self.unchanged else 'no new one'}"
         )
 
 
@@ -139,27 +139,30 @@ def frozen_for_good(trace: Trace, line: tuple[str, int]) -> set[int]:
 
 
 def froze_at(trace: Trace, event: Event) -> Site | None:
-    """The line that froze. Where nobody looked it is the only one of the program's that freezes and was
-    not seen to run."""
+    """The line that froze. Where nobody looked it is the only one of the program's that can freeze and was
+    not seen to run, in functions that ran, or else (one may have run meanwhile) in all."""
     if isinstance(event, RequiresGrad):
         return event.site.user
     ran = {e.site.user.location() for e in trace.of(RequiresGrad)}
-    found = [
-        site_of(path, function, node.targets[0] if isinstance(node, ast.Assign) else node)
-        for path, function, node in nodes_that_ran(trace)
-        if isinstance(node, (ast.Assign, ast.Call)) and _freezes(node) and (path, node.lineno) not in ran
-    ]
-    return found[0] if len(found) == 1 else None
+    for nodes in (nodes_that_ran, nodes_of_functions):
+        found = [
+            site_of(path, function, node.targets[0] if isinstance(node, ast.Assign) else node)
+            for path, function, node in nodes(trace)
+            if isinstance(node, (ast.Assign, ast.Call)) and _freezes(node) and (path, node.lineno) not in ran
+        ]
+        if found:
+            return found[0] if len(found) == 1 else None
+    return None
 
 
 def _freezes(node: ast.Assign | ast.Call) -> bool:
-    """Whether this is `x.requires_grad = False` or `x.requires_grad_(False)`."""
+    """Whether this is `x.requires_grad = False` or `x.requires_grad_(False)`, or may be."""
     if isinstance(node, ast.Assign):
         changed, name, given = node.targets[0], "requires_grad", [node.value]
     else:
         changed, name = node.func, "requires_grad_"
         given = [*node.args, *(word.value for word in node.keywords)]
-    off = any(isinstance(value, ast.Constant) and value.value is False for value in given)
+    off = any(not isinstance(value, ast.Constant) or value.value is False for value in given)
     return off and isinstance(changed, ast.Attribute) and changed.attr == name
 
 

@@ -95,10 +95,16 @@ def uncalled(trace: Trace, methods: Collection[str]) -> Iterator[tuple[str, str,
 def nodes_that_ran(trace: Trace) -> Iterator[tuple[str, str, ast.AST]]:
     """(file, function, node) of all that stands in functions of the program that ran."""
     ran = {(site.path, site.function.split(".")[-1]) for site in trace.sites if site.kind == "user"}
+    for path, function, node in nodes_of_functions(trace):
+        if (path, function) in ran:
+            yield path, function, node
+
+
+def nodes_of_functions(trace: Trace) -> Iterator[tuple[str, str, ast.AST]]:
+    """(file, function, node) of all that stands in the program's files."""
     for path in trace.sources:
         for function, node in _nodes(trace.source_file(path).tree):
-            if (path, function) in ran:
-                yield path, function, node
+            yield path, function, node
 
 
 def not_called(trace: Trace, method: str) -> Site | None:

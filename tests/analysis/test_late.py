@@ -76,6 +76,15 @@ def frozen(steps: int) -> None:
     trained(steps, lambda step: "", freeze)
 
 
+def frozen_with_zeros_left(steps: int) -> None:
+    def freeze(step: int, net: Net) -> None:
+        if step == 0.4 * steps:
+            for p in net.body.parameters():
+                p.requires_grad = False
+
+    trained(steps, lambda step: "", freeze, to_none=False)
+
+
 def frozen_and_thawed_when_done(steps: int) -> None:
     nets = []
 
@@ -148,6 +157,7 @@ STOPS = {
     "detach": (from_40_percent("detach"), "warning", "GS301"),
     "by_number": (cut_by_number, "warning", "GS301"),
     "pulled_by_hand": (pulled_by_hand, "warning", "GS301"),
+    "frozen_with_zeros_left": (frozen_with_zeros_left, "warning", "GS218"),
     "zeroed": (from_40_percent("detach", to_none=False), "warning", "GS301"),
     "accumulated": (from_40_percent("detach", passes=3), "warning", "GS301"),
     "data": (from_40_percent("data"), "warning", "GS102"),

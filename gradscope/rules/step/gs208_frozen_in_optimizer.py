@@ -8,8 +8,8 @@ Fix: unfreeze the group (`requires_grad_(True)`), or leave it out of the optimiz
 
 A note; a warning only where the optimizer trains nothing at all, or a whole group with a learning
 rate of its own never trains, and nothing in the program's text unfreezes anything; a note as well for
-parameters that were trained and then frozen, while their optimizer steps on. Silent on: parameters
-that are unfrozen later in the run.
+parameters that were trained and then frozen, while their optimizer steps on (GS218 where that moves
+them). Silent on: parameters that are unfrozen later in the run.
 """
 
 from collections.abc import Iterator

@@ -3,20 +3,21 @@
 Why: the sum of k mean losses has a gradient k times as large as that of one batch of all their
 samples. The step is k times longer than with one large batch, and changes with k.
 
-Fix: divide the loss by the number of passes before `backward()`, or lower the learning rate on
-purpose.
+Fix: divide the loss by the number of passes before `backward()`. Where training goes well as it is the
+learning rate suits the sum: then multiply it by that number.
 
 A note. Silent on: losses that are divided or reduced by a sum, several different losses before
-one step.
+one step, optimizers that divide gradients by their own size (Adam) where nothing clips them.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from statistics import mean
 
 from gradscope.analysis.gradients import Turn, gradients
 from gradscope.analysis.ops import ADDITIONS, LOSSES, MEANS, MULTIPLICATIONS, SCALES
 from gradscope.analysis.words import code, parameter_names, parameter_subjects, where
-from gradscope.events import Rooted
+from gradscope.events import Backward, Clip, Rooted, Step
 from gradscope.fixes.blocks import divided
 from gradscope.model import Finding, Graph, Op, Site
 from gradscope.rules import rule
@@ -28,7 +29,7 @@ def bad() -> None:
     from torch import nn
 
     model = nn.Linear(3, 1)
-    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    opt = torch.optim.SGD(model.parameters(), lr=1)
     for i in range(8):
         loss = nn.functional.mse_loss(model(torch.randn(8, 3)), torch.zeros(8, 1))
         loss.backward()  # cause: GS216
@@ -65,7 +66,8 @@ def accumulation_not_scaled(trace: Trace) -> Iterator[Finding]:
     plain: dict[tuple[int, int], bool] = {}
     sums: dict[Site, _Sum] = {}
     for turn in gradients(trace).turns:
-        _count(trace, turn, sums, plain)
+        if _as_long_as_the_sum(trace, turn.step):
+            _count(trace, turn, sums, plain)
     for site, one in sums.items():
         if len(one.sizes) >= 2:
             yield _finding(trace, site, one)
@@ -90,6 +92,13 @@ def _count(trace: Trace, turn: Turn, sums: dict[Site, _Sum], plain: dict[tuple[i
     one.sizes.append(total)
     one.steps[step.site.user] = one.steps.get(step.site.user, 0) + 1
     one.parameters |= set(passes[0].filled)
+
+
+def _as_long_as_the_sum(trace: Trace, step: Step) -> bool:
+    """Whether the step is longer for a larger gradient: not where the optimizer divides each by its own size."""
+    optimizer = trace.optimizers.get(step.optimizer)
+    by_size = optimizer is not None and any("eps" in group for group in optimizer.groups)
+    return not by_size or bool(trace.of(Clip))
 
 
 def _is_mean(trace: Trace, event: Rooted) -> bool:
@@ -139,18 +148,36 @@ def _finding(trace: Trace, site: Site, one: _Sum) -> Finding:
     k, step = max(set(one.sizes), key=one.sizes.count), max(one.steps, key=lambda place: one.steps[place])
     backward, stepping = code(trace, site, "`backward()`"), code(trace, step, "the step")
     shown, edits = divided(trace, site, k)
+    fix = f"write `{shown or f'(loss / {k}).backward()'}` in place of {backward} ({where(site)})"
+    steps = (
+        f"{len(one.sizes)} steps used gradients of {k} passes each into"
+        f" {parameter_names(trace, sorted(one.parameters))}"
+    )
+    fell = _fell(trace, site)
+    if fell:
+        fix += (
+            f" and multiply the learning rate by {k}: both together leave each step as long as it is. Dividing alone"
+            f" makes the steps {k} times shorter, right only if they are too long"
+        )
     return Finding(
         message=f"{stepping} uses the sum of {k} mean losses, not their mean",
         cause=site,
         cause_label=f"{k} passes add up before a step, and the loss is not divided by {k}",
         effect=step,
         effect_label="uses the sum",
-        seen=(
-            f"{len(one.sizes)} steps used gradients of {k} passes each into"
-            f" {parameter_names(trace, sorted(one.parameters))}",
-        ),
-        fix=f"write `{shown or f'(loss / {k}).backward()'}` in place of {backward} ({where(site)})",
-        edits=edits,
+        seen=(steps, fell) if fell else (steps,),
+        fix=fix,
+        edits=() if fell else edits,
         count=len(one.sizes),
         subjects=parameter_subjects(one.parameters),
     )
+
+
+def _fell(trace: Trace, site: Site) -> str:
+    """What the loss was at first and at last, where it has fallen: then the steps are not too long."""
+    sites = {event.site.id for event in trace.of(Backward) if event.site.user == site}
+    losses = [loss for _, loss in trace.numbers("loss", sites=sites)]
+    third = len(losses) // 3
+    if third < 2 or not (first := mean(losses[:third])) > (last := mean(losses[-third:])):
+        return ""
+    return f"the loss fell, from {first:.3g} in the first third of its passes to {last:.3g} in the last"

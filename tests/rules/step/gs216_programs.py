@@ -6,7 +6,7 @@ def bad_with_scaler() -> None:
     from torch import nn
 
     model = nn.Linear(3, 1)
-    opt = torch.optim.SGD(model.parameters(), lr=0.01)
+    opt = torch.optim.SGD(model.parameters(), lr=1.0)
     scaler = torch.amp.GradScaler("cpu", init_scale=128.0)
     for i in range(12):
         loss = nn.functional.mse_loss(model(torch.randn(8, 3)), torch.zeros(8, 1))
@@ -22,7 +22,7 @@ def bad_sum_of_terms() -> None:
     from torch import nn
 
     model = nn.Linear(3, 3)
-    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    opt = torch.optim.SGD(model.parameters(), lr=5.0)
     for i in range(6):
         x = torch.randn(4, 3)
         out = model(x)
@@ -30,6 +30,35 @@ def bad_sum_of_terms() -> None:
         loss.backward()  # cause: GS216
         if i % 2:
             opt.step()  # effect: GS216
+            opt.zero_grad()
+
+
+def bad_while_the_loss_falls() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.01)
+    x, y = torch.randn(32, 3), torch.randn(32, 1) + 3
+    for _ in range(4):
+        for rows in range(0, 32, 8):
+            loss = nn.functional.mse_loss(model(x[rows : rows + 8]), y[rows : rows + 8])
+            loss.backward()  # cause: GS216
+        opt.step()  # effect: GS216
+        opt.zero_grad()
+
+
+def good_each_gradient_is_divided_by_its_size() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.Adam(model.parameters(), lr=0.1)
+    for i in range(8):
+        nn.functional.mse_loss(model(torch.randn(8, 3)), torch.zeros(8, 1)).backward()
+        if i % 4 == 3:
+            opt.step()
             opt.zero_grad()
 
 

@@ -1,0 +1,135 @@
+"""A step changes parameters that are frozen: a gradient of before is left in them.
+
+Why: an optimizer skips a parameter only where its `.grad` is None; `requires_grad` means nothing to it. With
+zeros left in `.grad` momentum and weight decay still move it, and an old gradient is applied again with every
+step.
+
+Fix: set `.grad` to None where parameters are frozen, or make an optimizer of the others.
+
+Measured: the values before and after a step of parameters that had gradients, require none any more, and whose
+`.grad` nothing has written to since a step used it, or is all zeros. A note where they are trained again later
+in the run. Silent on: gradients that the program writes itself.
+"""
+
+import ast
+from collections.abc import Iterator
+
+from gradscope.analysis.since import since_segment
+from gradscope.analysis.stops import froze_at
+from gradscope.analysis.words import code, parameter_names, parameter_subjects, plural, where
+from gradscope.events import Backward, Flipped, FrozenMoved, RequiresGrad
+from gradscope.fixes.calls import line_after
+from gradscope.fixes.source import Edits
+from gradscope.model import Event, Finding, Site
+from gradscope.rules import rule
+from gradscope.store import Trace
+
+
+def bad() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 1))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+    for step in range(6):
+        if step == 3:
+            for p in model[0].parameters():
+                p.requires_grad = False  # cause: GS218
+        opt.zero_grad(set_to_none=False)
+        model(torch.randn(8, 3)).pow(2).mean().backward()
+        opt.step()  # effect: GS218
+
+
+def good() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 1))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+    for step in range(6):
+        if step == 3:
+            for p in model[0].parameters():
+                p.requires_grad = False
+                p.grad = None
+        opt.zero_grad(set_to_none=False)
+        model(torch.randn(8, 3)).pow(2).mean().backward()
+        opt.step()
+
+
+@rule("GS218", name="frozen-still-moves", severity="warning", over=("GS208",))
+def frozen_still_moves(trace: Trace) -> Iterator[Finding]:
+    for event in trace.of(FrozenMoved):
+        yield _finding(trace, event)
+
+
+def _finding(trace: Trace, event: FrozenMoved) -> Finding:
+    ids, step = list(event.parameters), event.site.user
+    off = _switched_off(trace, event)
+    froze = froze_at(trace, off) if off is not None else None
+    names, stepping = parameter_names(trace, ids), code(trace, step, "the step")
+    zeros = set(ids) <= set(event.zero)
+    held = "zeros are" if zeros else "an old gradient is"
+    emptied, edits = _emptied(trace, off, froze)
+    return Finding(
+        message=f"{stepping} changes {names}, frozen before: {held} left in `.grad`",
+        cause=froze or step,
+        cause_label="frozen here, with `.grad` left as it was" if froze else "changes what is frozen",
+        effect=step if froze else None,
+        effect_label="changes what is frozen",
+        seen=(
+            f"{plural(len(ids), 'parameter')} that {'require' if len(ids) > 1 else 'requires'} no gradient had"
+            f" other values after this step than before, and `.grad` held"
+            f" {'zeros' if zeros else 'what an earlier step had used'}",
+        ),
+        why="an optimizer skips a parameter only where its `.grad` is None. "
+        + (
+            "With zeros there momentum and weight decay still move it"
+            if zeros
+            else "What is left there is applied again with each step"
+        ),
+        fix=f"set `.grad` to None where they are frozen{f', by `{emptied}`' if emptied else ''}"
+        f"{f' ({where(froze)})' if froze else ''}, or make an optimizer of the other parameters for what comes"
+        " after it",
+        edits=edits,
+        severity="note" if _trained_again(trace, event) else "",
+        since=since_segment(trace, event.segment),
+        subjects=parameter_subjects(ids) | {("optimizer", event.optimizer)},
+    )
+
+
+def _switched_off(trace: Trace, moved: FrozenMoved) -> Event | None:
+    """What froze one of them last, or (after steps that sampling slept through) the first to notice it."""
+    last: Event | None = None
+    behind = False
+    for event in trace.of(Flipped, RequiresGrad, FrozenMoved):
+        if isinstance(event, FrozenMoved):
+            behind = behind or event is moved
+            continue
+        ids = event.leaves if isinstance(event, Flipped) else (event.leaf,)
+        if event.to or not set(ids) & set(moved.parameters):
+            continue
+        if behind:
+            return last or event
+        last = event
+    return last
+
+
+def _emptied(trace: Trace, off: Event | None, froze: Site | None) -> tuple[str, Edits]:
+    """`p.grad = None` behind `p.requires_grad = False`: the text, and the edits."""
+    node = trace.source_file(froze.path).at(froze) if froze is not None else None
+    if isinstance(node, ast.Attribute) and node.attr == "requires_grad":
+        text = f"{ast.unparse(node.value)}.grad = None"
+    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and isinstance(off, RequiresGrad):
+        of_module = any(frame.kind == "torch" for frame in off.site.stack)
+        text = ast.unparse(node.func.value) + (".zero_grad()" if of_module else ".grad = None")
+    else:
+        return "", ()
+    return text, line_after(trace, froze, text)
+
+
+def _trained_again(trace: Trace, moved: FrozenMoved) -> bool:
+    """Whether a later pass gives them a gradient: parts that take turns."""
+    return any(
+        event.segment > moved.segment and set(event.filled) & set(moved.parameters)
+        for event in trace.of(Backward)
+    )

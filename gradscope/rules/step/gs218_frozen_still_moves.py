@@ -104,9 +104,10 @@ def _switched_off(trace: Trace, moved: FrozenMoved) -> Event | None:
     for event in trace.of(Flipped, RequiresGrad, FrozenMoved):
         if isinstance(event, FrozenMoved):
             behind = behind or event is moved
+        if not isinstance(event, (Flipped, RequiresGrad)) or event.to:
             continue
         ids = event.leaves if isinstance(event, Flipped) else (event.leaf,)
-        if event.to or not set(ids) & set(moved.parameters):
+        if not set(ids) & set(moved.parameters):
             continue
         if behind:
             return last or event
@@ -119,7 +120,9 @@ def _emptied(trace: Trace, off: Event | None, froze: Site | None) -> tuple[str, 
     node = trace.source_file(froze.path).at(froze) if froze is not None else None
     if isinstance(node, ast.Attribute) and node.attr == "requires_grad":
         text = f"{ast.unparse(node.value)}.grad = None"
-    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and isinstance(off, RequiresGrad):
+    elif (
+        isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and isinstance(off, RequiresGrad)
+    ):
         of_module = any(frame.kind == "torch" for frame in off.site.stack)
         text = ast.unparse(node.func.value) + (".zero_grad()" if of_module else ".grad = None")
     else:

@@ -122,7 +122,8 @@ class Explanation:
     `fits` tells which tensors it can be about; `of_receiver`: only what a method or an attribute
     was taken of; `any_of`: the first that fits; `about` finds its text. `cause` finds the other
     place that is shown, `when` says whether the error is what its text sounds like, `seen` what was
-    measured where that is more than the tensors of the failing line."""
+    measured where that is more than the tensors of the failing line, `words` gives more names for the
+    sentences, `related` more places."""
 
     name: str
     pattern: re.Pattern[str]
@@ -137,9 +138,11 @@ class Explanation:
     about: Callable[[Crash], str] | None
     when: Callable[[Crash], bool]
     seen: Callable[[Crash], Iterable[str]]
+    words: Callable[[Crash], dict[str, str]]
+    related: Callable[[Crash], Iterable[Place]]
 
     def finding(self, crash: Crash) -> Finding:
-        words = {"it": crash.it}
+        words = {"it": crash.it, **self.words(crash)}
         groups = [group or "" for group in crash.match.groups()]
         place = self.cause(crash) if self.cause is not None else None
         made = crash.made(crash.subject)
@@ -155,6 +158,7 @@ class Explanation:
             cause_label=place[1] if place is not None else "",
             effect=crash.site,
             effect_label=f"{crash.event.type or 'the error'} is raised here",
+            related=tuple(self.related(crash)),
             seen=tuple(self.seen(crash)) or tuple(facts(t) for t in shown),
             why=self.why.format(*groups, **words),
             fix=self.fix.format(*groups, **words),
@@ -184,6 +188,8 @@ def explain(
     about: Callable[[Crash], str] | None = None,
     when: Callable[[Crash], bool] = lambda crash: True,
     seen: Callable[[Crash], Iterable[str]] = lambda crash: (),
+    words: Callable[[Crash], dict[str, str]] = lambda crash: {},
+    related: Callable[[Crash], Iterable[Place]] = lambda crash: (),
 ) -> None:
     """Adds an explanation (see `Explanation`); called by the files of this package."""
     _explanations.append(
@@ -201,6 +207,8 @@ def explain(
             about,
             when,
             seen,
+            words,
+            related,
         )
     )
 

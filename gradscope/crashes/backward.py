@@ -83,12 +83,6 @@ def _holder(crash: Crash) -> str:
     return owner(source(crash.trace, crash.site), "grad")
 
 
-def _asked(crash: Crash) -> str:
-    if crash.match[1] is None and crash.element(1, 1):  # an older torch does not say which of several
-        return ""
-    return crash.element(1, int(crash.match[1] or 0))
-
-
 explain(
     "backward-of-non-scalar",
     "grad can be implicitly created only for scalar outputs",
@@ -148,16 +142,6 @@ explain(
     why="each output needs its own gradient; `None` stands for 1 where the output is a scalar",
     fix="pass as many gradients as outputs (`None` for scalars)",
     cause=nowhere,
-)
-explain(
-    "input-not-in-graph",
-    r"[Tt]he differentiated Tensor(?: at index (\d+)|s) appears? to not have been used in the graph",
-    "the output was not computed from {it}, whose gradient is asked for",
-    why="the tensor is in the list, but the graph of the output does not hold it: another tensor was used, or"
-    " a copy (`.to()`, `.clone()`, a view) made after the output, or the path to it is cut",
-    fix="compute the output from this very tensor; where it is right that it has no part in it, pass"
-    " `allow_unused=True` (its gradient is then None)",
-    about=_asked,
 )
 explain(
     "input-without-gradient",

@@ -2,7 +2,28 @@
 
 from __future__ import annotations
 
-from gradscope.crashes import computed, explain, of_integers, with_gradient, without_gradient
+from gradscope.analysis.failures import opening
+from gradscope.analysis.words import code
+from gradscope.crashes import Crash, computed, explain, of_integers, with_gradient, without_gradient
+from gradscope.model import Region
+
+
+def _off(crash: Crash) -> Region | None:
+    """The block under which the tensor lost its graph, though what it was computed from requires a gradient."""
+    tensor = crash.subject
+    if tensor is None or crash.event.graph < 0 or not tensor["site"]:
+        return None
+    graph = crash.trace.graph(crash.event.graph)
+    for made in reversed(graph.values):
+        if made.site is not None and made.site.id == tensor["site"] and list(made.shape) == tensor["shape"]:
+            for index in graph.upstream(made.index):
+                number = graph.values[index].op
+                op = graph.ops[number] if number is not None else None
+                if op is not None and op.cut in ("no_grad", "inference_mode") and op.region is not None:
+                    return crash.trace.regions.get(op.region)
+            return None
+    return None
+
 
 explain(
     "gradient-of-integers",
@@ -33,6 +54,27 @@ explain(
     made="computed here",
     fits=computed,
     of_receiver=True,
+)
+explain(
+    "hook-under-no-grad",
+    "cannot register a hook on a tensor that doesn't require gradient",
+    "a gradient hook was put on {it}, which was computed while gradients were off: it requires none",
+    why="what is computed under `no_grad` or `inference_mode` has no graph, also where parameters that require a"
+    " gradient have a part in it; a hook runs when backward computes the tensor's gradient",
+    fix="take the forward call out of {block}; `requires_grad_()` on {it} would not bring its graph back",
+    fits=without_gradient,
+    of_receiver=True,
+    cause=lambda crash: (
+        (opening(crash.trace, region.site.user), "gradients are off from here on")
+        if (region := _off(crash)) is not None
+        else None
+    ),
+    when=lambda crash: _off(crash) is not None,
+    words=lambda crash: (
+        {"block": code(crash.trace, opening(crash.trace, region.site.user), "the block")}
+        if (region := _off(crash)) is not None
+        else {}
+    ),
 )
 explain(
     "hook-without-gradient",

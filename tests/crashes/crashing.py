@@ -46,9 +46,37 @@ def weights_missing() -> None:
 
 def input_copied() -> None:
     x = torch.ones(3, requires_grad=True)
-    copy = x.clone()  # cause: input-not-in-graph
+    copy = x.clone()  # cause: input-stands-beside-graph
     y = (x * 2).sum()
-    torch.autograd.grad(y, [copy])  # effect: input-not-in-graph
+    torch.autograd.grad(y, [copy])  # effect: input-stands-beside-graph
+
+
+def parameters_copied_and_never_put_into_the_module() -> None:
+    model = nn.Linear(2, 1)
+    fast = [p.clone() for p in model.parameters()]  # cause: input-stands-beside-graph
+    loss = model(torch.ones(4, 2)).sum()
+    torch.autograd.grad(loss, fast)  # effect: input-stands-beside-graph
+
+
+def slice_taken_after_the_loss() -> None:
+    stacked = torch.ones(3, 2, requires_grad=True)
+    loss = (stacked * 2).sum()
+    row = stacked[0]  # cause: input-stands-beside-graph
+    torch.autograd.grad(loss, row)  # effect: input-stands-beside-graph
+
+
+def input_of_another_output() -> None:
+    other = torch.ones(3, requires_grad=True)
+    x = torch.ones(3, requires_grad=True)  # cause: input-not-in-graph
+    y = (other * 2).sum()
+    torch.autograd.grad(y, x)  # effect: input-not-in-graph
+
+
+def copy_of_what_has_no_part() -> None:
+    x, other = torch.ones(3, requires_grad=True), torch.ones(3, requires_grad=True)
+    copy = x.clone()  # cause: input-not-in-graph
+    y = (other * 2).sum()
+    torch.autograd.grad(y, copy)  # effect: input-not-in-graph
 
 
 def input_frozen() -> None:
@@ -111,6 +139,13 @@ def computed_frozen() -> None:
     x = torch.ones(3, requires_grad=True)
     y = x * 2  # cause: requires-grad-of-computed
     y.requires_grad = False  # effect: requires-grad-of-computed
+
+
+def hook_under_no_grad() -> None:
+    model = nn.Linear(3, 1)
+    with torch.no_grad():  # cause: hook-under-no-grad
+        out = torch.relu(model(torch.ones(2, 3)))
+    out.register_hook(lambda g: g * 2)  # effect: hook-under-no-grad
 
 
 def hook_on_constant() -> None:

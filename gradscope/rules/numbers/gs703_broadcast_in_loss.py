@@ -9,14 +9,16 @@ Silent on: pairwise differences written with `unsqueeze`, `None` or `expand`; on
 repeats as a whole (a mean that is subtracted); distances that are not reduced to a loss.
 """
 
+import ast
 from collections.abc import Iterator
+from dataclasses import replace
 
 from gradscope.analysis.names import names_of, op_name, place
 from gradscope.analysis.ops import MULTIPLICATIONS, POINTWISE_LOSSES, QUOTIENTS, REDUCTIONS, SUBTRACTIONS
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.words import source
-from gradscope.fixes.calls import method_added
-from gradscope.model import Edit, Finding, Graph, Op
+from gradscope.fixes.calls import assigned_back, method_added
+from gradscope.model import Edit, Finding, Graph, Op, Site
 from gradscope.rules import rule
 from gradscope.rules.numbers._losses import loss_event
 from gradscope.store import Trace
@@ -158,14 +160,14 @@ def _finding(trace: Trace, known: Paths, ops: list[Op]) -> Finding:
     op = ops[0]
     graph = known.graph(op.graph)
     first, second = (graph.values[i].shape for i in op.inputs[:2])
-    names = [_name(trace, graph, i) for i in op.inputs[:2]]
+    names = _operands(trace, graph, op)
     event = loss_event(known, op)
     made = _broadcast(first, second)
     wanted = max(_size(first), _size(second))
     fix, _ = _fix(trace, graph, op)
     spans = {o.site.user: o for o in reversed(ops)}  # each side of a sum may have its own
     edits = [_fix(trace, known.graph(o.graph), o)[1] for o in spans.values()]
-    return Finding(
+    found = Finding(
         message=f"{names[0]} {_shape(first)} and {names[1]} {_shape(second)} broadcast to {_shape(made)}: "
         "each of one meets all of the other",
         cause=op.site.user,
@@ -177,6 +179,60 @@ def _finding(trace: Trace, known: Paths, ops: list[Op]) -> Finding:
         count=len(ops),
         edits=tuple(e for own in edits for e in own) if all(edits) else (),
     )
+    dropped = _dropped(trace, graph, op)
+    if dropped is None:
+        return found
+    return replace(
+        found,
+        cause=dropped,
+        cause_label=f"its result has the shape {_shape(min(first, second, key=len))}, and is dropped",
+        related=((op.site.user, found.cause_label),),
+        fix=f"keep the result: `{_receiver(trace, dropped)} = {source(trace, dropped)}` ({place(dropped)})",
+        edits=assigned_back(trace, dropped),
+    )
+
+
+def _dropped(trace: Trace, graph: Graph, op: Op) -> Site | None:
+    """A call as a statement of its own that made just the shape that is missing, of the tensor that
+    broadcasts: its result is dropped."""
+    shapes = [graph.values[i].shape for i in op.inputs[:2]]
+    long, short = (0, 1) if len(shapes[0]) > len(shapes[1]) else (1, 0)
+    for reader in graph.consumers.get(op.inputs[long], ()):
+        site = reader.site
+        file = trace.source_file(site.path)
+        node = file.at(site)
+        made = [i for i in reader.outputs if graph.values[i].shape == shapes[short]]
+        if site.kind == "user" and made and not graph.consumers.get(made[0]) and _receiver(trace, site):
+            if node is not None and isinstance(file.parent.get(id(node)), ast.Expr):
+                return site
+    return None
+
+
+def _receiver(trace: Trace, site: Site) -> str:
+    """The name that a method is called on."""
+    node = trace.source_file(site.path).at(site)
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+        return ""
+    return node.func.value.id if isinstance(node.func.value, ast.Name) else ""
+
+
+def _operands(trace: Trace, graph: Graph, op: Op) -> list[str]:
+    """Both sides as the line that brings them together calls them."""
+    site = op.site.user
+    file = trace.source_file(site.path)
+    node = file.at(site)
+    parts: list[ast.expr] = []
+    if isinstance(node, ast.BinOp):
+        parts = [node.left, node.right]
+    elif isinstance(node, ast.Call) and not any(isinstance(a, ast.Starred) for a in node.args):
+        parts = list(node.args[:2])
+        if isinstance(node.func, ast.Attribute) and len(parts) == 1 and not file.is_imported(node.func):
+            parts = [node.func.value, *parts]  # `x.sub(y)`
+    texts = [" ".join(file.text(part).split()) for part in parts]
+    return [
+        f"`{texts[i]}`" if len(texts) == 2 and len(texts[i]) < 40 else _name(trace, graph, op.inputs[i])
+        for i in (0, 1)
+    ]
 
 
 def _name(trace: Trace, graph: Graph, index: int) -> str:
@@ -198,7 +254,7 @@ def _fix(trace: Trace, graph: Graph, op: Op) -> tuple[str, tuple[Edit, ...]]:
     rest = tuple(n for i, n in enumerate(shapes[long]) if not ones or i != ones[-1])
     if len(shapes[0]) == len(shapes[1]) or rest != shapes[short]:
         return f"{both} before they are compared ({place(op.site.user)})", ()
-    names = [_name(trace, graph, i) for i in op.inputs[:2]]
+    names = _operands(trace, graph, op)
     at = ones[-1]
     edits = method_added(trace, op.site.user, names[long].strip("`"), f".squeeze({at})")
     return f"{both}: `.squeeze({at})` on {names[long]}, or `.unsqueeze({at})` on {names[short]}", edits

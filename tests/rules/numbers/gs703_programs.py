@@ -15,6 +15,30 @@ def bad_by_hand() -> None:
         opt.step()
 
 
+def bad_squeeze_whose_result_is_dropped() -> None:
+    import torch
+    from torch import nn
+
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.out = nn.Linear(4, 1)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            x = self.out(x)
+            x.squeeze(1)  # cause: GS703
+            return x
+
+    net = Net()
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        x, y = torch.randn(8, 4), torch.randn(8)
+        loss = nn.functional.mse_loss(net(x), y)
+        loss.backward()  # effect: GS703
+        opt.step()
+
+
 def bad_cross_entropy_by_hand() -> None:
     import torch
     from torch import nn

@@ -78,6 +78,16 @@ def test_a_derivative_that_is_infinite_is_found_though_the_loss_is_finite() -> N
     assert late.locations[0].line == _line(distance)
 
 
+def test_of_the_powers_of_a_model_only_a_root_is_suspected() -> None:
+    def _root(out: Tensor, y: Tensor, bad: bool) -> Tensor:
+        distance = (out - y) ** 2
+        return torch.pow(distance * (not bad), 0.5).mean() + out.pow(2).mean()  # origin
+
+    (finding,) = _run(_root, 200)
+    assert "torch.pow(distance * (not bad), 0.5)" in finding.message
+    assert finding.locations[0].line == _line(_root)
+
+
 def test_gradients_that_are_cleaned_before_the_step_are_no_finding() -> None:
     w = torch.ones(3, requires_grad=True)
     opt = torch.optim.SGD([w], lr=0.1)

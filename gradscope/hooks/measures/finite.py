@@ -49,6 +49,14 @@ def is_risky(name: str, nodes: set[str] = RISKY_NODES) -> bool:
     return name.partition("Backward")[0] in nodes
 
 
+def is_mild(node: Any) -> bool:
+    """Whether a power has a finite derivative everywhere, as `x ** 2` has, which `x ** 0.5` has not."""
+    if private.name_of(node) != "PowBackward0":
+        return False
+    exponent = getattr(node, "_saved_exponent", None)
+    return isinstance(exponent, (int, float)) and exponent >= 1
+
+
 def _plain(t: Any, wait: bool) -> Any:
     """The numbers of `t` as a dense tensor outside the graph; None where they cannot be had:
     no numbers, or (unless `wait`) a device that would have to be waited for."""

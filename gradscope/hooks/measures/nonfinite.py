@@ -8,7 +8,7 @@ tell where it began. The event is emitted when a step is about to use such a gra
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Any
 
@@ -18,7 +18,7 @@ from gradscope.hooks import Hook
 from gradscope.hooks import _torch as private
 from gradscope.hooks.measures import finite as numbers
 from gradscope.hooks.measures.broken_values import BrokenValues, Origin
-from gradscope.hooks.measures.finite import finite, is_risky, kind, nodes_below, single_finite
+from gradscope.hooks.measures.finite import finite, is_mild, is_risky, kind, nodes_below, single_finite
 from gradscope.hooks.recorder.leaf import LeafRecord
 from gradscope.hooks.recorder.segments import Row, Segment
 
@@ -55,6 +55,7 @@ class NonFinite(Hook):
         self.last = 0  # number of the newest node of the pass
         self.pending: Pending | None = None
         self.known: tuple[Segment, int] | None = None  # the last graph looked at, number of its newest node
+        self.mild: set[int] = set()  # its powers that have a finite derivative, counted back from the newest
         self.since = perf_counter()
         self.spent = 0.0
         recorder.signals.op.connect(self.forward.look)
@@ -118,6 +119,7 @@ class NonFinite(Hook):
     def _remember(self, root: Any) -> None:
         """Keeps what is known of this graph, for passes that build the same while sampling sleeps."""
         node = private.grad_fn_of(root)
+        self.mild.clear()
         self.known = None if node is None else (self.recorder.segment, private.sequence_of(node))
 
     def _calls(self) -> dict[int, tuple[str, Row]]:
@@ -164,8 +166,10 @@ class NonFinite(Hook):
             return
         self.last = private.sequence_of(nodes[0])
         for node in nodes:
-            if self.forward.suspect or is_risky(private.name_of(node)):
-                number = private.sequence_of(node)
+            number = private.sequence_of(node)
+            if self.recorder.segment.looked and is_mild(node):
+                self.mild.add(self.last - number)
+            if self.forward.suspect or (is_risky(private.name_of(node)) and not is_mild(node)):
                 self.nodes[number] = node
                 self.handles.append(node.register_hook(self._hook(number)))
 
@@ -241,12 +245,27 @@ class NonFinite(Hook):
 
     def _before_step(self, optimizer: Any, number: int, records: list[LeafRecord]) -> None:
         pending = self.pending
+        if pending is None and self.forward.bad and not self.told:
+            pending = self._made_of_gradients(records)
         if pending is None or getattr(optimizer, "found_inf", None) is not None:
             return
         used = {id(record) for record in records}
         broken = [r for r in pending.records if id(r) in used and _broken(r)]
         if broken:
             self._tell(pending, broken)
+
+    def _made_of_gradients(self, records: list[LeafRecord]) -> Pending | None:
+        """Gradients that the program has put there itself, computed from a number that it made since the pass."""
+        recorder = self.recorder
+        if self.forward.serial != recorder.segment.serial:
+            return None
+        for record in records:
+            t = record.ref()
+            entry = recorder.live.find(private.grad_of(t)) if t is not None else None
+            origin = self.forward.bad.get(entry.index) if entry is not None else None
+            if origin is not None and origin.where == "forward":
+                return Pending(replace(origin, where="gradient"), None, self.site, records)
+        return None
 
     def _check_pending(self) -> None:
         """An update by hand has used the gradients if the parameters are not finite now."""
@@ -276,7 +295,11 @@ class NonFinite(Hook):
 
     def _guess(self) -> Origin:
         """The likeliest call of the graph, where one alone has a derivative that is infinite."""
-        calls = [(name, row) for name, row in self._calls().values() if is_risky(name)]
+        calls = [
+            (name, row)
+            for before, (name, row) in self._calls().items()
+            if is_risky(name) and before not in self.mild
+        ]
         steep = {row.site: row for name, row in calls if is_risky(name, numbers.STEEP_NODES)}
         rows = steep or {row.site: row for _, row in calls}
         if len(rows) != 1:

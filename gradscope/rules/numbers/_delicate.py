@@ -48,6 +48,37 @@ def _risky(known: Paths, entered: list[Key]) -> Iterator[Op]:
             yield op
 
 
+def quotient_of_gradients(trace: Trace, event: NonFinite) -> Op | None:
+    """The one division, among what the program itself computes with these gradients, that can be of 0 by 0: the
+    divisor is computed from what is divided, and nothing is added to it."""
+    taken = {place for id in event.parameters for place in trace.parameter(id).taken_at}
+    found: dict[tuple[str, int], Op] = {}
+    for graph in trace.graphs:
+        for op in graph.ops:
+            site = op.site.user
+            if op.nodes or op.name not in QUOTIENTS or len(op.inputs) != 2:
+                continue
+            if (site.path, site.line, site.column) in taken and _of_itself(graph, op):
+                found.setdefault(site.location(), op)
+    return next(iter(found.values())) if len(found) == 1 else None
+
+
+def _of_itself(graph: Graph, op: Op) -> bool:
+    """Whether a quotient's divisor is a size of what is divided, as it is: `x / x.norm()`."""
+    divided = set(graph.upstream(op.inputs[0]))
+    index = op.inputs[1]
+    while index not in divided:
+        made = graph.values[index].op
+        maker = graph.ops[made] if made is not None else None
+        if maker is None or len(maker.inputs) != 1 or maker.name not in SIZES:
+            return False
+        index = maker.inputs[0]
+    return index != op.inputs[1]
+
+
+SIZES = {
+    "norm", "vector_norm", "pow", "__pow__", "square", "sum", "sqrt", "max", "amax", "abs", "mean", "item", "float",
+}  # fmt: skip
 _SCALED = {"mul", "__mul__", "__rmul__", "div", "__truediv__", "neg", "__neg__"}  # by a number
 
 

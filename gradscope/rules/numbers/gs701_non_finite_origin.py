@@ -27,7 +27,7 @@ from gradscope.fixes.calls import kept_positive, with_argument
 from gradscope.fixes.source import Source
 from gradscope.model import Edit, Finding, Op, Site
 from gradscope.rules import rule
-from gradscope.rules.numbers._delicate import exponents, maker_of
+from gradscope.rules.numbers._delicate import exponents, maker_of, quotient_of_gradients
 from gradscope.store import Trace
 
 CLAMP = "clamp(max=20)"  # far above what an exponent is in a program that learns, far below an overflow
@@ -84,7 +84,12 @@ def _finding(trace: Trace, event: NonFinite, origin: Site | None, name: str, whe
         "parameter": f"{value or 'a parameter'} holds {made} before this pass",
         "unknown": f"the gradients of {parameter_names(trace, ids)} are not finite",
     }
-    if where == "unknown" and origin is not None:
+    messages["gradient"] = f"{messages['forward']}, from which a gradient is made"
+    own = quotient_of_gradients(trace, event) if where == "unknown" and origin is None else None
+    if own is not None:
+        origin, name = own.site.user, op_name(own.name)
+        messages[where] += f"; {code(trace, origin)}, with which the program makes them, can be 0 / 0"
+    elif where == "unknown" and origin is not None:
         messages[where] += f", most likely by the derivative of {subject}"
     if maker is not None:
         by = code(trace, maker.site.user, f"`{maker.name}`")
@@ -92,8 +97,11 @@ def _finding(trace: Trace, event: NonFinite, origin: Site | None, name: str, whe
     effect = f"the gradients of {parameter_names(trace, ids)} are" if ids else "the loss is"
     labels = {
         "forward": f"gives {made}", "backward": f"its derivative gives {made}", "input": f"reads {made}",
-        "parameter": f"reads {made}", "unknown": "its derivative can be infinite",
+        "parameter": f"reads {made}", "unknown": "its derivative can be infinite", "gradient": f"gives {made}",
     }  # fmt: skip
+    if own is not None:
+        labels[where] = "is of 0 by 0 where this gradient is zero"
+    after = own is not None or where == "gradient"
     if origin is None:
         labels[where] = "leaves gradients that are not finite"
     related: tuple[tuple[Site, str], ...] = ()
@@ -101,13 +109,16 @@ def _finding(trace: Trace, event: NonFinite, origin: Site | None, name: str, whe
         related, origin = ((origin, f"reads {made}"),), maker.site.user
         labels[where] = f"can make {made}"
     told = (str(event.name), where, value) if maker is None else (maker.name, "forward", "")
+    told = told if own is None else (own.name, "forward", "")
     cause = origin or event.site.user
     return Finding(
         message=messages[where],
         cause=cause,
         cause_label=labels[where],
         effect=event.site.user if event.site.user != cause else None,
-        effect_label=f"{effect} not finite from here on",
+        effect_label="gives the gradients that it is computed with"
+        if after
+        else f"{effect} not finite from here on",
         related=related,
         severity="" if ids else "warning",
         seen=tuple(_seen(trace, event)),

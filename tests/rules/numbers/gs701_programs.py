@@ -252,3 +252,49 @@ def good_one_of_each_row_left() -> None:
         score = (query(x) @ key(x).transpose(1, 2)).masked_fill(pad.unsqueeze(1), float("-inf"))
         (torch.softmax(score, -1) @ x).pow(2).mean().backward()
         opt.step()
+
+
+def bad_projected_on_a_gradient_of_zero() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(4, 2)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for step in range(4):
+        out = model(torch.randn(8, 4))
+        gradients = []
+        for loss in (out[:, 0].pow(2).mean(), torch.relu(out[:, 1] - 1e3 * (step == 2)).mean()):
+            opt.zero_grad()
+            loss.backward(retain_graph=True)  # effect: GS701
+            gradients.append(torch.cat([p.grad.flatten() for p in model.parameters() if p.grad is not None]))
+        first, second = gradients
+        merged = first - torch.dot(first, second) * second / second.norm() ** 2  # cause: GS701
+        start = 0
+        for p in model.parameters():
+            p.grad = merged[start : start + p.numel()].view_as(p).clone()
+            start += p.numel()
+        opt.step()
+
+
+def good_projected_where_there_is_a_gradient() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(4, 2)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for step in range(4):
+        out = model(torch.randn(8, 4))
+        gradients = []
+        for loss in (out[:, 0].pow(2).mean(), torch.relu(out[:, 1] - 1e3 * (step == 2)).mean()):
+            opt.zero_grad()
+            loss.backward(retain_graph=True)
+            gradients.append(torch.cat([p.grad.flatten() for p in model.parameters() if p.grad is not None]))
+        first, second = gradients
+        merged = first - torch.dot(first, second) * second / (second.norm() ** 2 + 1e-12)
+        start = 0
+        for p in model.parameters():
+            p.grad = merged[start : start + p.numel()].view_as(p).clone()
+            start += p.numel()
+        opt.step()

@@ -512,8 +512,15 @@ WORDS = {
 }
 
 
+def differentiates(op: Op) -> bool:
+    """Whether this is a call of `autograd.grad` whose gradients are no part of a graph."""
+    return op.name == "grad" and op.cut == "nondifferentiable"
+
+
 def cut_words(op: Op, kind: str) -> str:
     """How a sentence names the cut."""
+    if differentiates(op):
+        return "`autograd.grad` without `create_graph=True`"
     if kind == "nondifferentiable":
         return f"`{op.name.strip('_') or op.name}`, which has no gradient"
     if op.name == "Variable":

@@ -93,6 +93,9 @@ class BrokenValues:
             "forward", name, kind(t), row.site, self.serial, len(self.recorder.segment.ops) - 1,
             *_described(inputs),
         )  # fmt: skip
+        number = numbers.divisor(private.grad_fn_of(t)) if len(inputs) == 1 else None
+        if number is not None:
+            self.bad[value].inputs.append(number)
 
     def _came_in(self, index: int, x: Any) -> Origin:
         """The origin of what no checked op made: the first value alive that is not finite."""

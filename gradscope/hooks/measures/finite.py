@@ -198,6 +198,8 @@ def oldest_broken(nodes: list[Any]) -> tuple[str, Any] | None:
 def _gives_broken(node: Any, kept: dict[str, Any]) -> bool:
     """Whether the call of this node, repeated on what it saved, gives what is not finite."""
     call = _AGAIN.get(private.name_of(node))
+    if call is torch.div and "self" not in kept and "other" in kept:
+        return bool((kept["other"] == 0).any())
     given = [kept[name].detach() for name in ("self", "other") if name in kept]
     if call is None or len(given) != (2 if call is torch.div else 1):
         return False
@@ -205,6 +207,20 @@ def _gives_broken(node: Any, kept: dict[str, Any]) -> bool:
         return not finite(call(*given))
     except RuntimeError:
         return False
+
+
+def divisor(node: Any) -> dict[str, Any] | None:
+    """The number that a division by a plain number was given; `whole` where that is an integer."""
+    number = (
+        saved(node).get("other") if node is not None and private.name_of(node) == "DivBackward0" else None
+    )
+    if number is None or not measurable(number) or number.dim() or number.is_complex():
+        return None
+    value = number.item()
+    found = {"elements": 1, "of": "divisor", "whole": not number.is_floating_point()}
+    return found | (
+        {"min": value, "max": value, "zeros": int(value == 0)} if math.isfinite(value) else {"not_finite": 1}
+    )
 
 
 def inputs_of(node: Any) -> list[dict[str, Any]]:

@@ -152,6 +152,8 @@ class NonFinite(Hook):
             origin.site = known[1].site
             origin.name = self.recorder.templates[known[1].template].name
         origin.inputs = numbers.inputs_of(node)
+        if known is not None and len(known[1].ins) == 1 and (number := numbers.divisor(node)) is not None:
+            origin.inputs = [number]
         return origin
 
     # -- backward ------------------------------------------------------------------

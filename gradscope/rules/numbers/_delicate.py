@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gradscope.analysis.names import names_of, op_name
-from gradscope.analysis.ops import EXPONENTIALS, LOGARITHMS, QUOTIENTS, ROOTS, STATISTICS
+from gradscope.analysis.ops import EXPONENTIALS, LOGARITHMS, QUOTIENTS, ROOTS, STATISTICS, SUMS
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.words import user
 from gradscope.events import NonFinite
@@ -79,6 +79,31 @@ def _of_itself(graph: Graph, op: Op) -> bool:
 SIZES = {
     "norm", "vector_norm", "pow", "__pow__", "square", "sum", "sqrt", "max", "amax", "abs", "mean", "item", "float",
 }  # fmt: skip
+
+
+def idle_guard(trace: Trace, event: NonFinite) -> Op | None:
+    """The sign in a divisor `d + sign(d) * eps`, which is meant to keep it away from 0 and is 0 where `d` is."""
+    if event.graph < 0 or event.op is None or event.op >= len(trace.graph(event.graph).ops):
+        return None
+    graph = trace.graph(event.graph)
+    op = graph.ops[event.op]
+    made = _maker(graph, op.inputs[-1]) if op.name in QUOTIENTS and op.inputs else None
+    if made is None or made.name not in SUMS or len(made.inputs) != 2:
+        return None
+    for base, added in (made.inputs, made.inputs[::-1]):
+        sign = _maker(graph, added)
+        while sign is not None and _is_scaled(sign):
+            sign = _maker(graph, sign.inputs[0])
+        if sign is not None and sign.name in ("sign", "sgn") and sign.inputs[0] == base:
+            return sign
+    return None
+
+
+def _maker(graph: Graph, value: int) -> Op | None:
+    made = graph.values[value].op
+    return graph.ops[made] if made is not None else None
+
+
 _SCALED = {"mul", "__mul__", "__rmul__", "div", "__truediv__", "neg", "__neg__"}  # by a number
 
 

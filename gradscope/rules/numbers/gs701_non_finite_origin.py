@@ -27,7 +27,7 @@ from gradscope.fixes.calls import kept_positive, with_argument
 from gradscope.fixes.source import Source
 from gradscope.model import Edit, Finding, Op, Site
 from gradscope.rules import rule
-from gradscope.rules.numbers._delicate import exponents, maker_of, quotient_of_gradients
+from gradscope.rules.numbers._delicate import exponents, idle_guard, maker_of, quotient_of_gradients
 from gradscope.store import Trace
 
 CLAMP = "clamp(max=20)"  # far above what an exponent is in a program that learns, far below an overflow
@@ -110,6 +110,9 @@ def _finding(trace: Trace, event: NonFinite, origin: Site | None, name: str, whe
         labels[where] = f"can make {made}"
     told = (str(event.name), where, value) if maker is None else (maker.name, "forward", "")
     told = told if own is None else (own.name, "forward", "")
+    guard = idle_guard(trace, event) if name in QUOTIENTS else None
+    if guard is not None:
+        related = (*related, (guard.site.user, "0 where what it guards is 0"))
     cause = origin or event.site.user
     return Finding(
         message=messages[where],
@@ -123,7 +126,7 @@ def _finding(trace: Trace, event: NonFinite, origin: Site | None, name: str, whe
         severity="" if ids else "warning",
         seen=tuple(_seen(trace, event)),
         fix=_fix(trace, event, origin, *told),
-        edits=_edits(trace, event, name)
+        edits=_edits(trace, event, name, origin)
         or (kept_positive(trace, origin) if maker is None and _touches_zero(event) else ()),
         count=event.count,
         subjects=parameter_subjects(ids),
@@ -141,6 +144,9 @@ def _value(trace: Trace, event: NonFinite, place: int) -> str:
 
 def _seen(trace: Trace, event: NonFinite) -> Iterator[str]:
     for place, data in enumerate(event.inputs):
+        if data.get("of") == "divisor":
+            yield f"its divisor was {numbers(data.get('min', 'not finite'))}"
+            continue
         what = data.get("of") or f"input {_value(trace, event, place)}".rstrip()
         yield f"its {what}: {_range(data)}"
     loss = event.loss
@@ -190,7 +196,10 @@ def _maker(trace: Trace, event: NonFinite) -> Op | None:
     return graph.ops[made] if made is not None else None
 
 
-def _edits(trace: Trace, event: NonFinite, name: str) -> tuple[Edit, ...]:
+def _edits(trace: Trace, event: NonFinite, name: str, origin: Site | None) -> tuple[Edit, ...]:
+    if name in QUOTIENTS:
+        guard = idle_guard(trace, event)
+        return _zero_number(trace, event, origin)[1] if guard is None else _of_sign(trace, guard)[1]
     if name in EXPONENTIALS:
         _, made, others = exponents(trace, event)
         here = Source(trace, made.path) if made is not None and others else None
@@ -203,6 +212,58 @@ def _edits(trace: Trace, event: NonFinite, name: str) -> tuple[Edit, ...]:
         )
     masked = name in ("softmax", "log_softmax") and event.inputs and event.inputs[0].get("masked_rows")
     return _of_masked_rows(trace, event, "")[1] if masked else ()
+
+
+def _zero_number(trace: Trace, event: NonFinite, origin: Site | None) -> tuple[str, tuple[Edit, ...]]:
+    """What to do where a plain number was 0 that something was divided by, and the edit."""
+    data = next((data for data in event.inputs if data.get("of") == "divisor"), None)
+    if data is None or not data.get("zeros") or origin is None:
+        return "", ()
+    node = trace.source_file(origin.path).at(origin)
+    number = node.right if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div) else None
+    if number is None:
+        return f"give {located(trace, origin)} a number other than 0, or leave it out where there is none", ()
+    here = Source(trace, origin.path)
+    text = here.file.text(number)
+    bound = f"max({text}, {'1' if data['whole'] else '1e-8'})"
+    plain = number.lineno == number.end_lineno and isinstance(number, (ast.Name, ast.Attribute, ast.Call))
+    return (
+        f"`{text}` is a plain number, and was 0: divide by `{bound}` in {located(trace, origin)}, or skip what there"
+        " is nothing of",
+        here.replace(number, bound) if plain else (),
+    )
+
+
+def _of_sign(trace: Trace, guard: Op) -> tuple[str, tuple[Edit, ...]]:
+    """What to write in place of a sign that adds nothing where its input is 0, and the edit."""
+    site = guard.site.user
+    here = Source(trace, site.path)
+    node = here.file.at(site)
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+        return "", ()
+    given = node.args[0] if node.args else node.func.value
+    text = here.file.text(given)
+    if not isinstance(given, (ast.Name, ast.Attribute, ast.Call, ast.Subscript)):
+        text = f"({text})"
+    new = f"torch.where({text} >= 0, 1.0, -1.0)"
+    return new, here.replace(node, new) if "torch" in here.file.imported else ()
+
+
+def _divided(trace: Trace, event: NonFinite, place: Site | None, whole: str, before: str) -> str:
+    """How to keep a divisor away from 0."""
+    number = _zero_number(trace, event, place)[0]
+    guard = idle_guard(trace, event)
+    if number:
+        return number
+    if guard is not None:
+        new = _of_sign(trace, guard)[0] or "one that is 1 or -1 everywhere"
+        return f"{located(trace, guard.site.user)} is 0 where its input is 0, and guards nothing there: take `{new}`"
+    if event.inputs and event.inputs[-1].get("min", 0) < 0 < event.inputs[-1].get("max", 0):
+        return (
+            f"keep the divisor of {whole} away from 0 on both sides, by a small constant with its own sign:"
+            " `d + torch.where(d >= 0, 1e-8, -1e-8)`"
+        )
+    return f"keep the divisor of {whole} away from 0: `clamp(min=1e-8)`, or add a small constant{before}"
 
 
 def _touches_zero(event: NonFinite) -> bool:
@@ -236,10 +297,7 @@ def _fix(trace: Trace, event: NonFinite, place: Site | None, name: str, where: s
     if name in ROOTS and not overflows:
         return f"keep {given} above 0 in {whole}: add a small constant (1e-8) before the root" + where_before
     if name in QUOTIENTS:
-        return (
-            f"keep the divisor of {whole} away from 0: `clamp(min=1e-8)`, or add a small constant"
-            + where_before
-        )
+        return _divided(trace, event, place, whole, where_before)
     if name in ("softmax", "log_softmax") and inputs[0].get("masked_rows"):
         return _of_masked_rows(trace, event, given)[0]
     if name in EXPONENTIALS or overflows:

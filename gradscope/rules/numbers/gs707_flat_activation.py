@@ -89,7 +89,7 @@ def _zero_since(trace: Trace, filled: list[int], sites: set[int]) -> int | None:
         if any(known[step] != 0 for known in norms):
             late = measured[number + 1 :]
     wrong = {
-        step for step, loss in trace.numbers("loss", None, sites) if loss != 0
+        step for step, loss in trace.numbers("loss", None, sites) if loss != 0 and math.isfinite(loss)
     }  # there is something to learn
     if sum(step in wrong for step in late) < (PASSES if late == measured else LATE):
         return None

@@ -13,13 +13,24 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from gradscope.analysis.carried import Carried, all_carried
+from gradscope.analysis.loop import stretches
 from gradscope.analysis.names import name_of, names_of, place
 from gradscope.analysis.reach import Key, Paths
 from gradscope.analysis.since import since_segment
-from gradscope.analysis.words import code, dotted, listed, located, parameter_name, plural, quoted
-from gradscope.events import ErrorRaised
-from gradscope.fixes.calls import beside, line_after, line_before
-from gradscope.fixes.source import Edits, Source
+from gradscope.analysis.words import (
+    code,
+    dotted,
+    listed,
+    located,
+    optimizer_name,
+    parameter_name,
+    parameter_names,
+    plural,
+    quoted,
+)
+from gradscope.events import ErrorRaised, Step
+from gradscope.fixes.calls import beside, line_after, line_before, under_no_grad
+from gradscope.fixes.source import LOOPS, Edits, Source
 from gradscope.model import Graph, Op, Parameter, Site
 from gradscope.store import Trace
 
@@ -322,6 +333,9 @@ def _made_once(trace: Trace, known: Paths, event: ErrorRaised, carried: list[Car
     leaves = {p.id: p for key in reach.leaves if (p := known.parameter_of(key)) is not None}
     leaves |= {id: known.parameters[id] for id in reach.parameters if id in known.parameters}
     needed = [p for p in leaves.values() if _needed(p)]
+    rested = [p for p in needed if _rests(trace, known, event, p, made)]
+    if needed and len(rested) == len(needed) and reach.complete:
+        return _made_for_others(trace, known, event, carried, made, rested)
     sites = list({one.site.location(): one.site for one in made}.values())
     related = [(site, "made in an earlier step, with its graph") for site in sites[1:]]
     readers = list({r.site.user.location(): r.site.user for one in carried for r in one.readers}.values())
@@ -348,6 +362,80 @@ def _needed(parameter: Parameter) -> bool:
     """Whether somebody wants its gradient: an optimizer, a module, or a line that reads it."""
     held = parameter.optimizers or parameter.module is not None
     return bool(held or parameter.reads or parameter.taken or parameter.handed)
+
+
+def _rests(trace: Trace, known: Paths, event: ErrorRaised, parameter: Parameter, made: list[_Made]) -> bool:
+    """Whether only other parameters are trained since these values were made: an optimizer has stepped, and none
+    that holds this one, nor does any in the loop around the failing pass."""
+    if parameter.reads or parameter.taken or parameter.handed or parameter.updates:
+        return False
+    numbers = {known.made(one.key)[0] for one in made}
+    first = max((s.index for s in trace.segments if s.graph in numbers), default=None)
+    if first is None:
+        return False
+    held = set(parameter.optimizers)
+    since = {
+        e.optimizer
+        for segment, events in stretches(trace)
+        if segment.index >= first
+        for e in events
+        if isinstance(e, Step)
+    }
+    if not since or since & held or not all(trace.optimizers[number].steps for number in held):
+        return False  # one that is still to step may use what this pass gives
+    steps = [step for step in trace.of(Step) if step.optimizer in held]
+    for frame in event.site.stack:
+        loop = Source(trace, frame.path).outermost_loop(frame) if frame.kind == "user" else None
+        if any(_within(loop, frame, other) for step in steps for other in step.site.stack):
+            return False
+    return True
+
+
+def _within(loop: ast.stmt | None, frame: Site, other: Site) -> bool:
+    """Whether `other` stands in this loop around `frame`, where that is one."""
+    span = (loop.lineno, loop.end_lineno or loop.lineno) if isinstance(loop, LOOPS) else (0, 0)
+    return other.path == frame.path and span[0] <= other.line <= span[1]
+
+
+def _made_for_others(
+    trace: Trace,
+    known: Paths,
+    event: ErrorRaised,
+    carried: list[Carried],
+    made: list[_Made],
+    leaves: list[Parameter],
+) -> CarriedOver:
+    """What a network gave once, of which none of the parameters is trained any more: it needs no graph."""
+    effect, graph = event.site.user, known.graph(event.graph)
+    sites = []
+    for one in made:
+        maker = known.maker(one.key)
+        assert maker is not None, "asked only for what was seen being made"
+        here = (f for f in maker.site.stack if (f.path, f.function) == (effect.path, effect.function))
+        sites.append(next(here, maker.site.entry))
+    names = tuple(dict.fromkeys(name_of(trace, graph, one.value.index) for one in carried))
+    readers = list({r.site.user.location(): r.site.user for one in carried for r in one.readers}.values())
+    related = [(site, "made once, with its graph") for site in sites[1:]]
+    related += [(site, "brought the old graph into this step") for site in readers]
+    holders = {number for p in leaves for number in p.optimizers}
+    held = listed([optimizer_name(trace, number) for number in sorted(holders)])
+    return CarriedOver(
+        names,
+        sites[0],
+        "made once, with its graph",
+        tuple(related),
+        (
+            f"no step has used a gradient of {parameter_names(trace, [p.id for p in leaves])} since then"
+            + (
+                f": {held} {'has' if len(holders) == 1 else 'have'} not stepped"
+                if held
+                else ", and no optimizer has them"
+            ),
+        ),
+        f"compute {_all(names)} without a graph, under `torch.no_grad()`:"
+        f" {' and '.join(dict.fromkeys(located(trace, site) for site in sites))}; or `.detach()` it there",
+        tuple(edit for site in dict.fromkeys(sites) for edit in under_no_grad(trace, site)),
+    )
 
 
 def _when(trace: Trace, known: Paths, made: list[_Made]) -> tuple[str, ...]:

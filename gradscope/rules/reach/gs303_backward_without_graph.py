@@ -12,7 +12,7 @@ Silent on: errors of any other kind.
 
 from collections.abc import Iterator
 
-from gradscope.analysis.cuts import cut_kind, cut_words, nearest_cuts
+from gradscope.analysis.cuts import cut_kind, cut_words, differentiates, nearest_cuts
 from gradscope.analysis.failures import failure_subject
 from gradscope.analysis.lost import behind, refused
 from gradscope.analysis.names import place
@@ -20,7 +20,8 @@ from gradscope.analysis.numbers import back_as
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.words import code, located, parameter_names, parameter_subjects, user
 from gradscope.events import RequiresGrad
-from gradscope.fixes.calls import receiver_in_place_of
+from gradscope.fixes.calls import receiver_in_place_of, with_argument
+from gradscope.fixes.source import Edits
 from gradscope.model import Event, Finding, Op, Parameter, Site
 from gradscope.rules import rule
 from gradscope.store import Trace
@@ -119,7 +120,7 @@ def _cut(trace: Trace, known: Paths, event: Event, name: str, root: Key, found: 
         why=_steps(trace, known, root, op),
         fix=_fix(trace, kind, op, cause),
         count=event.count,
-        edits=receiver_in_place_of(trace, cause, "detach") if kind == "detach" else (),
+        edits=_edits(trace, kind, op, cause),
         subjects=parameter_subjects(ids) | {failure_subject(event)},
     )
 
@@ -156,6 +157,8 @@ def _numbers(
 
 def _fix(trace: Trace, kind: str, op: Op, cause: Site) -> str:
     made = op.site.user
+    if differentiates(op):
+        return f"add `create_graph=True` to {located(trace, made)}: what it gives is then a part of the graph"
     if kind in ("no_grad", "inference_mode", "set_grad_enabled"):
         return f"compute {located(trace, made, 'it')} outside of {located(trace, cause, 'the block')}"
     if kind == "nondifferentiable":
@@ -166,6 +169,12 @@ def _fix(trace: Trace, kind: str, op: Op, cause: Site) -> str:
     if kind == "detach":
         return f"leave `.detach()` out of {located(trace, made)}, or call `backward()` on the value before it"
     return f"call `backward()` on the value as it was before {cut_words(op, kind)} ({place(made)})"
+
+
+def _edits(trace: Trace, kind: str, op: Op, cause: Site) -> Edits:
+    if differentiates(op):
+        return with_argument(trace, op.site.user, "create_graph", "True")
+    return receiver_in_place_of(trace, cause, "detach") if kind == "detach" else ()
 
 
 def _facts(known: Paths, name: str, root: Key) -> str:

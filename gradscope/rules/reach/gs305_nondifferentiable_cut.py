@@ -18,13 +18,15 @@ from dataclasses import replace
 from itertools import chain
 from typing import TypeGuard
 
-from gradscope.analysis.cuts import cuts
+from gradscope.analysis.cuts import cut_words, cuts, differentiates
 from gradscope.analysis.names import names_of
 from gradscope.analysis.ops import ZERO_GRADIENT
 from gradscope.analysis.reach import Paths, paths
 from gradscope.analysis.terms import DeadTerm, dead_terms
 from gradscope.analysis.words import code, located, parameter_names, parameter_subjects, quoted
 from gradscope.events import Backward, Rooted
+from gradscope.fixes.calls import with_argument
+from gradscope.fixes.source import Edits, Source
 from gradscope.model import Finding, Op, Parameter, Site
 from gradscope.rules import rule
 from gradscope.store import Trace
@@ -40,7 +42,7 @@ _WHOLE = (
 CLASSIFYING = ("cross_entropy", "nll_loss", "nll_loss_nd")
 
 
-def bad_argmax() -> None:
+def bad_argmax() -> None:  # fix: by hand
     import torch
     from torch import nn
 
@@ -105,9 +107,10 @@ def _term(trace: Trace, known: Paths, term: DeadTerm) -> Finding:
     place = term.block.site.user
     subject = f"the term `{name}`" if name else "a term"
     fault = "has a gradient of zero everywhere" if term.flat else "has no gradient"
+    fix, edits = _fix(trace, term.block)
     names = parameter_names(trace, sorted(term.parameters))
     return Finding(
-        message=f"{subject} of the loss trains nothing: it comes through `{term.block.name}`, which {fault}",
+        message=f"{subject} of the loss trains nothing: it comes through {_spoken(trace, term.block)}, which {fault}",
         cause=place,
         cause_label=fault,
         effect=term.loss.site.user,
@@ -115,7 +118,8 @@ def _term(trace: Trace, known: Paths, term: DeadTerm) -> Finding:
         related=((made, "the term that is added"),) if made.location() != place.location() else (),
         seen=(f"no gradient of {subject} reaches any parameter in this pass",),
         why=f"it was computed from {names}, but no gradient gets past {code(trace, place, 'this call')}",
-        fix=_fix(trace, term.block),
+        fix=fix,
+        edits=edits,
         count=term.loss.count,
         severity="warning",
         subjects=frozenset({("term", *place.location())}),
@@ -168,6 +172,7 @@ def _finding(
     ids = [p.id for p in parameters]
     names = parameter_names(trace, ids)
     leaf = _leaf_of(trace, op)
+    fix, edits = _fix(trace, op, leaf)
     return Finding(
         message=f"{_spoken(trace, op)} {fault}: {names} cannot learn through it",
         cause=op.site.user,
@@ -177,7 +182,8 @@ def _finding(
         related=((leaf.user, "a new leaf: same numbers, no history"),) if _elsewhere(leaf, op) else (),
         seen=(f"`.grad` of {names} {grad}",),
         why=f"the loss depends on {names} only through {code(trace, op.site.user, f'`{op.name}`')}, which {fault}",
-        fix=_fix(trace, op, leaf),
+        fix=fix,
+        edits=edits,
         count=loss.count,
         subjects=parameter_subjects(ids),
     )
@@ -185,6 +191,8 @@ def _finding(
 
 def _spoken(trace: Trace, op: Op) -> str:
     """`argmax`, or the comparison as it is written: `x > 0` calls no function of a name."""
+    if differentiates(op):
+        return cut_words(op, "nondifferentiable")
     node = trace.source_file(op.site.user.path).at(op.site.user)
     return f"the comparison {code(trace, op.site.user)}" if isinstance(node, ast.Compare) else f"`{op.name}`"
 
@@ -227,19 +235,68 @@ def _difference(trace: Trace, op: Op) -> tuple[str, str]:
     return file.text(given), file.text(sides[0]) if zero else f"{file.text(sides[0])} - {right}"
 
 
-def _compared(trace: Trace, op: Op, leaf: Site | None) -> str:
+def _compared(trace: Trace, op: Op, leaf: Site | None) -> tuple[str, Edits]:
     place = located(trace, op.site.user, f"`{op.name}`")
     given, difference = _difference(trace, op)
     soft = quoted(f"torch.sigmoid({difference})") if difference else "a sigmoid of the difference"
     itself = f"{quoted(given)} itself" if given else "what is compared"
     between = _between_0_and_1(trace, op)
     if leaf is None:
-        return f"use {itself if between and given else soft} in place of {place}"
+        chosen = itself if between and given else soft
+        weighed, edits = _weighed(trace, op, f"torch.sigmoid({difference})" if difference else "")
+        return f"use {chosen} in place of {place}{weighed}", () if between else edits
     return (
         f"put the loss on {itself}{'' if between else f', or on {soft}'}, without "
         f"{located(trace, leaf.user, 'the new tensor')}, which makes a new leaf without a history of what {place} "
         "gives"
-    )
+    ), ()
+
+
+def _weighed(trace: Trace, op: Op, soft: str) -> tuple[str, Edits]:
+    """How to use what comes in place of a mask: it chooses nothing, it weighs. The edits where the mask has a name
+    and only a mean or sum of what it picks is taken."""
+    graph, mask = trace.graph(op.graph), op.outputs[0]
+    readers = graph.consumers.get(mask, ())
+    for reader in readers:
+        chosen = located(trace, reader.site.user, f"`{reader.name}`")
+        if reader.name == "where" and reader.inputs[:1] == (mask,) and len(reader.inputs) > 1:
+            return f" as a weight `w`: `w * a + (1 - w) * b` in place of {chosen}", ()
+        if reader.name not in ("__getitem__", "masked_select") or mask not in reader.inputs[1:]:
+            continue
+        taken = [graph.ops[i] for i in (r.index for o in reader.outputs for r in graph.consumers.get(o, ()))]
+        text, edits = _mean_of_picked(trace, op, taken, soft) if len(taken) == 1 else ("", ())
+        if text:
+            of = located(trace, taken[0].site.user)
+            sharper = "; a factor before the difference makes it sharper"
+            return f", and weigh with it: `{text}` in place of {of}{sharper}", edits if len(
+                readers
+            ) == 1 else ()
+        return f" as a weight: multiply by it in place of {chosen}", ()
+    return "", ()
+
+
+def _mean_of_picked(trace: Trace, op: Op, taken: list[Op], soft: str) -> tuple[str, Edits]:
+    """`(mask * x).sum() / mask.sum()` for `x[mask].mean()`, where `mask` is what the comparison gives."""
+    here = Source(trace, op.site.user.path)
+    compared, call = here.file.at(op.site.user), here.file.at(taken[0].site.user)
+    name = here.file.variable(op.site.user)
+    picked = call.func.value if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) else None
+    if (
+        not isinstance(call, ast.Call)
+        or not isinstance(picked, ast.Subscript)
+        or call.args
+        or call.keywords
+        or taken[0].name not in ("mean", "sum")
+        or ast.unparse(picked.slice) != name
+        or not isinstance(picked.value, _WHOLE)
+    ):
+        return "", ()
+    total = f"({name} * {here.file.text(picked.value)}).sum()"
+    text = f"{total} / {name}.sum()" if taken[0].name == "mean" else total
+    if not isinstance(compared, ast.Compare) or not soft or "torch" not in here.file.imported:
+        return text, ()
+    alone = isinstance(here.file.parent.get(id(call)), (ast.stmt, ast.Tuple, ast.Call))
+    return text, (*here.replace(compared, soft), *here.replace(call, text if alone else f"({text})"))
 
 
 def _between_0_and_1(trace: Trace, op: Op) -> bool:
@@ -249,8 +306,19 @@ def _between_0_and_1(trace: Trace, op: Op) -> bool:
     return any(maker is not None and graph.ops[maker].name in ("sigmoid", "softmax") for maker in makers)
 
 
-def _fix(trace: Trace, op: Op, leaf: Site | None = None) -> str:
+def _fix(trace: Trace, op: Op, leaf: Site | None = None) -> tuple[str, Edits]:
     place, name = located(trace, op.site.user, f"`{op.name}`"), op.name.strip("_")
+    if differentiates(op):
+        return (
+            f"add `create_graph=True` to {place}: what it gives is then a part of the graph",
+            with_argument(trace, op.site.user, "create_graph", "True"),
+        )
+    if name in ("lt", "le", "gt", "ge", "eq", "ne"):
+        return _compared(trace, op, leaf)
+    return _other_fix(trace, op, place, name), ()
+
+
+def _other_fix(trace: Trace, op: Op, place: str, name: str) -> str:
     if name in ("argmax", "argmin", "max", "min", "topk", "sort", "argsort"):
         scores = names_of(trace).receiver(op.site.user)
         given = f"`{scores}`" if scores else "what goes into it"
@@ -260,8 +328,6 @@ def _fix(trace: Trace, op: Op, leaf: Site | None = None) -> str:
         return f"put the loss on {given}, without {place}: {ends}"
     if name in ("round", "floor", "ceil", "trunc", "sign"):
         return f"leave {place} out of the loss, or let the gradient past it on purpose: `x + ({name}(x) - x).detach()`"
-    if name in ("lt", "le", "gt", "ge", "eq", "ne"):
-        return _compared(trace, op, leaf)
     if name in ("normal", "normal_"):
         return f"draw so that the gradient gets through: `mean + std * torch.randn_like(mean)` in place of {place}"
     return f"put the loss on what goes into {place}, or write a straight-through estimator on purpose"

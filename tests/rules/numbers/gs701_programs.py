@@ -297,4 +297,49 @@ def good_projected_where_there_is_a_gradient() -> None:
         for p in model.parameters():
             p.grad = merged[start : start + p.numel()].view_as(p).clone()
             start += p.numel()
+
+
+def bad_guard_that_is_zero_at_zero() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        x = torch.randn(8, 4)
+        gap = model(x) - model(x.roll(1, 0) * torch.tensor([1.0, 0, 1, 1, 1, 1, 1, 1])[:, None])
+        gap = gap * (torch.arange(8) > 0)[:, None]
+        safe = gap + torch.sign(gap) * 1e-6
+        loss = torch.sigmoid(1 / safe).mean()  # cause: GS701
+        opt.zero_grad()
+        loss.backward()  # effect: GS701
+        opt.step()
+
+
+def bad_divided_by_a_count() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for step in range(4):
+        apart = torch.relu(model(torch.randn(8, 4)) + 1) * (step < 2)
+        count = int((apart > 0).sum())
+        loss = apart.sum() / count  # cause: GS701
+        opt.zero_grad()
+        loss.backward()  # effect: GS701
+        opt.step()
+
+
+def good_divided_by_a_count_of_one_or_more() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for step in range(4):
+        apart = torch.relu(model(torch.randn(8, 4)) + 1) * (step < 2)
+        loss = apart.sum() / max(int((apart > 0).sum()), 1)
+        opt.zero_grad()
+        loss.backward()
         opt.step()

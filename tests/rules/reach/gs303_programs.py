@@ -48,3 +48,13 @@ def bad_numbers_in_a_buffer() -> None:  # fix: by hand
     rewards = torch.rand(6)
     loss = -(torch.tensor(buffer.scores) * rewards).mean()
     loss.backward()  # effect: GS303
+
+
+def bad_penalty_alone() -> None:
+    import torch
+    from torch import nn
+
+    critic = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1))
+    x = torch.randn(8, 3, requires_grad=True)
+    (slope,) = torch.autograd.grad(critic(x).sum(), x)  # cause: GS303
+    (slope.norm(dim=1) - 1).pow(2).mean().backward()  # effect: GS303

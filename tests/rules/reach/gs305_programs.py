@@ -1,7 +1,7 @@
 """More programs of GS305: each bad one is reported at its marks, each good one by no rule."""
 
 
-def bad_round() -> None:
+def bad_round() -> None:  # fix: by hand
     import torch
     from torch import nn
 
@@ -15,7 +15,7 @@ def bad_round() -> None:
         opt.step()
 
 
-def bad_prediction_rounded_for_both() -> None:
+def bad_prediction_rounded_for_both() -> None:  # fix: by hand
     import torch
     from torch import nn
 
@@ -73,7 +73,7 @@ def good_metric_and_mask() -> None:
         _ = (scores.argmax(dim=1) == target).float().mean().item()
 
 
-def bad_asked_to_require() -> None:
+def bad_asked_to_require() -> None:  # fix: by hand
     import torch
     from torch import nn
 
@@ -88,7 +88,7 @@ def bad_asked_to_require() -> None:
         opt.step()
 
 
-def bad_random_draw() -> None:
+def bad_random_draw() -> None:  # fix: by hand
     import torch
     from torch import nn
 
@@ -102,7 +102,7 @@ def bad_random_draw() -> None:
         opt.step()
 
 
-def bad_term_of_a_threshold() -> None:
+def bad_term_of_a_threshold() -> None:  # fix: by hand
     import torch
     from torch import nn
 
@@ -118,7 +118,7 @@ def bad_term_of_a_threshold() -> None:
         opt.step()
 
 
-def bad_term_of_a_count() -> None:
+def bad_term_of_a_count() -> None:  # fix: by hand
     import torch
     from torch import nn
 
@@ -182,7 +182,7 @@ def good_straight_through_number() -> None:
         opt.step()
 
 
-def bad_threshold_made_a_leaf() -> None:
+def bad_threshold_made_a_leaf() -> None:  # fix: by hand
     import torch
     from torch import nn
 
@@ -214,4 +214,77 @@ def good_overlap_of_what_is_soft() -> None:
     for _ in range(3):
         opt.zero_grad()
         (1 - overlap(model(torch.randn(8, 4)).sigmoid(), torch.ones(8, 3))).backward()
+        opt.step()
+
+
+def bad_penalty_beside_the_loss() -> None:
+    import torch
+    from torch import nn
+
+    critic = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1))
+    opt = torch.optim.SGD(critic.parameters(), lr=0.1)
+    for _ in range(4):
+        x = torch.randn(8, 3, requires_grad=True)
+        out = critic(x)
+        (slope,) = torch.autograd.grad(out.sum(), x, retain_graph=True)  # cause: GS305
+        loss = out.mean() + (slope.norm(dim=1) - 1).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()  # effect: GS305
+        opt.step()
+
+
+def good_penalty_with_a_graph() -> None:
+    import torch
+    from torch import nn
+
+    critic = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1))
+    opt = torch.optim.SGD(critic.parameters(), lr=0.1)
+    for _ in range(4):
+        x = torch.randn(8, 3, requires_grad=True)
+        out = critic(x)
+        (slope,) = torch.autograd.grad(out.sum(), x, create_graph=True)
+        opt.zero_grad()
+        (out.mean() + (slope.norm(dim=1) - 1).pow(2).mean()).backward()
+        opt.step()
+
+
+def good_first_order_inner_step() -> None:
+    import torch
+    from torch import nn
+
+    weight, target = torch.randn(3, 1, requires_grad=True), torch.randn(3, 1)
+    opt = torch.optim.SGD([weight], lr=0.1)
+    for _ in range(4):
+        x = torch.randn(8, 3)
+        inner = nn.functional.mse_loss(x @ weight, x @ target)
+        (slope,) = torch.autograd.grad(inner, weight)
+        opt.zero_grad()
+        nn.functional.mse_loss(x @ (weight - 0.1 * slope), x @ target).backward()
+        opt.step()
+
+
+def bad_mask_that_picks() -> None:
+    import torch
+
+    threshold, scale = torch.tensor(1.0, requires_grad=True), torch.ones(3, requires_grad=True)
+    opt = torch.optim.SGD([threshold, scale], lr=0.1)
+    for _ in range(4):
+        norms = (torch.randn(32, 3) * scale).norm(dim=1)
+        mask = norms < threshold  # cause: GS305
+        loss = (norms[mask].mean() - 0.5) ** 2
+        opt.zero_grad()
+        loss.backward()  # effect: GS305
+        opt.step()
+
+
+def bad_mask_that_chooses() -> None:  # fix: by hand
+    import torch
+
+    threshold, scale = torch.tensor(0.2, requires_grad=True), torch.ones(3, requires_grad=True)
+    opt = torch.optim.SGD([threshold, scale], lr=0.1)
+    for _ in range(4):
+        x = torch.randn(32, 3) * scale
+        loss = torch.where(x > threshold, x, 0.1 * x).mean()  # cause: GS305
+        opt.zero_grad()
+        loss.backward()  # effect: GS305
         opt.step()

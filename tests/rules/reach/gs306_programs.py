@@ -227,3 +227,58 @@ def bad_labels_with_a_graph_cut_into_batches() -> None:
         with torch.no_grad():
             w -= 0.1 * w.grad
             w.grad.zero_()
+
+
+def bad_features_of_a_body_that_is_trained_already() -> None:
+    import torch
+    from torch import nn
+
+    body, head = nn.Sequential(nn.Linear(4, 4), nn.Tanh()), nn.Linear(4, 2)
+    x, y = torch.randn(24, 4), torch.randint(0, 2, (24,))
+    before = torch.optim.SGD(body.parameters(), lr=0.1)
+    for _ in range(3):
+        before.zero_grad()
+        (body(x) - x).pow(2).mean().backward()
+        before.step()
+    features = body(x)  # cause: GS306
+    opt = torch.optim.SGD(head.parameters(), lr=0.1)
+    for rows in torch.arange(24).split(8):
+        loss = nn.functional.cross_entropy(head(features[rows]), y[rows])
+        opt.zero_grad()
+        loss.backward()  # effect: GS306
+        opt.step()
+
+
+def bad_features_of_a_body_that_nothing_trains() -> None:
+    import torch
+    from torch import nn
+
+    body, head = nn.Sequential(nn.Linear(4, 4), nn.Tanh()), nn.Linear(4, 2)
+    x, y = torch.randn(24, 4), torch.randint(0, 2, (24,))
+    features = body(x)  # cause: GS306
+    opt = torch.optim.SGD(head.parameters(), lr=0.1)
+
+    def step(rows: torch.Tensor) -> None:
+        loss = nn.functional.cross_entropy(head(features[rows]), y[rows])
+        opt.zero_grad()
+        loss.backward()  # effect: GS306
+        opt.step()
+
+    for some in torch.arange(24).split(8):
+        step(some)
+
+
+def bad_features_of_a_body_that_is_trained_later() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    body, head = nn.Sequential(nn.Linear(4, 4), nn.Tanh()), nn.Linear(4, 2)
+    x, y = torch.randn(24, 4), torch.randint(0, 2, (24,))
+    opt, slow = torch.optim.SGD(head.parameters(), lr=0.1), torch.optim.SGD(body.parameters(), lr=0.1)
+    for _ in range(2):
+        features = body(x)  # cause: GS306
+        for rows in torch.arange(24).split(8):
+            opt.zero_grad()
+            nn.functional.cross_entropy(head(features[rows]), y[rows]).backward()  # effect: GS306
+            opt.step()
+        slow.step()

@@ -11,16 +11,19 @@ steps: `retain_graph=True` keeps its old graph, and the step makes it useless.
 Silent on: graphs that are computed after the step; steps of other parameters.
 """
 
+import ast
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
-from gradscope.analysis.carried import carried_into
+from gradscope.analysis.carried import all_carried, carried_into
 from gradscope.analysis.failures import failure_subject, versions
 from gradscope.analysis.names import names_of
 from gradscope.analysis.reach import paths
-from gradscope.analysis.words import code, located, user
-from gradscope.events import ErrorRaised
+from gradscope.analysis.words import code, located, optimizer_name, user
+from gradscope.events import ErrorRaised, Step, ZeroGrad
 from gradscope.fixes.blocks import detached_before
+from gradscope.fixes.source import Edits, Source
 from gradscope.model import Finding, Graph, Site
 from gradscope.rules import rule
 from gradscope.store import Trace
@@ -77,18 +80,77 @@ def _explained(trace: Trace, event: ErrorRaised, step: dict[str, Any]) -> Findin
     saved = forward.entry if forward is not None else None  # the call in the loop, not the layer's line
     shown = code(trace, cause, "an optimizer's step")
     by = f" that {code(trace, saved)} had saved" if saved is not None and code(trace, saved) else ""
+    handed = _handed_on(trace, event, step)
+    related = [(saved, "the old weights are saved here")] if saved is not None else []
+    fix = (
+        f"compute {code(trace, saved) or 'its loss'} again after {located(trace, cause, 'the step')}; or call"
+        f" {located(trace, event.site.user, 'the backward')} before it, where that step may use its gradients too"
+    )
+    if handed is not None:
+        related.append((handed.site, "goes on from the old graph"))
+        fix = (
+            f"give {located(trace, handed.site)} `{handed.name}.detach()`, since {handed.holder} has made its step and"
+            f" {handed.other} trains other parameters; where both are to learn from this loss, {fix}"
+        )
     return Finding(
         message=f"{shown} changed weights{by}, before their backward ran",
         cause=cause,
         cause_label="writes new values into the weights",
         effect=event.site.user,
         effect_label="torch stops: this graph was computed with the old weights",
-        related=((saved, "the old weights are saved here"),) if saved is not None else (),
+        related=tuple(related),
         seen=(versions(event.text),),
-        fix=f"compute {code(trace, saved) or 'its loss'} again after {located(trace, cause, 'the step')}; or call"
-        f" {located(trace, event.site.user, 'the backward')} before it, where that step may use its gradients too",
+        fix=fix,
+        edits=handed.edits if handed is not None else (),
         count=event.count,
         subjects=frozenset({failure_subject(event)}),
+    )
+
+
+@dataclass(frozen=True)
+class _Handed:
+    """What the trained network gave to one that another optimizer trains."""
+
+    name: str
+    site: Site  # the call that takes it in
+    holder: str  # the optimizer that has made its step
+    other: str  # that of what takes it in
+    edits: Edits
+
+
+def _handed_on(trace: Trace, event: ErrorRaised, step: dict[str, Any]) -> _Handed | None:
+    """The one value that was computed from nothing but what the step has changed, where the pass goes from it
+    into parameters that only other optimizers hold."""
+    known = paths(trace)
+    numbers = {e.optimizer for e in trace.of(Step) if e.site.id == step.get("site")}
+    held = {
+        p for number in numbers if number in trace.optimizers for p in trace.optimizers[number].parameters
+    }
+    behind = [
+        (c, known.reach([known.made((event.graph, c.value.index))]).parameters)
+        for c in all_carried(known, event)
+    ]
+    old = [(c, ids) for c, ids in behind if ids & held]
+    rest = known.reach((event.graph, root) for root in event.roots).parameters - held
+    others = {number for id in rest for number in trace.parameter(id).optimizers}
+    if len(numbers) != 1 or len(old) != 1 or not old[0][1] <= held or len(others) != 1:
+        return None
+    if any(set(trace.parameter(id).optimizers) != numbers for id in held):
+        return None  # the other optimizer may want to train them too
+    carried, name = old[0][0], names_of(trace).name(known.graph(event.graph), old[0][0].value.index)
+    site = carried.readers[0].site.entry
+    here = Source(trace, site.path)
+    node = here.file.at(site)
+    given = [a for a in node.args if ast.unparse(a) == name] if isinstance(node, ast.Call) else []
+    if len(given) != 1 or not name:
+        return None
+    cleared = any(held <= set(e.parameters) for e in trace.of(ZeroGrad))
+    return _Handed(
+        name,
+        site,
+        optimizer_name(trace, next(iter(numbers))),
+        optimizer_name(trace, next(iter(others))),
+        here.append(given[0], ".detach()") if cleared else (),
     )
 
 

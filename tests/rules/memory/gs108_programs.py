@@ -107,3 +107,39 @@ def good_state_detached() -> None:
         opt.zero_grad()
         loss.backward()
         opt.step()
+
+
+def bad_output_handed_on_after_its_step() -> None:
+    import torch
+    from torch import nn
+
+    first, second = (nn.Sequential(nn.Linear(2, 4), nn.ReLU(), nn.Linear(4, 2)) for _ in range(2))
+    opt_first = torch.optim.SGD(first.parameters(), lr=0.1)
+    opt_second = torch.optim.SGD(second.parameters(), lr=0.1)
+    for _ in range(3):
+        x = torch.randn(8, 2)
+        guess = first(x)
+        opt_first.zero_grad()
+        (guess - 2 * x).pow(2).mean().backward(retain_graph=True)
+        opt_first.step()  # cause: GS108
+        opt_second.zero_grad()
+        (second(guess) - x).pow(2).mean().backward()  # effect: GS108
+        opt_second.step()
+
+
+def bad_loss_of_both_after_the_step_of_one() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    first, second = (nn.Sequential(nn.Linear(2, 4), nn.ReLU(), nn.Linear(4, 2)) for _ in range(2))
+    opt_first = torch.optim.SGD(first.parameters(), lr=0.1)
+    opt_both = torch.optim.SGD([*first.parameters(), *second.parameters()], lr=0.1)
+    for _ in range(3):
+        x = torch.randn(8, 2)
+        guess = first(x)
+        opt_first.zero_grad()
+        (guess - 2 * x).pow(2).mean().backward(retain_graph=True)
+        opt_first.step()  # cause: GS108
+        opt_both.zero_grad()
+        (second(guess) - x).pow(2).mean().backward()  # effect: GS108
+        opt_both.step()

@@ -254,7 +254,7 @@ def good_one_of_each_row_left() -> None:
         opt.step()
 
 
-def bad_projected_on_a_gradient_of_zero() -> None:
+def bad_projected_on_a_gradient_of_zero() -> None:  # fix: by hand
     import torch
     from torch import nn
 

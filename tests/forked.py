@@ -129,7 +129,7 @@ def _main(request: dict[str, Any]) -> Any:
 
 
 if __name__ == "__main__":
-    import torch  # noqa: F401
+    import torch._dynamo  # noqa: F401  # as the first optimizer does, which takes a second
 
     from gradscope.hooks import all_hooks
     from gradscope.rules import all_rules

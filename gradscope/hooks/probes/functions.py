@@ -19,6 +19,7 @@ from torch.overrides import TorchFunctionMode
 
 from gradscope.hooks import Hook
 from gradscope.hooks import _torch as private
+from gradscope.hooks.recorder.arguments import AXES
 from gradscope.hooks.recorder.errors import note_error
 from gradscope.hooks.recorder.patched import Patched
 from gradscope.hooks.sampling.cost import of_a_detour
@@ -91,11 +92,13 @@ class FunctionMode(TorchFunctionMode):
         began = perf_counter()
         recorder.paused += 1  # what a signal handler does meanwhile is not noted in the middle of this
         try:
+            told = AXES.get(handler)
+            extra = told(args, kwargs) if told is not None else ""
             if (len(types) > 0 and self.hook.foreign(types)) or private.mode_count():
                 with private.DisableTorchFunction():
-                    recorder.op(handler, args, kwargs, result, first, sys._getframe(1))
+                    recorder.op(handler, args, kwargs, result, first, sys._getframe(1), extra)
             else:
-                recorder.op(handler, args, kwargs, result, first, sys._getframe(1))
+                recorder.op(handler, args, kwargs, result, first, sys._getframe(1), extra)
             follow = self.hook.after.get(handler)
             if follow is not None:
                 follow(handler, args, kwargs, result, sys._getframe(1))

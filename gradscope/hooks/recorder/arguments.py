@@ -1,0 +1,85 @@
+"""Which axes a call works on, as the JSON that is kept with its op: {"dims": [0, 1]}, {"at": ":i"},
+{"batch_first": true}.
+
+Only what is the same in every step is kept: graphs that differ in it are different graphs. So the numbers in an
+index are left out, and sizes are what the values' shapes tell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+Told = Callable[[Any, Any], str]
+MAX_INDEX = 16  # entries of an index that are told
+
+
+def _dims(position: int, *names: str) -> Told:
+    """The numbers of the axes that stand at `position`, or by one of these names."""
+
+    def told(args: Any, kwargs: Any) -> str:
+        given = (
+            args[position:] if len(args) > position else [kwargs[n] for n in names if kwargs and n in kwargs]
+        )
+        return _numbers(given)
+
+    return told
+
+
+def _dim(position: int, *names: str) -> Told:
+    """The same of one argument, which may be a tuple."""
+
+    def told(args: Any, kwargs: Any) -> str:
+        if len(args) > position:
+            return _numbers(args[position : position + 1])
+        return _numbers([kwargs[n] for n in names if n in kwargs]) if kwargs else ""
+
+    return told
+
+
+def _numbers(given: Any) -> str:
+    if len(given) == 1 and type(given[0]) in (tuple, list):
+        given = given[0]
+    if not given or any(type(n) is not int for n in given):
+        return ""
+    return f'{{"dims":[{",".join(map(str, given))}]}}'
+
+
+def _index(args: Any, kwargs: Any) -> str:
+    """A letter for each entry of an index: `i` a number, `:` a slice, `n` None, `.` an ellipsis, `t` any other."""
+    if len(args) < 2:
+        return ""
+    index = args[1] if type(args[1]) is tuple else (args[1],)
+    if len(index) > MAX_INDEX:
+        return ""
+    return f'{{"at":"{"".join([_ENTRIES.get(type(entry), "t") for entry in index])}"}}'
+
+
+_ENTRIES: dict[type, str] = {int: "i", slice: ":", type(None): "n", type(...): "."}
+
+
+def _recurrent(args: Any, kwargs: Any) -> str:
+    """An RNN's layout; nothing for packed sequences, whose weights stand one place later."""
+    if len(args) != 9 or type(args[2]) not in (list, tuple) or type(args[8]) is not bool:
+        return ""
+    return f'{{"batch_first":{"true" if args[8] else "false"}}}'
+
+
+_ONE = _dim(1, "dim", "axis")
+_TWO = _dims(1, "dim0", "axis0", "dim1", "axis1")
+AXES: dict[str, Told] = {
+    **dict.fromkeys(("transpose", "swapaxes", "swapdims"), _TWO),
+    "permute": _dims(1, "dims"),
+    **dict.fromkeys(("movedim", "moveaxis"), _dims(1, "source", "destination")),
+    **dict.fromkeys(
+        (
+            "sum", "mean", "amax", "amin", "max", "min", "prod", "std", "var", "logsumexp", "softmax", "log_softmax",
+            "argmax", "argmin", "median", "gather", "any", "all", "unbind", "select", "index_select", "narrow", "cat",
+            "concat", "concatenate", "stack", "nanmean",
+        ),
+        _ONE,
+    ),
+    **dict.fromkeys(("split", "chunk", "norm"), _dim(2, "dim")),
+    "__getitem__": _index,
+    **dict.fromkeys(("lstm", "gru", "rnn_tanh", "rnn_relu"), _recurrent),
+}  # fmt: skip

@@ -1,0 +1,257 @@
+"""A `view` stands where axes had to be swapped: the rows that the loss compares hold other samples.
+
+Why: `view` and `reshape` leave the elements in the order in which they lie in memory and only cut them anew. Where an
+axis comes to another place that way, each of its rows is made of parts of several rows: predictions no longer belong
+to their targets, and the network learns their average.
+
+Fix: swap the axes first, `x.transpose(0, 1).reshape(…)`, or `permute`.
+
+Silent on: axes that are merged or split whole, views that another view undoes, heads and windows that are
+transposed, targets that were cut in the same way.
+"""
+
+from collections.abc import Iterator
+from itertools import combinations
+from typing import NamedTuple
+
+from gradscope.analysis.axes import Axes, Axis, Pieces, Straddle, axes, rows_in
+from gradscope.analysis.names import names_of, place
+from gradscope.analysis.ops import ADDITIONS, JOINING, LIKE, LOSSES, SUBTRACTIONS
+from gradscope.analysis.reach import Key, Paths, paths
+from gradscope.analysis.words import code, located
+from gradscope.fixes.calls import renamed
+from gradscope.model import Edit, Finding, Op
+from gradscope.rules import rule
+from gradscope.store import Trace
+
+CONSTANTS = LIKE | {"zeros", "ones", "full", "empty", "new_zeros", "new_ones", "new_full", "fill_", "zero_"}
+
+
+class Pair(NamedTuple):
+    """Two axes that a call lays side by side, element by element."""
+
+    op: Op
+    one: Axis
+    other: Axis
+    target: bool = False  # the other is that of a loss's target
+
+
+def bad() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    rnn, head = nn.GRU(3, 4, bidirectional=True, batch_first=True), nn.Linear(8, 2)
+    opt = torch.optim.SGD([*rnn.parameters(), *head.parameters()], lr=0.1)
+    for _ in range(3):
+        hidden = rnn(torch.randn(6, 5, 3))[1]  # (2, 6, 4), also with batch_first
+        scores = head(hidden.view(6, 8))  # cause: GS709
+        loss = nn.functional.cross_entropy(scores, torch.randint(0, 2, (6,)))  # effect: GS709
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    rnn, head = nn.GRU(3, 4, bidirectional=True, batch_first=True), nn.Linear(8, 2)
+    opt = torch.optim.SGD([*rnn.parameters(), *head.parameters()], lr=0.1)
+    for _ in range(3):
+        hidden = rnn(torch.randn(6, 5, 3))[1]
+        scores = head(hidden.transpose(0, 1).reshape(6, 8))
+        opt.zero_grad()
+        nn.functional.cross_entropy(scores, torch.randint(0, 2, (6,))).backward()
+        opt.step()
+
+
+@rule("GS709", name="axes-out-of-order", severity="warning")
+def axes_out_of_order(trace: Trace) -> Iterator[Finding]:
+    known, found = paths(trace), axes(trace)
+    told: dict[tuple[str, int], tuple[Straddle, Pair, list[Pair]]] = {}
+    turned: dict[tuple[str, int], list[Pair]] = {}
+    for pair in _pairs(known, found):
+        for axis, beside in ((pair.one, pair.other), (pair.other, pair.one)):
+            straddle = found.straddles.get(axis)
+            if straddle is not None and _mistaken(found, pair, straddle, beside):
+                told.setdefault(straddle.op.site.user.location(), (straddle, pair, []))[2].append(pair)
+        if pair.target and _reordered(found, pair):
+            turned.setdefault(pair.op.site.user.location(), []).append(pair)
+    for straddle, pair, pairs in told.values():
+        yield _finding(trace, known, straddle, pair, len(pairs))
+    for pairs in turned.values():
+        yield _flattened(trace, known, found, pairs)
+
+
+def _mistaken(found: Axes, pair: Pair, straddle: Straddle, beside: Axis) -> bool:
+    """Whether the axis beside the straddling one is in the order that was there before."""
+    if beside == straddle.before:
+        return True
+    return pair.target and beside is pair.other and found.whole(beside) and not found.given(beside)
+
+
+def _reordered(found: Axes, pair: Pair) -> bool:
+    """Whether both are the same axes merged whole, in another order."""
+    one, other = pair.one, pair.other
+    if one not in found.merged or other not in found.merged or found.given(one) or found.given(other):
+        return False
+    sizes = [[p.size for p in axis] for axis in (one, other)]
+    turned = sizes[0] != sizes[1] or (one != other and sorted(one) == sorted(other))
+    return turned and sorted(sizes[0]) == sorted(sizes[1]) and found.whole(one) and found.whole(other)
+
+
+def _pairs(known: Paths, found: Axes) -> Iterator[Pair]:
+    for op in found.ops:
+        if len(op.inputs) < 2:
+            continue
+        keys = [(op.graph, value) for value in op.inputs[:2]]
+        one, other = found.of(keys[0]), found.of(keys[1])
+        if op.name in LOSSES:
+            if not _constant(known, keys[1]):
+                yield from (Pair(op, a, b, True) for a, b in _beside(op, one, other))
+        elif op.name in ADDITIONS | SUBTRACTIONS | JOINING:
+            yield from (Pair(op, a, b) for a, b in zip(one[::-1], other[::-1], strict=False))
+
+
+def _beside(op: Op, one: tuple[Axis, ...], other: tuple[Axis, ...]) -> Iterator[tuple[Axis, Axis]]:
+    """The axes that a loss compares; of class scores those around the classes."""
+    if len(one) == len(other):
+        yield from zip(one, other, strict=True)
+    elif op.name in ("cross_entropy", "nll_loss") and len(one) == len(other) + 1 and len(one) > 1:
+        yield one[0], other[0]
+        yield from zip(one[2:], other[1:], strict=True)
+
+
+def _constant(known: Paths, key: Key) -> bool:
+    """Whether a target is the same everywhere, as a discriminator's."""
+    maker = known.maker(key)
+    return maker is not None and maker.name in CONSTANTS
+
+
+def _finding(trace: Trace, known: Paths, straddle: Straddle, pair: Pair, count: int) -> Finding:
+    op, before = straddle.op, straddle.shape
+    graph = known.graph(op.graph)
+    taken, after = graph.values[op.inputs[0]].shape, graph.values[op.outputs[0]].shape
+    size = after[straddle.given]
+    rows = rows_in(before, after, straddle.taken, straddle.given, 1)
+    held = (
+        " and ".join(map(str, rows))
+        if len(rows) < 4
+        else f"{', '.join(map(str, rows[:3]))} and {len(rows) - 3} more"
+    )
+    fix, edits = _fix(trace, op, straddle, taken == before, after)
+    name = names_of(trace).name(graph, op.inputs[0])
+    what = f"`{name}`" if name else "its input"
+    was = _shape(before) if taken == before else f"{_shape(taken)}, which is {_shape(before)} flattened,"
+    beside = "target 1" if pair.target else "row 1 of what was there before"
+    return Finding(
+        message=f"{code(trace, op.site.user, f'`{op.name}`')} mixes the {size} rows of {what}: it swaps no axes, but "
+        "cuts the elements anew in the order of memory",
+        cause=op.site.user,
+        cause_label=f"{_shape(before)} becomes {_shape(after)}",
+        effect=pair.op.site.user,
+        effect_label=f"row 1 meets {beside}",
+        seen=(
+            f"{was} was cut into {_shape(after)}: of the {size} rows along axis {straddle.taken}, row 1 along the new "
+            f"axis {straddle.given} holds parts of {held}, and `{pair.op.name}` ({place(pair.op.site.user)}) pairs it "
+            f"with {beside}",
+        ),
+        fix=fix,
+        edits=edits,
+        count=count,
+    )
+
+
+def _flattened(trace: Trace, known: Paths, found: Axes, pairs: list[Pair]) -> Finding:
+    """Predictions and targets that were flattened in different orders."""
+    op = pairs[0].op
+    makers = [found.merged[axis] for axis in (pairs[0].one, pairs[0].other)]
+    texts = [code(trace, maker.site.user, f"`{maker.name}`") for maker in makers]
+    orders = [tuple(p.size for p in axis) for axis in (pairs[0].one, pairs[0].other)]
+    number = orders[0][-1]  # the first place that belongs to the second row of the prediction
+    meets = [_place(number, order) for order in orders]
+    fix, edits = _swap(trace, known, found, pairs[0].one, makers[0], orders)
+    return Finding(
+        message=f"{texts[0]} and {texts[1]} put the same axes into one in different orders, and `{op.name}` pairs them",
+        cause=makers[0].site.user,
+        cause_label=f"in the order {_shape(orders[0])}",
+        effect=op.site.user,
+        effect_label=f"the targets are in the order {_shape(orders[1])}",
+        seen=(
+            f"predictions were flattened from {_shape(orders[0])}, targets from {_shape(orders[1])}: place {number} is "
+            f"{_shape(meets[0])} of the one and {_shape(meets[1])} of the other",
+        ),
+        fix=fix,
+        edits=edits,
+        count=len(pairs),
+    )
+
+
+def _place(number: int, order: tuple[int, ...]) -> tuple[int, ...]:
+    """The indices of a place of the flattened axis."""
+    found: list[int] = []
+    for size in order[::-1]:
+        number, rest = divmod(number, size)
+        found.append(rest)
+    return tuple(found[::-1])
+
+
+def _swap(
+    trace: Trace, known: Paths, found: Axes, axis: Axis, maker: Op, orders: list[tuple[int, ...]]
+) -> tuple[str, tuple[Edit, ...]]:
+    """The prediction's two axes swapped before they are merged."""
+    own = found.of((maker.graph, maker.inputs[0]))
+    pieces = [(piece,) for piece in axis]
+    here = located(trace, maker.site.user, f"`{maker.name}`")
+    if len(pieces) == 2 and all(piece in own for piece in pieces):
+        a, b = (own.index(piece) for piece in pieces)
+        edits = renamed(trace, maker.site.user, maker.name, f"transpose({a}, {b}).{_copying(maker.name)}")
+        return f"swap them in one of both: `.transpose({a}, {b}).{_copying(maker.name)}(…)` in {here}", edits
+    return f"bring the axes of {here} into the order {_shape(orders[1])} first", ()
+
+
+def _copying(name: str) -> str:
+    """A call that takes what lies in no order of memory."""
+    return "reshape" if name == "view" else name
+
+
+def _fix(
+    trace: Trace, op: Op, straddle: Straddle, plain: bool, after: tuple[int, ...]
+) -> tuple[str, tuple[Edit, ...]]:
+    """Two axes to be swapped before the view, or after one of other sizes. `plain`: no axes had been merged before."""
+    here, before = located(trace, op.site.user, f"`{op.name}`"), straddle.shape
+    for a, b in combinations(range(len(before) if plain else 0), 2):
+        if straddle.taken in (a, b) and _whole(
+            _swapped(before, a, b), after, a + b - straddle.taken, straddle.given
+        ):
+            edits = renamed(trace, op.site.user, op.name, f"transpose({a}, {b}).reshape")
+            return f"swap the axes first: `.transpose({a}, {b}).reshape(…)` in {here}", edits
+    for a, b in combinations(range(len(after)), 2):
+        if straddle.given in (a, b) and _whole(
+            before, _swapped(after, a, b), straddle.taken, a + b - straddle.given
+        ):
+            sizes = ", ".join(map(str, _swapped(after, a, b)))
+            return (
+                f"cut into ({sizes}) and swap then, `.{op.name}({sizes}).transpose({a}, {b})`, in {here}",
+                (),
+            )
+    return f"swap the axes with `permute` before {here}", ()
+
+
+def _swapped(shape: tuple[int, ...], a: int, b: int) -> tuple[int, ...]:
+    own = list(shape)
+    own[a], own[b] = own[b], own[a]
+    return tuple(own)
+
+
+def _whole(before: tuple[int, ...], after: tuple[int, ...], taken: int, given: int) -> bool:
+    """Whether a view of the one shape as the other leaves an axis as it is."""
+    row = Pieces()
+    atoms = [row.new(size) for size in before]
+    return row.cut([p for atom in atoms for p in atom], after)[given] == atoms[taken]
+
+
+def _shape(shape: tuple[int, ...]) -> str:
+    return f"({', '.join(map(str, shape))}{',' if len(shape) == 1 else ''})"

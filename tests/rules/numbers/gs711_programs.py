@@ -1,0 +1,161 @@
+"""More programs of GS711: each bad one is reported at its marks, each good one by no rule."""
+
+
+def bad_attention_with_a_first_token() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+
+    class Classifier(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.first = nn.Parameter(torch.zeros(1, 1, 8))
+            self.attention = nn.MultiheadAttention(8, 2)  # cause: GS711
+            self.norm = nn.LayerNorm(8)
+            self.head = nn.Linear(8, 3)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            x = torch.cat([self.first.expand(len(x), -1, -1), x], dim=1)
+            x = self.norm(x + self.attention(x, x, x)[0])
+            return self.head(x[:, 0])  # effect: GS711
+
+    model = Classifier()
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        loss = nn.functional.cross_entropy(model(torch.randn(6, 4, 8)), torch.randint(0, 3, (6,)))
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def bad_batch_first_of_what_has_time_first() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    rnn = nn.GRU(3, 4, num_layers=2, batch_first=True)  # cause: GS711
+    head = nn.Linear(4, 1)
+    opt = torch.optim.SGD([*rnn.parameters(), *head.parameters()], lr=0.1)
+    for _ in range(3):
+        steps = torch.randn(5, 7, 3)  # five steps of seven samples
+        out, _ = rnn(steps)
+        last = out[-1]  # effect: GS711
+        loss = nn.functional.mse_loss(head(torch.relu(last)).squeeze(1), torch.randn(7))
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def bad_two_layers_along_the_batch() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    one = nn.LSTM(3, 4)  # cause: GS711
+    two, head = nn.LSTM(4, 4), nn.Linear(4, 2)
+    parameters = [*one.parameters(), *two.parameters(), *head.parameters()]
+    opt = torch.optim.SGD(parameters, lr=0.1)
+    for _ in range(3):
+        out, _ = two(torch.dropout(one(torch.randn(8, 5, 3))[0], 0.1, True))
+        loss = nn.functional.cross_entropy(
+            head(out[:, -1, :]),  # effect: GS711
+            torch.randint(0, 2, (8,)),
+        )
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_last_step_of_time_first() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    rnn, head = nn.LSTM(3, 4), nn.Linear(4, 2)
+    opt = torch.optim.SGD([*rnn.parameters(), *head.parameters()], lr=0.1)
+    for _ in range(3):
+        out, (hidden, _) = rnn(torch.randn(5, 8, 3))
+        loss = nn.functional.cross_entropy(head(out[-1]) + head(hidden[-1]), torch.randint(0, 2, (8,)))
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_each_sequence_by_itself() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    rnn, head = nn.GRU(3, 4), nn.Linear(4, 2)
+    opt = torch.optim.SGD([*rnn.parameters(), *head.parameters()], lr=0.1)
+    for _ in range(3):
+        out, _ = rnn(torch.randn(6, 3, 3))
+        targets = torch.randint(0, 2, (6, 3))
+        loss = sum(nn.functional.cross_entropy(head(out[:, i]), targets[:, i]) for i in range(3))
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_one_sequence_on_its_own() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    rnn, head = nn.GRU(3, 4), nn.Linear(4, 1)
+    opt = torch.optim.SGD([*rnn.parameters(), *head.parameters()], lr=0.1)
+    for _ in range(3):
+        out, _ = rnn(torch.randn(9, 1, 3))
+        loss = nn.functional.mse_loss(head(out[:, 0]).squeeze(1), torch.randn(9))
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_query_among_what_was_seen() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    attention, head = nn.MultiheadAttention(8, 2, batch_first=True), nn.Linear(8, 2)
+    opt = torch.optim.SGD([*attention.parameters(), *head.parameters()], lr=0.1)
+    for _ in range(3):
+        episodes = torch.randn(6, 5, 8)  # the last of each is asked for
+        seen, _ = attention(episodes, episodes, episodes)
+        loss = nn.functional.cross_entropy(head(seen[:, -1]), torch.randint(0, 2, (6,)))
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_other_sequences_used_elsewhere() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    rnn, head = nn.GRU(3, 4), nn.Linear(4, 1)
+    opt = torch.optim.SGD([*rnn.parameters(), *head.parameters()], lr=0.1)
+    for _ in range(3):
+        out, _ = rnn(torch.randn(9, 4, 3))  # four related series, of which the first is to be told
+        loss = nn.functional.mse_loss(head(out[:, 0]).squeeze(1), torch.randn(9))
+        loss = loss + 0.1 * out[:, 1:].pow(2).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_points_that_attend_to_each_other() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    across, head = nn.MultiheadAttention(8, 2), nn.Linear(8, 2)
+    opt = torch.optim.SGD([*across.parameters(), *head.parameters()], lr=0.1)
+    for _ in range(3):
+        points = torch.randn(7, 8).unsqueeze(1)  # samples that look at each other, as one sequence
+        mixed, _ = across(points, points, points)
+        loss = nn.functional.cross_entropy(head(mixed[:, 0]), torch.randint(0, 2, (7,)))
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

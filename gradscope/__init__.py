@@ -77,7 +77,8 @@ def show(*tensors: Tensor, params: Any = None) -> Picture:
     A notebook draws it; `show(loss).render("graph.svg")` writes it (svg, png or dot), `.graph` is a networkx
     graph. params: as for `why`; parameters that are not reached stand beside the graph. Of more than 150 nodes
     the nearest are shown, and the nearest 10,000 are looked at: torch 2.13 ends the process where a deeper chain
-    that was looked at is let go of. Lines, and what was cut off, a walk cannot know: `watch()` does. Raises GradscopeError for what is no tensor.
+    that was looked at is let go of. Lines, and what was cut off, a walk cannot know: `watch()` does. Raises
+    GradscopeError for what is no tensor.
     """
     from gradscope import live
 

@@ -107,11 +107,16 @@ def test_a_run_that_trains_beside_its_workers_is_told_as_ever(tmp_path: Path) ->
 @pytest.mark.parametrize(
     "command",
     [
-        ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "train.py", "--lr", "1"],
-        ["-m", "torch.distributed.run", "--standalone", "--nproc_per_node=1", "-m", "train", "--lr", "1"],
-        ["-m", "pytest", "-n", "2", "-q", "test_it.py"],
+        pytest.param(
+            ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "train.py", "--lr", "1"],
+            id="torchrun", marks=pytest.mark.nightly,
+        ),
+        pytest.param(
+            ["-m", "torch.distributed.run", "--standalone", "--nproc_per_node=1", "-m", "train", "--lr", "1"],
+            id="torchrun -m",
+        ),
+        pytest.param(["-m", "pytest", "-n", "2", "-q", "test_it.py"], id="pytest -n"),
     ],
-    ids=["torchrun", "torchrun -m", "pytest -n"],
 )  # fmt: skip
 def test_the_command_that_is_advised_watches_the_training(command: list[str], tmp_path: Path) -> None:
     if "pytest" in command:

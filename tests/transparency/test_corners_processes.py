@@ -227,12 +227,15 @@ EXIT_CODES = {"at_exit": 3, "exit_in_training": 6, "exit_in_a_backward": 1, "ter
 
 
 ARGUMENTS = {"looks_at_itself": ["--rate", "0.5", "a", "b"]}
-SLOW = ("children", "torch_multiprocessing", "workers")  # each child imports torch
+# Their children import torch anew.
+MARKS = {
+    "children": pytest.mark.slow,
+    "torch_multiprocessing": pytest.mark.nightly,
+    "workers": pytest.mark.nightly,
+}
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=pytest.mark.slow if name in SLOW else ()) for name in PROGRAMS]
-)
+@pytest.mark.parametrize("name", [pytest.param(name, marks=MARKS.get(name, ())) for name in PROGRAMS])
 def test_same_run(name: str, tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(HEADER + PROGRAMS[name])
     run_both(tmp_path, "program.py", *ARGUMENTS.get(name, []), returncode=EXIT_CODES.get(name, 0))

@@ -635,6 +635,14 @@ class Targets(Kind):
     above_one = Field(_known)
 
 
+class ZeroWeights(Kind):
+    """Parameters that held nothing but zeros after some steps."""
+
+    __slots__ = ()
+    of = "zero_weights"
+    parameters = Field(_ids)
+
+
 class Setting(Kind):
     __slots__ = ()
     of = "setting"

@@ -1,0 +1,52 @@
+"""Which parameters hold nothing but zeros after some steps: two such in a row leave each other without a
+gradient. Looked at before the steps 4, 8, 16, … of each optimizer, on the CPU only."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from gradscope.hooks import Hook
+from gradscope.hooks import _torch as private
+from gradscope.hooks.recorder.leaf import LeafRecord
+from gradscope.hooks.recorder.values import measurable
+
+FIRST = 4  # step: zeros that are only the beginning are over by then
+
+
+class ZeroWeights(Hook):
+    order = 38
+
+    def install(self) -> None:
+        self.steps: dict[int, int] = {}  # of each optimizer
+        self.zero: dict[int, set[int]] = {}  # its parameters that were zero when last looked at
+        self.site = 0  # of the last step
+        self.recorder.signals.before_step.connect(self._before)
+        self.recorder.signals.after_step.connect(self._after)
+        self.recorder.signals.before_end.connect(self._tell)
+
+    def _before(self, optimizer: Any, number: int, records: list[LeafRecord]) -> None:
+        count = self.steps[number] = self.steps.get(number, 0) + 1
+        if count < FIRST or count & (count - 1):
+            return
+        with private.aside():
+            self.zero[number] = {record.id for record in records if _is_zero(record)}
+
+    def _after(self, optimizer: Any, number: int, site: int) -> None:
+        self.site = site
+
+    def _tell(self) -> None:
+        zero = sorted(id for ids in self.zero.values() for id in ids)
+        if zero:
+            self.recorder.emit("zero_weights", self.site, {"parameters": zero})
+
+
+def _is_zero(record: LeafRecord) -> bool:
+    t = record.ref()
+    if t is None or not measurable(t) or not t.is_cpu or not t.is_floating_point():
+        return False
+    if not t.numel() or t.layout is not torch.strided:
+        return False
+    numbers = t.detach().flatten()
+    return not bool(numbers[0]) and not bool(numbers.any())

@@ -1,0 +1,183 @@
+"""Two factors in a row are zero: each keeps the other's gradient at zero, for ever.
+
+Why: the gradient of a weight is its input times what comes back from behind it. Where a weight is all
+zeros, nothing goes on forwards and nothing comes back; of two such, one behind the other, the first gets
+no gradient because of the second, and the second none because of the first. One alone is fine: it gets
+a gradient in the first step, and the other in the second.
+
+Fix: let only the last of the two begin at zero.
+
+Silent on: a single weight that begins at zero (the last of a residual branch, a gate, one half of
+LoRA), weights that were zero for a few steps only.
+"""
+
+from collections.abc import Iterator
+
+from gradscope.analysis.made import made_at
+from gradscope.analysis.ops import MULTIPLICATIONS, PASSING, PRODUCTS_OF_MATRICES
+from gradscope.analysis.reach import Paths, paths
+from gradscope.analysis.words import located, parameter_names, parameter_subjects, plural, where
+from gradscope.events import Scaler, ZeroWeights
+from gradscope.fixes.calls import taken_away
+from gradscope.model import Finding, Graph, Site
+from gradscope.rules import rule
+from gradscope.store import Trace
+
+ENOUGH = 3  # passes that were measured
+FACTORS = MULTIPLICATIONS | PRODUCTS_OF_MATRICES | {
+    "linear", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "einsum",
+    "addmm",
+}  # fmt: skip
+KEEPING_ZERO = PASSING | {
+    "relu", "relu_", "relu6", "leaky_relu", "gelu", "silu", "mish", "elu", "selu", "tanh", "tanh_", "dropout",
+    "dropout1d", "dropout2d", "dropout3d", "hardswish", "neg", "__neg__", "sum", "mean", "max_pool1d", "max_pool2d",
+    "avg_pool1d", "avg_pool2d", "adaptive_avg_pool1d", "adaptive_avg_pool2d", "sin", "square", "abs",
+}  # fmt: skip
+ZEROING = {"zeros_", "zero_", "constant_", "fill_", "zeros", "zeros_like", "mul_", "__imul__"}
+
+
+def bad() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    body, head = nn.Linear(4, 4), nn.Linear(4, 1)
+    gate, scale = nn.Linear(4, 4, bias=False), nn.Linear(4, 4, bias=False)
+    nn.init.zeros_(gate.weight)  # cause: GS710
+    nn.init.zeros_(scale.weight)
+    parts = nn.ModuleList([body, gate, scale, head])
+    opt = torch.optim.SGD(parts.parameters(), lr=0.1)
+    for _ in range(5):
+        opt.zero_grad()
+        hidden = body(torch.randn(8, 4))
+        head(hidden + scale(torch.relu(gate(hidden)))).pow(2).mean().backward()  # effect: GS710
+        opt.step()
+
+
+def good() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    body, head = nn.Linear(4, 4), nn.Linear(4, 1)
+    gate, scale = nn.Linear(4, 4, bias=False), nn.Linear(4, 4, bias=False)
+    nn.init.zeros_(scale.weight)
+    parts = nn.ModuleList([body, gate, scale, head])
+    opt = torch.optim.SGD(parts.parameters(), lr=0.1)
+    for _ in range(5):
+        opt.zero_grad()
+        hidden = body(torch.randn(8, 4))
+        head(hidden + scale(torch.relu(gate(hidden)))).pow(2).mean().backward()
+        opt.step()
+
+
+@rule("GS710", name="zeros-in-a-row", severity="warning", over=("GS705",))
+def zeros_in_a_row(trace: Trace) -> Iterator[Finding]:
+    zero = {id for event in trace.of(ZeroWeights) for id in event.parameters if _never_moved(trace, id)}
+    if len(zero) < 2 or trace.of(Scaler):  # steps that a scaler skips leave zeros where they were
+        return
+    known = paths(trace)
+    groups: dict[object, tuple[Site | None, Site | None, list[tuple[int, int]]]] = {}
+    for first, second in dict.fromkeys(_in_a_row(known, zero)):
+        places = _zeroed(trace, known, first), _zeroed(trace, known, second)
+        key = tuple(place.location() if place is not None else None for place in places)
+        groups.setdefault(key, (*places, []))[2].append((first, second))
+    for cause, other, pairs in groups.values():
+        yield _finding(trace, known, cause, other, pairs)
+
+
+def _never_moved(trace: Trace, parameter: int) -> bool:
+    """Whether each gradient that was measured, from the first step to the last, was exactly zero."""
+    norms = [norm for _, norm in trace.numbers("grad_norm", parameter)]
+    return len(norms) >= ENOUGH and not any(norms)
+
+
+def _in_a_row(known: Paths, zero: set[int]) -> Iterator[tuple[int, int]]:
+    """Pairs of these parameters of which the first makes zero what the second is multiplied with."""
+    for number in known.graph_ids:
+        graph = known.graph(number)
+        for op in graph.ops:
+            if op.name not in FACTORS or not op.nodes or (number, op.outputs[0]) not in known.used.order:
+                continue
+            factors = {index: _held(graph, index) for index in op.inputs}
+            mine = [held for held in factors.values() if held in zero and held is not None]
+            for index, held in factors.items():
+                if mine and held is None:
+                    yield from ((first, second) for first in _zero_by(graph, index, zero) for second in mine)
+
+
+def _zero_by(graph: Graph, index: int, zero: set[int]) -> list[int]:
+    """The nearest of these parameters that alone make a value zero: it is a product with them, or what
+    keeps a zero a zero was taken of one."""
+    found: dict[int, None] = {}
+    todo, seen = [index], {index}
+    while todo:
+        made = graph.values[todo.pop()].op
+        op = graph.ops[made] if made is not None else None
+        if op is None or not (op.name in FACTORS or op.name in KEEPING_ZERO):
+            continue
+        inputs = op.inputs if op.name in FACTORS else op.inputs[:1]
+        held = {i: _held(graph, i) for i in inputs}
+        mine = [id for id in held.values() if id in zero and id is not None]
+        if op.name in FACTORS and mine:
+            # with a bias beside the weight, both have to be zero
+            plain = op.name in MULTIPLICATIONS or all(id is None or id in zero for id in held.values())
+            found.update(dict.fromkeys(mine if plain else ()))
+            continue
+        fresh = {i for i, id in held.items() if id is None} - seen
+        seen |= fresh
+        todo += fresh
+    return list(found)
+
+
+def _held(graph: Graph, index: int) -> int | None:
+    """The parameter that a factor is, perhaps transposed or reshaped."""
+    value = graph.values[index]
+    while value.parameter is None and value.op is not None and value.alias_of is not None:
+        value = graph.values[value.alias_of]
+    return value.parameter
+
+
+def _zeroed(trace: Trace, known: Paths, parameter: int) -> Site | None:
+    """The user's line that filled a parameter with zeros; else the one that made it."""
+    for graph in trace.graphs:
+        for value in graph.values:
+            if value.parameter == parameter:
+                key = (
+                    value.origin if value.op is None and value.origin is not None else (graph.id, value.index)
+                )
+                op = known.maker(key)
+                if op is not None and op.name in ZEROING and op.site.user.kind == "user":
+                    return op.site.user
+    return made_at(trace, trace.parameter(parameter))
+
+
+def _finding(
+    trace: Trace, known: Paths, cause: Site | None, other: Site | None, pairs: list[tuple[int, int]]
+) -> Finding:
+    ids = list(dict.fromkeys(id for pair in pairs for id in pair))
+    first, second = (parameter_names(trace, [id]) for id in pairs[0])
+    filling = [event for event in known.backwards if set(ids) & set(event.filled)]
+    measured = len(trace.numbers("grad_norm", pairs[0][0]))
+    edits = taken_away(trace, cause) if cause is not None and cause != other else ()
+    here = f" ({where(cause)})" if cause is not None else ""
+    mend = f"take {located(trace, cause)} out" if edits else f"give {first} small random numbers{here}"
+    others = f" (and so in {plural(len(pairs) - 1, 'more pair')})" if len(pairs) > 1 else ""
+    related: tuple[tuple[Site, str], ...] = ()
+    if other is not None and other != cause:
+        related = ((other, f"{second} behind it: all zeros too"),)
+    return Finding(
+        message=f"{first} and {second} behind it are all zeros: the gradients of both stay zero{others}",
+        cause=cause,
+        cause_label=f"{first}: all zeros",
+        effect=filling[0].site.user if filling else None,
+        effect_label="the gradients of both are exactly zero",
+        related=related,
+        seen=(
+            f"the gradients of {first} and of {second} were exactly 0 in {plural(measured, 'pass')} measured, and"
+            " after some steps every element of both still was",
+        ),
+        fix=f"{mend}: only {second} may begin at zero",
+        edits=edits,
+        subjects=parameter_subjects(ids),
+    )

@@ -549,6 +549,19 @@ class GradientHook(Kind):
     returned = Field(_maybe_flag)
 
 
+class UnheardHook(Kind):
+    """A module's gradient hook that never ran."""
+
+    __slots__ = ()
+    of = "unheard_hook"
+    hook = Field(_key)
+    name = Field(_text)
+    module = Field(_key)
+    called = Field(_key)  # site of the first call that gave nothing with a gradient
+    grad = Field(_flag)  # gradients were on
+    passes = Field(_count)  # backward passes after that call
+
+
 class DroppedGradient(Kind):
     """The backward of the user's own Function returned nothing where a gradient is needed."""
 

@@ -2,7 +2,8 @@
 
 A hook that is put on a tensor while calls are seen is put there inside a function that reads the
 versions of its gradients before and after it; that of a module is given so to each of its calls.
-What a hook returns goes through unchanged.
+What a hook returns goes through unchanged. Of a module's hook that never ran it is told at the end, where
+its module was called and gave nothing that requires a gradient.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from collections.abc import Callable
 from types import FunctionType, MethodType
 from typing import Any
 
-from torch import Tensor, nn
+from torch import Tensor, is_grad_enabled, nn
 from torch.utils.hooks import BackwardHook
 
 from gradscope.hooks import Hook
@@ -38,6 +39,12 @@ class GradientHooks(Hook):
             nn.Module, "register_full_backward_hook", self._of_module(nn.Module.register_full_backward_hook)
         )
         self.patch(BackwardHook, "__init__", self._called_with(BackwardHook.__init__))
+        self.patch(BackwardHook, "setup_output_hook", self._gave(BackwardHook.setup_output_hook))
+        self.heard: set[int] = (
+            set()
+        )  # where hooks were put that ran, or may yet: an output required a gradient
+        self.unheard: dict[int, tuple[dict[str, Any], int]] = {}  # the others, with the passes until then
+        self.recorder.signals.before_end.connect(self._tell_unheard)
 
     def uninstall(self) -> None:
         self.recorder.functions.on_register = None
@@ -71,6 +78,40 @@ class GradientHooks(Hook):
             real(backward, module, hooks, *args, **kwargs)
 
         return __init__
+
+    def _gave(self, real: Any) -> Any:
+        """What a module gives goes through its hooks: here it is looked at."""
+
+        @functools.wraps(real)
+        def setup_output_hook(backward: Any, args: Any) -> Any:
+            if self.of_modules:
+                try:
+                    self._look(backward, args, sys._getframe(1))
+                except Exception as error:
+                    self.recorder.fault("watching a module's hook", error)
+            return real(backward, args)
+
+        return setup_output_hook
+
+    def _look(self, backward: Any, args: Any, frame: Any) -> None:
+        grad = is_grad_enabled()
+        hears = grad and any(t.requires_grad for t in _gradients((args,)))
+        for hook in backward.user_hooks:
+            function = _function(getattr(hook, "__wrapped__", hook))
+            site, about = self.of_modules.get(function.__code__ if function is not None else None, (0, {}))
+            if site in self.heard or not site:
+                continue
+            if hears:
+                self.heard.add(site)
+            elif site not in self.unheard and (record := self.recorder.modules.find(backward.module)):
+                called = self.recorder.sites.current(frame)
+                data = {"hook": about["hook"], "name": about["name"], "grad": grad, "called": called}
+                self.unheard[site] = {**data, "module": record.id}, self.recorder.passes
+
+    def _tell_unheard(self) -> None:
+        for site, (data, passes) in self.unheard.items():
+            if site not in self.heard and self.recorder.passes > passes:
+                self.recorder.emit("unheard_hook", site, {**data, "passes": self.recorder.passes - passes})
 
     def _known(self, hook: Any) -> Any:
         function = _function(hook)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -15,17 +15,18 @@ if TYPE_CHECKING:
 
     from gradscope.api import Explanation, Picture, Trace
     from gradscope.live.table import Table
-    from gradscope.model import Finding, GradscopeError
+    from gradscope.model import Finding, FindingsError, GradscopeError
     from gradscope.scope import Scope
 
 __version__ = "0.1.0"
 __all__ = [
-    "Explanation", "Finding", "GradscopeError", "Picture", "Trace", "open", "show", "table", "watch", "why",
+    "Explanation", "Finding", "FindingsError", "GradscopeError", "Picture", "Trace", "open", "show", "table", "watch",
+    "why",
 ]  # fmt: skip
 
 _FROM = {
     "Explanation": "gradscope.api", "Picture": "gradscope.api", "Trace": "gradscope.api",
-    "Finding": "gradscope.model", "GradscopeError": "gradscope.model",
+    "Finding": "gradscope.model", "FindingsError": "gradscope.model", "GradscopeError": "gradscope.model",
 }  # fmt: skip
 
 
@@ -36,17 +37,31 @@ def __getattr__(name: str) -> Any:
     return getattr(import_module(_FROM[name]), name)
 
 
-def watch(*, sample: bool = True, prove: bool = False) -> Scope:
-    """Watches a block: `with gradscope.watch() as scope:`.
+def watch(
+    sample: bool = True,
+    prove: bool = False,
+    *,
+    path: str | os.PathLike[str] | None = None,
+    select: Sequence[str] = (),
+    fail_on: str = "never",
+) -> Scope:
+    """Watches a block: `with gradscope.watch() as scope:`; or a function, as a decorator; or what lies between
+    `scope.start()` and `scope.stop()`.
 
     sample: once the same graph has repeated, look only now and then (False: always).
     prove: for a corrupted gradient, also compute the right one, always.
+    path: where the trace stays, for `gradscope check` and the others; without it it goes with the scope.
+    select: prefixes of the codes that are told ("GS2"), all without it.
+    fail_on: "error", "warning" or "note": raise FindingsError at the end of the block where something is found that
+    is as severe or more, and the block itself did not raise. Looking for it takes as long as a report.
+
     Inside another watch, or under `gradscope run`, it is a part of that: the scope shows what was
-    recorded of its block, and the watch around it goes on.
+    recorded of its block, and the watch around it goes on. Raises GradscopeError for a path that can't be or is not
+    a trace, an unknown code or severity.
     """
     from gradscope.scope import Scope
 
-    return Scope(sample=sample, prove=prove)
+    return Scope(sample=sample, prove=prove, path=path, select=select, fail_on=fail_on)
 
 
 def open(path: str | os.PathLike[str]) -> Trace:

@@ -7,6 +7,7 @@ within the trace.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
@@ -19,6 +20,16 @@ class GradscopeError(Exception):
     """Bad input from the user: shown as one line, ends the command with `exit_code`."""
 
     exit_code = 2
+
+
+class FindingsError(GradscopeError):
+    """What `watch(fail_on=…)` raises at the end of its block: `findings`, its text the report."""
+
+    exit_code = 1
+
+    def __init__(self, text: str, findings: Sequence[Finding]):
+        super().__init__(text)
+        self.findings = list(findings)
 
 
 class NoPlaceError(GradscopeError):

@@ -53,25 +53,24 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
         raise pytest.UsageError(f"{item.nodeid}: the marker is {MARKER.partition(':')[0]}")
     import gradscope as package
 
-    scope = package.watch()
+    scope = package.watch(select=select)
     try:
         with scope:
             result = yield
     except BaseException:
-        if text := _told(scope, "note", select):
+        if text := _told(scope, "note"):
             item.add_report_section("call", "gradscope", text)
         raise
-    if text := _told(scope, fail_on, select):
+    if text := _told(scope, fail_on):
         pytest.fail(text, pytrace=False)
     return result
 
 
-def _told(scope: Scope, fail_on: str, select: Any) -> str:
+def _told(scope: Scope, fail_on: str) -> str:
     """The report; "" where nothing is that severe, or there was nothing to watch."""
     from gradscope.model import GradscopeError
-    from gradscope.testing import failing
 
     try:
-        return failing(scope, fail_on, select)
+        return scope.report() if scope.fails(fail_on) else ""
     except GradscopeError:
         return ""

@@ -7,20 +7,21 @@ import shutil
 import sqlite3
 import sys
 import weakref
-from collections.abc import Callable
-from functools import cached_property, wraps
+from collections.abc import Callable, Sequence
+from functools import cached_property, partial, wraps
 from pathlib import Path
 from types import FrameType, TracebackType
 from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar
 
 from gradscope.analysis.words import plural
 from gradscope.api import Picture, Trace
-from gradscope.model import SEVERITIES, Finding, GradscopeError, NoPlaceError
+from gradscope.check import Report, examine, fails, selected_rules
+from gradscope.config import FAIL_ON, Config
+from gradscope.model import SEVERITIES, Finding, FindingsError, GradscopeError, NoPlaceError
 from gradscope.store import Start
 from gradscope.tracebacks import text_of
 
 if TYPE_CHECKING:
-    from gradscope.check import Report
     from gradscope.session import Session
 
 
@@ -31,16 +32,30 @@ R = TypeVar("R")
 class Scope:
     """What `with gradscope.watch() as scope:` gives. After the block: `findings`,
     `trace`, `graph(level)`, `report()`, `save(path)`. A scope is used once; as a decorator
-    (`@gradscope.watch()`) it makes one for each call."""
+    (`@gradscope.watch()`) it makes one for each call. The arguments are those of `gradscope.watch`."""
 
-    def __init__(self, sample: bool = True, prove: bool = False):
+    def __init__(
+        self,
+        sample: bool = True,
+        prove: bool = False,
+        path: str | os.PathLike[str] | None = None,
+        select: Sequence[str] = (),
+        fail_on: str = "never",
+    ):
+        self._again = partial(Scope, sample, prove, path, select, fail_on)
         self._sample = sample
         self._prove = prove
+        self._asked = None if path is None else Path(path)
+        self._config = Config().override(select=select)
+        if select:
+            selected_rules(self._config)  # knows the codes
+        if fail_on not in FAIL_ON:
+            raise GradscopeError(f"fail_on is one of {', '.join(FAIL_ON)}, not `{fail_on}`")
+        self._fail_on = fail_on
         self._session: Session | None = None
         self._outer: Session | None = None  # that watched already: this watch is a part of its
         self._start: Start | None = None  # of the part
         self._path: Path | None = None  # of the trace, once the block has ended
-        self._folder: str | None = None
         self._process = os.getpid()
         self._unwatched: str | None = None  # why there is no trace
         self._aside: list[str] = []
@@ -62,7 +77,7 @@ class Scope:
 
         @wraps(function)
         def watched(*args: P.args, **kwargs: P.kwargs) -> R:
-            watched.scope = Scope(self._sample, self._prove)  # type: ignore[attr-defined]
+            watched.scope = self._again()  # type: ignore[attr-defined]
             with watched.scope:  # type: ignore[attr-defined]
                 return function(*args, **kwargs)
 
@@ -76,10 +91,13 @@ class Scope:
         if self._session or self._outer or self._unwatched:
             raise GradscopeError("this watch was used already: make a new one with gradscope.watch()")
         self._program = [frame.f_code.co_filename]
+        if self._asked is not None:
+            check_target(self._asked)
         try:
-            self._folder = tempfile.mkdtemp(prefix="gradscope-")
-            weakref.finalize(self, _remove, self._folder, self._process)
-            path = Path(self._folder) / "watch.gradscope"
+            if self._asked is None:
+                folder = tempfile.mkdtemp(prefix="gradscope-")
+                weakref.finalize(self, _remove, folder, self._process)
+            path = self._place = self._asked or Path(folder) / "watch.gradscope"
             if (outer := active()) is not None:
                 self._outer, self._start = outer, outer.begin_part(self._sample, self._prove)
                 return self
@@ -99,6 +117,8 @@ class Scope:
             self._path = self._session.path
         elif self._outer is not None:
             self._leave(self._outer, error)
+        if error is None and self._path is not None and self.fails(self._fail_on):
+            raise FindingsError(self.report(), self.findings)
         return False
 
     def _leave(self, outer: Session, error: BaseException | None) -> None:
@@ -106,8 +126,8 @@ class Scope:
         if os.getpid() != self._process:
             self._unwatched = "the block ended in a forked child: it is the parent's that is watched"
             return
-        assert self._folder is not None
-        path = Path(self._folder) / "watch.gradscope"
+        path = self._place
+        path.unlink(missing_ok=True)  # a trace of before
         facts: dict[str, Any] = {"argv": self._program, "exit_code": None, "exception": None, "ended": True}
         if error is not None:
             facts["exception"] = {"type": type(error).__name__, "text": text_of(error)}
@@ -132,11 +152,13 @@ class Scope:
         """What the rules say, most severe first."""
         return list(self._examined.findings)
 
+    def fails(self, severity: str) -> bool:
+        """Whether anything was found that is as severe as "error", "warning" or "note", or more ("never": no)."""
+        return severity != "never" and fails(self.findings, severity)
+
     @cached_property
     def _examined(self) -> Report:
-        from gradscope.check import examine
-
-        return examine(self.trace)
+        return examine(self.trace, self._config)
 
     @property
     def faults(self) -> list[str]:
@@ -170,12 +192,17 @@ class Scope:
     def save(self, path: str | Path) -> Path:
         """Copies the trace to `path`, which must not exist as anything but a trace."""
         target = Path(path)
-        if target.exists():
-            Trace(target).close()  # refuses what is no trace
-        if not target.parent.is_dir():
-            raise GradscopeError(f"no folder {target.parent} to save in")
+        check_target(target)
         shutil.copyfile(self.trace.path, target)
         return target
+
+
+def check_target(path: Path) -> None:
+    """Raises GradscopeError where no trace can come to stand at `path`: it is something else, or has no folder."""
+    if path.exists():
+        Trace(path).close()  # refuses what is no trace
+    if not path.parent.is_dir():
+        raise GradscopeError(f"no folder {path.parent} to save in")
 
 
 def _remove(folder: str, process: int) -> None:

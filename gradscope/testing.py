@@ -52,20 +52,11 @@ def assert_no_findings(fail_on: str = "warning", select: Sequence[str] = ()) -> 
     it. Gives the scope. An exception of the block comes out as it is.
     """
     __tracebackhide__ = True
-    with gradscope.watch() as scope:
-        yield scope
-    if text := failing(scope, fail_on, select):
-        raise AssertionError(text)
-
-
-def failing(scope: Scope, fail_on: str, select: Sequence[str] = ()) -> str:
-    """The report of a scope that has ended, where something in it is as severe as `fail_on`; else ""."""
-    from gradscope.check import examine, fails
-    from gradscope.config import Config
-    from gradscope.render.text import render
-
-    report = examine(scope.trace, Config().override(select=select))
-    return render(report) if fails(report.findings, fail_on) else ""
+    try:
+        with gradscope.watch(select=select, fail_on=fail_on) as scope:
+            yield scope
+    except gradscope.FindingsError as error:
+        raise AssertionError(str(error)) from None
 
 
 def assert_same_graph(one: Tensor, other: Tensor) -> None:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+from pathlib import Path
+
+import pytest
 import torch
 
 import gradscope
@@ -42,3 +46,41 @@ def test_what_a_prompt_shows_is_short() -> None:
     assert "1 error" in repr(scope)
     assert len(repr(scope.findings)) < 400 and "GS101 at " in repr(scope.findings)
     assert "GS101" in scope._repr_mimebundle_()["text/plain"]
+
+
+@pytest.mark.parametrize("within", [False, True])
+def test_a_trace_that_stays(within: bool, tmp_path: Path) -> None:
+    path = tmp_path / "kept.gradscope"
+    for _ in range(2):  # the newest stands there
+        with gradscope.watch() if within else nullcontext(), gradscope.watch(path=path) as scope:
+            corrupt()
+    del scope
+    assert [finding.code for finding in gradscope.open(path).findings] == ["GS101"]
+
+
+def test_what_stands_at_the_path_is_not_lost(tmp_path: Path) -> None:
+    path = tmp_path / "mine.txt"
+    path.write_text("a letter")
+    with pytest.raises(gradscope.GradscopeError, match="not a gradscope trace"), gradscope.watch(path=path):
+        pass
+    assert path.read_text() == "a letter"
+    with pytest.raises(gradscope.GradscopeError, match="no folder"):
+        gradscope.watch(path=tmp_path / "none" / "x.gradscope").start()
+
+
+def test_a_block_fails_where_something_is_found() -> None:
+    with (
+        pytest.raises(gradscope.FindingsError, match=r"error\[GS101\]") as told,
+        gradscope.watch(fail_on="error"),
+    ):
+        corrupt()
+    assert [finding.code for finding in told.value.findings] == ["GS101"]
+    with gradscope.watch(fail_on="error", select=["GS2"]):
+        corrupt()
+    with pytest.raises(ZeroDivisionError), gradscope.watch(fail_on="note"):
+        corrupt()
+        _ = 1 / 0
+    with pytest.raises(gradscope.GradscopeError, match="GS9999"):
+        gradscope.watch(select=["GS9999"])
+    with pytest.raises(gradscope.GradscopeError, match="fail_on is one of"):
+        gradscope.watch(fail_on="errors")

@@ -7,7 +7,7 @@ step since the start. Each pass takes longer than the last and memory grows; wit
 Fix: cut the state where a step ends: `h = h.detach()`; then `retain_graph` is not needed.
 
 Silent on: truncated backpropagation; whole sequences in one backward; unrolled inner loops
-(meta learning) that are backwarded once.
+(meta learning) that are backwarded once. A note where a run of few calls makes no pass at all.
 """
 
 import re
@@ -22,7 +22,10 @@ from gradscope.events import Backward, KeepsGraph
 from gradscope.fixes.calls import beside, line_after
 from gradscope.model import Edit, Event, Finding, Site
 from gradscope.rules import rule
+from gradscope.rules.cost._never_gone_through import Carried, carried_for_nothing
 from gradscope.store import Trace
+
+MANY = 100  # calls without a pass: fewer may be a test of a few steps
 
 
 def bad_state_never_cut() -> None:
@@ -74,6 +77,33 @@ def hidden_state_keeps_graph(trace: Trace) -> Iterator[Finding]:
         if place not in told:
             told.add(place)
             yield _between_steps(trace, longer)
+    for state in carried_for_nothing(trace):
+        yield _for_nothing(trace, state)
+
+
+def _for_nothing(trace: Trace, state: Carried) -> Finding:
+    """A state that grows and that no pass goes through: memory that is never freed."""
+    name = state.name if state.name.isidentifier() else ""
+    call = located(trace, state.site, "the call")
+    subject = f"`{name}`" if name else f"the state that {code(trace, state.site, 'the call')} takes and gives"
+    cut = f"`{name} = {name}.detach()`" if name else "`tuple(h.detach() for h in state)`"
+    return Finding(
+        message=f"{subject} carries the graph of all earlier calls along, and no backward pass ever needs it",
+        cause=state.site,
+        cause_label="is given its own last state, with that one's graph",
+        seen=(
+            f"in {state.calls} calls in a row, and no backward pass in the run",
+            f"the graph behind it had {plural(state.nodes[0], 'node')} after the second call,"
+            f" {plural(state.nodes[1], 'node')} after the last",
+        ),
+        why="what a graph has saved is freed when the graph is: by a pass that goes through it, or with the last"
+        " tensor that was made in it. Here each state holds the one before, so that memory grows with every call",
+        fix=f"cut it after {call}: {cut}; or call under `with torch.no_grad():` where nothing is to be learned",
+        count=state.calls,
+        severity="" if state.calls >= MANY else "note",
+        edits=line_after(trace, state.site, f"{name} = {name}.detach()") if name else (),
+        subjects=frozenset({("keeps", state.site.location())}),
+    )
 
 
 def _pass(known: Paths) -> Backward | None:

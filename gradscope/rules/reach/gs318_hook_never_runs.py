@@ -13,7 +13,7 @@ last pass only.
 import ast
 from collections.abc import Iterator
 
-from gradscope.analysis.words import code, dotted, located, plural
+from gradscope.analysis.words import dotted, located, plural
 from gradscope.events import ModuleCall, UnheardHook
 from gradscope.fixes.calls import line_before
 from gradscope.model import Edit, Finding, Site
@@ -108,7 +108,7 @@ def _fix(trace: Trace, event: UnheardHook, here: Site, given: str, layer: str) -
             f"call `{given}.requires_grad_()` before {call}: gradients then go back through {layer},"
             " whatever of it is frozen"
         )
-    return f"let the parameters of {layer}, or of a layer before it, require a gradient in {code(trace, here, 'the call')}"
+    return f"let the parameters of {layer}, or of a layer before it, require a gradient before {call}"
 
 
 def _edits(trace: Trace, event: UnheardHook, here: Site, given: str) -> tuple[Edit, ...]:

@@ -58,6 +58,75 @@ def bad_updated_by_hand() -> None:  # fix: by hand
             p.data = p.data - 0.1 * slope
 
 
+def bad_monitor_that_no_pass_goes_through() -> None:
+    import torch
+    from torch import nn
+
+    class Monitor(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.cell, self.score = nn.Linear(8, 4), nn.Linear(4, 1)
+
+        def forward(self, x: torch.Tensor, h: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+            h = torch.tanh(self.cell(torch.cat([x, h], 1)))
+            return self.score(h).mean(), h
+
+    monitor, h = Monitor(), torch.zeros(2, 4)
+    scores = []
+    for _ in range(120):
+        score, h = monitor(torch.randn(2, 4), h)  # cause: GS603
+        scores.append(score.item())
+
+
+def bad_lstm_that_no_pass_goes_through() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    lstm = nn.LSTM(4, 4)
+    state = (torch.zeros(1, 2, 4), torch.zeros(1, 2, 4))
+    for _ in range(120):
+        _, state = lstm(torch.randn(3, 2, 4), state)  # cause: GS603
+
+
+def good_monitor_that_is_cut() -> None:
+    import torch
+    from torch import nn
+
+    cell, h = nn.GRUCell(4, 4), torch.zeros(2, 4)
+    for _ in range(120):
+        h = cell(torch.randn(2, 4), h.detach())
+
+
+def good_monitor_under_no_grad() -> None:
+    import torch
+    from torch import nn
+
+    cell, h = nn.GRUCell(4, 4), torch.zeros(2, 4)
+    cell.eval()
+    with torch.no_grad():
+        for _ in range(120):
+            h = cell(torch.randn(2, 4), h)
+
+
+def good_layers_that_call_themselves_anew() -> None:
+    import torch
+    from torch import nn
+
+    class Deep(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer = nn.Linear(4, 4)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            for _ in range(120):
+                x = torch.tanh(self.layer(x))
+            return x
+
+    deep = Deep()
+    for _ in range(4):
+        deep(torch.randn(2, 4)).mean().item()
+
+
 def good_sensitivities_at_every_tick() -> None:
     import torch
     from torch import nn

@@ -45,10 +45,10 @@ def why(trace: Trace, name: str) -> Answer:
             )
         if (number := _number(flow, name)) is not None:
             return explain_number(flow, number, name)
-        parameters = _within(trace, name) or _on_their_own(trace, name)
+        parameters = _within(trace, name) or _of_self(trace, name) or _on_their_own(trace, name)
         if parameters:
             return _first_without(flow, parameters)
-        parameters = _parameters(trace, name, exact=False)
+        parameters = _parameters(trace, name, exact=False) or _of_an_object(trace, name)
     if len(_full_names(trace, parameters)) == 1:
         return _first_without(flow, parameters)
     if parameters:
@@ -91,6 +91,27 @@ def _within(trace: Trace, name: str) -> list[Parameter]:
     prefix = f"{_dotted(name)}."
     named = [p for p in trace.parameters if p.name]
     return [p for p in named if full_name(trace, p).startswith(prefix) or p.name.startswith(prefix)]
+
+
+def _of_an_object(trace: Trace, name: str) -> list[Parameter]:
+    """Those that the program reaches by way of an object: `self.memory.keys` in a module's own code,
+    `trainer.model.fc.weight` where a report says `model.fc.weight`."""
+    held = _dotted(name)
+    if held.startswith("self."):
+        return _parameters(trace, held.removeprefix("self."), exact=False)
+    named = [p for p in trace.parameters if p.name and full_name(trace, p) != p.name]
+    return [p for p in named if held.endswith(f".{full_name(trace, p)}")]
+
+
+def _of_self(trace: Trace, name: str) -> list[Parameter]:
+    """The parameters of the module that another one calls `self.memory`: of the only one that is called so."""
+    held = _dotted(name).removeprefix("self.")
+    if held == name:
+        return []
+    found = {p.id: f".{full_name(trace, p)}".partition(f".{held}.") for p in trace.parameters}
+    if len({before for before, inside, _ in found.values() if inside}) != 1:
+        return []
+    return [p for p in trace.parameters if found[p.id][1]]
 
 
 def _on_their_own(trace: Trace, name: str) -> list[Parameter]:

@@ -235,3 +235,23 @@ def test_a_parameter_frozen_while_sampling_slept():
     answer = why(scope.trace, "0.weight")
     assert "no gradient since step 61: requires_grad was switched off" in answer.headline
     assert places(answer, main=True) == [line_of("# frozen by hand")]
+
+
+def test_the_names_that_the_program_itself_uses():
+    class Deep(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.net, self.last = Net(), nn.Linear(2, 1)
+
+        def forward(self, x):
+            return self.last(self.net(x))
+
+    model = Deep()
+    with gradscope.watch() as scope:
+        model(torch.randn(3, 4)).mean().backward()
+    for name in ("self.layer1.weight", "self.net.layer1", "self.layer1", "trainer.model.net.layer1.bias"):
+        assert "cut off" in why(scope.trace, name).headline, name
+    with pytest.raises(GradscopeError, match="self.weight. is not one parameter: .*last.weight"):
+        why(scope.trace, "self.weight")
+    with pytest.raises(GradscopeError, match="no parameter, variable or place"):
+        why(scope.trace, "critic.net.layer1.weight")

@@ -251,7 +251,7 @@ def test_the_names_that_the_program_itself_uses():
         model(torch.randn(3, 4)).mean().backward()
     for name in ("self.layer1.weight", "self.net.layer1", "self.layer1", "trainer.model.net.layer1.bias"):
         assert "cut off" in why(scope.trace, name).headline, name
-    with pytest.raises(GradscopeError, match="self.weight. is not one parameter: .*last.weight"):
+    with pytest.raises(GradscopeError, match=r"`self.weight` is not one parameter: .*last.weight"):
         why(scope.trace, "self.weight")
     with pytest.raises(GradscopeError, match="no parameter, variable or place"):
         why(scope.trace, "critic.net.layer1.weight")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import sys
+import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -66,7 +67,8 @@ def drive(
 
 async def settled(pilot: Pilot[Any], ready: Callable[[], bool] = lambda: True) -> None:
     """Waits until work beside the UI is done."""
-    for _ in range(600):
+    until = time.monotonic() + 60
+    while time.monotonic() < until:
         await pilot.pause(0.02)
         if ready() and not any(worker.is_running for worker in pilot.app.workers):
             break

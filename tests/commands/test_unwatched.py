@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from textual.pilot import Pilot
-from tui_driver import drive, screen
+from tui_driver import drive, screen, settled
 
 from gradscope.tui.app import Inspector
 
@@ -64,6 +64,7 @@ def test_a_run_without_a_pass_says_so_in_every_output(tmp_path: Path) -> None:
     assert json.loads(texts["json"])["unwatched"]
 
     async def look(app: Inspector, pilot: Pilot[None]) -> None:
+        await settled(pilot, lambda: "checking" not in screen(app))
         assert NOTHING in screen(app) and "in place of `python`" in " ".join(screen(app).split())
 
     drive((tmp_path / ".gradscope" / "last").resolve(), look)

@@ -16,11 +16,12 @@ from collections.abc import Iterator
 
 from gradscope.analysis.failures import Failure, failures
 from gradscope.analysis.names import place
+from gradscope.analysis.text import own_nodes, site_of
 from gradscope.analysis.words import code, located
 from gradscope.fixes.calls import line_before
 from gradscope.fixes.in_place import new_statement, root_name, written_name
 from gradscope.fixes.source import Edits, Source
-from gradscope.model import Finding, Op
+from gradscope.model import Finding, Op, Site
 from gradscope.rules import rule
 from gradscope.store import Trace
 
@@ -63,12 +64,14 @@ def _explained(trace: Trace, failure: Failure) -> Finding:
     shown = f"`{name}`" if name else "a view"
     written = code(trace, failure.site, "an in-place operation")
     fix, edits = _fix(trace, failure, view, name)
+    given = _given_out(trace, failure, view)
     return Finding(
         message=f"{written} writes in place to {shown}, {what}",
         cause=made or failure.site,
         cause_label=label,
         effect=failure.site,
         effect_label="torch stops: it cannot be written in place",
+        related=((given, "what the Function's `forward` gives out is a view"),) if given is not None else (),
         seen=(failure.said,),
         fix=fix,
         count=failure.event.count,
@@ -100,6 +103,26 @@ def _view(trace: Trace, failure: Failure) -> Op | None:
     return graph.ops[maker] if maker is not None else None
 
 
+def _given_out(trace: Trace, failure: Failure, view: Op | None) -> Site | None:
+    """What the `forward` of the custom Function that made the view returns, where that is one expression."""
+    if "custom Function" not in failure.text or view is None:
+        return None
+    call = trace.source_file(view.site.user.path).at(view.site.user)
+    called = call.func if isinstance(call, ast.Call) else None
+    if not isinstance(called, ast.Attribute) or called.attr != "apply":
+        return None
+    name = ast.unparse(called.value).rpartition(".")[2]
+    found: list[Site] = []
+    for path in trace.sources:
+        for node in ast.walk(trace.source_file(path).tree or ast.Module([], [])):
+            if isinstance(node, ast.ClassDef) and node.name == name:
+                for method in node.body:
+                    if isinstance(method, ast.FunctionDef) and method.name == "forward":
+                        returned = (n.value for n in own_nodes(method) if isinstance(n, ast.Return))
+                        found += [site_of(path, "forward", value) for value in returned if value is not None]
+    return found[0] if len(found) == 1 else None
+
+
 def _fix(trace: Trace, failure: Failure, view: Op | None, name: str) -> tuple[str, Edits]:
     text, shown = failure.text, name or "x"
     before = line_before(trace, failure.site, f"{name} = {name}.clone()") if name.isidentifier() else ()
@@ -116,6 +139,17 @@ def _fix(trace: Trace, failure: Failure, view: Op | None, name: str) -> tuple[st
         return (
             f"make `{shown}` and write to it in the same mode: both inside the `no_grad` block, or both outside",
             (),
+        )
+    given = _given_out(trace, failure, view)
+    if given is not None:
+        here = Source(trace, given.path)
+        node = here.file.at(given)
+        called = isinstance(node, (ast.Call, ast.Name, ast.Attribute, ast.Subscript))
+        copy = f"`return {here.file.text(node) if isinstance(node, ast.expr) else 'x'}.clone()`"
+        return (
+            f"give out a copy, which serves every caller: {copy if called else 'a `.clone()` of it'}"
+            f" ({place(given)}); or write to a copy here (`{shown} = {shown}.clone()`)",
+            here.append(node, ".clone()") if called and isinstance(node, ast.expr) else before,
         )
     if "custom Function" in text:
         return (

@@ -271,6 +271,25 @@ def _made(left: list[Parameter], optimizer: Optimizer) -> tuple[tuple[Site, str]
     """Where the parameters that the optimizer misses came from."""
     site = next((p.site.user for p in left if p.site is not None), None)
     known = optimizer.site.user.location() if optimizer.site else None
+    later = _made_later(left, optimizer)
+    call = (
+        ((later, "gives the model new parameters, after the optimizer was made"),)
+        if later is not None
+        else ()
+    )
     if site is None or site.kind != "user" or site.location() == known:
-        return ()
-    return ((site, "the model's parameters were made here"),)
+        return call
+    if later is not None and later.location() == site.location():
+        return call
+    return (*call, (site, "the model's parameters were made here"))
+
+
+def _made_later(left: list[Parameter], optimizer: Optimizer) -> Site | None:
+    """The line, in the function that made the optimizer and behind that, that made the new parameters."""
+    made = optimizer.site.user if optimizer.site is not None else None
+    for p in left if made is not None else ():
+        for frame in p.site.stack if p.site is not None else ():
+            if made is not None and (frame.path, frame.function) == (made.path, made.function):
+                if frame.line > made.line and p.site is not None and frame.id != p.site.id:
+                    return frame
+    return None

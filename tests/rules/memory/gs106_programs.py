@@ -34,3 +34,24 @@ def good_views_without_gradient() -> None:
     a += 1
     b *= 2
     assert float(a.sum() + b.sum()) > 0
+
+
+def bad_view_that_a_function_gives_out() -> None:
+    from typing import Any
+
+    import torch
+
+    class Flat(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
+            doubled = x * 2
+            return doubled.view(-1)
+
+        @staticmethod
+        def backward(ctx: Any, gradient: torch.Tensor) -> torch.Tensor:
+            return 2 * gradient.view(2, 3)
+
+    x = torch.ones(2, 3, requires_grad=True)
+    y: torch.Tensor = Flat.apply(x)  # cause: GS106
+    y += 1  # effect: GS106
+    y.sum().backward()

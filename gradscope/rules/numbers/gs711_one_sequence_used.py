@@ -14,14 +14,12 @@ from typing import NamedTuple
 
 from gradscope.analysis.axes import Axes, Run, axes, size_of
 from gradscope.analysis.ops import LOSSES
-from gradscope.analysis.reach import Key, Paths, paths
-from gradscope.analysis.words import code, located
-from gradscope.fixes.calls import with_argument, without_argument
-from gradscope.model import Edit, Finding, Graph, Op, Site
+from gradscope.analysis.reach import Paths, paths
+from gradscope.analysis.words import code
+from gradscope.model import Finding, Graph, Op
 from gradscope.rules import rule
+from gradscope.rules.numbers._layers import made, other_first
 from gradscope.store import Trace
-
-LAYERS = {"LSTM", "GRU", "RNN", "MultiheadAttention", "TransformerEncoderLayer", "TransformerDecoderLayer"}
 
 
 class Pick(NamedTuple):
@@ -149,15 +147,15 @@ def _finding(trace: Trace, known: Paths, runs: list[Run], pick: Pick) -> Finding
     graph = known.graph(run.op.graph)
     along, apart = size_of(run.along), size_of(run.apart)
     shape = _shape(graph.values[run.op.inputs[0]].shape)
-    made = _made(trace, known, run.op)
+    site = made(trace, known, run.op)
     layer = trace.modules[run.op.module].cls if run.op.module in trace.modules else run.op.name
-    fixes = {_made(trace, known, other.op): other.op for other in runs}
-    told = [_fix(trace, op, site, layer) for site, op in fixes.items()]
+    fixes = {made(trace, known, other.op): other.op for other in runs}
+    told = [other_first(trace, op, place, layer) for place, op in fixes.items()]
     return Finding(
         message=f"`{layer}` runs along the {along} samples of the loss, and of its {apart} sequences only one is used",
-        cause=made or run.op.site.user,
+        cause=site or run.op.site.user,
         cause_label="takes the other axis for time"
-        if made is not None
+        if site is not None
         else f"runs along the axis of {along}",
         effect=pick.op.site.user,
         effect_label=f"takes one of {apart} sequences, not a step",
@@ -169,27 +167,6 @@ def _finding(trace: Trace, known: Paths, runs: list[Run], pick: Pick) -> Finding
         fix=" and ".join(fix for fix, _ in told),
         edits=tuple(edit for _, edits in told for edit in edits) if all(edits for _, edits in told) else (),
     )
-
-
-def _made(trace: Trace, known: Paths, op: Op) -> Site | None:
-    """The line that made the layer."""
-    for value in op.inputs:
-        key: Key = (op.graph, value)
-        parameter = known.parameter_of(key)
-        if parameter is not None and parameter.site is not None:
-            return parameter.site.user
-    return None
-
-
-def _fix(trace: Trace, op: Op, made: Site | None, layer: str) -> tuple[str, tuple[Edit, ...]]:
-    text = code(trace, made).strip("`")
-    plain = text.partition("(")[0].rpartition(".")[2] in LAYERS
-    here = located(trace, made, f"`{layer}`")
-    if op.extra.get("batch_first"):
-        edits = without_argument(trace, made, "batch_first") if plain else ()
-        return f"leave `batch_first=True` out of {here}, or give it the batch first", edits
-    edits = with_argument(trace, made, "batch_first", "True") if plain else ()
-    return f"give `batch_first=True` to {here}", edits
 
 
 def _shape(shape: tuple[int, ...]) -> str:

@@ -1,0 +1,176 @@
+"""A second derivative is taken of all first derivatives at once: mixed derivatives are added to it.
+
+Why: `autograd.grad` of several columns gives the sum of their gradients. Of (u_x, u_y) with respect to (x, y) that is
+(u_xx + u_yx, u_xy + u_yy): each column has the mixed derivative in it.
+
+Fix: differentiate each first derivative on its own and take its own column:
+`grad(du[:, [0]], x, ones, create_graph=True)[0][:, [0]]`.
+
+Silent on: one column, inputs that the model never mixes, products of the Hessian with a vector.
+"""
+
+from collections.abc import Iterator
+
+from gradscope.analysis.names import names_of
+from gradscope.analysis.ops import PRODUCTS_OF_MATRICES
+from gradscope.analysis.reach import Key, Paths, paths
+from gradscope.analysis.words import code, located
+from gradscope.model import Finding, Graph, Op
+from gradscope.rules import rule
+from gradscope.store import Trace
+
+MIXING = PRODUCTS_OF_MATRICES | {"linear", "addmm"}
+POINTWISE = {
+    "mul",
+    "__mul__",
+    "__rmul__",
+    "add",
+    "__add__",
+    "sub",
+    "__sub__",
+    "__rsub__",
+    "div",
+    "__truediv__",
+    "neg",
+}
+
+
+def bad() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Linear(2, 8), nn.Tanh(), nn.Linear(8, 1))
+    opt = torch.optim.Adam(net.parameters())
+    for _ in range(3):
+        x = torch.rand(16, 2, requires_grad=True)
+        u = net(x)
+        du = torch.autograd.grad(u, x, torch.ones_like(u), create_graph=True)[0]
+        ddu = torch.autograd.grad(du, x, torch.ones_like(du), create_graph=True)[0]  # cause: GS713
+        loss = (ddu[:, 0] + ddu[:, 1] - 1).pow(2).mean()  # effect: GS713
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Linear(2, 8), nn.Tanh(), nn.Linear(8, 1))
+    opt = torch.optim.Adam(net.parameters())
+    for _ in range(3):
+        x = torch.rand(16, 2, requires_grad=True)
+        u = net(x)
+        du = torch.autograd.grad(u, x, torch.ones_like(u), create_graph=True)[0]
+        ddu = [torch.autograd.grad(du[:, i].sum(), x, create_graph=True)[0][:, i] for i in range(2)]
+        loss = (ddu[0] + ddu[1] - 1).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+@rule("GS713", name="hessian-rows-summed", severity="warning")
+def hessian_rows_summed(trace: Trace) -> Iterator[Finding]:
+    known = paths(trace)
+    told: dict[tuple[str, int], tuple[Op, Op, Op]] = {}
+    for key in known.used.order:
+        graph = known.graph(key[0])
+        maker = graph.values[key[1]].op
+        second = graph.ops[maker] if maker is not None else None
+        if second is None or second.site.user.location() in told or not _is_grad(second):
+            continue
+        first = _first_derivative(known, graph, second)
+        if first is None or not _mixed(graph, second.inputs[1]):
+            continue
+        reader = _of_columns(known, key)
+        if reader is not None:
+            told[second.site.user.location()] = (first, second, reader)
+    for first, second, reader in told.values():
+        yield _finding(trace, known, first, second, reader)
+
+
+def _is_grad(op: Op) -> bool:
+    """Whether it is `autograd.grad` of one tensor by one."""
+    return op.name == "grad" and len(op.inputs) in (2, 3) and len(op.outputs) == 1
+
+
+def _first_derivative(known: Paths, graph: Graph, second: Op) -> Op | None:
+    """The first derivative that this one differentiates whole and with equal weights, by the same inputs; of one
+    output for each row of these."""
+    root = second.inputs[0]
+    maker = graph.values[root].op
+    if maker is not None and graph.ops[maker].name == "sum" and not graph.ops[maker].extra.get("dims"):
+        root = graph.ops[maker].inputs[0]
+        maker = graph.values[root].op
+    elif len(second.inputs) < 3 or not _ones(known, (graph.id, second.inputs[2])):
+        return None
+    first = graph.ops[maker] if maker is not None else None
+    if first is None or not _is_grad(first) or first.inputs[1] != second.inputs[1]:
+        return None
+    shape, of = graph.values[root].shape, graph.values[first.inputs[0]].shape
+    rows = shape[:-1]
+    single = of in ((*rows, 1), rows, ())
+    return first if len(shape) >= 2 and shape[-1] > 1 and rows[-1] > 1 and single else None
+
+
+def _ones(known: Paths, key: Key) -> bool:
+    maker = known.maker(key)
+    return maker is not None and maker.name in ("ones", "ones_like", "new_ones")
+
+
+def _mixed(graph: Graph, value: int) -> bool:
+    """Whether a product of matrices goes over the columns of the inputs, so that each output depends on all."""
+    width = graph.values[value].shape[-1:]
+    todo = [value]
+    seen = set(todo)
+    for current in todo:  # grows while it is walked
+        for op in graph.consumers.get(current, ()):
+            if op.name in MIXING and op.inputs[0] == current:
+                return True
+            given = [v for v in op.outputs if op.name in POINTWISE and graph.values[v].shape[-1:] == width]
+            todo.extend(v for v in given if v not in seen)
+            seen.update(given)
+    return False
+
+
+def _of_columns(known: Paths, key: Key) -> Op | None:
+    """The first reader that takes some of the columns; None where another use is made of the whole."""
+    graph = known.graph(key[0])
+    width = graph.values[key[1]].shape[-1]
+    found = None
+    for target, op in known.used.feeds.get(key, ()):
+        if op is None or not op.outputs:
+            return None
+        shape = known.graph(target[0]).values[target[1]].shape
+        rank = len(graph.values[key[1]].shape)
+        picked = op.name in ("__getitem__", "select", "split", "chunk", "unbind", "narrow") and (
+            len(shape) < rank or shape[-1] < width
+        )
+        summed = op.name == "sum" and op.extra.get("dims") in ([-1], [rank - 1])
+        if not (picked or summed):
+            return None
+        found = found or op
+    return found
+
+
+def _finding(trace: Trace, known: Paths, first: Op, second: Op, reader: Op) -> Finding:
+    graph = known.graph(second.graph)
+    shape = graph.values[second.outputs[0]].shape
+    name = names_of(trace).name(graph, first.outputs[0]) or "du"
+    text = code(trace, second.site.user, "`autograd.grad`")
+    return Finding(
+        message=f"{text} sums the second derivatives of all {shape[-1]} columns: each has the mixed derivatives in it",
+        cause=second.site.user,
+        cause_label=f"differentiates all {shape[-1]} columns at once",
+        effect=reader.site.user,
+        effect_label="takes its columns for second derivatives",
+        seen=(
+            f"{located(trace, first.site.user, 'the first derivative')} gave {shape[-1]} columns for each of "
+            f"{' × '.join(map(str, shape[:-1]))} rows; all were differentiated at once with weights of 1, by inputs "
+            "whose columns a product of matrices mixes",
+        ),
+        fix=f"differentiate each column on its own in {located(trace, second.site.user)}, and of the result take the "
+        f"same column: `grad({name}[:, [i]], …, create_graph=True)[0][:, [i]]`",
+    )

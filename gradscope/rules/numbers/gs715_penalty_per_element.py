@@ -1,0 +1,157 @@
+"""A gradient penalty takes the norm of single elements, not of each sample's gradient.
+
+Why: the penalty of a WGAN-GP pushes the norm of the gradient of each output to 1. `gradients.norm(2, dim=1)` of
+images, (N, C, H, W), is a norm over the channels: each pixel's gradient is pushed to 1, and that of the sample to the
+square root of their number.
+
+Fix: `gradients.flatten(1).norm(2, dim=1)`.
+
+Silent on: one gradient for each output, as of a distance field; norms that are compared with a tensor; penalties
+that pull the norm to 0.
+"""
+
+from collections.abc import Iterator
+from math import prod
+
+from gradscope.analysis.ops import REDUCTIONS, SUBTRACTIONS
+from gradscope.analysis.reach import Key, Paths, paths
+from gradscope.analysis.words import code, located
+from gradscope.fixes.calls import renamed
+from gradscope.model import Edit, Finding, Op
+from gradscope.rules import rule
+from gradscope.store import Trace
+
+NORMS = {"norm", "vector_norm", "sum"}
+FORMS = {"view", "reshape", "flatten", "squeeze", "unsqueeze", "contiguous", "__getitem__"}
+BEFORE = FORMS | {"pow", "__pow__", "square", "add", "__add__", "sqrt", "clamp", "clamp_min", "float", "to"}
+
+
+def bad() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    critic = nn.Sequential(nn.Conv2d(3, 4, 3), nn.Tanh(), nn.Flatten(), nn.Linear(144, 1))
+    opt = torch.optim.Adam(critic.parameters())
+    for _ in range(3):
+        mixed = torch.randn(5, 3, 8, 8, requires_grad=True)
+        scores = critic(mixed)
+        (gradients,) = torch.autograd.grad(scores, mixed, torch.ones_like(scores), create_graph=True)
+        norm = gradients.norm(2, dim=1)  # cause: GS715
+        loss = scores.mean() + 10 * ((norm - 1) ** 2).mean()  # effect: GS715
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    critic = nn.Sequential(nn.Conv2d(3, 4, 3), nn.Tanh(), nn.Flatten(), nn.Linear(144, 1))
+    opt = torch.optim.Adam(critic.parameters())
+    for _ in range(3):
+        mixed = torch.randn(5, 3, 8, 8, requires_grad=True)
+        scores = critic(mixed)
+        (gradients,) = torch.autograd.grad(scores, mixed, torch.ones_like(scores), create_graph=True)
+        norm = gradients.flatten(1).norm(2, dim=1)
+        loss = scores.mean() + 10 * ((norm - 1) ** 2).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+@rule("GS715", name="penalty-per-element", severity="warning")
+def penalty_per_element(trace: Trace) -> Iterator[Finding]:
+    known = paths(trace)
+    told: dict[tuple[str, int], tuple[Op, Op, Op, int]] = {}
+    for key in known.used.order:
+        graph = known.graph(key[0])
+        maker = graph.values[key[1]].op
+        op = graph.ops[maker] if maker is not None else None
+        if op is None or op.name not in SUBTRACTIONS or len(op.inputs) != 1:
+            continue
+        found = _norm_of_gradient(known, (key[0], op.inputs[0]))
+        if found is None:
+            continue
+        norm, grad = found
+        outputs = _outputs(known, (grad.graph, grad.inputs[0]))
+        samples = known.graph(grad.graph).values[grad.inputs[1]].shape[:1]
+        if (
+            samples
+            and 1 < samples[0] <= outputs < prod(graph.values[op.inputs[0]].shape)
+            and _squared(known, key)
+        ):
+            told.setdefault(norm.site.user.location(), (norm, grad, op, outputs))
+    for norm, grad, op, outputs in told.values():
+        yield _finding(trace, known, norm, grad, op, outputs)
+
+
+def _norm_of_gradient(known: Paths, key: Key) -> tuple[Op, Op] | None:
+    """The norm that a value is, and the `autograd.grad` of one tensor that it was taken of."""
+    norm = None
+    while True:
+        sources, op = known.sources(key)
+        if op is None or len(sources) != 1:
+            return (norm, op) if op is not None and norm is not None and _is_grad(op) else None
+        if op.name in NORMS and norm is None and op.extra.get("dims"):
+            norm = op
+        elif op.name not in BEFORE:
+            return None
+        key = sources[0]
+
+
+def _is_grad(op: Op) -> bool:
+    """Whether it is `autograd.grad` of one tensor by one."""
+    return op.name == "grad" and len(op.inputs) in (2, 3) and len(op.outputs) == 1
+
+
+def _outputs(known: Paths, key: Key) -> int:
+    """How many outputs a gradient is of: those that were summed, where one was made of them."""
+    while True:
+        sources, op = known.sources(key)
+        if op is None or op.name not in REDUCTIONS | FORMS or len(sources) != 1:
+            return prod(known.graph(key[0]).values[key[1]].shape)
+        key = sources[0]
+
+
+def _squared(known: Paths, key: Key) -> bool:
+    """Whether the difference is squared, as a penalty."""
+    return any(
+        op is not None
+        and (op.name in ("pow", "__pow__", "square") or (op.name == "mul" and len(set(op.inputs)) == 1))
+        for _, op in known.used.feeds.get(key, ())
+    )
+
+
+def _finding(trace: Trace, known: Paths, norm: Op, grad: Op, op: Op, outputs: int) -> Finding:
+    graph = known.graph(norm.graph)
+    before = graph.values[norm.inputs[0]].shape
+    after = graph.values[op.inputs[0]].shape
+    count = prod(after)
+    one = prod(before) == count
+    text = code(trace, norm.site.user, f"`{norm.name}`")
+    here = located(trace, norm.site.user, f"`{norm.name}`")
+    edits: tuple[Edit, ...] = ()
+    if norm.name == "norm" and norm.extra["dims"] in ([1], [-1]) and not text.strip("`").startswith("torch."):
+        edits = renamed(trace, norm.site.user, "norm", "flatten(1).norm")
+    return Finding(
+        message=f"{text} gives {count // outputs} norms for each of {outputs} outputs, and the penalty pushes each of "
+        "them to one number, not that of a sample's gradient",
+        cause=norm.site.user,
+        cause_label=f"{_shape(before)} becomes {_shape(after)}",
+        effect=op.site.user,
+        effect_label=f"{count} norms are pushed to one number",
+        seen=(
+            f"the gradient of {outputs} outputs had the shape {_shape(before)}, its norm {_shape(after)}: {count} "
+            "numbers"
+            + (", each the absolute value of one element, since the axis has size 1" if one else ""),
+        ),
+        fix=f"take the norm over all axes of a sample: `.flatten(1).norm(2, dim=1)` in {here}",
+        edits=edits,
+    )
+
+
+def _shape(shape: tuple[int, ...]) -> str:
+    return f"({', '.join(map(str, shape))}{',' if len(shape) == 1 else ''})"

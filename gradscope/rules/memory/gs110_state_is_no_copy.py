@@ -14,6 +14,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from gradscope.analysis.text import nodes_that_ran, site_of
 from gradscope.analysis.words import code, located, parameter_names, parameter_subjects, plural, user, where
 from gradscope.events import Backward, StateLoaded
 from gradscope.fixes.source import Source
@@ -107,6 +108,9 @@ def _onto_itself(trace: Trace, events: list[StateLoaded]) -> Finding:
     event = events[0]
     count = sum(event.count for event in events)
     names = parameter_names(trace, event.parameters)
+    one = _made_one(trace, event.site.user)
+    if one is not None:
+        return _no_longer_two(trace, event, one, count, names)
     return Finding(
         message=f"{code(trace, event.site.user, 'this load')} copies a network onto itself: there are not two of them",
         cause=event.site.user,
@@ -114,6 +118,47 @@ def _onto_itself(trace: Trace, events: list[StateLoaded]) -> Finding:
         seen=(f"in {plural(count, 'load')} the state given was the memory of {names} itself",),
         fix=f"make the network that {located(trace, event.site.user, 'this line')} writes to a copy: "
         "`copy.deepcopy(…)` of the other, once",
+        count=count,
+        severity="warning",
+        subjects=parameter_subjects(event.parameters),
+    )
+
+
+def _made_one(trace: Trace, load: Site) -> ast.Assign | None:
+    """`self.target = self.online`, for the load `self.target.load_state_dict(self.online.state_dict())`."""
+    file = trace.source_file(load.path)
+    call = file.at(load)
+    given = call.args[0] if isinstance(call, ast.Call) and call.args else None
+    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
+        return None
+    if not isinstance(given, ast.Call) or not isinstance(given.func, ast.Attribute):
+        return None
+    sides = ast.unparse(call.func.value), ast.unparse(given.func.value)
+    given_to = [
+        node
+        for path, _, node in nodes_that_ran(trace)
+        if path == load.path and isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == sides[0]
+    ]
+    same = [node for node in given_to if ast.unparse(node.value) == sides[1]]
+    return same[0] if len(same) == 1 and len(given_to) > 1 else None  # there were two
+
+
+def _no_longer_two(trace: Trace, event: StateLoaded, one: ast.Assign, count: int, names: str) -> Finding:
+    """The network's name was given to the other one."""
+    load = event.site.user
+    place = site_of(load.path, load.function, one.value)
+    text = ast.unparse(one)
+    target, online = ast.unparse(one.targets[0]), ast.unparse(one.value)
+    here = Source(trace, load.path)
+    return Finding(
+        message=f"`{text}` makes one network of two: {code(trace, load, 'the load')} copies it onto itself",
+        cause=place,
+        cause_label=f"from here on `{target}` is `{online}` itself, and moves with each step of it",
+        effect=load,
+        effect_label="copies each tensor onto itself",
+        seen=(f"in {plural(count, 'load')} the state given was the memory of {names} itself",),
+        fix=f"take `{text}` ({where(place)}) out: {code(trace, load, 'the load')} has copied the weights already",
+        edits=here.remove(one),
         count=count,
         severity="warning",
         subjects=parameter_subjects(event.parameters),

@@ -11,6 +11,7 @@ Silent on: parameters that simply were not used in this run, target networks, mo
 gradients are only wanted for an input.
 """
 
+import ast
 from collections.abc import Iterator
 
 from gradscope.analysis.loop import idle, nearest_backward, parameters_of, since_filled
@@ -18,6 +19,7 @@ from gradscope.analysis.since import since_pass
 from gradscope.analysis.unheld import left_out
 from gradscope.analysis.words import (
     backward_text,
+    located,
     optimizer_name,
     parameter_names,
     parameter_subjects,
@@ -32,6 +34,7 @@ from gradscope.model import Finding, Optimizer, Parameter, Site
 from gradscope.rules import rule
 from gradscope.store import Trace
 
+FEW_STEPS = 2  # after which a copy of one pass may still be the first of a lasting one
 HANDED_ON = 4  # passes without one copy back: a worker may fetch the shared weights now and then
 
 
@@ -192,6 +195,9 @@ def _finding(
     other = _other_model(trace, optimizer, orphans, left)
     if other is not None:
         return _of_other_model(trace, number, optimizer, orphans, left, other)
+    copied = _copied_for_each_pass(trace, optimizer, left)
+    if copied is not None:
+        return _of_copies(trace, number, optimizer, orphans, left, copied)
     return Finding(
         message=f"{holder} holds {plural(len(orphans), 'parameter')} that the training model does not have,"
         f" and misses {names}",
@@ -262,6 +268,45 @@ def _of_other_model(
         fix=f"give {holder} ({where(optimizer.site)}) `{trained}.parameters()` in place of `{given}`'s",
         count=passes,
         edits=in_place_of(trace, optimizer.site.user if optimizer.site else None, given, trained),
+        subjects=parameter_subjects([*ids, *(p.id for p in orphans)]) | {("optimizer", number)},
+        since=since_pass(trace, ids),
+    )
+
+
+def _copied_for_each_pass(trace: Trace, optimizer: Optimizer, left: list[Parameter]) -> Site | None:
+    """The `deepcopy` that makes what is trained, where that lives for one pass only while steps go on."""
+    site = next((p.site.user for p in left if p.site is not None), None)
+    node = trace.source_file(site.path).at(site) if site is not None else None
+    called = ast.unparse(node.func) if isinstance(node, ast.Call) else ""
+    lasting = max(p.passes for p in left) > 1 or optimizer.steps <= FEW_STEPS
+    return site if called.rpartition(".")[2] == "deepcopy" and not lasting else None
+
+
+def _of_copies(
+    trace: Trace,
+    number: int,
+    optimizer: Optimizer,
+    orphans: list[Parameter],
+    left: list[Parameter],
+    copied: Site,
+) -> Finding:
+    ids = {p.id for p in left}
+    effect, holder = nearest_backward(trace, ids), optimizer_name(trace, number)
+    held = f"the {plural(len(orphans), 'parameter')} that {holder} holds"
+    return Finding(
+        message=f"the loss is computed with copies: no gradient comes back to {held}",
+        cause=copied,
+        cause_label="a copy has no graph that leads back to what it was made of",
+        effect=effect.site.user if effect else None,
+        effect_label="fills the gradients of the copies",
+        related=((optimizer.site.user, "steps what was copied"),) if optimizer.site is not None else (),
+        seen=(f"{plural(optimizer.steps, 'step')}, each with other copies; {held} never had a gradient",),
+        why="the parameters of a deep copy are leaves of their own. Where they are to be changed and the change be"
+        " learned through, as in meta learning, the changed ones have to be computed from the first",
+        fix=f"compute with tensors made of the model's own parameters (`fast = p - lr * grad`, no write through"
+        f" `.data`) and `torch.func.functional_call(model, fast, x)`, in place of {located(trace, copied)}; or carry the copies'"
+        " gradients over to the model's by hand before the step",
+        count=optimizer.steps,
         subjects=parameter_subjects([*ids, *(p.id for p in orphans)]) | {("optimizer", number)},
         since=since_pass(trace, ids),
     )

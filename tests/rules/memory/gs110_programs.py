@@ -80,3 +80,34 @@ def good_loaded_once_as_it_is() -> None:
         opt.zero_grad()
         model(torch.randn(8, 3)).pow(2).mean().backward()
         opt.step()
+
+
+def bad_target_network_made_the_online_one() -> None:
+    import copy
+
+    import torch
+    from torch import nn
+
+    class Agent:
+        def __init__(self) -> None:
+            self.online = nn.Linear(4, 2)
+            self.target = copy.deepcopy(self.online)
+            self.opt = torch.optim.SGD(self.online.parameters(), lr=0.05)
+
+        def learn(self) -> None:
+            with torch.no_grad():
+                best = 0.9 * self.target(torch.randn(8, 4)).max(1)[0]
+            loss = (self.online(torch.randn(8, 4)).max(1)[0] - best).pow(2).mean()
+            self.opt.zero_grad()
+            loss.backward()
+            self.opt.step()
+
+        def update_target(self) -> None:
+            self.target.load_state_dict(self.online.state_dict())  # effect: GS110
+            self.target = self.online  # cause: GS110
+
+    agent = Agent()
+    for step in range(12):
+        agent.learn()
+        if step % 3 == 2:
+            agent.update_target()

@@ -288,3 +288,46 @@ def good_second_model_with_its_own() -> None:
             opt.zero_grad()
             loss.backward()
             opt.step()
+
+
+def bad_inner_loop_on_a_copy() -> None:  # fix: by hand
+    import copy
+
+    import torch
+    from torch import nn
+
+    model = nn.Sequential(nn.Linear(2, 4), nn.Tanh(), nn.Linear(4, 1))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(6):
+        fast = copy.deepcopy(model)  # cause: GS207
+        inner = fast(torch.randn(8, 2)).pow(2).mean()
+        gradients = torch.autograd.grad(inner, list(fast.parameters()))
+        with torch.no_grad():
+            for p, g in zip(fast.parameters(), gradients):
+                p -= 0.1 * g
+        opt.zero_grad()
+        fast(torch.randn(8, 2)).pow(2).mean().backward()  # effect: GS207
+        opt.step()
+
+
+def good_inner_loop_whose_gradients_are_carried_over() -> None:
+    import copy
+
+    import torch
+    from torch import nn
+
+    model = nn.Sequential(nn.Linear(2, 4), nn.Tanh(), nn.Linear(4, 1))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(6):
+        fast = copy.deepcopy(model)
+        inner = fast(torch.randn(8, 2)).pow(2).mean()
+        gradients = torch.autograd.grad(inner, list(fast.parameters()))
+        with torch.no_grad():
+            for p, g in zip(fast.parameters(), gradients):
+                p -= 0.1 * g
+        opt.zero_grad()
+        fast(torch.randn(8, 2)).pow(2).mean().backward()
+        for p, q in zip(model.parameters(), fast.parameters()):
+            assert q.grad is not None
+            p.grad = q.grad.clone()
+        opt.step()

@@ -303,9 +303,9 @@ def _of_copies(
         seen=(f"{plural(optimizer.steps, 'step')}, each with other copies; {held} never had a gradient",),
         why="the parameters of a deep copy are leaves of their own. Where they are to be changed and the change be"
         " learned through, as in meta learning, the changed ones have to be computed from the first",
-        fix=f"compute with tensors made of the model's own parameters (`fast = p - lr * grad`, no write through"
-        f" `.data`) and `torch.func.functional_call(model, fast, x)`, in place of {located(trace, copied)}; or carry the copies'"
-        " gradients over to the model's by hand before the step",
+        fix="compute with tensors made of the model's own parameters (`fast = p - lr * grad`, no write through"
+        f" `.data`) and `torch.func.functional_call(model, fast, x)`, in place of {located(trace, copied)};"
+        " or carry the copies' gradients over to the model's by hand before the step",
         count=optimizer.steps,
         subjects=parameter_subjects([*ids, *(p.id for p in orphans)]) | {("optimizer", number)},
         since=since_pass(trace, ids),

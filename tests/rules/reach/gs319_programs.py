@@ -1,0 +1,45 @@
+"""More programs of GS319: each bad one is reported at its marks, each good one by no rule."""
+
+
+def bad_several_inner_steps() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    first, second = nn.Parameter(torch.randn(4, 4)), nn.Parameter(torch.randn(4, 1))
+    opt = torch.optim.Adam([first, second], lr=0.01)
+    for _ in range(3):
+        fast = [first, second]
+        for _ in range(2):
+            inner = (torch.tanh(torch.randn(8, 4) @ fast[0]) @ fast[1]).pow(2).mean()
+            gradients = torch.autograd.grad(inner, fast)  # cause: GS319
+            fast = [w - 0.1 * g for w, g in zip(fast, gradients)]
+        opt.zero_grad()
+        outer = (torch.tanh(torch.randn(8, 4) @ fast[0]) @ fast[1] - 1).pow(2).mean()
+        outer.backward()  # effect: GS319
+        opt.step()
+
+
+def good_updated_by_hand() -> None:
+    import torch
+
+    torch.manual_seed(0)
+    w = torch.randn(4, requires_grad=True)
+    for _ in range(3):
+        (g,) = torch.autograd.grad((torch.randn(8, 4) @ w).pow(2).mean(), [w])
+        w = (w - 0.1 * g).detach().requires_grad_()
+
+
+def good_adversarial_input() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        x = torch.randn(8, 4, requires_grad=True)
+        (g,) = torch.autograd.grad(model(x).pow(2).mean(), [x])
+        opt.zero_grad()
+        model((x + 0.1 * g.sign()).detach()).pow(2).mean().backward()
+        opt.step()

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from math import prod
 from typing import NamedTuple
 
@@ -429,10 +430,11 @@ _CALLS: dict[str, Call] = {
 
 def size_of(axis: Axis) -> int:
     """How many places it has."""
-    return prod(piece.size for piece in axis)
+    return axis[0].size if len(axis) == 1 else prod(piece.size for piece in axis)
 
 
-def straddling(before: Shape, after: Shape) -> list[tuple[int, int]]:
+@lru_cache(maxsize=4096)
+def straddling(before: Shape, after: Shape) -> tuple[tuple[int, int], ...]:
     """(axis of the one, axis of the other) of the same size, where a row of elements of the one shape is cut
     into the other and the second axis holds a part of the first together with parts of others."""
     alone = Pieces()
@@ -444,7 +446,7 @@ def straddling(before: Shape, after: Shape) -> list[tuple[int, int]]:
                 pieces = alone.sources[axis[0].source].parts or axis
                 if any(p.source == atom[0].source for p in pieces) and atom[0] not in axis:
                     found.append((taken, given))
-    return found
+    return tuple(found)
 
 
 def rows_in(before: Shape, after: Shape, taken: int, given: int, row: int) -> list[int]:

@@ -8,6 +8,7 @@ index are left out, and sizes are what the values' shapes tell.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 Told = Callable[[Any, Any], str]
@@ -40,8 +41,14 @@ def _dim(position: int, *names: str) -> Told:
 def _numbers(given: Any) -> str:
     if len(given) == 1 and type(given[0]) in (tuple, list):
         given = given[0]
-    if not given or any(type(n) is not int for n in given):
+    key = tuple(given)
+    if not key or any(type(n) is not int for n in key):
         return ""
+    return _written(key)
+
+
+@lru_cache(maxsize=1024)
+def _written(given: tuple[int, ...]) -> str:
     return f'{{"dims":[{",".join(map(str, given))}]}}'
 
 

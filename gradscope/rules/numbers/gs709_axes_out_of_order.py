@@ -112,7 +112,9 @@ def _pairs(known: Paths, found: Axes) -> Iterator[Pair]:
             if not _constant(known, keys[1]):
                 yield from (Pair(op, a, b, True) for a, b in _beside(op, one, other))
         elif op.name in ADDITIONS | SUBTRACTIONS | JOINING:
-            yield from (Pair(op, a, b) for a, b in zip(one[::-1], other[::-1], strict=False))
+            # Of scores of places by the same places it cannot be told which is meant.
+            beside = zip(one[::-1], other[::-1], strict=False)
+            yield from (Pair(op, a, b) for a, b in beside if one.count(a) == other.count(b) == 1)
 
 
 def _beside(op: Op, one: tuple[Axis, ...], other: tuple[Axis, ...]) -> Iterator[tuple[Axis, Axis]]:

@@ -419,3 +419,23 @@ def good_directions_joined() -> None:
         opt.zero_grad()
         loss.backward()
         opt.step()
+
+
+def good_positions_skewed() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    mix, out, head = nn.Linear(8, 24), nn.Linear(8, 8), nn.Linear(8, 2)
+    distances = nn.Parameter(torch.randn(6, 8))
+    opt = torch.optim.SGD([distances, *mix.parameters(), *out.parameters(), *head.parameters()], lr=0.1)
+    for _ in range(3):
+        x = torch.randn(4, 6, 8)
+        q, k, v = mix(x).chunk(3, -1)
+        scores = nn.functional.pad(q @ distances.t(), (1, 0))  # (4, 6, 7)
+        skewed = scores.reshape(4, 7, 6)[:, 1:]  # row i moved by i: relative places
+        x = x + out(torch.softmax(q @ k.transpose(1, 2) + skewed, -1) @ v)
+        loss = nn.functional.cross_entropy(head(x.mean(1)), torch.randint(0, 2, (4,)))
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

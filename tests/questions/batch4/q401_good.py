@@ -76,7 +76,7 @@ class REINFORCE:
 env = Tracker()
 agent = REINFORCE(3, 1)
 history = []
-for episode in range(400):
+for episode in range(300):
     obs = env.reset()
     done = False
     total = 0.0

@@ -37,7 +37,7 @@ for i in range(300):
     pred_n1 = n_1(x)
     optimizer_n1.zero_grad()
     loss_n1 = criterion(pred_n1, y)
-    loss_n1.backward(retain_graph=True)
+    loss_n1.backward()
     optimizer_n1.step()
 
     pred_n2 = n_2(pred_n1.detach())

@@ -48,10 +48,11 @@ for epoch in range(1, 9):
         train_loss += loss.item() * data.size(0)
 
     model.eval()
-    for data, target in valid_loader:
-        output = model(data)
-        loss = criterion(output, target)
-        valid_loss += loss.item() * data.size(0)
+    with torch.no_grad():
+        for data, target in valid_loader:
+            output = model(data)
+            loss = criterion(output, target)
+            valid_loss += loss.item() * data.size(0)
 
     print(
         f"Epoch: {epoch} \tTraining Loss: {train_loss / 1024:.6f} \tValidation Loss: {valid_loss / 320:.6f}"
@@ -59,8 +60,9 @@ for epoch in range(1, 9):
 
 test_loss, correct = 0.0, 0
 model.eval()
-for data, target in test_loader:
-    output = model(data)
-    test_loss += criterion(output, target).item() * data.size(0)
-    correct += (output.argmax(1) == target).sum().item()
+with torch.no_grad():
+    for data, target in test_loader:
+        output = model(data)
+        test_loss += criterion(output, target).item() * data.size(0)
+        correct += (output.argmax(1) == target).sum().item()
 print(f"Test Loss: {test_loss / 320:.6f}, Test Accuracy: {correct / 320:.3f}")

@@ -1,0 +1,86 @@
+"""More programs of GS716: each bad one is reported at its marks, each good one by no rule."""
+
+
+def bad_module_over_the_batch() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    body, soft = nn.Linear(4, 3), nn.LogSoftmax(dim=0)
+    opt = torch.optim.SGD(body.parameters(), lr=0.1)
+    criterion = nn.NLLLoss()
+    for _ in range(3):
+        logs = soft(body(torch.randn(8, 4)))  # cause: GS716
+        loss = criterion(logs, torch.randint(0, 3, (8,)))  # effect: GS716
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def bad_over_the_steps() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    rnn, head = nn.GRU(3, 4, batch_first=True), nn.Linear(4, 6)
+    opt = torch.optim.SGD([*rnn.parameters(), *head.parameters()], lr=0.1)
+    for _ in range(3):
+        scores = head(rnn(torch.randn(8, 5, 3))[0])
+        logs = nn.functional.log_softmax(scores, 1)  # cause: GS716
+        loss = nn.functional.nll_loss(logs.reshape(-1, 6), torch.randint(0, 6, (40,)))  # effect: GS716
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_classes_last_and_moved() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    rnn, head = nn.GRU(3, 4, batch_first=True), nn.Linear(4, 6)
+    opt = torch.optim.SGD([*rnn.parameters(), *head.parameters()], lr=0.1)
+    for _ in range(3):
+        logs = head(rnn(torch.randn(8, 5, 3))[0]).log_softmax(-1)
+        targets = torch.randint(0, 6, (8, 5))
+        loss = nn.functional.nll_loss(logs.transpose(1, 2), targets)
+        loss = loss + nn.functional.nll_loss(logs.view(-1, 6), targets.view(-1))
+        loss = loss + nn.functional.nll_loss(logs[0, 0], targets[0, 0])
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_maps_of_classes() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    conv = nn.Conv2d(3, 5, 1)
+    opt = torch.optim.SGD(conv.parameters(), lr=0.1)
+    for _ in range(3):
+        logs = nn.functional.log_softmax(conv(torch.randn(2, 3, 4, 4)), dim=1)
+        loss = nn.functional.nll_loss(logs, torch.randint(0, 5, (2, 4, 4)))
+        loss = loss + nn.functional.nll_loss(
+            logs.permute(0, 2, 3, 1).reshape(-1, 5), torch.randint(0, 5, (32,))
+        )
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_pairs_either_way() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    one, two = nn.Linear(5, 4), nn.Linear(3, 4)
+    opt = torch.optim.SGD([*one.parameters(), *two.parameters()], lr=0.1)
+    for _ in range(3):
+        scores = one(torch.randn(6, 5)) @ two(torch.randn(6, 3)).t()
+        own = torch.arange(6)
+        loss = nn.functional.nll_loss(torch.log_softmax(scores, dim=0), own)
+        loss = loss + nn.functional.nll_loss(torch.log_softmax(scores, dim=1), own)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

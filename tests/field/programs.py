@@ -145,7 +145,7 @@ PROGRAMS = [
     _gan("softmax_gan", "GS104", "GS108", code=1),
     _gan("began", repair=(".data[0]", ".item()")),
     _gan("bgan", repair=("mnist_loader", "dataloader")),
-    _gan("dragan", repair=("mnist_loader", "dataloader")),
+    _gan("dragan", "GS715", repair=("mnist_loader", "dataloader")),
     Program(
         "ewc",
         "pytorch-ewc",

@@ -11,11 +11,13 @@ Silent on: a first pass with `retain_graph=True`.
 """
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from gradscope.analysis.carried import carried_into
-from gradscope.analysis.reach import Paths, paths
-from gradscope.analysis.words import listed, located, user
-from gradscope.events import ErrorRaised
+from gradscope.analysis.names import names_of
+from gradscope.analysis.reach import Key, Paths, paths
+from gradscope.analysis.words import code, listed, located, optimizer_name, user
+from gradscope.events import Backward, ErrorRaised, Step
 from gradscope.model import Finding, Site
 from gradscope.rules import rule
 from gradscope.rules.reach._carried_over import carried_over
@@ -55,7 +57,9 @@ def _explain(trace: Trace, known: Paths, event: ErrorRaised) -> Finding:
     over = carried_over(trace, known, event) if first.location() == effect.location() else None
     cause = over.cause if over is not None else first
     related = list(over.related if over is not None else ())
-    saved = user(trace.site(event.saved_site))
+    shared = _shared(known, event)
+    part = _part(known, event, shared) if over is None else None
+    saved = shared.site if shared is not None else user(trace.site(event.saved_site))
     told = {site.location() for site, _ in related} | {cause.location(), effect.location()}
     if saved is not None and saved.location() not in told:
         related.append((saved, "its saved values were freed"))
@@ -69,15 +73,86 @@ def _explain(trace: Trace, known: Paths, event: ErrorRaised) -> Finding:
         effect_label="freed the graph, and needs it again" if over is not None else "needs it again",
         related=tuple(dict.fromkeys(r for r in related if r[0].location() != cause.location())),
         seen=(
-            *((f"the saved values of `{event.node_name}` were gone",) if event.node_name else ()),
+            *_gone(trace, event, shared),
             *(over.seen if over is not None else ()),
         ),
-        fix=over.fix if over is not None else _fix(trace, first, effect),
+        fix=over.fix if over is not None else part if part is not None else _fix(trace, first, effect),
         count=event.count,
         edits=over.edits if over is not None else (),
         subjects=frozenset(_subjects(known, event))
         | {("leaf", site.location()) for site in (over.leaves if over is not None else ())},
     )
+
+
+class Shared(NamedTuple):
+    """What two passes both go through."""
+
+    nodes: set[Key]
+    site: Site  # the user's call that made the one nearest to the second loss
+
+
+def _shared(known: Paths, event: ErrorRaised) -> Shared | None:
+    """Of the pass that failed and the one that had freed its graph. None where that was the same line, which may
+    be any of its passes."""
+    freed = [e for e in known.backwards if e.site.id == event.freed_by and e.segment <= event.segment]
+    if not freed or freed[-1].site.user.location() == event.site.user.location():
+        return None
+    both = [known.reach((one.graph, root) for root in one.roots).nodes for one in (freed[-1], event)]
+    nodes = both[0] & both[1]
+    made = [(number, op) for number, node in nodes if (op := known.graph(number).nodes[node].op) is not None]
+    if not made:
+        return None
+    number, op = max(made)
+    return Shared(nodes, known.graph(number).ops[op].site.entry)
+
+
+def _gone(trace: Trace, event: ErrorRaised, shared: Shared | None) -> tuple[str, ...]:
+    if shared is not None:
+        return (f"both passes go through the graph of {located(trace, shared.site)}",)
+    return (f"the saved values of `{event.node_name}` were gone",) if event.node_name else ()
+
+
+def _part(known: Paths, event: ErrorRaised, shared: Shared | None) -> str | None:
+    """The fix where an optimizer has stepped since with what the first pass gave it, and the second loss is
+    another optimizer's: its old weights are gone, and to keep the graph or to add the losses would be wrong."""
+    trace = known.trace
+    behind = known.reach((event.graph, root) for root in event.roots).parameters
+    freed = [e for e in trace.of(Backward) if e.site.id == event.freed_by]
+    steps = [e for e in trace.of(Step) if freed and e.segment >= freed[-1].segment]
+    if shared is None or len({e.optimizer for e in steps}) != 1:
+        return None
+    held = {p for p in behind if steps[0].optimizer in trace.parameter(p).optimizers}
+    rest = {p for p in behind - held if trace.parameter(p).optimizers}
+    names = {
+        name
+        for number, index in _taken_in(known, event, held, rest)
+        if (name := names_of(trace).name(known.graph(number), index))
+    }
+    if len(names) != 1:
+        return None
+    others = {number for p in rest for number in trace.parameter(p).optimizers}
+    whose = optimizer_name(trace, next(iter(others))) if len(others) == 1 else "the other optimizer"
+    (name,) = names
+    call, text = located(trace, shared.site), code(trace, shared.site).strip("`")
+    again = f" (`{text.replace(name, f'{name}.detach()')}`)" if text.count(name) == 1 else ""
+    return (
+        f"compute {call} a second time for {code(trace, event.site.user, 'this pass')}, from `{name}.detach()`{again}:"
+        f" {whose} trains only what comes after `{name}`. `retain_graph=True` would not do:"
+        f" {code(trace, steps[0].site.user, 'the step')} has changed the weights of that graph"
+    )
+
+
+def _taken_in(known: Paths, event: ErrorRaised, held: set[int], rest: set[int]) -> Iterator[Key]:
+    """Values computed from nothing but the parameters `held` that meet one of `rest`."""
+    for key in known.flow((event.graph, root) for root in event.roots).order:
+        graph = known.graph(key[0])
+        made = graph.values[key[1]].op
+        inputs = graph.ops[made].inputs if made is not None else ()
+        if any(graph.values[i].parameter in rest for i in inputs):
+            for i in inputs:
+                reached = known.reach([(key[0], i)]).parameters
+                if reached and reached <= held:
+                    yield key[0], i
 
 
 def _subjects(known: Paths, event: ErrorRaised) -> Iterator[tuple[str, object]]:

@@ -282,3 +282,37 @@ def bad_features_of_a_body_that_is_trained_later() -> None:  # fix: by hand
             nn.functional.cross_entropy(head(features[rows]), y[rows]).backward()  # effect: GS306
             opt.step()
         slow.step()
+
+
+def bad_one_discriminator_pass_for_both_losses() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    made, judge = nn.Linear(3, 3), nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 1))
+    first = torch.optim.SGD(made.parameters(), lr=0.1)
+    second = torch.optim.SGD(judge.parameters(), lr=0.1)
+    drawn = made(torch.randn(5, 3))
+    said = judge(drawn)
+    wanted, right = (said - 1).pow(2).mean(), said.pow(2).mean()
+    first.zero_grad()
+    wanted.backward()  # cause: GS306
+    first.step()
+    second.zero_grad()
+    right.backward()  # effect: GS306
+    second.step()
+
+
+def good_a_discriminator_pass_for_each_loss() -> None:
+    import torch
+    from torch import nn
+
+    made, judge = nn.Linear(3, 3), nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 1))
+    first = torch.optim.SGD(made.parameters(), lr=0.1)
+    second = torch.optim.SGD(judge.parameters(), lr=0.1)
+    drawn = made(torch.randn(5, 3))
+    first.zero_grad()
+    (judge(drawn) - 1).pow(2).mean().backward()
+    first.step()
+    second.zero_grad()
+    judge(drawn.detach()).pow(2).mean().backward()
+    second.step()

@@ -656,6 +656,15 @@ class ZeroWeights(Kind):
     parameters = Field(_ids)
 
 
+class Padding(Kind):
+    """The padding that an embedding was given at its first call."""
+
+    __slots__ = ()
+    of = "padding"
+    parameter = Field(_key)
+    share = Field(_known)
+
+
 class Setting(Kind):
     __slots__ = ()
     of = "setting"

@@ -1,8 +1,9 @@
 """Measures each backward pass: its loss and the norm of every gradient it filled.
 
 Always in the passes that are looked at, otherwise as far as `SHARE` of the run's time allows,
-and ever more rarely as the run goes on. What lies on a GPU is copied without waiting for it
-and read when it has arrived.
+and ever more rarely as the run goes on; some whatever the time, so that short runs have their late
+passes, and a few in a row once gradients are exactly zero that were not seen to be. What lies on a GPU
+is copied without waiting for it and read when it has arrived.
 """
 
 from __future__ import annotations
@@ -22,6 +23,9 @@ from gradscope.store import pack
 SHARE = 0.005  # of the run's time, while sampling sleeps
 DENSE = 128  # passes measured one by one; later every 128th part of the run
 MAX_PARAMETERS = 2_000
+SURE = 4  # this part of the passes so far later one is measured, whatever the time
+CLOSER = 12  # passes in a row, once other gradients than before are exactly zero
+MAX_CLOSER = 4  # times
 
 
 class Arriving(NamedTuple):
@@ -61,15 +65,23 @@ class Numbers(Hook):
         self.since = perf_counter()
         self.loss: torch.Tensor | None = None
         self.waiting: list[Measured] = []
+        self.zero: set[frozenset[str]] = set()  # gradients that were exactly zero together
+        self.closer = 0  # passes that are still to be measured for them
         self.recorder.signals.before_pass.connect(self._before)
         self.recorder.signals.after_pass.connect(self._after)
         self.recorder.signals.before_end.connect(self._end)
 
     def _affordable(self) -> bool:
         """Whether the pass that begins is to be measured."""
-        if self.recorder.passes < self.due:
-            return False
-        return self.recorder.segment.looked or self.spent < SHARE * (perf_counter() - self.since)
+        passes = self.recorder.passes
+        if passes >= self.due and (
+            self.recorder.segment.looked or self.spent < SHARE * (perf_counter() - self.since)
+        ):
+            return True
+        if self.closer:
+            self.closer -= 1
+            return True
+        return passes >= self.recorder.measured_at
 
     def _before(self, t_outputs: Any, args: Any, site: int, accumulate: bool, frame: Any) -> None:
         self.loss = None
@@ -91,6 +103,7 @@ class Numbers(Hook):
         began = perf_counter()
         passes = self.recorder.passes
         self.due = passes - 1 + max(1, passes // DENSE)
+        self.recorder.measured_at = passes + (1 if self.closer else passes // SURE)
         self._measure(filled, loss, site)
         self._store_arrived()
         self.spent += perf_counter() - began
@@ -124,6 +137,11 @@ class Numbers(Hook):
         if not all(map(math.isfinite, numbers)):
             self.recorder.unsound_pass = measured.number
         norms = {str(id): float(f"{norm:.6g}") for id, norm in zip(measured.parameters, numbers, strict=True)}
+        zero = frozenset(id for id, norm in norms.items() if norm == 0)
+        if zero and zero not in self.zero and len(self.zero) < MAX_CLOSER:
+            self.zero.add(zero)
+            self.closer = CLOSER
+            self.recorder.measured_at = self.recorder.passes + 1
         self.recorder.writer.add(
             "number", measured.number, measured.step, measured.site or None, pack(loss), pack(norms)
         )

@@ -104,6 +104,9 @@ class Sampling(Hook):
         share = 1.3 * sum(row.own for row in rows) / max(sum(row.time for row in rows), 1e-9)
         left = (self.asleep - self.slept) // len(rows)
         times = min(LONGEST_REPLAY, int(share / REPLAY_BUDGET), left)
+        passes = sum(event[0] == "backward" for events in cycle for event in events)
+        if passes and self.recorder.measured_at > self.recorder.passes:
+            times = min(times, (self.recorder.measured_at - self.recorder.passes) // passes)
         if times > 1:
             self.seen.clear()
             self.seen.extend(rows)  # once more like these, and they are expected again

@@ -1,0 +1,42 @@
+"""Counts the padding that an embedding is given, at the first call of each that is trained."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from gradscope.hooks import Hook
+from gradscope.hooks import _torch as private
+from gradscope.hooks.recorder.values import measurable
+
+MAX_ELEMENTS = 10_000_000
+
+
+class Padding(Hook):
+    order = 92  # after the mode that calls it
+
+    def install(self) -> None:
+        self.told: set[int] = set()  # leaves
+        self.recorder.functions.after["embedding"] = self._embedding
+
+    def _embedding(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:
+        kwargs = kwargs or {}
+        tokens, weight, padding = (
+            args[place] if len(args) > place else kwargs.get(key)
+            for place, key in enumerate(("input", "weight", "padding_idx"))
+        )
+        if padding is None or not isinstance(tokens, torch.Tensor) or not torch.is_grad_enabled():
+            return
+        if not measurable(tokens) or not measurable(weight) or not tokens.is_cpu:
+            return
+        if not weight.requires_grad or not 0 < tokens.numel() <= MAX_ELEMENTS:
+            return
+        leaf = self.recorder.ledger.of(weight).id
+        if leaf in self.told:
+            return
+        self.told.add(leaf)
+        with torch.no_grad(), private.aside():
+            share = int((tokens == padding % len(weight)).sum()) / tokens.numel()
+        site = self.recorder.sites.current(frame)
+        self.recorder.emit("padding", site, {"parameter": leaf, "share": share})

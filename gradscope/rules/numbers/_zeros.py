@@ -1,0 +1,50 @@
+"""Gradients that are exactly zero in the measured passes of a line, up to the end of the run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from gradscope.analysis.gradients import thrown_away
+from gradscope.analysis.reach import Paths, paths
+from gradscope.events import Backward
+from gradscope.store import Trace
+
+ENOUGH = 5  # measured passes in a row, the last ones of the run
+
+
+@dataclass
+class Zeros:
+    """The passes of one line: `event` is the last of their kinds; `filled`, the parameters that they give a
+    gradient which is not thrown away."""
+
+    trace: Trace
+    known: Paths
+    event: Backward
+    sites: set[int]
+    filled: set[int]
+
+    @cached_property
+    def series(self) -> dict[int, list[tuple[int, float]]]:
+        """Parameter → (step, norm of its gradient) of each measured pass."""
+        return {id: self.trace.numbers("grad_norm", id, self.sites) for id in sorted(self.filled)}
+
+    def last(self, id: int) -> int:
+        """How many of the measured passes, the last ones, left a gradient of exactly zero."""
+        norms = [norm for _, norm in self.series.get(id, ())]
+        return next((n for n, norm in enumerate(reversed(norms)) if norm != 0), len(norms))
+
+    def always_there(self, id: int, count: int) -> bool:
+        """Whether none of the last `count` was zero."""
+        norms = [norm for _, norm in self.series.get(id, ())]
+        return len(norms) >= count and all(norm > 0 for norm in norms[-count:])
+
+
+def zeros_of_lines(trace: Trace) -> Iterator[Zeros]:
+    known, thrown = paths(trace), thrown_away(trace)
+    lines = {event.site.user.location(): event for event in known.backwards}
+    for line, event in lines.items():
+        sites = {e.site.id for e in trace.of(Backward) if e.site.user.location() == line}
+        filled = {id for id in set(event.filled) - thrown.get(line, set()) if trace.parameter(id).steps > 1}
+        yield Zeros(trace, known, event, sites, filled)

@@ -1,0 +1,155 @@
+"""An embedding gets a gradient of exactly zero in every pass: behind a mask only its padding takes part.
+
+Why: the padding token of an embedding (`padding_idx`) gets no gradient. Where a gradient comes back to what the
+embedding gave, and yet none to any token, only places with padding were let in. Masks have two meanings: for
+`scaled_dot_product_attention` True means that a place takes part, for `masked_fill` and for the `key_padding_mask`
+of `nn.MultiheadAttention` that it does not.
+
+Fix: turn the mask round.
+
+Measured: the padding among its first tokens, the gradients of the embedding, and of what is computed from it at
+once, in all measured passes. Silent where the embedding learns in any pass, and where no boolean mask stands
+behind it, or more than one.
+"""
+
+import ast
+from collections.abc import Iterator
+
+from gradscope.analysis.reach import passes
+from gradscope.analysis.words import (
+    code,
+    located,
+    parameter_name,
+    parameter_names,
+    parameter_subjects,
+    quoted,
+)
+from gradscope.events import Padding
+from gradscope.fixes.source import Edits, Source
+from gradscope.model import Finding, Graph, Op, Site
+from gradscope.rules import rule
+from gradscope.rules.numbers._zeros import ENOUGH, Zeros, zeros_of_lines
+from gradscope.store import Trace
+
+MASKED = {  # → the name of the mask's argument, its place in a function, and in a method
+    "scaled_dot_product_attention": ("attn_mask", 3, -1),
+    "masked_fill": ("mask", 1, 0),
+    "masked_fill_": ("mask", -1, 0),
+}
+
+
+def bad() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    words, value, head = nn.Embedding(20, 8, padding_idx=0), nn.Linear(8, 8), nn.Linear(8, 2)
+    query = nn.Parameter(torch.randn(1, 1, 8))
+    opt = torch.optim.SGD([*words.parameters(), *value.parameters(), *head.parameters(), query], lr=0.1)
+    tokens, y = torch.randint(1, 20, (16, 6)), torch.randint(0, 2, (16,))
+    tokens[:, 4:] = 0
+    for _ in range(6):
+        x = words(tokens)  # effect: GS721
+        mask = (tokens == 0).unsqueeze(1)
+        out = nn.functional.scaled_dot_product_attention(  # cause: GS721
+            query.expand(16, 1, 8), x, value(x), attn_mask=mask
+        )
+        opt.zero_grad()
+        nn.functional.cross_entropy(head(out.squeeze(1)), y).backward()
+        opt.step()
+
+
+def good() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    words, value, head = nn.Embedding(20, 8, padding_idx=0), nn.Linear(8, 8), nn.Linear(8, 2)
+    query = nn.Parameter(torch.randn(1, 1, 8))
+    opt = torch.optim.SGD([*words.parameters(), *value.parameters(), *head.parameters(), query], lr=0.1)
+    tokens, y = torch.randint(1, 20, (16, 6)), torch.randint(0, 2, (16,))
+    tokens[:, 4:] = 0
+    for _ in range(6):
+        x = words(tokens)
+        mask = (tokens != 0).unsqueeze(1)
+        out = nn.functional.scaled_dot_product_attention(query.expand(16, 1, 8), x, value(x), attn_mask=mask)
+        opt.zero_grad()
+        nn.functional.cross_entropy(head(out.squeeze(1)), y).backward()
+        opt.step()
+
+
+@rule("GS721", name="mask-lets-padding-in", severity="warning")
+def mask_lets_padding_in(trace: Trace) -> Iterator[Finding]:
+    words = {event.parameter: 1 - event.share for event in trace.of(Padding) if event.share < 1}
+    for line in zeros_of_lines(trace) if words else ():
+        graph = line.known.graph(line.event.graph)
+        for op in graph.ops:
+            weight = line.known.parameter_of((graph.id, op.inputs[-1])) if op.name == "embedding" else None
+            if weight is None or weight.id not in words or (count := line.last(weight.id)) < ENOUGH:
+                continue
+            masks, arrived = _behind(line, graph, op, count)
+            if count == len(line.series[weight.id]) and len(masks) == 1 and arrived:
+                yield _finding(trace, op, masks[0], weight.id, arrived, count, words[weight.id])
+
+
+def _behind(line: Zeros, graph: Graph, embedding: Op, count: int) -> tuple[list[Op], list[int]]:
+    """The calls behind an embedding that take a boolean mask, one for each line; and the parameters that meet what
+    the embedding gave before any of them, to which a gradient came in each of the last `count` passes."""
+    masks: dict[tuple[str, int], Op] = {}
+    arrived: list[int] = []
+    seen, todo = set(embedding.outputs), list(embedding.outputs)
+    while todo:
+        for op in graph.consumers.get(todo.pop(), ()):
+            if not op.nodes:
+                continue
+            if op.name in MASKED and any(graph.values[index].dtype == "bool" for index in op.inputs):
+                masks.setdefault(op.site.user.location(), op)
+                continue
+            for index in op.inputs:
+                parameter = line.known.parameter_of((graph.id, index)) if index not in seen else None
+                if parameter is not None and line.always_there(parameter.id, count):
+                    arrived.append(parameter.id)
+            todo += [output for output in op.outputs if output not in seen]
+            seen.update(op.outputs)
+    return list(masks.values()), list(dict.fromkeys(arrived))
+
+
+def _finding(
+    trace: Trace, embedding: Op, mask: Op, weight: int, arrived: list[int], count: int, words: float
+) -> Finding:
+    name, site = f"`{parameter_name(trace, weight)}`", mask.site.user
+    given, edits = _turned(trace, mask, site)
+    return Finding(
+        message=f"the mask of {code(trace, site, f'`{mask.name}`')} lets only padding in: {name} never gets a gradient",
+        cause=site,
+        cause_label="no token but the padding has a part in its result",
+        effect=embedding.site.user,
+        effect_label="no token of it learns",
+        seen=(
+            f"the gradient of {name} was exactly 0 in all {passes(count)} measured, and that of"
+            f" {parameter_names(trace, arrived)}, which what it gives is computed with, in none",
+            f"{words:.0%} of the tokens that it was given first were no padding",
+        ),
+        fix=f"turn the mask round in {located(trace, site)}{f': `{given}`' if given else ''}",
+        edits=edits,
+        count=count,
+        subjects=parameter_subjects([weight]),
+    )
+
+
+def _turned(trace: Trace, mask: Op, site: Site) -> tuple[str, Edits]:
+    """`~mask` for the mask that a call is given: the text, and the edits."""
+    here = Source(trace, site.path)
+    call = here.file.at(site)
+    if not isinstance(call, ast.Call):
+        return "", ()
+    name, place, of_method = MASKED[mask.name]
+    place = place if here.file.is_imported(call.func) else of_method
+    given = [word.value for word in call.keywords if word.arg == name]
+    given += call.args[place : place + 1] if place >= 0 else []
+    if len(given) != 1:
+        return "", ()
+    plain = isinstance(given[0], (ast.Name, ast.Attribute, ast.Call, ast.Subscript))
+    text = here.file.text(given[0])
+    turned = f"~{text}" if plain else f"~({text})"
+    return quoted(turned).strip("`"), here.replace(given[0], turned)

@@ -1,0 +1,158 @@
+"""Two networks are mixed, parameter by parameter, and some of the pairs are one and the same parameter.
+
+Why: a target network, or an average, has to stand still while the other one is trained. A part that both hold is
+moved by each step of the optimizer in both of them, and the line that mixes them mixes it with itself.
+
+Fix: give the second network a part of its own, `copy.deepcopy(part)`.
+
+Measured: in one line of the program's own that writes to parameters while the run trains, some are written with what
+another parameter holds, and others, which an optimizer steps, with nothing but what they hold themselves.
+Silent on: shared parts that nothing trains, and lines that do the same to every parameter (weight decay by hand).
+"""
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from gradscope.analysis.reach import Paths, paths
+from gradscope.analysis.text import nodes_of_functions, site_of
+from gradscope.analysis.words import code, located, parameter_names, parameter_subjects, plural
+from gradscope.events import Update
+from gradscope.model import Finding, Graph, Op, Site
+from gradscope.rules import rule
+from gradscope.store import Trace
+
+
+def bad() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    body = nn.Linear(3, 4)
+    net = nn.Sequential(body, nn.ReLU(), nn.Linear(4, 1))
+    target = nn.Sequential(body, nn.ReLU(), nn.Linear(4, 1))
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    for _ in range(4):
+        x = torch.randn(8, 3)
+        with torch.no_grad():
+            wanted = 1 + 0.9 * target(x)
+        opt.zero_grad()
+        (net(x) - wanted).pow(2).mean().backward()
+        opt.step()
+        with torch.no_grad():
+            for p, q in zip(net.parameters(), target.parameters(), strict=True):
+                q.mul_(0.9).add_(p, alpha=0.1)  # cause: GS219
+
+
+def good() -> None:
+    import copy
+
+    import torch
+    from torch import nn
+
+    net = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 1))
+    target = copy.deepcopy(net)
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    for _ in range(4):
+        x = torch.randn(8, 3)
+        with torch.no_grad():
+            wanted = 1 + 0.9 * target(x)
+        opt.zero_grad()
+        (net(x) - wanted).pow(2).mean().backward()
+        opt.step()
+        with torch.no_grad():
+            for p, q in zip(net.parameters(), target.parameters(), strict=True):
+                q.mul_(0.9).add_(p, alpha=0.1)
+
+
+@dataclass
+class _Mix:
+    """What one line writes to parameters."""
+
+    site: Site
+    shared: dict[int, None] = field(default_factory=dict)  # written with nothing but themselves
+    apart: dict[int, None] = field(default_factory=dict)  # written with another one
+
+
+@rule("GS219", name="target-shares-parameters", severity="warning")
+def target_shares_parameters(trace: Trace) -> Iterator[Finding]:
+    written = {(event.parameter, event.site.user.location()) for event in trace.of(Update)}
+    if not written:
+        return
+    known = paths(trace)
+    mixes: dict[tuple[str, int], _Mix] = {}
+    for graph in trace.graphs:
+        for op in graph.ops:
+            if op.writes and len(op.inputs) > 1:
+                _count(known, graph, op, written, mixes)
+    for mix in mixes.values():
+        if mix.apart and mix.shared.keys() - mix.apart.keys() == mix.shared.keys() and mix.shared:
+            yield _finding(trace, mix)
+
+
+def _count(
+    known: Paths,
+    graph: Graph,
+    op: Op,
+    written: set[tuple[int, tuple[str, int]]],
+    mixes: dict[tuple[str, int], _Mix],
+) -> None:
+    site = op.site.user
+    target = _parameters(known, graph, op.inputs[:1])
+    if len(target) != 1 or (next(iter(target)), site.location()) not in written:
+        return
+    given = [value for index in op.inputs[1:] for value in (index, *graph.upstream(index))]
+    sources = _parameters(known, graph, given)
+    parameter = known.parameters[next(iter(target))]
+    mix = mixes.setdefault(site.location(), _Mix(site))
+    if sources == target and parameter.steps and parameter.passes:
+        mix.shared[parameter.id] = None
+    elif sources - target and not parameter.steps:
+        mix.apart[parameter.id] = None
+
+
+def _parameters(known: Paths, graph: Graph, values: Iterator[int] | tuple[int, ...] | list[int]) -> set[int]:
+    found = (known.parameter_of((graph.id, known.memory(graph.id, value))) for value in values)
+    return {p.id for p in found if p is not None}
+
+
+def _finding(trace: Trace, mix: _Mix) -> Finding:
+    shared, apart = list(mix.shared), list(mix.apart)
+    names = parameter_names(trace, shared)
+    it, its = ("it", "its") if len(shared) == 1 else ("them", "their")
+    given = _given(trace, shared[0], apart[0])
+    return Finding(
+        message=f"{code(trace, mix.site, 'this line')} mixes {names} with {'itself' if it == 'it' else 'themselves'}:"
+        f" both networks hold {it}",
+        cause=given or mix.site,
+        cause_label="the same part goes into both" if given else "both sides are one tensor for some",
+        effect=mix.site if given else None,
+        effect_label="both sides are one tensor for some",
+        seen=(
+            f"this line writes {plural(len(apart), 'parameter')} with what another one holds, and"
+            f" {plural(len(shared), 'parameter')} that an optimizer steps with nothing but {its} own numbers",
+        ),
+        fix=f"give the second network a part of its own, as `copy.deepcopy(…)` makes it"
+        f"{f', in {located(trace, given)}' if given else ''}: now each step of the optimizer changes {names} in both",
+        count=1,
+        subjects=parameter_subjects(shared),
+    )
+
+
+def _given(trace: Trace, shared: int, apart: int) -> Site | None:
+    """The one line in the text that can have put the shared part into the second network: an assignment from one
+    to the other, or a call of its class with something made before."""
+    part, root = (trace.modules.get(trace.parameter(id).module or 0) for id in (shared, apart))
+    if part is None or root is None:
+        return None
+    name, cls = part.path.partition(".")[0], trace.modules[root.root].cls
+    put, made = [], []
+    for path, function, node in nodes_of_functions(trace):
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Attribute) and node.value.attr == name:
+            target = node.targets[0]
+            if isinstance(target, ast.Attribute) and target.attr == name and name:
+                put.append(site_of(path, function, node.value))
+        elif isinstance(node, ast.Call) and getattr(node.func, "attr", getattr(node.func, "id", "")) == cls:
+            if any(isinstance(given, (ast.Name, ast.Attribute)) for given in node.args):
+                made.append(site_of(path, function, node))
+    found = put or made
+    return found[0] if len(found) == 1 else None

@@ -1,0 +1,93 @@
+"""More programs of GS720: each bad one is reported at its marks, each good one by no rule."""
+
+
+def bad_dead_from_the_start() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    first, second = nn.Linear(8, 16), nn.Linear(16, 3)
+    nn.init.constant_(first.bias, -50.0)
+    opt = torch.optim.Adam([*first.parameters(), *second.parameters()], lr=1e-3)
+    x, y = torch.randn(64, 8), torch.randint(0, 3, (64,))
+    for _ in range(10):
+        opt.zero_grad()
+        hidden = torch.relu(first(x))  # cause: GS720
+        nn.functional.cross_entropy(second(hidden), y).backward()  # effect: GS720
+        opt.step()
+
+
+def bad_convolutions() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    body = nn.Sequential(nn.Conv2d(1, 8, 3), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten())
+    head = nn.Linear(72, 3)
+    opt = torch.optim.SGD([*body.parameters(), *head.parameters()], lr=10.0)  # cause: GS720
+    x, y = torch.rand(32, 1, 8, 8), torch.randint(0, 3, (32,))
+    for _ in range(20):
+        opt.zero_grad()
+        nn.functional.cross_entropy(head(body(x)), y).backward()  # effect: GS720
+        opt.step()
+
+
+def good_head_of_a_model_whose_body_is_frozen() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    body, head = nn.Sequential(nn.Linear(8, 16), nn.ReLU()), nn.Linear(16, 3)
+    body.requires_grad_(False)
+    opt = torch.optim.SGD(head.parameters(), lr=0.1)
+    x, y = torch.randn(64, 8), torch.randint(0, 3, (64,))
+    for _ in range(20):
+        opt.zero_grad()
+        nn.functional.cross_entropy(head(body(x)), y).backward()
+        opt.step()
+
+
+def good_branch_that_is_off_at_times() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    body, side, head = nn.Linear(8, 16), nn.Linear(8, 16), nn.Linear(16, 3)
+    opt = torch.optim.SGD([*body.parameters(), *side.parameters(), *head.parameters()], lr=0.1)
+    x, y = torch.randn(64, 8), torch.randint(0, 3, (64,))
+    for step in range(20):
+        opt.zero_grad()
+        hidden = torch.relu(body(x)) + (step % 2) * torch.relu(side(x))
+        nn.functional.cross_entropy(head(hidden), y).backward()
+        opt.step()
+
+
+def good_expert_that_nothing_is_sent_to() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    experts, head = nn.ModuleList(nn.Linear(8, 16) for _ in range(3)), nn.Linear(16, 3)
+    opt = torch.optim.SGD([*experts.parameters(), *head.parameters()], lr=0.1)
+    x, y = torch.randn(64, 8), torch.randint(0, 3, (64,))
+    for step in range(24):
+        opt.zero_grad()
+        chosen = torch.randint(0, 3 if step < 16 else 2, (64,))
+        hidden = sum(torch.relu(one(x)) * (chosen == i)[:, None] for i, one in enumerate(experts))
+        nn.functional.cross_entropy(head(hidden), y).backward()
+        opt.step()
+
+
+def good_triplets_that_keep_their_margin() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 4))
+    opt = torch.optim.Adam(model.parameters(), lr=0.05)
+    anchor = torch.randn(16, 4)
+    near, far = anchor + 0.01 * torch.randn(16, 4), torch.randn(16, 4) - 4
+    for _ in range(30):
+        opt.zero_grad()
+        nn.functional.triplet_margin_loss(model(anchor), model(near), model(far), margin=0.2).backward()
+        opt.step()

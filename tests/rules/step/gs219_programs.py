@@ -1,0 +1,114 @@
+"""More programs of GS219: each bad one is reported at its marks, each good one by no rule."""
+
+
+def bad_encoder_given_to_both() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    class Critic(nn.Module):
+        def __init__(self, encoder: nn.Module) -> None:
+            super().__init__()
+            self.encoder, self.head = encoder, nn.Linear(4, 1)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.head(torch.relu(self.encoder(x)))  # type: ignore[no-any-return]
+
+    def critic(encoder: nn.Module) -> Critic:
+        return Critic(encoder)  # cause: GS219
+
+    encoder = nn.Linear(3, 4)
+    online, target = critic(encoder), critic(encoder)
+    opt = torch.optim.Adam(online.parameters(), lr=0.01)
+    for _ in range(4):
+        x = torch.randn(8, 3)
+        with torch.no_grad():
+            wanted = 1 + 0.9 * target(x)
+        opt.zero_grad()
+        nn.functional.mse_loss(online(x), wanted).backward()
+        opt.step()
+        for p, q in zip(online.parameters(), target.parameters(), strict=True):
+            q.data.copy_(0.05 * p.data + 0.95 * q.data)  # effect: GS219
+
+
+def bad_tied_after_the_copy() -> None:  # fix: by hand
+    import copy
+
+    import torch
+    from torch import nn
+
+    class Value(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.body, self.head = nn.Linear(3, 4), nn.Linear(4, 1)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.head(torch.relu(self.body(x)))  # type: ignore[no-any-return]
+
+    online = Value()
+    target = copy.deepcopy(online)
+    target.body = online.body  # cause: GS219
+    opt = torch.optim.Adam(online.parameters(), lr=0.01)
+    for _ in range(4):
+        x = torch.randn(8, 3)
+        with torch.no_grad():
+            wanted = 1 + 0.9 * target(x)
+        opt.zero_grad()
+        nn.functional.mse_loss(online(x), wanted).backward()
+        opt.step()
+        with torch.no_grad():
+            for p, q in zip(online.parameters(), target.parameters(), strict=True):
+                q.lerp_(p, 0.05)  # effect: GS219
+
+
+def good_shared_part_that_nothing_trains() -> None:
+    import torch
+    from torch import nn
+
+    body = nn.Linear(3, 4).requires_grad_(False)
+    net = nn.Sequential(body, nn.ReLU(), nn.Linear(4, 1))
+    target = nn.Sequential(body, nn.ReLU(), nn.Linear(4, 1))
+    opt = torch.optim.SGD(net[2].parameters(), lr=0.1)
+    for _ in range(4):
+        x = torch.randn(8, 3)
+        with torch.no_grad():
+            wanted = 1 + 0.9 * target(x)
+        opt.zero_grad()
+        (net(x) - wanted).pow(2).mean().backward()
+        opt.step()
+        with torch.no_grad():
+            for p, q in zip(net.parameters(), target.parameters(), strict=True):
+                q.mul_(0.9).add_(p, alpha=0.1)
+
+
+def good_shared_part_left_out() -> None:
+    import torch
+    from torch import nn
+
+    body = nn.Linear(3, 4)
+    net, head = nn.Sequential(body, nn.ReLU(), nn.Linear(4, 1)), nn.Linear(4, 1)
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    for _ in range(4):
+        x = torch.randn(8, 3)
+        with torch.no_grad():
+            wanted = 1 + 0.9 * head(torch.relu(body(x)))
+        opt.zero_grad()
+        (net(x) - wanted).pow(2).mean().backward()
+        opt.step()
+        with torch.no_grad():
+            for p, q in zip(net[2].parameters(), head.parameters(), strict=True):
+                q.mul_(0.9).add_(p, alpha=0.1)
+
+
+def good_decay_by_hand() -> None:
+    import torch
+    from torch import nn
+
+    net = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 1))
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    for _ in range(4):
+        opt.zero_grad()
+        net(torch.randn(8, 3)).pow(2).mean().backward()
+        opt.step()
+        with torch.no_grad():
+            for p in net.parameters():
+                p.add_(p, alpha=-0.01)

@@ -14,7 +14,7 @@ import ast
 from collections.abc import Iterator
 
 from gradscope.analysis.words import dotted, located, plural
-from gradscope.events import ModuleCall, UnheardHook
+from gradscope.events import Crashed, ModuleCall, UnheardHook
 from gradscope.fixes.calls import line_before
 from gradscope.model import Edit, Finding, Site
 from gradscope.rules import rule
@@ -69,6 +69,7 @@ def hook_never_runs(trace: Trace) -> Iterator[Finding]:
             else f"{layer} is called here, with gradients off",
             effect=event.site.user,
             effect_label="the hook waits for a gradient that never comes",
+            related=tuple((e.site.user, f"{e.type} ended the program here") for e in trace.of(Crashed)[-1:]),
             seen=(
                 f"{plural(event.passes, 'backward pass')} came after that call; the hook was called in none",
                 _why(trace, event),

@@ -85,17 +85,21 @@ def _not_in_place(trace: Trace, site: Site, op: Op | None) -> tuple[str, Edits] 
     module = trace.modules.get(op.module) if op is not None and op.module is not None else None
     if module is None or site.kind != "torch":
         return None
+    only = layer_not_in_place(trace, module.cls)
+    return only or (f"make `{module.path or module.cls}` (`{module.cls}`) without `inplace=True`", ())
+
+
+def layer_not_in_place(trace: Trace, cls: str) -> tuple[str, Edits] | None:
+    """A layer of torch's own made without `inplace=True`, where the program makes only one of its class so."""
     made = [
         (path, node)
         for path in trace.sources
         for node in ast.walk(trace.source_file(path).tree or ast.Module([], []))
         if isinstance(node, ast.Call)
-        and ast.unparse(node.func).rpartition(".")[2] == module.cls
+        and ast.unparse(node.func).rpartition(".")[2] == cls
         and _in_place_keyword(node) is not None
     ]
-    if len(made) == 1:
-        return _without_in_place(trace, *made[0], "make")
-    return f"make `{module.path or module.cls}` (`{module.cls}`) without `inplace=True`", ()
+    return _without_in_place(trace, *made[0], "make") if len(made) == 1 else None
 
 
 def _in_place_keyword(call: ast.Call) -> ast.keyword | None:

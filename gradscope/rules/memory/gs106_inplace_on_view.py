@@ -19,7 +19,7 @@ from gradscope.analysis.names import place
 from gradscope.analysis.text import own_nodes, site_of
 from gradscope.analysis.words import code, located
 from gradscope.fixes.calls import line_before
-from gradscope.fixes.in_place import new_statement, root_name, written_name
+from gradscope.fixes.in_place import layer_not_in_place, new_statement, root_name, written_name
 from gradscope.fixes.source import Edits, Source
 from gradscope.model import Finding, Op, Site
 from gradscope.rules import rule
@@ -60,10 +60,11 @@ def _explained(trace: Trace, failure: Failure) -> Finding:
     view = _view(trace, failure)
     made = view.site.user if view is not None else None
     what, label = _kind(failure.text)
-    name = written_name(trace, failure.site)
-    shown = f"`{name}`" if name else "a view"
-    written = code(trace, failure.site, "an in-place operation")
-    fix, edits = _fix(trace, failure, view, name)
+    layer = _layer(failure.event.site)
+    name = written_name(trace, failure.site) if not layer else ""
+    shown = f"`{name}`" if name else "its input" if layer else "a view"
+    written = f"`{layer}(inplace=True)`" if layer else code(trace, failure.site, "an in-place operation")
+    fix, edits = _of_layer(trace, layer) if layer else _fix(trace, failure, view, name)
     given = _given_out(trace, failure, view)
     return Finding(
         message=f"{written} writes in place to {shown}, {what}",
@@ -78,6 +79,22 @@ def _explained(trace: Trace, failure: Failure) -> Finding:
         edits=edits,
         subjects=frozenset({("written", failure.site.location())}),
     )
+
+
+def _layer(site: Site) -> str:
+    """The class of torch's own layer that made the write, inside of its `forward`; "" where the program did."""
+    inner = []
+    for frame in reversed(list(site.stack)):
+        if frame.kind == "user":
+            break
+        inner.append(frame.function)
+    called = next((function for function in inner if function.endswith(".forward")), "")
+    return called.removesuffix(".forward")
+
+
+def _of_layer(trace: Trace, layer: str) -> tuple[str, Edits]:
+    only = layer_not_in_place(trace, layer)
+    return only or (f"make the `{layer}` that runs here without `inplace=True`", ())
 
 
 def _kind(text: str) -> tuple[str, str]:

@@ -103,11 +103,23 @@ def custom_function_drops_gradient(trace: Trace) -> Iterator[Finding]:
                     continue
                 behind = _behind(known, graph, value)
                 lost = [p for p in behind if not p.passes or _always_zero(trace, p)]
+                if lost and kind == "zero" and _one_of_many(trace, event, position):
+                    continue  # made by the line that makes the others: its derivative may be zero
                 if lost:
                     yield _finding(trace, event, kind, position, lost)
                 elif kind == "none" and behind:
                     stop = says_stop(trace, event.function, definition_of(trace, event.function, event.line))
                     yield milder(_beside(trace, event, position, behind), stop)
+
+
+def _one_of_many(trace: Trace, event: DroppedGradient, position: int) -> bool:
+    """Whether the argument is one of those that `*parameters` stands for, of which others get a gradient."""
+    call = trace.source_file(event.site.user.path).at(event.site.user)
+    given = call.args if isinstance(call, ast.Call) else []
+    first = next((i for i, argument in enumerate(given) if isinstance(argument, ast.Starred)), None)
+    if first is None or position < first or len(given) != first + 1:
+        return False
+    return not {*range(first, max(position, *event.zero) + 1)} <= {*event.zero, *event.none}
 
 
 def _hidden(trace: Trace, known: Paths, event: DroppedGradient, op: Op) -> Iterator[Finding]:

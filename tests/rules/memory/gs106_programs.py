@@ -55,3 +55,13 @@ def bad_view_that_a_function_gives_out() -> None:
     y: torch.Tensor = Flat.apply(x)  # cause: GS106
     y += 1  # effect: GS106
     y.sum().backward()
+
+
+def bad_layer_behind_a_backward_hook() -> None:
+    import torch
+    from torch import nn
+
+    seen: list[torch.Tensor] = []
+    model = nn.Sequential(nn.Linear(3, 4), nn.ReLU(inplace=True), nn.Linear(4, 1))
+    model[0].register_full_backward_hook(lambda layer, before, after: seen.append(after[0]))
+    model(torch.randn(5, 3)).sum().backward()  # cause: GS106 # effect: GS106

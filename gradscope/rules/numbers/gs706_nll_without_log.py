@@ -108,6 +108,10 @@ def _finding(trace: Trace, known: Paths, found: list[tuple[Op, Op]], severity: s
         effect=op.site.user,
         effect_label="takes no logarithm",
         seen=(unused(len(found)),) if severity else tuple(_seen(trace, known, found, kind)),
+        why=""
+        if op.name.startswith("nll_loss")
+        else f"`{op.name}` takes no logarithm of its own: of {kind} what it computes is not the quantity that it is"
+        " named for",
         fix=f"use `log_softmax` in place of `softmax` in {made}"
         if maker.name == "softmax"
         else f"apply `log_softmax` to {made} first"

@@ -1,6 +1,6 @@
 """A gradient scaler takes part in only half of a step: it scales and does not unscale, or the reverse.
 
-Why: `scaler.scale(loss)` multiplies every gradient by the scale (65536 at first);
+Why: `scaler.scale(loss)` multiplies every gradient by the scale (65536 unless it is given);
 `scaler.step(optimizer)` divides by it again and skips the step where a gradient is not finite;
 `scaler.update()` makes the scaler ready for the next step. Each needs the other two.
 

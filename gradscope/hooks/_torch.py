@@ -232,6 +232,8 @@ def _aside() -> Iterator[None]:
 
 # In torch's compiler, called as (callback) around everything it runs; absent until it is loaded.
 FRAME_DOOR = "_maybe_set_eval_frame"
+# Beside it, called as (code): the compiler leaves frames of that code to Python.
+SKIP_CODE = "skip_code"
 
 
 def tracing_doors() -> list[tuple[Any, str]]:

@@ -6,8 +6,9 @@ from __future__ import annotations
 
 import functools
 import sys
+from collections.abc import Iterator
 from time import perf_counter
-from types import FunctionType
+from types import CodeType, FunctionType
 from typing import Any
 
 import torch
@@ -17,6 +18,7 @@ from gradscope.hooks import Hook
 from gradscope.hooks import _torch as private
 from gradscope.hooks.recorder.errors import note_error
 from gradscope.hooks.recorder.parts import parameters
+from gradscope.tracebacks import is_own
 
 
 class Compiled(Hook):
@@ -76,6 +78,9 @@ class Compiled(Hook):
             return
         cls = dynamo.OptimizedModule
         self.classes.add(cls)
+        if skip := getattr(dynamo, private.SKIP_CODE, None):
+            for code in _own_code():
+                skip(code)
         real = vars(cls).get("__call__", self.plain_call)
 
         def __call__(module: Any, /, *args: Any, **kwargs: Any) -> Any:
@@ -190,3 +195,23 @@ def _modules(plain: Any) -> list[nn.Module]:
                 continue
         named += [function.__globals__.get(name) for name in function.__code__.co_names]
     return [thing for thing in named if issubclass(type(thing), nn.Module)]
+
+
+def _own_code() -> Iterator[CodeType]:
+    """All code of ours that runs beside the program: where the compiler meets it, below what it has left to Python
+    (`loss.backward()` in a compiled step), it would compile it, and can fail at that."""
+    for name, module in list(sys.modules.items()):
+        if name.startswith("gradscope."):
+            for thing in list(vars(module).values()):
+                found = vars(thing).values() if isinstance(thing, type) else (thing,)
+                for one in found:
+                    code = getattr(getattr(one, "__func__", one), "__code__", None)
+                    if isinstance(code, CodeType) and is_own(code.co_filename):
+                        yield from _with_inner(code)
+
+
+def _with_inner(code: CodeType) -> Iterator[CodeType]:
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _with_inner(constant)

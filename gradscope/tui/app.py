@@ -87,6 +87,12 @@ class Inspector(Shell):
         pages = PAGES if self.child is None else (*PAGES, OutputPage)
         return [(page.NAME, page.TITLE_TEXT) for page in pages]
 
+    def clear_selection(self) -> None:
+        """An input field asks for this while its screen is still on its way to the stack (seen on Python 3.13),
+        which Textual 8 does not expect."""
+        if self.screen_stack:
+            super().clear_selection()
+
     @property
     def failed(self) -> bool:
         """Whether an exception has ended the UI."""

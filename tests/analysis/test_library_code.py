@@ -92,8 +92,9 @@ def test_a_line_that_calls_a_trainer_is_not_what_the_trainer_writes(off: str, tm
     (installed / "trainer.py").write_text(TRAINER.format(off=off))
     (tmp_path / "train.py").write_text(FITTED)
     report = tmp_path / "report.json"
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(installed), *filter(None, sys.path)])}
     subprocess.run(
         [sys.executable, "-m", "gradscope", "run", "--report", str(report), "train.py"],
-        cwd=tmp_path, check=True, capture_output=True, env={**os.environ, "PYTHONPATH": str(installed)},
+        cwd=tmp_path, check=True, capture_output=True, env=env,
     )  # fmt: skip
     assert [f for f in json.loads(report.read_text())["findings"] if f["severity"] != "note"] == []

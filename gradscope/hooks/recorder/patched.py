@@ -67,6 +67,6 @@ class Patched:
 
 def _is_call_of(cls: type, code: CodeType) -> bool:
     """Whether this is how instances of the class are called: an operator of the program's own that
-    inherits torch's `__call__`."""
-    calls = (vars(c)["__call__"] for c in cls.__mro__ if "__call__" in vars(c))
-    return any(getattr(call, "__code__", None) is code for call in calls)
+    inherits torch's `__call__`, which has a function of its own within before torch 2.9."""
+    calls = (getattr(vars(c).get("__call__"), "__code__", None) for c in cls.__mro__)
+    return any(call is not None and (call is code or code in call.co_consts) for call in calls)

@@ -35,7 +35,7 @@ POINTWISE = {
 }
 
 
-def bad() -> None:  # fix: by hand
+def bad() -> None:
     import torch
     from torch import nn
 

@@ -1,7 +1,7 @@
 """More programs of GS713: each bad one is reported at its marks, each good one by no rule."""
 
 
-def bad_laplacian_of_a_sum() -> None:  # fix: by hand
+def bad_laplacian_of_a_sum() -> None:
     import torch
     from torch import nn
 

@@ -1,7 +1,7 @@
 """More programs of GS219: each bad one is reported at its marks, each good one by no rule."""
 
 
-def bad_encoder_given_to_both() -> None:  # fix: by hand
+def bad_encoder_given_to_both() -> None:
     import torch
     from torch import nn
 
@@ -30,7 +30,7 @@ def bad_encoder_given_to_both() -> None:  # fix: by hand
             q.data.copy_(0.05 * p.data + 0.95 * q.data)  # effect: GS219
 
 
-def bad_tied_after_the_copy() -> None:  # fix: by hand
+def bad_tied_after_the_copy() -> None:
     import copy
 
     import torch

@@ -56,6 +56,9 @@ KNOWN = {
     # Twenty steps of its own lie between: sampling sleeps, and the other's loop is not what it was.
     frozenset({"GS217", "GS406"}): {"GS406"},
     frozenset({"GS217", "GS603"}): {"GS603"},
+    # Missed: a state that grows while another model's loop of a few rounds begins and ends beside it.
+    frozenset({"GS603", "GS707"}): {"GS603"},
+    frozenset({"GS603", "GS710"}): {"GS603"},
 }
 
 Program = Callable[[], object]

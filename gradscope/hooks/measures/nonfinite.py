@@ -168,10 +168,10 @@ class NonFinite(Hook):
             return
         self.last = private.sequence_of(nodes[0])
         for node in nodes:
-            number = private.sequence_of(node)
-            if self.recorder.segment.looked and is_mild(node):
+            number, mild = private.sequence_of(node), is_mild(node)
+            if mild and self.recorder.segment.looked:
                 self.mild.add(self.last - number)
-            if self.forward.suspect or (is_risky(private.name_of(node)) and not is_mild(node)):
+            if self.forward.suspect or (not mild and is_risky(private.name_of(node))):
                 self.nodes[number] = node
                 self.handles.append(node.register_hook(self._hook(number)))
 

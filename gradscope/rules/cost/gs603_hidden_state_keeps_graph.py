@@ -15,6 +15,7 @@ from collections.abc import Iterator
 
 from gradscope.analysis.carried import LongerPasses, longer_passes
 from gradscope.analysis.names import names_of
+from gradscope.analysis.never_gone_through import Carried, carried_for_nothing
 from gradscope.analysis.reach import Paths, paths
 from gradscope.analysis.unread import pass_growth
 from gradscope.analysis.words import code, located, plural, source, user
@@ -22,7 +23,6 @@ from gradscope.events import Backward, KeepsGraph
 from gradscope.fixes.calls import beside, line_after
 from gradscope.model import Edit, Event, Finding, Site
 from gradscope.rules import rule
-from gradscope.rules.cost._never_gone_through import Carried, carried_for_nothing
 from gradscope.store import Trace
 
 MANY = 100  # calls without a pass: fewer may be a test of a few steps

@@ -168,10 +168,10 @@ def _finding(trace: Trace, known: Paths, ops: list[Op]) -> Finding:
     spans = {o.site.user: o for o in reversed(ops)}  # each side of a sum may have its own
     edits = [_fix(trace, known.graph(o.graph), o)[1] for o in spans.values()]
     found = Finding(
-        message=f"{names[0]} {_shape(first)} and {names[1]} {_shape(second)} broadcast to {_shape(made)}: "
+        message=f"{names[0]} {first} and {names[1]} {second} broadcast to {made}: "
         "each of one meets all of the other",
         cause=op.site.user,
-        cause_label=f"{_shape(first)} against {_shape(second)}",
+        cause_label=f"{first} against {second}",
         effect=event.site.user if event is not None else None,
         effect_label="learns from the wrong pairs",
         seen=(f"{_size(made)} results where {wanted} were meant",),
@@ -185,7 +185,7 @@ def _finding(trace: Trace, known: Paths, ops: list[Op]) -> Finding:
     return replace(
         found,
         cause=dropped,
-        cause_label=f"its result has the shape {_shape(min(first, second, key=len))}, and is dropped",
+        cause_label=f"its result has the shape {min(first, second, key=len)}, and is dropped",
         related=((op.site.user, found.cause_label),),
         fix=f"keep the result: `{_receiver(trace, dropped)} = {source(trace, dropped)}` ({place(dropped)})",
         edits=assigned_back(trace, dropped),
@@ -271,7 +271,3 @@ def _size(shape: tuple[int, ...]) -> int:
     for n in shape:
         size *= n
     return size
-
-
-def _shape(shape: tuple[int, ...]) -> str:
-    return f"({', '.join(map(str, shape))}{',' if len(shape) == 1 else ''})"

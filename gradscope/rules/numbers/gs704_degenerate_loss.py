@@ -127,7 +127,7 @@ def _finding(trace: Trace, known: Paths, op: Op, event: Rooted, zero: list[int])
     return Finding(
         message=f"`{op.name}` is taken over a single class: {effect}, the gradient is zero",
         cause=op.site.user,
-        cause_label=f"its input is {_shape(shape)}: one class",
+        cause_label=f"its input is {shape}: one class",
         effect=event.site.user,
         effect_label=f"{names} get a gradient of exactly zero",
         seen=tuple(seen),
@@ -138,7 +138,3 @@ def _finding(trace: Trace, known: Paths, op: Op, event: Rooted, zero: list[int])
         count=event.count,
         subjects=parameter_subjects(zero),
     )
-
-
-def _shape(shape: tuple[int, ...]) -> str:
-    return f"({', '.join(map(str, shape))}{',' if len(shape) == 1 else ''})"

@@ -146,17 +146,17 @@ def _finding(trace: Trace, known: Paths, straddle: Straddle, pair: Pair, count: 
     fix, edits = _fix(trace, op, straddle, taken == before, after)
     name = names_of(trace).name(graph, op.inputs[0])
     what = f"`{name}`" if name else "its input"
-    was = _shape(before) if taken == before else f"{_shape(taken)}, which is {_shape(before)} flattened,"
+    was = str(before) if taken == before else f"{taken}, which is {before} flattened,"
     beside = "target 1" if pair.target else "row 1 of what was there before"
     return Finding(
         message=f"{code(trace, op.site.user, f'`{op.name}`')} mixes the {size} rows of {what}: it swaps no axes, but "
         "cuts the elements anew in the order of memory",
         cause=op.site.user,
-        cause_label=f"{_shape(before)} becomes {_shape(after)}",
+        cause_label=f"{before} becomes {after}",
         effect=pair.op.site.user,
         effect_label=f"row 1 meets {beside}",
         seen=(
-            f"{was} was cut into {_shape(after)}: of the {size} rows along axis {straddle.taken}, row 1 along the new "
+            f"{was} was cut into {after}: of the {size} rows along axis {straddle.taken}, row 1 along the new "
             f"axis {straddle.given} holds parts of {held}, and `{pair.op.name}` ({place(pair.op.site.user)}) pairs it "
             f"with {beside}",
         ),
@@ -178,12 +178,12 @@ def _flattened(trace: Trace, known: Paths, found: Axes, pairs: list[Pair]) -> Fi
     return Finding(
         message=f"{texts[0]} and {texts[1]} put the same axes into one in different orders, and `{op.name}` pairs them",
         cause=makers[0].site.user,
-        cause_label=f"in the order {_shape(orders[0])}",
+        cause_label=f"in the order {orders[0]}",
         effect=op.site.user,
-        effect_label=f"the targets are in the order {_shape(orders[1])}",
+        effect_label=f"the targets are in the order {orders[1]}",
         seen=(
-            f"predictions were flattened from {_shape(orders[0])}, targets from {_shape(orders[1])}: place {number} is "
-            f"{_shape(meets[0])} of the one and {_shape(meets[1])} of the other",
+            f"predictions were flattened from {orders[0]}, targets from {orders[1]}: place {number} is "
+            f"{meets[0]} of the one and {meets[1]} of the other",
         ),
         fix=fix,
         edits=edits,
@@ -211,7 +211,7 @@ def _swap(
         a, b = (own.index(piece) for piece in pieces)
         edits = renamed(trace, maker.site.user, maker.name, f"transpose({a}, {b}).{_copying(maker.name)}")
         return f"swap them in one of both: `.transpose({a}, {b}).{_copying(maker.name)}(…)` in {here}", edits
-    return f"bring the axes of {here} into the order {_shape(orders[1])} first", ()
+    return f"bring the axes of {here} into the order {orders[1]} first", ()
 
 
 def _copying(name: str) -> str:
@@ -253,7 +253,3 @@ def _whole(before: tuple[int, ...], after: tuple[int, ...], taken: int, given: i
     row = Pieces()
     atoms = [row.new(size) for size in before]
     return row.cut([p for atom in atoms for p in atom], after)[given] == atoms[taken]
-
-
-def _shape(shape: tuple[int, ...]) -> str:
-    return f"({', '.join(map(str, shape))}{',' if len(shape) == 1 else ''})"

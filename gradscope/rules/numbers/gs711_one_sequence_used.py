@@ -146,7 +146,7 @@ def _finding(trace: Trace, known: Paths, runs: list[Run], pick: Pick) -> Finding
     run = runs[0]
     graph = known.graph(run.op.graph)
     along, apart = size_of(run.along), size_of(run.apart)
-    shape = _shape(graph.values[run.op.inputs[0]].shape)
+    shape = str(graph.values[run.op.inputs[0]].shape)
     site = made(trace, known, run.op)
     layer = trace.modules[run.op.module].cls if run.op.module in trace.modules else run.op.name
     fixes = {made(trace, known, other.op): other.op for other in runs}
@@ -167,7 +167,3 @@ def _finding(trace: Trace, known: Paths, runs: list[Run], pick: Pick) -> Finding
         fix=" and ".join(fix for fix, _ in told),
         edits=tuple(edit for _, edits in told for edit in edits) if all(edits for _, edits in told) else (),
     )
-
-
-def _shape(shape: tuple[int, ...]) -> str:
-    return f"({', '.join(map(str, shape))})"

@@ -140,18 +140,14 @@ def _finding(trace: Trace, known: Paths, norm: Op, grad: Op, op: Op, outputs: in
         message=f"{text} gives {count // outputs} norms for each of {outputs} outputs, and the penalty pushes each of "
         "them to one number, not that of a sample's gradient",
         cause=norm.site.user,
-        cause_label=f"{_shape(before)} becomes {_shape(after)}",
+        cause_label=f"{before} becomes {after}",
         effect=op.site.user,
         effect_label=f"{count} norms are pushed to one number",
         seen=(
-            f"the gradient of {outputs} outputs had the shape {_shape(before)}, its norm {_shape(after)}: {count} "
+            f"the gradient of {outputs} outputs had the shape {before}, its norm {after}: {count} "
             "numbers"
             + (", each the absolute value of one element, since the axis has size 1" if one else ""),
         ),
         fix=f"take the norm over all axes of a sample: `.flatten(1).norm(2, dim=1)` in {here}",
         edits=edits,
     )
-
-
-def _shape(shape: tuple[int, ...]) -> str:
-    return f"({', '.join(map(str, shape))}{',' if len(shape) == 1 else ''})"

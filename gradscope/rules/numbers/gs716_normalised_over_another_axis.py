@@ -96,17 +96,13 @@ def _finding(trace: Trace, known: Paths, maker: Op, loss: Op, over: Axis, classe
         message=f"`{loss.name}` picks one of {size_of(classes)} classes, and `log_softmax` was taken over the "
         f"{size_of(over)} places of another axis",
         cause=maker.site.user,
-        cause_label=f"goes over axis {given} of {_shape(shape)}",
+        cause_label=f"goes over axis {given} of {shape}",
         effect=loss.site.user,
         effect_label=f"takes axis {dim} of it for the classes",
         seen=(
-            f"`log_softmax` made the numbers of shape {_shape(shape)} sum to one along axis {given}, which has "
+            f"`log_softmax` made the numbers of shape {shape} sum to one along axis {given}, which has "
             f"{size_of(over)} places, not along the {size_of(classes)} classes",
         ),
         fix=f"give `dim={dim}` to {here}",
         edits=edits,
     )
-
-
-def _shape(shape: tuple[int, ...]) -> str:
-    return f"({', '.join(map(str, shape))}{',' if len(shape) == 1 else ''})"

@@ -21,6 +21,7 @@ from functools import lru_cache
 from typing import Any
 
 from gradscope.analysis.cuts import cuts, exits
+from gradscope.analysis.dead_ends import dropped_at, loop_name
 from gradscope.analysis.made import made_at
 from gradscope.analysis.memo import once
 from gradscope.analysis.own_writes import kept_up
@@ -31,7 +32,6 @@ from gradscope.analysis.unheld import replaced
 from gradscope.analysis.words import code, located, parameter_names, parameter_subjects, source, user
 from gradscope.model import Finding, Module, Parameter, Site
 from gradscope.rules import rule
-from gradscope.rules.reach._dead_ends import dropped_at, loop_name
 from gradscope.store import Trace
 
 CONTAINERS = ("Sequential", "ModuleList", "ModuleDict", "ParameterList", "ParameterDict")

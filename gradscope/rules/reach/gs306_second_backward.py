@@ -58,7 +58,7 @@ def _explain(trace: Trace, known: Paths, event: ErrorRaised) -> Finding:
     cause = over.cause if over is not None else first
     related = list(over.related if over is not None else ())
     shared = _shared(known, event)
-    part = _part(known, event, shared) if over is None else None
+    part = _part(known, event, shared) if over is None and shared is not None else None
     saved = shared.site if shared is not None else user(trace.site(event.saved_site))
     told = {site.location() for site, _ in related} | {cause.location(), effect.location()}
     if saved is not None and saved.location() not in told:
@@ -87,8 +87,8 @@ def _explain(trace: Trace, known: Paths, event: ErrorRaised) -> Finding:
 class Shared(NamedTuple):
     """What two passes both go through."""
 
-    nodes: set[Key]
-    site: Site  # the user's call that made the one nearest to the second loss
+    first: Backward  # the pass that freed it
+    site: Site  # the user's call that made the node of it that is nearest to the second loss
 
 
 def _shared(known: Paths, event: ErrorRaised) -> Shared | None:
@@ -103,7 +103,7 @@ def _shared(known: Paths, event: ErrorRaised) -> Shared | None:
     if not made:
         return None
     number, op = max(made)
-    return Shared(nodes, known.graph(number).ops[op].site.entry)
+    return Shared(freed[-1], known.graph(number).ops[op].site.entry)
 
 
 def _gone(trace: Trace, event: ErrorRaised, shared: Shared | None) -> tuple[str, ...]:
@@ -112,14 +112,13 @@ def _gone(trace: Trace, event: ErrorRaised, shared: Shared | None) -> tuple[str,
     return (f"the saved values of `{event.node_name}` were gone",) if event.node_name else ()
 
 
-def _part(known: Paths, event: ErrorRaised, shared: Shared | None) -> str | None:
+def _part(known: Paths, event: ErrorRaised, shared: Shared) -> str | None:
     """The fix where an optimizer has stepped since with what the first pass gave it, and the second loss is
     another optimizer's: its old weights are gone, and to keep the graph or to add the losses would be wrong."""
     trace = known.trace
     behind = known.reach((event.graph, root) for root in event.roots).parameters
-    freed = [e for e in trace.of(Backward) if e.site.id == event.freed_by]
-    steps = [e for e in trace.of(Step) if freed and e.segment >= freed[-1].segment]
-    if shared is None or len({e.optimizer for e in steps}) != 1:
+    steps = [e for e in trace.of(Step) if e.segment >= shared.first.segment]
+    if len({e.optimizer for e in steps}) != 1:
         return None
     held = {p for p in behind if steps[0].optimizer in trace.parameter(p).optimizers}
     rest = {p for p in behind - held if trace.parameter(p).optimizers}

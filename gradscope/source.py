@@ -100,7 +100,8 @@ class SourceFile:
         while node is not None:
             above = self.parent.get(id(node))
             if isinstance(above, ast.Assign) and above.value is node and len(above.targets) == 1:
-                return ast.unparse(above.targets[0])
+                several = isinstance(above.targets[0], (ast.Tuple, ast.List))
+                return None if several else ast.unparse(above.targets[0])
             if isinstance(above, ast.AnnAssign) and above.value is node:
                 return ast.unparse(above.target)
             if isinstance(above, ast.Tuple):

@@ -8,7 +8,9 @@ answer is None, or a short description instead of a name.
 from __future__ import annotations
 
 import ast
+import io
 import re
+import tokenize
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -27,6 +29,18 @@ _ALONE = {
     "sum", "mean", "pow", "softmax", "log_softmax", "chunk", "split", "narrow", "select",
 }  # fmt: skip
 _PLAIN = (ast.Name, ast.Attribute, ast.Subscript)
+
+
+def _without_comments(lines: list[str]) -> list[str]:
+    """The lines of an expression without what is said at their ends; as they are where they are no Python."""
+    kept = list(lines)
+    try:
+        for token in tokenize.generate_tokens(io.StringIO("\n".join(lines)).readline):
+            if token.type == tokenize.COMMENT:
+                kept[token.start[0] - 1] = kept[token.start[0] - 1][: token.start[1]]
+    except (tokenize.TokenError, SyntaxError):
+        return lines
+    return kept
 
 
 def op_name(name: str) -> str:
@@ -104,12 +118,14 @@ class Names:
     # -- text ------------------------------------------------------------------
 
     def text(self, site: Site) -> str | None:
-        """The source text of the site's span, blanks folded; None without source."""
+        """The source text of the site's span, blanks folded, without comments; None without source."""
         lines = self.file(site.path).lines[site.line - 1 : site.end_line]
         if not lines:
             return None
         lines = [*lines[:-1], lines[-1][: site.end_column - 1]]
         lines[0] = lines[0][site.column - 1 :]
+        if len(lines) > 1 and any("#" in line for line in lines):
+            lines = _without_comments(lines)
         return " ".join(" ".join(lines).split()) or None
 
     def line(self, site: Site) -> str | None:

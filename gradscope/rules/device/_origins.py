@@ -2,27 +2,13 @@
 
 from __future__ import annotations
 
-import re
-
 from gradscope.analysis.names import names_of
 from gradscope.analysis.reach import Key, Paths
-from gradscope.analysis.words import code, parameter_names, user
+from gradscope.analysis.words import code, parameter_names, user, variable
 from gradscope.model import Site, Value
 from gradscope.store import Trace
 
 MAX_HOPS = 10_000
-
-
-def assigned_variable(trace: Trace, site: Site | None) -> str:
-    """The variable that is given what stands at `site`, read from its source line; "" where there is none."""
-    if site is None:
-        return ""
-    lines = trace.lines(site.path)
-    if not 0 < site.line <= len(lines):
-        return ""
-    statement = lines[site.line - 1][: site.column - 1].rpartition(";")[2]
-    found = re.fullmatch(r"\s*((?:self\.)?[A-Za-z_]\w*)\s*(?::[^=]+)?=\s*", statement)
-    return found.group(1) if found else ""
 
 
 def belongs(known: Paths, key: Key) -> bool:
@@ -42,7 +28,7 @@ def value_name(trace: Trace, known: Paths, key: Key) -> str:
     module = trace.modules.get(value.module) if value.module is not None else None
     if module is not None:
         return f"a buffer of `{module.path or module.cls}`"
-    name = assigned_variable(trace, user(value.site)) or names_of(trace).name(known.graph(key[0]), key[1])
+    name = variable(trace, user(value.site)) or names_of(trace).name(known.graph(key[0]), key[1])
     return f"`{name}`" if name else code(trace, user(value.site), "a tensor")
 
 

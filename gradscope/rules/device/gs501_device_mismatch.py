@@ -17,13 +17,13 @@ from collections.abc import Iterator
 
 from gradscope.analysis.ops import TO_DEVICE
 from gradscope.analysis.reach import Key, Paths, paths
-from gradscope.analysis.words import code, listed, source, user, where
+from gradscope.analysis.words import code, listed, source, user, variable, where
 from gradscope.events import ErrorRaised
 from gradscope.fixes.calls import beside, line_after, result_kept
 from gradscope.fixes.source import Source
 from gradscope.model import Edit, Finding, Site, Value
 from gradscope.rules import rule
-from gradscope.rules.device._origins import assigned_variable, shape_words, value_name
+from gradscope.rules.device._origins import shape_words, value_name
 from gradscope.store import Trace
 
 
@@ -174,17 +174,18 @@ def _fix(trace: Trace, known: Paths, wrong: Value, other: Value, owned: bool, or
         and wrong.site is not None
         and wrong.site.kind == "torch"
     ):
-        held = assigned_variable(trace, user(wrong.site)) or "a plain list, dict or attribute"
+        name = variable(trace, user(wrong.site))
+        held = f"`{name}`" if name else "a plain list, dict or attribute"
         return (
-            f"hold its layer in a module: `{held}` is none, so `model.to({device})` does not reach it;"
-            " `nn.ModuleList` and `nn.ModuleDict` take the place of a list and a dict"
+            f"hold its layer in an `nn.ModuleList`, `nn.ModuleDict` or module: `model.to({device})` does not reach"
+            f" what {held} holds"
         )
     if owned:
         return (
             f"move the model before it is used: `model.to({device})`; layers and tensors in plain lists or "
             f"attributes must be registered to move with it"
         )
-    name = assigned_variable(trace, user(wrong.site)) or "x"
+    name = variable(trace, user(wrong.site)) or "x"
     move = f"`{name} = {name}.to({device})`"
     text = source(trace, origin)
     if re.match(r"torch\.(zeros|ones|randn|rand|arange|full|empty|tensor|eye|randint)\b", text):
@@ -211,6 +212,6 @@ def _moved(trace: Trace, name: str, made: Site | None, effect: Site) -> tuple[Ed
         return ()
     kept = result_kept(trace, effect, name, ("to", "cuda", "cpu"))
     device = _device(trace, made)
-    if kept or not device or assigned_variable(trace, made) != name or not beside(trace, made, effect):
+    if kept or not device or variable(trace, made) != name or not beside(trace, made, effect):
         return kept
     return line_after(trace, made, f"{name} = {name}.to({device})")

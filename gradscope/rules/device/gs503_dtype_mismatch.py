@@ -15,12 +15,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from gradscope.analysis.reach import Paths, paths
-from gradscope.analysis.words import code, listed, user
+from gradscope.analysis.words import code, listed, user, variable
 from gradscope.events import Crashed, ErrorRaised
 from gradscope.fixes.calls import beside, line_after
 from gradscope.model import Edit, Finding, Site, Value
 from gradscope.rules import rule
-from gradscope.rules.device._origins import assigned_variable, became, belongs, shape_words, value_name
+from gradscope.rules.device._origins import became, belongs, shape_words, value_name
 from gradscope.store import Trace
 
 TOLD = re.compile(r"dtype|data ?type|scalar types?|bias type|weight type|result type")
@@ -164,7 +164,7 @@ def _wrong(inputs: list[Value], owned: set[int], text: str) -> tuple[Value | Non
 
 
 def _fix(trace: Trace, wrong: Value, wanted: str, origin: Site | None) -> str:
-    name = assigned_variable(trace, wrong.site.user if wrong.site is not None else None) or "x"
+    name = variable(trace, wrong.site.user if wrong.site is not None else None) or "x"
     method = METHODS.get(wanted, f"to(torch.{wanted})")
     move = f"`{name} = {name}.{method}` before the call"
     if wanted in ("float16", "bfloat16"):
@@ -176,7 +176,7 @@ def _fix(trace: Trace, wrong: Value, wanted: str, origin: Site | None) -> str:
 def _converted(trace: Trace, wrong: Value, wanted: str, effect: Site) -> tuple[Edit, ...]:
     """`x = x.float()` after the line that makes `x`."""
     made = wrong.site.user if wrong.site is not None else None
-    name = assigned_variable(trace, made)
+    name = variable(trace, made)
     if not name or not beside(trace, made, effect) or wrong.requires_grad:
         return ()
     return line_after(trace, made, f"{name} = {name}.{METHODS.get(wanted, f'to(torch.{wanted})')}")

@@ -15,8 +15,7 @@ which are not looked at.
 import ast
 from collections.abc import Iterator
 
-from gradscope.analysis.names import names_of
-from gradscope.analysis.words import code, listed, user
+from gradscope.analysis.words import code, listed, user, variable
 from gradscope.events import WorkerSeeds
 from gradscope.fixes.calls import without_argument
 from gradscope.fixes.source import Edits
@@ -77,16 +76,17 @@ def _finding(trace: Trace, state: str, events: list[WorkerSeeds]) -> Finding:
     site, loop = event.site.user, user(trace.site(event.loop))
     workers = listed([str(number) for number in event.workers], 8)
     own = state.startswith("dataset")
-    name = names_of(trace).assigned(site) or "the DataLoader"
+    name = variable(trace, site)
+    loader = f"`{name}`" if name else "the DataLoader"
     what = f"`{state}`" if own else {"torch": "`torch`", "random": "`random`"}.get(state, f"`{state}`")
     if own:
         held = state.partition(".")[2]
         fix = f"make `{held}` anew in each worker, from `torch.utils.data.get_worker_info().seed`"
     else:
-        fix = f"leave the seeding to torch, or add the worker's number to the seed in the `worker_init_fn` of `{name}`"
+        fix = f"leave the seeding to torch, or add the worker's number to the seed in the `worker_init_fn` of {loader}"
     place = _drawn(trace, state.rpartition(".")[2], site) if own else _seeded(trace, site)
     return Finding(
-        message=f"the workers of `{name.strip('`')}` draw the same random numbers from {what}",
+        message=f"the workers of {loader} draw the same random numbers from {what}",
         cause=site,
         cause_label="each worker gets a copy of the generator" if own else "each worker is seeded alike",
         effect=place,

@@ -12,8 +12,7 @@ A note where the wrapper has one device or none, and so does nothing.
 
 from collections.abc import Iterator
 
-from gradscope.analysis.names import names_of
-from gradscope.analysis.words import code, plural
+from gradscope.analysis.words import code, plural, variable
 from gradscope.events import DataParallel
 from gradscope.model import Finding
 from gradscope.rules import rule
@@ -48,7 +47,7 @@ def good_plain() -> None:
 def data_parallel(trace: Trace) -> Iterator[Finding]:
     for event in trace.of(DataParallel):
         site, devices = event.site.user, event.devices
-        name = names_of(trace).assigned(site) or "the model"
+        name = variable(trace, site) or "the model"
         several = devices > 1
         fix = (
             f"wrap `{name}` with `DistributedDataParallel`, one process per device (`torchrun`)"

@@ -11,8 +11,7 @@ Silent on: models whose parameters several optimizers share, and gradients that 
 
 from collections.abc import Iterator
 
-from gradscope.analysis.names import names_of
-from gradscope.analysis.words import code, located, plural
+from gradscope.analysis.words import code, located, plural, variable
 from gradscope.events import ZeroGrad
 from gradscope.fixes.calls import receiver_replaced
 from gradscope.model import Finding, Optimizer
@@ -59,7 +58,7 @@ def model_zero_grad(trace: Trace) -> Iterator[Finding]:
         event, optimizer = found[0]
         site = event.site.user
         made = optimizer.site.user if optimizer.site is not None else None
-        name = (names_of(trace).assigned(made) if made is not None else None) or "optimizer"
+        name = variable(trace, made) or "optimizer"
         yield Finding(
             message=f"{code(trace, site, '`model.zero_grad()`')} clears what `{name}` steps",
             cause=site,

@@ -26,6 +26,52 @@ def made_at(trace: Trace, parameter: Parameter) -> Site | None:
     return None
 
 
+def layer_made(trace: Trace, module: Module) -> tuple[str, ast.Call] | None:
+    """The file and the call that made a layer: `nn.ReLU()` of `self.act = nn.ReLU()`, or the second one given to the
+    `nn.Sequential(…)` there. None where the text does not say so plainly."""
+    parent = trace.modules.get(module.parent) if module.parent is not None else None
+    name = module.path.rpartition(".")[2]
+    if parent is None or not name:
+        return None
+    if parent.cls == "Sequential" and name.isdigit():
+        found = layer_made(trace, parent) or _root_made(trace, parent)
+        given = found[1].args[: int(name) + 1] if found is not None else []
+        inner = given[int(name)] if len(given) > int(name) else None
+        starred = any(isinstance(argument, ast.Starred) for argument in given)
+        return (
+            (found[0], inner) if found is not None and isinstance(inner, ast.Call) and not starred else None
+        )
+    for path, text in trace.sources.items():
+        known = assignments(text)
+        span = known.get((parent.cls, name)) or known.get((_called(trace, parent), name))
+        if span is not None:
+            return _call_given(trace, path, span)
+    return None
+
+
+def _root_made(trace: Trace, module: Module) -> tuple[str, ast.Call] | None:
+    """The call that made a module that stands alone: `nn.Sequential(…)` of `model = nn.Sequential(…)`."""
+    found = [
+        (path, node.value)
+        for path in trace.sources
+        for node in ast.walk(trace.source_file(path).tree or ast.Module([], []))
+        if isinstance(node, ast.Assign)
+        and isinstance(node.value, ast.Call)
+        and module.parent is None
+        and [ast.unparse(target) for target in node.targets] == [module.name]
+    ]
+    return found[0] if len(found) == 1 else None
+
+
+def _call_given(trace: Trace, path: str, span: tuple[int, int, int, int]) -> tuple[str, ast.Call] | None:
+    """The call on the right of the assignment that stands there."""
+    tree = trace.source_file(path).tree
+    for node in ast.walk(tree) if tree is not None else ():
+        if isinstance(node, (ast.Assign, ast.AnnAssign)) and (node.lineno, node.col_offset + 1) == span[:2]:
+            return (path, node.value) if isinstance(node.value, ast.Call) else None
+    return None
+
+
 def _called(trace: Trace, module: Module) -> str:
     """The module as the program writes it outside of its class; "" where that is not known."""
     root = trace.modules.get(module.root)

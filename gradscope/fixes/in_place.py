@@ -13,13 +13,14 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
+from gradscope.analysis.made import layer_made
 from gradscope.analysis.names import names_of, place
 from gradscope.analysis.text import own_nodes
 from gradscope.analysis.words import code, located, source
 from gradscope.analysis.writes import memory_root
 from gradscope.events import ErrorRaised
 from gradscope.fixes.source import Edits, Source, names_in
-from gradscope.model import Edit, Graph, Op, Site, Value
+from gradscope.model import Edit, Graph, Module, Op, Site, Value
 from gradscope.store import Trace
 
 # In-place methods with a twin that gives the same values in a new tensor.
@@ -85,21 +86,32 @@ def _not_in_place(trace: Trace, site: Site, op: Op | None) -> tuple[str, Edits] 
     module = trace.modules.get(op.module) if op is not None and op.module is not None else None
     if module is None or site.kind != "torch":
         return None
-    only = layer_not_in_place(trace, module.cls)
+    only = layer_not_in_place(trace, module.cls, module)
     return only or (f"make `{module.path or module.cls}` (`{module.cls}`) without `inplace=True`", ())
 
 
-def layer_not_in_place(trace: Trace, cls: str) -> tuple[str, Edits] | None:
-    """A layer of torch's own made without `inplace=True`, where the program makes only one of its class so."""
+def layer_not_in_place(trace: Trace, cls: str, module: Module | None = None) -> tuple[str, Edits] | None:
+    """A layer of torch's own made without `inplace=True`: `module`, where the line that made it is known, or the
+    only one of its class that the program makes so."""
+    own = layer_made(trace, module) if module is not None else None
+    if own is not None and _in_place_argument(own[1]) is not None:
+        return _without_in_place(trace, *own, "make")
     made = [
         (path, node)
         for path in trace.sources
         for node in ast.walk(trace.source_file(path).tree or ast.Module([], []))
         if isinstance(node, ast.Call)
         and ast.unparse(node.func).rpartition(".")[2] == cls
-        and _in_place_keyword(node) is not None
+        and _in_place_argument(node) is not None
     ]
     return _without_in_place(trace, *made[0], "make") if len(made) == 1 else None
+
+
+def call_not_in_place(trace: Trace, site: Site) -> tuple[str, Edits] | None:
+    """The call at `site` without `inplace=True`; None where it has none."""
+    call = trace.source_file(site.path).at(site)
+    found = isinstance(call, ast.Call) and _in_place_keyword(call) is not None
+    return _without_in_place(trace, site.path, call, "call") if isinstance(call, ast.Call) and found else None
 
 
 def _in_place_keyword(call: ast.Call) -> ast.keyword | None:
@@ -107,12 +119,21 @@ def _in_place_keyword(call: ast.Call) -> ast.keyword | None:
     return next((k for k in found if isinstance(k.value, ast.Constant) and k.value.value is True), None)
 
 
+def _in_place_argument(call: ast.Call) -> ast.keyword | ast.expr | None:
+    """What makes a layer one that writes in place: `inplace=True`, or a plain `True` as the last argument."""
+    last = call.args[-1] if call.args and not call.keywords else None
+    plain = isinstance(last, ast.Constant) and last.value is True
+    return _in_place_keyword(call) or (last if plain else None)
+
+
 def _without_in_place(trace: Trace, path: str, call: ast.Call, verb: str) -> tuple[str, Edits] | None:
-    here, keyword = Source(trace, path), _in_place_keyword(call)
-    if keyword is None:
+    here, argument = Source(trace, path), _in_place_argument(call)
+    if argument is None:
         return None
     site = Site(-1, path, *here.file.span(call), "", "user")
-    return f"{verb} {located(trace, site)} without `inplace=True`", here.without_keyword(call, keyword)
+    if isinstance(argument, ast.expr):
+        return f"{verb} {located(trace, site)} with `inplace=False`", here.replace(argument, "False")
+    return f"{verb} {located(trace, site)} without `inplace=True`", here.without_keyword(call, argument)
 
 
 def _is_read_later(here: Source, call: ast.Call, name: str) -> bool:

@@ -8,7 +8,8 @@ does nothing.
 
 Silent on: gradients that the program reads (saliency, attribution, a list of their norms)
 for more than to print them, a run that ends
-before an accumulation is full, a step that is there and waits for its turn, if not for 100 passes.
+before an accumulation is full, a step that is there and waits for its turn: if not for 100 passes, and not
+behind a counter that begins anew before its turn comes.
 """
 
 import ast
@@ -17,7 +18,7 @@ from collections.abc import Iterator
 from gradscope.analysis.looks import kept_gradients
 from gradscope.analysis.loop import idle, norm, parameters_of, settled
 from gradscope.analysis.since import since_pass
-from gradscope.analysis.text import called_in_source, nodes_that_ran, parentheses, site_of, uncalled
+from gradscope.analysis.text import called_in_source, parentheses, site_of, uncalled
 from gradscope.analysis.unread import time_of
 from gradscope.analysis.words import (
     code,
@@ -35,7 +36,7 @@ from gradscope.events import Backward, SchedulerMade, Step, ZeroGrad
 from gradscope.fixes.calls import beside, line_after
 from gradscope.model import Edit, Event, Finding, Optimizer, Parameter, Site
 from gradscope.rules import rule
-from gradscope.source import SourceFile
+from gradscope.rules.step._guards import Guard, Repair, begins_anew, guard_of, remainder
 from gradscope.store import Trace
 
 MANY = 100  # passes: more than an accumulation takes for one step
@@ -94,43 +95,8 @@ def _forgotten(
     drops = [e for e in trace.of(ZeroGrad) if ids & set(e.dropped)]
     thrown = sum(e.count for e in drops) >= 2
     if not any_step:
-        many = max(p.passes for p in trained) >= MANY and not drops
-        return thrown or (many and written is True and _guard(trace, optimizer) is not None)
+        return thrown or (not drops and written is True and _held_back(trace, optimizer, trained) is not None)
     return thrown and written is None and bool(_own_passes(trace, ids))
-
-
-def _guard(trace: Trace, optimizer: Optimizer) -> tuple[Site, Site] | None:
-    """What decides when the program's text steps this optimizer, and the call of `step()` that it guards."""
-    name = variable(trace, optimizer.site).rpartition(".")[2]
-    for path, function, node in nodes_that_ran(trace):
-        called = node.func if isinstance(node, ast.Call) else None
-        if not isinstance(called, ast.Attribute) or called.attr != "step":
-            continue
-        file = trace.source_file(path)
-        above = file.parent.get(id(node))
-        while name == ast.unparse(called.value).rpartition(".")[2] and above is not None:
-            if isinstance(above, (ast.FunctionDef, ast.AsyncFunctionDef)):
-                break
-            if isinstance(above, ast.If):
-                assert isinstance(node, ast.Call)
-                test = _assigned(file, above) or above.test
-                return site_of(path, function, test), site_of(path, function, node)
-            above = file.parent.get(id(above))
-    return None
-
-
-def _assigned(file: SourceFile, branch: ast.If) -> ast.expr | None:
-    """What was assigned last before the branch to the one name that it asks for."""
-    names = {n.id for n in ast.walk(branch.test) if isinstance(n, ast.Name)}
-    above = file.parent.get(id(branch))
-    values = [
-        n.value
-        for n in getattr(above, "body", ())
-        if isinstance(n, ast.Assign)
-        and n.lineno < branch.lineno
-        and {ast.unparse(t) for t in n.targets} == names
-    ]
-    return values[-1] if values else None
 
 
 def _own_passes(trace: Trace, ids: set[int]) -> list[Event]:
@@ -155,9 +121,9 @@ def _finding(trace: Trace, number: int, optimizer: Optimizer, trained: list[Para
         seen.append(f"the passes of this line took {took} in all")
     if last:
         seen.append(f"norm of the last gradient of {parameter_names(trace, [trained[0].id])}: {last:.4g}")
-    guard = _guard(trace, optimizer) if not bare and passes >= MANY else None
-    if guard is not None and not any(ids & set(e.dropped) for e in trace.of(ZeroGrad)):
-        return _held_back(trace, number, trained, effect, seen, guard)
+    held_back = None if bare else _held_back(trace, optimizer, trained)
+    if held_back is not None and not any(ids & set(e.dropped) for e in trace.of(ZeroGrad)):
+        return _under_a_condition(trace, number, trained, effect, seen, *held_back)
     return Finding(
         message=f"gradients for {optimizer_name(trace, number)} are computed {passes} times and never used:"
         " it never steps",
@@ -177,16 +143,31 @@ def _finding(trace: Trace, number: int, optimizer: Optimizer, trained: list[Para
 
 
 def _held_back(
+    trace: Trace, optimizer: Optimizer, trained: list[Parameter]
+) -> tuple[Guard, Repair | None] | None:
+    """The condition that keeps the step from running, where it will never hold: nothing that it asks for comes
+    any farther, or it has not held in more passes than an accumulation takes."""
+    guard = guard_of(trace, optimizer)
+    if guard is None:
+        return None
+    repair = begins_anew(trace, guard)
+    if repair is None and max(p.passes for p in trained) < MANY:
+        return None
+    return guard, repair or remainder(trace, guard)
+
+
+def _under_a_condition(
     trace: Trace,
     number: int,
     trained: list[Parameter],
     effect: Site | None,
     seen: list[str],
-    guard: tuple[Site, Site],
+    guard: Guard,
+    repair: Repair | None,
 ) -> Finding:
     """The step is there, under a condition that no turn has met."""
-    test, step = guard
     ids, passes = {p.id for p in trained}, max(p.passes for p in trained)
+    test, step = guard.site, guard.step
     return Finding(
         message=f"gradients for {optimizer_name(trace, number)} are computed {passes} times and never used:"
         " it never steps",
@@ -194,10 +175,13 @@ def _held_back(
         cause_label="decides when to step, and has not let it once",
         effect=effect,
         effect_label="computes gradients that nothing uses",
-        related=((step, "never ran"),),
+        related=((step, "never ran"), *(repair.related if repair is not None else ())),
         seen=tuple(seen),
-        fix=f"change {located(trace, test)}, so that {located(trace, step)} runs: it did not in {passes} passes",
+        fix=repair.text
+        if repair is not None
+        else f"change {located(trace, test)}, so that {located(trace, step)} runs: it did not in {passes} passes",
         count=passes,
+        edits=repair.edits if repair is not None else (),
         subjects=parameter_subjects(ids) | {("optimizer", number)},
         since=since_pass(trace, ids),
     )

@@ -214,7 +214,7 @@ def good_stepped_inside() -> None:
         opt.climb()
 
 
-def bad_condition_that_is_never_met() -> None:  # fix: by hand
+def bad_condition_that_is_never_met() -> None:
     import torch
     from torch import nn
 
@@ -244,3 +244,145 @@ def good_condition_of_a_long_accumulation() -> None:
         if (i + 1) % 120 == 0:
             opt.step()
             opt.zero_grad()
+
+
+def bad_counter_of_each_epoch() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    every, batches = 4, torch.randn(3, 8, 3)
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(5):
+        last = torch.zeros(())
+        for i, batch in enumerate(batches):
+            last = model(batch).pow(2).mean() / every
+            last.backward()  # effect: GS205
+            if (i + 1) % every == 0:  # cause: GS205
+                opt.step()
+                opt.zero_grad()
+        print(epoch, last.item())
+
+
+def bad_counter_set_back() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    batches = torch.randn(3, 8, 3)
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(5):
+        count = 0
+        for batch in batches[torch.randperm(3)]:
+            count += 1
+            (model(batch).pow(2).mean() / 4).backward()  # effect: GS205
+            if count == 4:  # cause: GS205
+                opt.step()
+                opt.zero_grad()
+
+
+def bad_counter_of_a_call() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader, TensorDataset
+
+    class Trainer:
+        def __init__(self, every: int) -> None:
+            self.every = every
+            self.model = nn.Linear(3, 1)
+            self.opt = torch.optim.SGD(self.model.parameters(), lr=0.1)
+
+        def epoch(self, loader: "DataLoader[tuple[torch.Tensor, ...]]") -> None:
+            for i, (batch,) in enumerate(loader):
+                (self.model(batch).pow(2).mean() / self.every).backward()  # effect: GS205
+                if (i + 1) % self.every == 0:  # cause: GS205
+                    self.opt.step()
+                    self.opt.zero_grad()
+
+    torch.manual_seed(0)
+    trainer = Trainer(4)
+    data = DataLoader(TensorDataset(torch.randn(24, 3)), batch_size=8)
+    for _ in range(5):
+        trainer.epoch(data)
+
+
+def good_one_epoch_of_a_trial() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    every, batches = 4, torch.randn(3, 8, 3)
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(1):
+        last = torch.zeros(())
+        for i, batch in enumerate(batches):
+            last = model(batch).pow(2).mean() / every
+            last.backward()
+            if (i + 1) % every == 0:
+                opt.step()
+                opt.zero_grad()
+        print(epoch, last.item())
+
+
+def good_epochs_that_count_on() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    batches = torch.randn(3, 8, 3)
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    seen = 0
+    for epoch in range(3):
+        last = torch.zeros(())
+        for i, batch in enumerate(batches):
+            seen += 1
+            last = model(batch).pow(2).mean() / 16
+            last.backward()
+            if i >= 0 and seen % 16 == 0:
+                opt.step()
+                opt.zero_grad()
+        print(epoch, last.item())
+
+
+def good_epoch_decides() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    batches = torch.randn(3, 8, 3)
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        last = torch.zeros(())
+        for i, batch in enumerate(batches):
+            last = model(batch).pow(2).mean() / 16
+            last.backward()
+            if epoch % 5 == 4 and i == 2:
+                opt.step()
+                opt.zero_grad()
+        print(epoch, last.item())
+
+
+def good_memory_not_full() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    batches = torch.randn(3, 8, 3)
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    memory = []
+    for epoch in range(3):
+        last = torch.zeros(())
+        for i, batch in enumerate(batches):
+            memory.append(batch)
+            last = model(batch).pow(2).mean() / 16
+            last.backward()
+            if i == 2 and len(memory) > 16:
+                opt.step()
+                opt.zero_grad()
+        print(epoch, last.item())

@@ -1,0 +1,292 @@
+"""What stands before an optimizer's step in the program's text and decides when it runs, and what keeps it
+from ever running: a counter that begins anew too early, a remainder that is compared with too large a number."""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from gradscope.analysis.text import nodes_of_program, nodes_that_ran, own_nodes, site_of
+from gradscope.analysis.words import located, variable
+from gradscope.fixes.source import LOOPS, Edits, Source, names_in
+from gradscope.model import Optimizer, Site
+from gradscope.source import SourceFile
+from gradscope.store import Trace
+
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+_REPEATS = (*LOOPS, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+_PLAIN_CALLS = {"int", "min", "max", "abs"}
+
+
+@dataclass(frozen=True)
+class Guard:
+    """A call of `step()` with the branches that it stands in, innermost first."""
+
+    path: str
+    function: str
+    call: ast.Call
+    branches: tuple[ast.If, ...]
+    test: ast.expr  # what decides: the innermost condition, or what its one name was given
+
+    @property
+    def site(self) -> Site:
+        return site_of(self.path, self.function, self.test)
+
+    @property
+    def step(self) -> Site:
+        return site_of(self.path, self.function, self.call)
+
+
+@dataclass(frozen=True)
+class Repair:
+    """Why the condition never holds, and what makes it hold."""
+
+    text: str
+    edits: Edits = ()
+    related: tuple[tuple[Site, str], ...] = ()
+
+
+def guard_of(trace: Trace, optimizer: Optimizer) -> Guard | None:
+    """What decides when the program's text steps this optimizer."""
+    name = variable(trace, optimizer.site).rpartition(".")[2]
+    for path, function, node in nodes_that_ran(trace):
+        if name and isinstance(node, ast.Call) and _steps(node, name):
+            branches = tuple(_branches(trace.source_file(path), node))
+            if branches:
+                test = _assigned(trace.source_file(path), branches[0]) or branches[0].test
+                return Guard(path, function, node, branches, test)
+    return None
+
+
+def _steps(call: ast.Call, name: str) -> bool:
+    """`optimizer.step()`, or `scaler.step(optimizer)`."""
+    if not isinstance(call.func, ast.Attribute) or call.func.attr != "step":
+        return False
+    return any(ast.unparse(n).rpartition(".")[2] == name for n in (call.func.value, *call.args[:1]))
+
+
+def _above(file: SourceFile, node: ast.AST) -> Iterator[ast.AST]:
+    """What a node stands in, innermost first, up to its function."""
+    above = file.parent.get(id(node))
+    while above is not None:
+        yield above
+        if isinstance(above, _FUNCTIONS):
+            return
+        above = file.parent.get(id(above))
+
+
+def _branches(file: SourceFile, node: ast.AST) -> Iterator[ast.If]:
+    for above in _above(file, node):
+        if isinstance(above, (*LOOPS, *_FUNCTIONS)):
+            return
+        if isinstance(above, ast.If):
+            yield above
+
+
+def _assigned(file: SourceFile, branch: ast.If) -> ast.expr | None:
+    """What was assigned last before the branch to the one name that it asks for."""
+    names = {n.id for n in ast.walk(branch.test) if isinstance(n, ast.Name)}
+    above = file.parent.get(id(branch))
+    values = [
+        n.value
+        for n in getattr(above, "body", ())
+        if isinstance(n, ast.Assign)
+        and n.lineno < branch.lineno
+        and {ast.unparse(t) for t in n.targets} == names
+    ]
+    return values[-1] if values else None
+
+
+def remainder(trace: Trace, guard: Guard) -> Repair | None:
+    """`i % n` compared with a number that no remainder by a small `n` can be: any `n` leaves a 0 in time."""
+    test = guard.test
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        test = test.operand
+    if not isinstance(test, ast.Compare) or len(test.ops) != 1 or not isinstance(test.left, ast.BinOp):
+        return None
+    number = test.comparators[0]
+    if not isinstance(test.left.op, ast.Mod) or not isinstance(test.ops[0], (ast.Eq, ast.NotEq)):
+        return None
+    if not isinstance(number, ast.Constant) or not isinstance(number.value, int) or number.value < 1:
+        return None
+    return Repair(
+        f"compare {located(trace, site_of(guard.path, guard.function, test.left))} with 0: it was never"
+        f" {number.value}, and a remainder by 1 is always 0",
+        Source(trace, guard.path).replace(number, "0"),
+    )
+
+
+def begins_anew(trace: Trace, guard: Guard) -> Repair | None:
+    """A counter that the loop of the passes sets, in an outer loop (or function) that ran more than once: the
+    condition asks for nothing else that changes, so that it held in no turn and never will."""
+    file = trace.source_file(guard.path)
+    loops = [node for node in _above(file, guard.call) if isinstance(node, LOOPS)]
+    function = next((node for node in _above(file, guard.call) if isinstance(node, _FUNCTIONS)), None)
+    outer = loops[1] if len(loops) > 1 else function
+    if not loops or not isinstance(loops[0], ast.For) or outer is None:
+        return None
+    loop, tests = loops[0], [guard.test, *(branch.test for branch in guard.branches[1:])]
+    asked = set().union(*(names_in(test, ast.Load) for test in tests))
+    counter = _counter(loop, outer, asked)
+    if counter is None or not _steady(trace, file, tests, loop, outer, asked - {counter[0]}):
+        return None
+    turns = _turns(trace, guard, loop, outer)
+    return _counted_on(trace, guard, loop, outer, *counter, turns) if turns >= 2 else None
+
+
+def _counter(loop: ast.For, outer: ast.AST, asked: set[str]) -> tuple[str, ast.Assign | None] | None:
+    """The counter of a loop, and the statement of the outer one that sets it back where there is one."""
+    targets = loop.target.elts if isinstance(loop.target, ast.Tuple) else [loop.target]
+    called = ast.unparse(loop.iter.func) if isinstance(loop.iter, ast.Call) else ""
+    first = targets[0]
+    if called in ("enumerate", "range") and isinstance(first, ast.Name) and first.id in asked:
+        stored = [n for n in ast.walk(loop) if isinstance(n, ast.Name) and n.id == first.id]
+        return (first.id, None) if sum(isinstance(n.ctx, ast.Store) for n in stored) == 1 else None
+    for statement in getattr(outer, "body", ()):
+        if statement is loop:
+            break
+        if isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Constant):
+            (name, *more) = [ast.unparse(target) for target in statement.targets]
+            if not more and name in asked and _raised(loop, outer, name):
+                return name, statement
+    return None
+
+
+def _raised(loop: ast.For, outer: ast.AST, name: str) -> bool:
+    """Whether `name += 1` in the loop is all that becomes of it, after it was set."""
+    stores = [n for n in ast.walk(outer) if isinstance(n, ast.Name) and n.id == name]
+    stores = [n for n in stores if isinstance(n.ctx, ast.Store)]
+    adds = [n for n in ast.walk(loop) if isinstance(n, ast.AugAssign) and ast.unparse(n.target) == name]
+    return len(stores) == 2 and len(adds) == 1 and isinstance(adds[0].value, ast.Constant)
+
+
+def _steady(
+    trace: Trace, file: SourceFile, tests: list[ast.expr], loop: ast.For, outer: ast.AST, names: set[str]
+) -> bool:
+    """Whether nothing but the counter can change what the conditions give."""
+    nodes = [node for test in tests for node in ast.walk(test)]
+    lengths = {f"len({ast.unparse(n)})" for n in ast.walk(loop.iter) if isinstance(n, ast.expr)}
+    called = [n for n in nodes if isinstance(n, ast.Call) and ast.unparse(n) not in lengths]
+    if not all(ast.unparse(call.func) in _PLAIN_CALLS for call in called):
+        return False
+    if any(isinstance(n, (ast.Subscript, ast.NamedExpr, ast.Await)) for n in nodes):
+        return False
+    attributes = {n.attr for n in nodes if isinstance(n, ast.Attribute)}
+    if attributes and attributes & _written_attributes(trace):
+        return False
+    if names & {n for node in ast.walk(outer) for n in _stored(node)}:
+        return False
+    if not isinstance(outer, _FUNCTIONS):
+        return True
+    given = [*outer.args.posonlyargs, *outer.args.args, *outer.args.kwonlyargs]
+    if names & {argument.arg for argument in given if argument.arg != "self"}:
+        return False
+    return not names & {n for node in own_nodes(file.tree or outer) for n in _rewritten(node)}
+
+
+def _stored(node: ast.AST) -> set[str]:
+    return {node.id} if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) else set()
+
+
+def _rewritten(node: ast.AST) -> set[str]:
+    """Names that a loop of the file's own code, or an addition, gives one value after the other."""
+    if isinstance(node, ast.AugAssign):
+        return names_in(node.target, ast.Store)
+    return {n for inner in ast.walk(node) for n in _stored(inner)} if isinstance(node, LOOPS) else set()
+
+
+def _written_attributes(trace: Trace) -> set[str]:
+    """Attributes that are set anywhere but where their object is made."""
+    made = {
+        id(node)
+        for function in nodes_of_program(trace)
+        if isinstance(function, _FUNCTIONS) and function.name == "__init__"
+        for node in ast.walk(function)
+    }
+    return {
+        node.attr
+        for node in nodes_of_program(trace)
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and id(node) not in made
+    }
+
+
+def _turns(trace: Trace, guard: Guard, loop: ast.For, outer: ast.AST) -> int:
+    """How often the outer loop (or function) was seen to come to what stands outside of the inner one."""
+    file = trace.source_file(guard.path)
+    seen: Counter[int] = Counter()
+    outside: dict[int, bool] = {}
+    for graph in trace.graphs:
+        for site in {op.site.id: op.site for op in graph.ops}.values():
+            if site.id not in outside:
+                outside[site.id] = any(
+                    _once_a_turn(file, frame, below, loop, outer)
+                    for frame, below in zip(site.stack, [*site.stack[1:], None], strict=True)
+                    if frame.path == guard.path and frame.function.rpartition(".")[2] == guard.function
+                )
+            seen[site.id] += graph.count * outside[site.id]
+    return max(seen.values(), default=0)
+
+
+def _once_a_turn(file: SourceFile, frame: Site, below: Site | None, loop: ast.For, outer: ast.AST) -> bool:
+    node = file.at(frame)
+    if node is None or (node is loop.iter and (below is None or not below.function.endswith("__iter__"))):
+        return False
+    above = [node, *_above(file, node)]
+    if outer not in above:
+        return False
+    inner = above[: above.index(outer)]
+    return loop.iter in inner or not any(isinstance(one, _REPEATS) for one in inner)
+
+
+def _counted_on(
+    trace: Trace, guard: Guard, loop: ast.For, outer: ast.AST, name: str, reset: ast.Assign | None, turns: int
+) -> Repair:
+    if isinstance(outer, _FUNCTIONS):
+        whole = f"call of `{outer.name}()`"
+    else:
+        assert isinstance(outer, LOOPS)
+        header = outer.test if isinstance(outer, ast.While) else outer.iter
+        whole = f"turn of the loop over {located(trace, site_of(guard.path, guard.function, header))}"
+    how, edits = _outliving(Source(trace, guard.path), loop, outer, name, reset)
+    asking: list[ast.AST] = [guard.test, loop.target, *(branch.test for branch in guard.branches)]
+    if reset is not None:
+        asking += [*reset.targets, *(node for node in ast.walk(loop) if isinstance(node, ast.AugAssign))]
+    used = _uses(outer, name) - set().union(*(_uses(node, name) for node in asking))
+    place = site_of(guard.path, guard.function, reset.value if reset is not None else loop.iter)
+    return Repair(
+        f"let `{name}` count on{how}. It begins anew with each {whole}, and came at least {turns} times no"
+        f" farther than {located(trace, guard.site)} lets pass",
+        edits if not used else (),
+        ((place, f"`{name}` begins anew"),),
+    )
+
+
+def _uses(node: ast.AST, name: str) -> set[int]:
+    return {id(n) for n in ast.walk(node) if isinstance(n, ast.Name) and n.id == name}
+
+
+def _outliving(
+    here: Source, loop: ast.For, outer: ast.AST, name: str, reset: ast.Assign | None
+) -> tuple[str, Edits]:
+    """How the counter is made to count on, and the change of the text where that is plain."""
+    if not isinstance(outer, LOOPS):
+        return ", in a variable that outlives the call", ()
+    if reset is not None:
+        return f": set it once, before line {outer.lineno}", here.move(reset, outer)
+    assert isinstance(loop.iter, ast.Call)
+    turns = _plain_range(outer)
+    given = loop.iter.args
+    if turns and ast.unparse(loop.iter.func) == "enumerate" and len(given) == 1:
+        if isinstance(given[0], (ast.Name, ast.Attribute)):
+            many = f"enumerate({ast.unparse(given[0])}, {turns} * len({ast.unparse(given[0])}))"
+            return f": `{many}`", here.replace(loop.iter, many)
+    return f": set one before line {outer.lineno}, and raise it in the loop", ()
+
+
+def _plain_range(outer: ast.AST) -> str:
+    """`epoch` of `for epoch in range(n)`."""
+    over = outer.iter if isinstance(outer, ast.For) and isinstance(outer.target, ast.Name) else None
+    plain = isinstance(over, ast.Call) and ast.unparse(over.func) == "range" and len(over.args) == 1
+    return ast.unparse(outer.target) if plain and isinstance(outer, ast.For) else ""

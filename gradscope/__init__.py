@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -44,6 +44,7 @@ def watch(
     path: str | os.PathLike[str] | None = None,
     select: Sequence[str] = (),
     fail_on: str = "never",
+    steps: Container[int] | None = None,
 ) -> Scope:
     """Watches a block: `with gradscope.watch() as scope:`; or a function, as a decorator; or what lies between
     `scope.start()` and `scope.stop()`.
@@ -54,6 +55,8 @@ def watch(
     select: prefixes of the codes that are told ("GS2"), all without it.
     fail_on: "error", "warning" or "note": raise FindingsError at the end of the block where something is found that
     is as severe or more, and the block itself did not raise. Looking for it takes as long as a report.
+    steps: the steps to look at, counted from 0 (`range(0, 3)`), each ended by the `step()` of an optimizer; of the
+    others only passes, steps and what clears gradients are noted. Without it all that `sample` takes.
 
     Inside another watch, or under `gradscope run`, it is a part of that: the scope shows what was
     recorded of its block, and the watch around it goes on. Raises GradscopeError for a path that can't be or is not
@@ -61,7 +64,7 @@ def watch(
     """
     from gradscope.scope import Scope
 
-    return Scope(sample=sample, prove=prove, path=path, select=select, fail_on=fail_on)
+    return Scope(sample=sample, prove=prove, path=path, select=select, fail_on=fail_on, steps=steps)
 
 
 def open(path: str | os.PathLike[str]) -> Trace:

@@ -7,7 +7,7 @@ import shutil
 import sqlite3
 import sys
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from functools import cached_property, partial, wraps
 from pathlib import Path
 from types import FrameType, TracebackType
@@ -41,10 +41,12 @@ class Scope:
         path: str | os.PathLike[str] | None = None,
         select: Sequence[str] = (),
         fail_on: str = "never",
+        steps: Container[int] | None = None,
     ):
-        self._again = partial(Scope, sample, prove, path, select, fail_on)
+        self._again = partial(Scope, sample, prove, path, select, fail_on, steps)
         self._sample = sample
         self._prove = prove
+        self._steps = steps
         self._asked = None if path is None else Path(path)
         self._config = Config().override(select=select)
         if select:
@@ -101,7 +103,7 @@ class Scope:
             if (outer := active()) is not None:
                 self._outer, self._start = outer, outer.begin_part(self._sample, self._prove)
                 return self
-            session = Session(self._program, path, sample=self._sample, prove=self._prove)
+            session = Session(self._program, path, sample=self._sample, prove=self._prove, steps=self._steps)
         except (NoPlaceError, OSError) as error:  # a full disk stops no program
             self._unwatched = f"the block ran unwatched: {error}"
             return self

@@ -7,7 +7,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from time import perf_counter
@@ -49,6 +49,7 @@ class Session:
         sample: bool = True,
         prove: bool = False,
         command: dict[str, Any] | None = None,
+        steps: Container[int] | None = None,
     ):
         self.argv = argv
         self.command = command and {**command, "sample": sample, "prove": prove}
@@ -59,7 +60,7 @@ class Session:
         self.path = path or self._own_place(argv)
         self.writer = self._open()
         self.recorder = Recorder(self.writer, main, prove=prove)
-        self.recorder.sample = sample
+        self.recorder.sample, self.recorder.only = sample, steps
         self.recorder.signals.process_exit.connect(self.stop)
         self.hooks: list[Hook] = []
         self.running = False

@@ -84,3 +84,42 @@ def test_a_block_fails_where_something_is_found() -> None:
         gradscope.watch(select=["GS9999"])
     with pytest.raises(gradscope.GradscopeError, match="fail_on is one of"):
         gradscope.watch(fail_on="errors")
+
+
+@pytest.mark.parametrize("steps", [range(3), range(5, 7), {2, 9, 15}])
+def test_only_the_steps_that_were_asked_for_are_looked_at(steps: range | set[int]) -> None:
+    net = torch.nn.Linear(4, 1)
+    optimizer = torch.optim.SGD(net.parameters(), 0.1)
+    with gradscope.watch(steps=steps) as scope:
+        for _ in range(20):
+            optimizer.zero_grad()
+            net(torch.randn(8, 4)).square().mean().backward()
+            optimizer.step()
+    looked, step = set[int](), 0
+    for segment in scope.trace.segments:
+        looked |= {step} if segment.graph is not None else set()
+        step += segment.repeat if segment.is_step else 0
+    assert (looked, step) == (set(steps), 20)
+    assert scope.trace.parameters[0].passes == 20 and scope.faults == []
+
+
+def test_a_mistake_of_another_step_is_not_looked_for() -> None:
+    found = []
+    for steps in (range(2), range(2, 4)):
+        with gradscope.watch(steps=steps) as scope:
+            net = torch.nn.Linear(4, 1)
+            optimizer = torch.optim.SGD(net.parameters(), 0.1)
+            for number in range(5):
+                optimizer.zero_grad()
+                out = net(torch.randn(8, 4))
+                kept = out * 1
+                (kept * kept).sum().backward() if number != 3 else _overwritten(kept).backward()
+                optimizer.step()
+        found.append([finding.code for finding in scope.findings])
+    assert found == [[], ["GS101"]]
+
+
+def _overwritten(kept: torch.Tensor) -> torch.Tensor:
+    loss = (kept * kept).sum()
+    kept.data.zero_()
+    return loss

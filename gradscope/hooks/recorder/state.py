@@ -6,6 +6,7 @@ It holds no tensor and no node: memory is freed when the program would free it.
 from __future__ import annotations
 
 import threading
+from collections.abc import Container
 from itertools import count
 from time import perf_counter
 from typing import Any
@@ -41,6 +42,7 @@ class State:
         self.writer = writer
         self.prove = prove
         self.sample = True
+        self.only: Container[int] | None = None  # the steps to look at, where they are given
         self.closely = 0  # watches inside this one that want every step looked at
         self.signals = Signals()
         self.services = Services()

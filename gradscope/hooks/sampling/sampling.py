@@ -8,6 +8,7 @@ events change, and when a module is called without gradients.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Container
 from time import perf_counter
 from typing import NamedTuple
 
@@ -47,7 +48,10 @@ class Sampling(Hook):
         self.ended = (0.0, 0.0)  # the last step: when, and what had been spent then
         self.recorder.signals.before_end.connect(self.recorder.replay.leave)
         self.recorder.store.sample = self.recorder.sample
-        if self.recorder.sample:
+        if self.recorder.only is not None:
+            self.recorder.signals.segment_ended.connect(self._chosen)
+            self._choose(self.recorder.only)
+        elif self.recorder.sample:
             self.recorder.signals.segment_ended.connect(self._segment)
             self.recorder.services.wake = self._wake
 
@@ -62,18 +66,35 @@ class Sampling(Hook):
         if self.known >= self.needed and not self.recorder.closely:
             self._sleep()
 
+    def _chosen(self, is_step: bool, same: bool, count: int) -> None:
+        """Where the steps to look at are given."""
+        if self.asleep:
+            self._sleep_on(is_step, same, count)
+        if is_step and not self.asleep and self.recorder.only is not None:
+            self._choose(self.recorder.only)
+
+    def _choose(self, only: Container[int]) -> None:
+        """Sleeps until the next step of these, where the one that begins is none."""
+        now = self.recorder.steps
+        self._fall_asleep(next((n for n in range(LONGEST) if now + n in only), LONGEST))
+
     def _sleep(self) -> None:
         now = perf_counter()
         spent = self.recorder.cost() - self.spent
         share = spent / max(now - self.since - spent, 1e-9)
         if share > BUDGET:
-            self.asleep = min(LONGEST, max(8, int(max(self.steps, LOOKS) * (share / BUDGET - 1))))
-            self.slept = 0
-            for follow in self.recorder.signals.asleep:
-                follow()
-            self.recorder.segment.looked = False
+            self._fall_asleep(min(LONGEST, max(8, int(max(self.steps, LOOKS) * (share / BUDGET - 1)))))
         self.known = 0
         self.needed = LOOKS
+
+    def _fall_asleep(self, steps: int) -> None:
+        if not steps:
+            return
+        self.asleep = steps
+        self.slept = 0
+        for follow in self.recorder.signals.asleep:
+            follow()
+        self.recorder.segment.looked = False
 
     def _sleep_on(self, is_step: bool, same: bool, count: int) -> None:
         self.recorder.segment.looked = False
@@ -81,7 +102,7 @@ class Sampling(Hook):
             self.seen.clear()
             return
         self.slept += count
-        if self.slept >= self.asleep or (not same and self.slept > 2):
+        if self.slept >= self.asleep or (not same and self.slept > 2 and self.recorder.only is None):
             self._wake()
             return
         began, own = self.ended

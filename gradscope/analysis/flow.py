@@ -6,6 +6,7 @@ are one value here. Indices of this module count within the Flow.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -35,6 +36,8 @@ class Flow:
     leaf_of: dict[int, int] = field(default_factory=dict)  # AccumulateGrad → its leaf's value
     joined: dict[tuple[int, int], int] = field(default_factory=dict)  # (graph, value) → value
     joined_nodes: dict[tuple[int, int], int] = field(default_factory=dict)
+    earlier: frozenset[int] = frozenset()  # ops of which only the results belong here: other passes ran them
+    sources: frozenset[int] = frozenset()  # graphs that only those come from
 
     # -- names -------------------------------------------------------------------
 
@@ -71,7 +74,7 @@ class Flow:
     @cached_property
     def events(self) -> list[Event]:
         """Events of the joined graphs."""
-        ids = {graph.id for graph in self.graph_of}
+        ids = {graph.id for graph in self.graph_of} - self.sources
         return [event for event in self.trace.events if event.graph in ids]
 
     @cached_property
@@ -146,6 +149,7 @@ class Flow:
             outputs=[self.outputs[op] for op in ops],
             maker=[place.get(op) for op in self.maker],
             node_op=[place.get(op) for op in self.node_op],
+            earlier=frozenset(place[op] for op in self.earlier if op in place),
         )
 
     def base(self, value: int) -> int:
@@ -159,19 +163,23 @@ class Flow:
         return value
 
 
-def join(trace: Trace, graphs: list[int], everything: bool = False) -> Flow:
+def join(
+    trace: Trace, graphs: list[int], everything: bool = False, earlier: Mapping[int, set[int]] | None = None
+) -> Flow:
     """The stored graphs with these ids as one Flow. Unless `everything` is asked for, of
     graphs that built no grad nodes (data being prepared) only what modules made of the
-    others' inputs is taken, where there are others."""
-    flow = Flow(trace)
+    others' inputs is taken, where there are others. earlier: graph → the ops of it, in the order of the run,
+    that made what these graphs take over from passes before."""
+    before = earlier or {}
+    flow = Flow(trace, sources=frozenset(before))
     built = set() if everything else set(trace.graphs_with_nodes) & set(graphs)
-    wanted = _wanted(trace, graphs, built)
+    wanted = {**_wanted(trace, graphs, built), **before}
     shared: dict[int, int] = {}
-    for id in graphs:
+    for id in (*before, *graphs):
         graph = trace.graph(id)
         index: dict[int, int] = {}
         for op in graph.ops:
-            if op.index in wanted.get(id, ()) or id in built or not built:
+            if op.index in wanted.get(id, ()) or id in built or not (built or id in before):
                 index[op.index] = len(flow.ops)
                 flow.ops.append(op)
         if not index:
@@ -183,6 +191,8 @@ def join(trace: Trace, graphs: list[int], everything: bool = False) -> Flow:
             flow.inputs.append(tuple(flow.joined[id, v] for v in op.inputs))
             new = [v for v in dict.fromkeys((*op.outputs, *op.written)) if graph.values[v].op == op_index]
             flow.outputs.append(tuple(flow.joined[id, v] for v in new))
+        if id in before:
+            flow.earlier |= frozenset(index.values())
     return flow
 
 

@@ -7,14 +7,16 @@ Node attributes, all present on every node:
 
 | attribute | type | meaning |
 |---|---|---|
-| kind | str | parameter, buffer, input, constant, op, grad_fn, cut, line, module, backward |
+| kind | str | parameter, buffer, input, constant, op, grad_fn, cut, line, module, backward, place (a finding's line) |
 | label, detail | str | what it is called; where it is, or its class |
 | shape, dtype | tuple or None, str or None | of the leaf, or of the last output |
 | site | Site or None | the call |
 | region | int or None | id of the grad-mode region it ran in |
 | module | str or None | path of the module it ran in, or that owns it |
 | cluster | tuple[int, ...] | ids of the modules drawn around it, outermost first |
-| findings | list[str] | codes of findings on this line |
+| findings | list[str] | codes of the findings that point at it |
+| causes, effects | list[str] | those whose cause it is, and those that it suffers from |
+| earlier | bool | made by a pass before those that are shown |
 | trainable | bool or None | requires grad |
 | got_gradient | bool or None | a gradient was computed for it in the run (leaves); a pass visits it (grad_fn nodes) |
 | writes | list[str] | names of values written in place |
@@ -25,7 +27,8 @@ Node attributes, all present on every node:
 | names | set[str] | what `around=` finds it by |
 
 Edge attributes: kind ("flow": data; "grad": from a node to where its gradient flows;
-"made": op to its grad_fn; "alias": write to the value that shares the memory), label,
+"made": op to its grad_fn; "alias": write to the value that shares the memory; "finding": from the cause of a
+finding to what it is about, where nothing else ties them), label,
 shape, dtype, trainable, count, severed, loop (into the next round of a loop).
 """
 
@@ -40,6 +43,7 @@ from typing import Any
 
 from gradscope.analysis.flow import Flow, join
 from gradscope.graph._build import Builder
+from gradscope.graph._earlier import earlier
 from gradscope.graph._marks import marks
 from gradscope.graph._owners import Boxes, line_boxes, module_boxes, op_boxes
 from gradscope.graph._relevant import relevant
@@ -92,8 +96,8 @@ def view(
         raise GradscopeError(f"no level `{level}`: choose {', '.join(LEVELS)}")
     if depth is not None and depth < 0:
         raise GradscopeError(f"the depth of a slice can't be {depth}")
-    chosen = select(trace, step)
-    flow = join(trace, chosen.graphs)
+    chosen = select(trace, step, findings)
+    flow = join(trace, chosen.graphs, earlier=earlier(trace, chosen.graphs))
     found = list(findings)
     total = len(flow.ops)
     if around is None:  # what is asked for by name may be anywhere

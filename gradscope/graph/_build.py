@@ -4,19 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
+from math import prod
 from typing import Any
 
 import networkx as nx
 
 from gradscope.analysis.flow import Flow
 from gradscope.analysis.names import names_of, op_name, place
+from gradscope.analysis.reach import paths
+from gradscope.analysis.words import parameter_name
 from gradscope.events import ErrorRaised, ModuleCall
 from gradscope.graph._counts import Counts
+from gradscope.graph._earlier import source_of
 from gradscope.graph._marks import Mark, got_gradient
 from gradscope.graph._owners import Boxes, Key, code_of, joined_name, part_title
+from gradscope.graph._pointed import Codes, Pointed, backward_id
 from gradscope.graph.attributes import add_edge, add_node
 from gradscope.model import Finding, Site, Value
 
+MAX_ENDS = 3  # boxes of a finding's cause that are tied to each of its effect
 FACTORIES_OF_DATA = {"rand", "randn", "randint", "stack", "from_numpy", "default_collate"}
 
 
@@ -38,7 +44,7 @@ class Builder:
         self.members: dict[Key, list[int]] = {}
         for op, key in enumerate(self.boxes.keys):
             self.members.setdefault(key, []).append(op)
-        self.codes = self._codes_by_line()
+        self.pointed = Pointed(self.flow, self.boxes.keys, self.findings)
         self.model_inputs = {
             self.flow.joined[e.graph, v]
             for e in self.flow.events
@@ -48,15 +54,6 @@ class Builder:
         }
         self.group_first = {i: group[0] for group in self.boxes.groups for i in group}
 
-    def _codes_by_line(self) -> dict[tuple[str, int], list[str]]:
-        found: dict[tuple[str, int], list[str]] = {}
-        for finding in self.findings:
-            for site in (finding.cause, finding.effect):
-                if site is not None:
-                    for frame in {site.user.location(), site.location()}:
-                        found.setdefault(frame, []).append(finding.code)
-        return found
-
     def build(self) -> Any:
         for key, ops in self.members.items():
             self._box(key, ops)
@@ -64,10 +61,11 @@ class Builder:
         self._flow_edges()
         if self.level == "op":
             self._grad_nodes()
-            self._alias_edges()
         else:
             self._grad_edges()
+        self._alias_edges()
         self._backwards()
+        self._places()
         return self.graph
 
     # -- nodes -------------------------------------------------------------------
@@ -89,13 +87,13 @@ class Builder:
         last = flow.values[outputs[-1]] if outputs else None
         site = worst.site if worst else first.site
         kind, label, detail = self._describe(key, ops, worst)
-        codes = [c for i in ops for c in self.codes.get(flow.ops[i].site.user.location(), ())]
         names = {name for v in outputs if (name := flow.name(v)) is not None}
         self.node(
             self._id(key), kind, label, detail=detail, site=site, region=first.region,
             module=self._module(first.module), shape=last.shape if last else None, dtype=last.dtype if last else None,
             trainable=any(flow.values[v].requires_grad for v in outputs), cluster=self.boxes.cluster.get(key, ()),
-            writes=list(dict.fromkeys(writes)), findings=list(dict.fromkeys(codes)), count=self._count(key, ops),
+            writes=list(dict.fromkeys(writes)), count=self._count(key, ops), earlier=flow.earlier.issuperset(ops),
+            **told_of(self.pointed.boxes.get(key), *(self.pointed.values.get(v) for v in outputs)),
             cut=worst.reason if worst else None, severs=severs,
             names=names | {place(first.site.user), op_name(first.name)},
         )  # fmt: skip
@@ -172,6 +170,9 @@ class Builder:
         """Values from outside, equal ones of folded ops as one node."""
         flow = self.flow
         self.leaf_node: dict[int, str] = {}
+        self.before: dict[
+            str, tuple[int, ...]
+        ] = {}  # node of a value from an earlier pass → parameters behind it
         by_use: dict[tuple[Any, ...], list[int]] = {}
         for index, value in enumerate(flow.values):
             if flow.maker[index] is not None:
@@ -191,10 +192,12 @@ class Builder:
                 value.requires_grad,
                 got_gradient(self.flow, index),
                 index in self.severed,
+                tuple(self._codes_of(index).effects),
             )
             by_use.setdefault(key, []).append(index)
         for members in by_use.values():
             self._leaf(members)
+        self._behind()
 
     def _uses(self, index: int, users: Sequence[int]) -> Hashable:
         """What must agree for two leaves to be one in the picture: the same folded ops take them
@@ -203,6 +206,11 @@ class Builder:
         if flow.parameter(index) is None and flow.values[index].kind == "input" and flow.name(index) is None:
             return frozenset(self.boxes.keys[op] for op in users), index in flow.roots
         return frozenset((self.group_first[op], flow.inputs[op].index(index)) for op in users)
+
+    def _codes_of(self, index: int) -> Codes:
+        """Findings about a value, or about the parameter that it is."""
+        known = self.pointed.parameters.get(self.flow.parameter_of.get(index, -1))
+        return known or self.pointed.values.get(index) or Codes()
 
     def _trains(self, index: int) -> bool:
         """requires_grad; a parameter that is frozen right after its initialisation has none."""
@@ -220,15 +228,60 @@ class Builder:
         if parameter is not None and (parameter.registered or parameter.optimizers):
             kind = "parameter"
         label = joined_name(names) if names else self._unnamed(value)
+        if kind == "input" and len(members) == 1 and self._from_before(first, label):
+            return
         id = f"{kind}:{parameter.id if parameter else f'{flow.graph_of[first].id}:{value.index}'}"
         self.node(
             id, kind, label, shape=value.shape, dtype=value.dtype, site=value.site, trainable=self._trains(first),
             got_gradient=got_gradient(flow, first), count=len(members), severed=first in self.severed,
-            numel=sum(_numel(flow.values[v]) for v in members), names=set(names),
-            module=self._module(parameter.module if parameter else value.module),
+            numel=sum(prod(flow.values[v].shape) for v in members), names=set(names),
+            module=self._module(parameter.module if parameter else value.module), **told_of(self._codes_of(first)),
         )  # fmt: skip
         for member in members:
             self.leaf_node[member] = id
+
+    def _from_before(self, index: int, label: str) -> bool:
+        """Draws a value that an earlier pass made as what made it, with the parameters behind it; False
+        where that is not known."""
+        value = self.flow.values[index]
+        key = (self.flow.graph_of[index].id, value.index)
+        source = source_of(self.flow.trace, key)
+        if source is None:
+            return False
+        site = source.op.site.user
+        text = code_of(self.names.line(site)) if self.level == "line" else ""
+        id = self.node(
+            f"earlier:{key[0]}:{key[1]}", self.level, text or f"{label} = {op_name(source.op.name)}",
+            detail=place(site), site=source.op.site, shape=value.shape, dtype=value.dtype,
+            trainable=value.requires_grad, names={label, place(site)}, earlier=True,
+        )  # fmt: skip
+        self.leaf_node[index] = id
+        self.before[id] = source.parameters
+        return True
+
+    def _parameter(self, id: int) -> str:
+        """The node of a parameter, also of one that nothing in the picture uses."""
+        parameter = next(p for p in self.flow.trace.parameters if p.id == id)
+        for value, known in self.flow.parameter_of.items():
+            if known == id and value in self.leaf_node:
+                return self.leaf_node[value]
+        name = parameter_name(self.flow.trace, id)
+        return self.node(
+            f"parameter:{id}", "parameter", name, shape=parameter.shape, dtype=parameter.dtype,
+            trainable=parameter.requires_grad or parameter.passes > 0,
+            got_gradient=paths(self.flow.trace).has_gradient(parameter),
+            site=parameter.site, numel=prod(parameter.shape), names={name}, module=self._module(parameter.module),
+            **told_of(self.pointed.parameters.get(id)),
+        )  # fmt: skip
+
+    def _behind(self) -> None:
+        """What went into the values of earlier passes."""
+        for id, parameters in self.before.items():
+            for parameter in parameters:
+                if (leaf := self._parameter(parameter)) not in self.graph.pred[id]:
+                    shown = self.graph.nodes[leaf]
+                    self.edge(leaf, id, "flow", shape=shown["shape"], dtype=shown["dtype"],
+                              trainable=bool(self.graph.nodes[id]["trainable"] and shown["trainable"]))  # fmt: skip
 
     def _unnamed(self, value: Value) -> str:
         if value.kind == "carried":
@@ -286,6 +339,43 @@ class Builder:
             (maker := self.flow.maker[v]) is not None and bool((cut := self.marks.get(maker)) and cut.severs)
             for v in values
         )
+
+    # -- findings --------------------------------------------------------------------
+
+    def _places(self) -> None:
+        """Lines and parameters of findings that no op of the picture stands for, each tied to what it is about."""
+        for at, codes in self.pointed.places.items():
+            text = code_of(self.names.line(at.site.user)) or place(at.site.user)
+            self.node(at.id, "place", text, detail=place(at.site.user), site=at.site, names={place(at.site.user)},
+                      **told_of(codes))  # fmt: skip
+        for finding, causes, effects in self.pointed.ends:
+            left, right = self._ids(causes), self._ids(effects)
+            lone = self._lone_parameters(finding)
+            self._tie(finding, left, lone, "")
+            self._tie(finding, lone, right, "never reached" if finding.code == "GS302" else "no gradient")
+            apart = any(id.startswith("place:") for id in (*left, *right))
+            if apart and not lone:
+                self._tie(finding, left, right, "")
+
+    def _ids(self, found: list[str | Key]) -> list[str]:
+        ids = (end if isinstance(end, str) else self._id(end) for end in found)
+        return [id for id in dict.fromkeys(ids) if id in self.graph]
+
+    def _lone_parameters(self, finding: Finding) -> list[str]:
+        """The parameters of a finding that stand alone in the picture."""
+        ids = [s[1] for s in finding.subjects if s[0] == "parameter"]
+        known = {p.id for p in self.flow.trace.parameters}
+        return [
+            leaf for id in sorted(ids) if id in known and not self.graph.degree(leaf := self._parameter(id))
+        ]
+
+    def _tie(self, finding: Finding, tails: list[str], heads: list[str], label: str) -> None:
+        for tail in tails[:MAX_ENDS] if len(heads) > 1 else tails:
+            for head in heads:
+                if tail != head and not any(
+                    e["kind"] == "finding" for e in self.graph.get_edge_data(tail, head, default={}).values()
+                ):
+                    self.edge(tail, head, "finding", label=label or finding.code, severed=True)
 
     # -- gradients -------------------------------------------------------------------
 
@@ -366,9 +456,8 @@ class Builder:
             site = sites[key]
             text = self.names.text(site.user) or "backward()"
             id = self.node(
-                f"backward:{key[0]}:{key[1]}", "backward", text, site=site, detail=place(site.user),
-                findings=list(dict.fromkeys(self.codes.get(key, ()))), names={place(site.user)},
-                severed=key in failed,
+                backward_id(key), "backward", text, site=site, detail=place(site.user), names={place(site.user)},
+                severed=key in failed, **told_of(self.pointed.passes.get(key)),
             )  # fmt: skip
             sources = dict.fromkeys(s for v in values if (s := self.source(v)) is not None)
             for source in sources:
@@ -378,8 +467,8 @@ class Builder:
                 )
 
 
-def _numel(value: Value) -> int:
-    size = 1
-    for side in value.shape:
-        size *= side
-    return size
+def told_of(*known: Codes | None) -> dict[str, Any]:
+    """The attributes of a node that findings point at."""
+    causes = list(dict.fromkeys(code for codes in known if codes for code in codes.causes))
+    effects = list(dict.fromkeys(code for codes in known if codes for code in codes.effects))
+    return {"findings": list(dict.fromkeys([*causes, *effects])), "causes": causes, "effects": effects}

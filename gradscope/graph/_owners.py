@@ -37,7 +37,10 @@ def groups_of(flow: Flow, pairs: bool = True) -> list[list[int]]:
         state = tuple(_state(flow, v) for v in flow.inputs[index])
         nodes = tuple(flow.nodes[flow.joined_nodes[op.graph, n]].name for n in op.nodes)
         made = tuple((flow.values[v].shape, flow.values[v].requires_grad) for v in flow.outputs[index])
-        tokens.append((op.site.id, op.name, op.cut, op.region, signatures.get(op.module), state, made, nodes))
+        before = index in flow.earlier
+        tokens.append(
+            (op.site.id, op.name, op.cut, op.region, signatures.get(op.module), state, made, nodes, before)
+        )
     return fold(tokens, [op.module for op in flow.ops] if pairs else ())
 
 
@@ -71,7 +74,7 @@ def line_boxes(flow: Flow) -> Boxes:
     for op in flow.ops:
         site = op.site.user
         keys.append(("line", site.path, site.line, op.region))
-    return Boxes(keys, groups_of(flow))
+    return _apart(flow, Boxes(keys, groups_of(flow)))
 
 
 def module_boxes(flow: Flow, depth: int | None = None) -> Boxes:
@@ -120,8 +123,18 @@ def module_boxes(flow: Flow, depth: int | None = None) -> Boxes:
         if id is not None:
             around = _chain(modules, owner, id)
             boxes.cluster.setdefault(opened, tuple(around if id not in parents else [*around, id]))
-    boxes.titles = _titles(modules, owner)
+    boxes.titles = _titles(flow, owner)
     _drop_single(boxes.cluster)
+    return _apart(flow, boxes)
+
+
+def _apart(flow: Flow, boxes: Boxes) -> Boxes:
+    """What earlier passes did has boxes of its own."""
+    for op in flow.earlier:
+        key = boxes.keys[op]
+        boxes.keys[op] = (*key, "earlier")
+        if key in boxes.cluster:
+            boxes.cluster.setdefault(boxes.keys[op], boxes.cluster[key])
     return boxes
 
 
@@ -190,7 +203,11 @@ def _equal_modules(flow: Flow, groups: list[list[int]]) -> dict[int, int]:
     return {id: find(id) for id in modules}
 
 
-def _titles(modules: dict[int, Module], owner: dict[int, int]) -> dict[int, str]:
+def _titles(flow: Flow, owner: dict[int, int]) -> dict[int, str]:
+    """The names of modules; below the variable of their model where several models are shown."""
+    modules = flow.trace.modules
+    shown = {modules[op.module].root for op in flow.ops if op.module in modules}
+    roots = {root for root in shown if (first := modules.get(root)) is None or first.name}
     members: dict[int, list[str]] = {}
     for id, module in modules.items():
         members.setdefault(owner[id], []).append(module.path)
@@ -198,7 +215,9 @@ def _titles(modules: dict[int, Module], owner: dict[int, int]) -> dict[int, str]
     for id, paths in members.items():
         module = modules[id]
         paths = [p for p in paths if p.count(".") == module.path.count(".")] or paths
-        titles[id] = joined_name(paths) if module.path else (module.name or module.cls)
+        root = modules.get(module.root)
+        before = f"{root.name}." if root is not None and root.name and len(roots) > 1 else ""
+        titles[id] = before + joined_name(paths) if module.path else (module.name or module.cls)
     return titles
 
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from gradscope.analysis.lost import lost
+from gradscope.analysis.memo import once
 from gradscope.events import Backward, ErrorRaised
 from gradscope.graph._marks import severing
-from gradscope.model import GradscopeError, Segment
+from gradscope.model import Finding, GradscopeError, Segment, Site
 from gradscope.store import Trace
+
+Span = tuple[str, int, int, int, int]
 
 MAX_OPS = 20_000  # of several segments shown together
 
@@ -47,13 +51,16 @@ def _steps(trace: Trace) -> tuple[list[_Step], list[Segment]]:
     return steps, rest
 
 
-def select(trace: Trace, step: int | None = None) -> Selection:
-    """The graphs of optimizer step `step` (from 1); without it, of a crash or a backward
-    after the last step, else of the last step, else (no optimizer) of the whole run; but of the last step
-    in which a gradient is lost, where that shows none. step=0 means all graphs of the run."""
+def select(trace: Trace, step: int | None = None, findings: Sequence[Finding] = ()) -> Selection:
+    """The graphs of optimizer step `step` (from 1); without it, of the last step in which the worst of
+    `findings` (the first of them) shows. Where there is none, of a crash or a backward after the last step, else of
+    the last step, else (no optimizer) of the whole run; but of the last step in which a gradient is lost, where that
+    shows none. step=0 means all graphs of the run."""
     steps, tail = _steps(trace)
     if step is not None and step != 0:
         return _chosen(trace, steps, step)
+    if step is None and steps and (worst := _with_worst(trace, steps, tail, findings)) is not None:
+        return worst
     latest = _latest(trace, steps, tail, whole=step == 0)
     if step is None and lost(trace) and not severing(trace, latest.graphs):
         at = {end.op.graph for end in lost(trace).values()}
@@ -61,6 +68,47 @@ def select(trace: Trace, step: int | None = None) -> Selection:
             if at.intersection(found.graphs):
                 return _first_like(trace, steps, found, found.last)
     return latest
+
+
+def _with_worst(
+    trace: Trace, steps: list[_Step], tail: list[Segment], findings: Sequence[Finding]
+) -> Selection | None:
+    """The last step with most of the places of the worst finding whose places a graph has; of a
+    gradient that is lost, one in which it is."""
+    after = _Step(0, 0, tail)
+    for finding in findings:
+        if finding.severity == "note":
+            break
+        places = {_span(s) for s in (finding.cause, finding.effect) if s is not None}
+        held = [(len(places & _places(trace, step)), step) for step in (*steps, after) if step.graphs]
+        most = max((count for count, _ in held), default=0)
+        fitting = [step for count, step in held if count == most] if most else []
+        losing = [step for step in fitting if severing(trace, step.graphs)]
+        if fitting:
+            step = (losing or fitting)[-1]
+            if step is after:
+                return Selection(after.graphs, [], "after the last step")
+            return _first_like(trace, steps, step, step.last)
+    return None
+
+
+def _places(trace: Trace, step: _Step) -> set[Span]:
+    """Where the ops and the events of a step stand."""
+    sites = [op.site for id in step.graphs for op in trace.graph(id).ops]
+    lists = {(s.events, s.graph) for s in step.segments}
+    own = {index for index, key in _lists(trace).items() if key in lists}
+    sites += [event.site for event in trace.events if event.segment in own]
+    return {_span(frame) for site in sites for frame in (site, site.user)}
+
+
+@once
+def _lists(trace: Trace) -> dict[int, tuple[int | None, int | None]]:
+    """Segment → which list of events and which graph it has: an event is known by its first segment."""
+    return {s.index: (s.events, s.graph) for s in trace.segments}
+
+
+def _span(site: Site) -> Span:
+    return site.path, site.line, site.column, site.end_line, site.end_column
 
 
 def _latest(trace: Trace, steps: list[_Step], tail: list[Segment], whole: bool) -> Selection:

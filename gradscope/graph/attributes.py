@@ -11,6 +11,7 @@ def add_node(graph: Any, id: str, kind: str, label: str, **more: Any) -> str:
         "kind": kind, "label": label, "detail": "", "shape": None, "dtype": None, "site": None, "region": None,
         "module": None, "cluster": (), "findings": [], "trainable": None, "got_gradient": None, "writes": [],
         "count": 1, "cut": None, "severs": (), "severed": False, "names": set(), "numel": 0,
+        "causes": [], "effects": [], "earlier": False,
     }  # fmt: skip
     graph.add_node(id, **{**base, **more})
     return id

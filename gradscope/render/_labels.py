@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -12,6 +13,7 @@ from gradscope.analysis.names import relative, shape_words
 from gradscope.render import _style as style
 
 MAX_TEXT = 40  # characters of a source line in one row
+_BREAK = re.compile(r"[ ,(]|\.(?!\d)")  # a row may end here, but not within 0.5
 MAX_ROWS = 6  # parameters listed in one box
 
 
@@ -49,6 +51,10 @@ def rows(data: Iterable[dict[str, Any]]) -> list[str]:
             facts.append("frozen")
         if leaf["kind"] == "input" and leaf["trainable"]:
             facts.append("requires grad")
+        if leaf["effects"]:
+            facts.append(
+                f'<FONT COLOR="{style.RED}">{style.EFFECT_SIGN} {escape.html(", ".join(leaf["effects"]))}</FONT>'
+            )
         told = small("&#160; ".join(facts), style.MUTED)
         rows.append(f'<FONT COLOR="{look.text}"><B>{name}</B></FONT>&#160;&#160;{told}')
     if len(shown) > MAX_ROWS:
@@ -68,7 +74,7 @@ def wrap(text: str, size: int = MAX_TEXT) -> list[str]:
     """The text on at most two rows."""
     if len(text) <= size:
         return [text]
-    at = max(text.rfind(sign, size // 3, size) for sign in " ,.(") + 1 or size
+    at = max((m.end() for m in _BREAK.finditer(text[:size]) if m.end() > size // 3), default=size)
     if len(text) - at <= 6:  # not worth a row
         return [text]
     return [text[:at].rstrip(), crop(f"  {text[at:].lstrip()}", size)]

@@ -13,6 +13,7 @@ FAMILIES = {
     MONO: "Menlo,Liberation Mono,DejaVu Sans Mono,Courier New,monospace",
 }
 CUT_SIGN = "✂"
+CAUSE_SIGN, EFFECT_SIGN = "▲", "▽"
 CUT_SIGN_PNG = "×"  # the fonts that draw a PNG have no scissors
 INK, MUTED, FAINT = "#1f2937", "#6b7280", "#b6bec9"
 RED, AMBER, GREEN, BLUE = "#d1242f", "#b7791f", "#2f855a", "#3b76c4"
@@ -42,6 +43,8 @@ LOOKS = {
     "op": Look("#f7f8fa", "#9aa5b1", "op"),
     "line": Look("#f7f8fa", "#9aa5b1", "source line"),
     "module": Look("#f7f8fa", "#7b8794", "module"),
+    "earlier": Look("#eceef1", "#a3abb6", "made by an earlier pass", "#5b6472"),
+    "place": Look("#ffffff", "#9aa5b1", "line of a finding", style="rounded,filled,dotted"),
     "grad_fn": Look("#fdf4dc", "#d0a24c", "grad_fn node", "#6b4e12", shape="box"),
     "cut": Look("#ffffff", "#8b94a1", "gradient stops here", style="rounded,filled,dashed", width=1.4),
     "severing": Look(
@@ -60,6 +63,8 @@ SHADOW = "#d5dae1"
 def look_of(data: dict[str, Any]) -> str:
     """The key in LOOKS for a node."""
     kind: str = data["kind"]
+    if data["earlier"] and not data["severs"]:
+        return "earlier"
     if kind in ("parameter", "input") and data["severed"]:
         return "severed"
     if kind == "parameter" and not data["trainable"]:

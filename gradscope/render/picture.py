@@ -129,7 +129,9 @@ class _Drawing:
             )
             if data["kind"] not in ("parameter", "buffer") and not nameless:
                 continue
-            users = sorted({b for _, b, e in graph.out_edges(id, data=True) if e["kind"] == "flow"})
+            users = sorted(
+                {b for _, b, e in graph.out_edges(id, data=True) if e["kind"] in ("flow", "finding")}
+            )
             modules = [user for user in users if user.startswith("module:") and not nameless]
             for user in modules:
                 label = labels.below(data["label"], graph.nodes[user])
@@ -139,7 +141,7 @@ class _Drawing:
             if modules and not others:
                 self.ids[id] = ""
             else:
-                alike.setdefault((others, style.look_of(data)), []).append(id)
+                alike.setdefault((others, style.look_of(data), tuple(data["findings"])), []).append(id)
         return rows, {f"p{n}": ids for n, ids in enumerate(alike.values())}
 
     def _leaf_box(self, box: str, members: list[str]) -> None:
@@ -148,25 +150,34 @@ class _Drawing:
             self.ids[id] = box
         look = style.look_of(data[0])
         self._box(
-            self.dot, box, look, labels.label([], labels.rows(data)), labels.tooltip(data[0], self.view.cwd)
-        )
+            self.dot, box, look, labels.label([], labels.rows(data)), labels.tooltip(data[0], self.view.cwd),
+            flagged=bool(data[0]["findings"]),
+        )  # fmt: skip
 
     def _node(self, parent: Any, box: str, data: dict[str, Any], rows: list[dict[str, Any]]) -> None:
         look = style.look_of(data)
         leaf = data["kind"] in ("parameter", "buffer", "input")
-        lines = self._marks(data, look) if leaf else self._lines(data, look)
+        lines = [] if leaf else self._lines(data, look)
         label = labels.label(lines, labels.rows([data] if leaf else rows))
         for row in rows:
             self.used.add(style.look_of(row))
+        told_rows = any(row["findings"] for row in rows)
         self._box(
-            parent, box, look, label, labels.tooltip(data, self.view.cwd), flagged=bool(data["findings"])
+            parent,
+            box,
+            look,
+            label,
+            labels.tooltip(data, self.view.cwd),
+            flagged=bool(data["findings"] or told_rows),
         )
 
     def _lines(self, data: dict[str, Any], look: str) -> list[str]:
         ink = style.LOOKS[look].text
         muted = "#cbd5e1" if look == "backward" else style.MUTED
         mark = f"{style.CUT_SIGN} " if look in ("cut", "severing") else ""
-        bold = data["kind"] != "line" and not (data["kind"] == "cut" and self.view.level == "line")
+        bold = data["kind"] not in ("line", "place") and not (
+            data["kind"] == "cut" and self.view.level == "line"
+        )
         rows = labels.wrap(escape.one_line(self._short(data)))
         shown = '<BR ALIGN="LEFT"/>'.join(escape.html(row).replace("  ", "&#160;&#160;") for row in rows)
         shown += '<BR ALIGN="LEFT"/>' if len(rows) > 1 else ""
@@ -176,6 +187,8 @@ class _Drawing:
             title = f'<FONT COLOR="{ink}"><B>{mark}</B></FONT>{title}'
         lines = [f"<B>{title}</B>" if bold and data["kind"] != "grad_fn" else title]
         detail = [escape.html(escape.one_line(data["detail"]))] if data["detail"] else []
+        if data["earlier"]:
+            detail.append("an earlier pass")
         if data["count"] > 1:
             detail.append(f"<B>×{data['count']:,}</B>")
         if detail:
@@ -195,11 +208,13 @@ class _Drawing:
         return lines + self._marks(data, look)
 
     def _marks(self, data: dict[str, Any], look: str) -> list[str]:
-        """The findings that point at a box."""
-        if not data["findings"]:
-            return []
+        """The findings that point at a box: those it causes, those it suffers from."""
         red = "#fca5a5" if look == "backward" else style.RED
-        return [f"<B>{labels.small('▲ ' + escape.html(', '.join(data['findings'])), red)}</B>"]
+        effects = [code for code in data["effects"] if code not in data["causes"]]
+        told = [f"{sign} {escape.html(', '.join(codes))}" for sign, codes in (
+            (style.CAUSE_SIGN, data["causes"]), (style.EFFECT_SIGN, effects),
+        ) if codes]  # fmt: skip
+        return [f"<B>{labels.small('&#160; '.join(told), red)}</B>"] if told else []
 
     def _short(self, data: dict[str, Any]) -> str:
         """The label without what the cluster around it says already."""
@@ -277,6 +292,12 @@ class _Drawing:
             tooltip="the write changes this value too",
         )  # fmt: skip
 
+    def _finding_edge(self, tail: str, head: str, data: dict[str, Any], _: str) -> None:
+        self.dot.edge(
+            tail, head, label=labels.attr(f"\u00a0{escape.one_line(data['label'])} "), style="dotted", color=style.RED,
+            fontcolor=style.RED, penwidth="1.4", arrowhead="empty", tooltip="what the finding is about",
+        )  # fmt: skip
+
     def _side_by_side(self) -> None:
         """Puts each op and its first grad_fn on one rank."""
         graph = self.view.graph
@@ -300,8 +321,10 @@ class _Drawing:
             extras.append(("→", style.FAINT, "without a graph"))
         if self.view.level == "op" and any(k == "grad" for k, _, _ in kinds):
             extras.append(("→", "#d0a24c", "gradient"))
-        if any(d["findings"] for _, d in graph.nodes(data=True)):
-            extras.append(("▲", style.RED, "finding"))
+        if any(d["causes"] for _, d in graph.nodes(data=True)):
+            extras.append((style.CAUSE_SIGN, style.RED, "cause of a finding"))
+        if any(d["effects"] for _, d in graph.nodes(data=True)):
+            extras.append((style.EFFECT_SIGN, style.RED, "what it is about"))
         title = [f"{self.view.title} · {self.view.level} level", *self.view.notes]
         return style.legend(list(self.used), extras, [escape.html(escape.one_line(t)) for t in title])
 

@@ -1,0 +1,105 @@
+"""Where findings point in a flow: at what is to blame (their cause), and at what suffers from it (their effect and
+the parameters and values that they are about)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from gradscope.analysis.flow import Flow
+from gradscope.graph._owners import Key
+from gradscope.model import Finding, Site
+
+MAX_PLACES = 12  # lines of findings that nothing in the picture stands at
+
+Span = tuple[str, int, int, int, int]
+
+
+@dataclass
+class Codes:
+    """Codes of findings whose cause something is, and of those that it suffers from."""
+
+    causes: dict[str, None] = field(default_factory=dict)
+    effects: dict[str, None] = field(default_factory=dict)
+
+    def add(self, code: str, cause: bool) -> None:
+        (self.causes if cause else self.effects)[code] = None
+
+
+@dataclass(frozen=True)
+class Place:
+    """A line that a finding names and at which no op of the picture stands."""
+
+    site: Site
+    id: str
+
+
+@dataclass
+class Pointed:
+    """What the findings point at: boxes, lines that backward passes start at, parameters, values, other places."""
+
+    flow: Flow
+    keys: Sequence[Key]  # the box of each op
+    findings: Sequence[Finding]
+    boxes: dict[Key, Codes] = field(default_factory=dict)
+    passes: dict[tuple[str, int], Codes] = field(default_factory=dict)
+    parameters: dict[int, Codes] = field(default_factory=dict)
+    values: dict[int, Codes] = field(default_factory=dict)
+    places: dict[Place, Codes] = field(default_factory=dict)
+    ends: list[tuple[Finding, list[str | Key], list[str | Key]]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._by_span: dict[Span, dict[Key, None]] = {}
+        self._by_line: dict[tuple[str, int], dict[Key, None]] = {}
+        for key, op in zip(self.keys, self.flow.ops, strict=True):
+            for site in (op.site, op.site.user):
+                self._by_span.setdefault(_span(site), {})[key] = None
+                self._by_line.setdefault(site.location(), {})[key] = None
+        self._passes = {event.site.user.location() for event in self.flow.backwards}
+        for finding in self.findings:
+            causes, effects = self._at(finding, finding.cause, True), self._at(finding, finding.effect, False)
+            self.ends.append((finding, causes, effects))
+            for subject in finding.subjects:
+                if subject[0] == "parameter":
+                    self.parameters.setdefault(subject[1], Codes()).add(finding.code, cause=False)
+                elif subject[0] == "value" and (value := self.flow.joined.get(subject[1:])) is not None:
+                    self.values.setdefault(value, Codes()).add(finding.code, cause=False)
+
+    def _at(self, finding: Finding, site: Site | None, cause: bool) -> list[str | Key]:
+        if site is None:
+            return []
+        if site.location() in self._passes:
+            self.passes.setdefault(site.location(), Codes()).add(finding.code, cause)
+            return [backward_id(site.location())]
+        boxes = self._boxes([site, site.user])
+        for key in boxes:
+            self.boxes.setdefault(key, Codes()).add(finding.code, cause)
+        if boxes:
+            return list(boxes)
+        place = next((p for p in self.places if p.site.location() == site.location()), None)
+        if place is None and len(self.places) >= MAX_PLACES:
+            return []
+        place = place or Place(site, f"place:{site.path}:{site.line}")
+        self.places.setdefault(place, Codes()).add(finding.code, cause)
+        return [place.id]
+
+    def _boxes(self, sites: Iterable[Site]) -> list[Key]:
+        """The boxes of the very expression, else of its line where one box alone stands for it: its
+        neighbours on the line have done nothing."""
+        for site in sites:
+            if found := self._by_span.get(_span(site)):
+                return list(found)
+        for site in sites:
+            found = self._by_line.get(site.location(), {})
+            if len(found) == 1 or all(key[0] == "line" for key in found):
+                return list(found)
+        return []
+
+
+def backward_id(location: tuple[str, int]) -> str:
+    """The node of the passes that start at a line."""
+    return f"backward:{location[0]}:{location[1]}"
+
+
+def _span(site: Site) -> Span:
+    return site.path, site.line, site.column, site.end_line, site.end_column

@@ -1,0 +1,158 @@
+"""What a picture has to show beyond one step: where its values come from, and all that findings are about."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+import gradscope
+from gradscope.api import picture
+
+LEVELS = ["op", "line", "module"]
+
+
+def gan(detached: bool) -> Any:
+    generator, critic = nn.Sequential(nn.Linear(2, 4), nn.Tanh(), nn.Linear(4, 2)), nn.Linear(2, 1)
+    of_generator, of_critic = (torch.optim.SGD(m.parameters(), lr=0.1) for m in (generator, critic))
+    with gradscope.watch() as scope:
+        for _ in range(2):
+            fake = generator(torch.randn(4, 2))
+            of_critic.zero_grad()
+            critic(fake.detach()).mean().backward()
+            of_critic.step()
+            of_generator.zero_grad()
+            taken = fake.detach() if detached else fake
+            (-critic(taken).mean()).backward()
+            of_generator.step()
+    return scope
+
+
+def nodes(graph: Any) -> list[dict[str, Any]]:
+    return [data for _, data in graph.nodes(data=True)]
+
+
+def before(graph: Any, id: str) -> set[str]:
+    """What a node is made from, as labels."""
+    found = {id}
+    todo = [id]
+    while todo:
+        for tail, _, data in graph.in_edges(todo.pop(), data=True):
+            if data["kind"] == "flow" and tail not in found:
+                found.add(tail)
+                todo.append(tail)
+    return {graph.nodes[n]["label"] for n in found}
+
+
+@pytest.mark.parametrize("detached", [False, True])
+@pytest.mark.parametrize("level", LEVELS)
+def test_a_value_of_an_earlier_pass_has_its_producer_and_its_parameters(level: str, detached: bool) -> None:
+    graph = picture(gan(detached).trace, level).graph
+    (start,) = [id for id, data in graph.nodes(data=True) if data["kind"] == "backward"]
+    assert {"generator.0.weight", "generator.2.weight", "critic.weight"} <= before(graph, start)
+    earlier = [data for data in nodes(graph) if data["earlier"]]
+    assert earlier and not any(data["kind"] == "parameter" for data in earlier)
+    assert all(data["label"] != "fake" for data in nodes(graph))  # no nameless input in its place
+    assert any(not data["earlier"] and data["kind"] in ("op", "line", "module") for data in nodes(graph))
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_an_earlier_round_of_the_same_code_is_one_box(level: str) -> None:
+    bias = nn.Parameter(torch.zeros(3))
+    optimizer = torch.optim.SGD([bias], lr=0.1)
+    with gradscope.watch(sample=False) as scope:
+        state = torch.ones(3)
+        for _ in range(3):
+            optimizer.zero_grad()
+            state = torch.tanh(state * 0.5 + bias)
+            state.sum().backward(retain_graph=True)
+            optimizer.step()
+    graph = picture(scope.trace, level, step=2).graph
+    (earlier,) = [id for id, data in graph.nodes(data=True) if data["earlier"]]
+    assert "bias" in before(graph, earlier)
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_parameters_that_no_pass_reaches_are_in_the_picture(level: str) -> None:
+    model = nn.ModuleDict({"body": nn.Linear(3, 1), "aside": nn.Linear(3, 2)})
+    model.forward = lambda x: model["body"](x)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with gradscope.watch() as scope:
+        for _ in range(3):
+            optimizer.zero_grad()
+            model(torch.randn(4, 3)).mean().backward()
+            optimizer.step()
+    assert [finding.code for finding in scope.trace.findings] == ["GS302"]
+    graph = picture(scope.trace, level).graph
+    lost = {data["label"]: data for data in nodes(graph) if "GS302" in data["effects"]}
+    assert lost.keys() >= {"aside.weight", "aside.bias"}
+    assert not lost.keys() & {"body.weight", "body.bias"}
+    assert any("GS302" in data["causes"] for data in nodes(graph))
+    assert all(graph.degree(id) for id in graph)
+
+
+@pytest.mark.parametrize("level", ["op", "module"])
+def test_a_neighbour_on_the_line_is_not_blamed(level: str) -> None:
+    one, two = nn.Linear(2, 2), nn.Linear(2, 1)
+    optimizer = torch.optim.SGD([*one.parameters(), *two.parameters()], lr=0.1)
+    with gradscope.watch() as scope:
+        for _ in range(2):
+            optimizer.zero_grad()
+            loss = nn.functional.mse_loss(two(one(torch.randn(4, 2)).detach()), torch.ones(4, 1))
+            loss.backward()
+            optimizer.step()
+    shown = nodes(picture(scope.trace, level).graph)
+    assert {data["kind"] for data in shown if data["causes"]} == {"cut"}
+    assert {data["label"] for data in shown if data["kind"] == "parameter" and data["effects"]} == {
+        "one.weight",
+        "one.bias",
+    }
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_a_line_without_tensors_that_a_finding_names_is_there(level: str) -> None:
+    model = nn.Linear(2, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with gradscope.watch() as scope:
+        for _ in range(4):
+            model(torch.ones(1, 2)).sum().backward()
+            optimizer.step()
+    assert "GS201" in [finding.code for finding in scope.trace.findings]
+    graph = picture(scope.trace, level).graph
+    ((step, data),) = [(id, data) for id, data in graph.nodes(data=True) if data["kind"] == "place"]
+    assert "GS201" in data["causes"] and data["label"] == "optimizer.step()"
+    assert any(graph.nodes[b]["kind"] == "backward" for b in graph.successors(step))
+
+
+def test_the_step_of_the_worst_finding_is_shown() -> None:
+    """The first optimizer's steps are wrong; the run ends with the other's."""
+    one, two = nn.Linear(2, 1), nn.Linear(3, 1)
+    first, second = (torch.optim.SGD(m.parameters(), lr=0.1) for m in (one, two))
+    with gradscope.watch() as scope:
+        for _ in range(3):
+            one(torch.ones(1, 2)).sum().backward()
+            first.step()
+        for _ in range(3):
+            second.zero_grad()
+            two(torch.ones(1, 3)).sum().backward()
+            second.step()
+    shown = picture(scope.trace)
+    assert any("GS201" in data["effects"] for data in nodes(shown.graph) if data["kind"] == "backward")
+    assert {d["label"] for d in nodes(shown.graph) if d["kind"] == "parameter"} == {"one.weight", "one.bias"}
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_a_write_has_an_arrow_to_what_it_changes(level: str) -> None:
+    weight = torch.ones(3, requires_grad=True)
+    with gradscope.watch() as scope:
+        kept = weight * 2
+        product = kept * kept
+        kept.data.zero_()
+        product.sum().backward()
+    graph = picture(scope.trace, level).graph
+    arrows = [(a, b) for a, b, data in graph.edges(data=True) if data["kind"] == "alias"]
+    if level != "module":  # there all of it is one box
+        ((tail, head),) = arrows
+        assert graph.nodes[tail]["writes"] and "kept" in graph.nodes[head]["names"]

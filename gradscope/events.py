@@ -619,6 +619,7 @@ class ErrorRaised(Rooted):
     saved_site = Field(_id)
     writes = Field(_records)
     spoilt = Field(_records)  # each call that saved what was written: {site, op, as}
+    spoilt_too = Field(_records)  # each that saved what was written elsewhere: {site, op, as, write}
     freed_by = Field(_id)
 
 

@@ -32,7 +32,17 @@ _TWINS = set(
     " trunc".split()
 )
 # Which operand of a call its node keeps under a name.
-_POSITIONS = {"self": 0, "input": 0, "other": 1, "mat2": 1, "exponent": 1, "weight": 1, "target": 1}
+_POSITIONS = {
+    "self": 0,
+    "input": 0,
+    "other": 1,
+    "mat2": 1,
+    "vec": 1,
+    "tensor": 1,
+    "exponent": 1,
+    "weight": 1,
+    "target": 1,
+}
 _VIEWS = set(
     "chunk detach diagonal expand expand_as flatten movedim narrow permute ravel reshape select split squeeze swapaxes"
     " t transpose unbind unflatten unfold unsqueeze view view_as".split()
@@ -52,20 +62,33 @@ class Copy(NamedTuple):
 
 
 def mended(trace: Trace, event: ErrorRaised, write: dict[str, Any]) -> tuple[str, Edits]:
-    """The fix of a backward that stopped at what `write` had changed, and its edits."""
-    site = trace.site(write.get("site"))
+    """The fix of a backward that stopped at what `write` had changed, and its edits; with those of all that was
+    written besides, at which it would stop next."""
+    told = [_mended(trace, event, trace.site(write.get("site")), event.spoilt)]
+    for number in dict.fromkeys(one["write"] for one in event.spoilt_too):
+        group = [one for one in event.spoilt_too if one["write"] == number]
+        told.append(_mended(trace, event, trace.site(number), group))
+    fixes = list(dict.fromkeys(fix for fix, _ in told if fix))
+    whole = all(edits for _, edits in told)
+    edits: dict[Edit, None] = dict.fromkeys(edit for _, edits in told for edit in edits) if whole else {}
+    return "; and ".join(fixes), tuple(edits)
+
+
+def _mended(
+    trace: Trace, event: ErrorRaised, site: Site | None, spoilt: Sequence[dict[str, Any]]
+) -> tuple[str, Edits]:
     if site is None:
         return "", ()
     op = _op(trace, event, site)
     if op is not None and _is_trained(trace, op):
-        saved = trace.site(event.saved_site)
+        saved = trace.site(spoilt[0]["site"] if spoilt else event.saved_site)
         again = f", or compute {code(trace, saved.user, 'what saved it')} again after it" if saved else ""
         backward = located(trace, event.site.user, "the backward")
         return f"let {located(trace, site.user, 'the write')} come after {backward}{again}", ()
     return (
         _not_in_place(trace, site, op)
         or _anew(trace, site.user, op)
-        or _copied_where_saved(trace, event, site, op)
+        or _copied_where_saved(trace, event, site, op, spoilt)
     )
 
 
@@ -346,8 +369,10 @@ def _is_leaf(value: Value) -> bool:
 # -- a copy for the call that saved -----------------------------------------------
 
 
-def _copied_where_saved(trace: Trace, event: ErrorRaised, write: Site, op: Op | None) -> tuple[str, Edits]:
-    fix, edits = copied_where_saved(trace, event.graph, event.spoilt, _written_names(trace, write, op))
+def _copied_where_saved(
+    trace: Trace, event: ErrorRaised, write: Site, op: Op | None, spoilt: Sequence[dict[str, Any]]
+) -> tuple[str, Edits]:
+    fix, edits = copied_where_saved(trace, event.graph, spoilt, _written_names(trace, write, op))
     return (f"{fix}{_or_stack(trace, write)}", edits) if fix else _by_hand(trace, write)
 
 

@@ -49,13 +49,13 @@ def _saved_names(node: Any) -> list[str]:
 
 def examine(recorder: Recorder, roots: list[Any], text: str) -> dict[str, Any]:
     """After a failed backward: which node's saved tensor was written to or freed."""
-    from_version = re.search(r"is at version (\d+); expected version (\d+)", text)
+    versions = _versions(text)
     inplace = "modified by an inplace operation" in text
     freed = "second time" in text or "already been freed" in text
     if not (inplace or freed):
         return {}
     old = recorder.history.last_pass() if freed else None
-    node = _damaged(roots, from_version and from_version[1], inplace, old)
+    node = _damaged(roots, str(versions[1]) if versions else None, inplace, old)
     if node is None:
         return {}
     number = sequence_of(node)
@@ -65,30 +65,46 @@ def examine(recorder: Recorder, roots: list[Any], text: str) -> dict[str, Any]:
         graph, op, site = place
         found.update({"saved_by": op, "saved_graph": graph, "saved_site": site})
     if inplace:
-        writes = recorder.history.writes_since(
-            number, from_version and (int(from_version[2]), int(from_version[1]))
-        )
+        writes = recorder.history.writes_since(number, versions)
         found["writes"] = [{"site": w.site, "op": w.name, "version": w.version} for w in writes]
-        found["spoilt"] = _spoilt(recorder, roots, {root for w in writes for root in w.roots})
+        spoilt = _spoilt(recorder, roots, {root for w in writes for root in w.roots})
+        found["spoilt"], found["spoilt_too"] = spoilt
     if freed:
         found["freed_by"] = recorder.history.freed_by(number)
     return found
 
 
-def _spoilt(recorder: Recorder, roots: list[Any], written: set[int]) -> list[dict[str, Any]]:
-    """Every call on the way back that saved what was `written` to since: its site, the op in its
-    segment, and the names under which its node saved it. One mend has to reach them all."""
+def _spoilt(
+    recorder: Recorder, roots: list[Any], written: set[int]
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Every call on the way back that saved what was written to since: its site, the op in its segment, and the
+    names under which its node saved it. One mend has to reach them all: those that saved what was `written`, and
+    those that saved other memory, with the site of its last write."""
     found: dict[int, dict[str, Any]] = {}
+    others: dict[int, dict[str, Any]] = {}
     for node in _nodes(roots):
-        names = [name for name, said in _complaints(node) if "inplace" in said]
-        place = recorder.history.locate(sequence_of(node)) if names else None
-        if place is None or not written & recorder.history.memory_of(place):
+        said = [(name, text) for name, text in _complaints(node) if "inplace" in text]
+        place = recorder.history.locate(sequence_of(node)) if said else None
+        if place is None:
             continue
-        one = found.setdefault(place[2], {"site": place[2], "op": place[1], "as": []})
-        one["as"] += [n for name in names if (n := name.removeprefix("_saved_")) not in one["as"]]
-        if len(found) == MAX_SPOILT:
+        group = found
+        one: dict[str, Any] = {"site": place[2], "op": place[1], "as": []}
+        if not written & recorder.history.memory_of(place):
+            writes = recorder.history.writes_since(sequence_of(node), _versions(said[0][1]))
+            if not writes:
+                continue
+            group, one["write"] = others, writes[-1].site
+        one = group.setdefault(place[2], one)
+        one["as"] += [n for name, _ in said if (n := name.removeprefix("_saved_")) not in one["as"]]
+        if len(found) + len(others) == MAX_SPOILT:
             break
-    return list(found.values())
+    return list(found.values()), list(others.values())
+
+
+def _versions(text: str) -> tuple[int, int] | None:
+    """(expected, found) of torch's message about a saved tensor."""
+    told = re.search(r"is at version (\d+); expected version (\d+)", text)
+    return (int(told[2]), int(told[1])) if told is not None else None
 
 
 def _nodes(roots: list[Any]) -> Iterator[Any]:

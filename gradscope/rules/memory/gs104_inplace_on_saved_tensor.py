@@ -11,10 +11,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from gradscope.analysis.failures import failure_subject, versions
-from gradscope.analysis.words import code, source, user
+from gradscope.analysis.words import code, located, source, user
 from gradscope.events import ErrorRaised
 from gradscope.fixes.in_place import mended
-from gradscope.model import Finding
+from gradscope.model import Finding, Site
 from gradscope.rules import rule
 from gradscope.store import Trace
 
@@ -56,6 +56,11 @@ def _explained(trace: Trace, event: ErrorRaised) -> Finding:
     by = f", saved by {code(trace, saved)}," if source(trace, saved) else ""
     sites = [trace.site(w.get("site")) for w in writes[1:4]]
     more = tuple((site.user, "and written here") for site in sites if site is not None)
+    too = _too(trace, event)
+    others = {
+        write.location(): write for write, _ in too if cause is None or write.location() != cause.location()
+    }
+    more += tuple((write, "also writes to what backward needs") for write in others.values())
     fix, edits = mended(trace, event, write)
     return Finding(
         message=f"a tensor that backward needs{by} was changed by {text}",
@@ -64,12 +69,33 @@ def _explained(trace: Trace, event: ErrorRaised) -> Finding:
         effect=user(event.site),
         effect_label="torch stops: the saved values are gone",
         related=(((saved, "saved here for backward"),) if saved is not None else ()) + more,
-        seen=(versions(event.text),),
+        seen=(
+            versions(event.text),
+            *(
+                f"{located(trace, w)} changed what {code(trace, by, 'another call')} had saved too"
+                for w, by in too
+            ),
+        ),
         fix=fix,
         count=event.count,
         edits=edits,
         subjects=frozenset({failure_subject(event)}),
     )
+
+
+def _too(trace: Trace, event: ErrorRaised) -> list[tuple[Site, Site]]:
+    """The further writes at which the backward would stop next, each with a call that had saved what it wrote to."""
+    saved = user(trace.site(event.saved_site))
+    writes = [user(trace.site(one.get("site"))) for one in event.writes]
+    told = {
+        (write.location(), saved.location()) for write in writes if write is not None and saved is not None
+    }
+    found: dict[tuple[tuple[str, int], tuple[str, int]], tuple[Site, Site]] = {}
+    for one in event.spoilt_too:
+        write, by = user(trace.site(one["write"])), user(trace.site(one["site"]))
+        if write is not None and by is not None and (write.location(), by.location()) not in told:
+            found.setdefault((write.location(), by.location()), (write, by))
+    return list(found.values())[:3]
 
 
 def _versions(write: dict[str, Any]) -> str:

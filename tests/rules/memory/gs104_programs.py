@@ -19,6 +19,36 @@ def bad_in_forward() -> None:
     loss.backward()  # effect: GS104
 
 
+def bad_two_buffers() -> None:
+    """Both vectors of a power iteration are overwritten by the second call: both have to be copied."""
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+
+    class Normed(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.weight = nn.Parameter(torch.randn(4, 3))
+            self.register_buffer("u", torch.randn(4))
+            self.register_buffer("v", torch.randn(3))
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            with torch.no_grad():
+                self.v.copy_(nn.functional.normalize(self.weight.t() @ self.u, dim=0))
+                self.u.copy_(nn.functional.normalize(self.weight @ self.v, dim=0))  # cause: GS104
+            u, v = self.u, self.v
+            return x @ (self.weight / torch.dot(u, self.weight @ v)).t()
+
+    model = Normed()
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(2):
+        loss = model(torch.randn(5, 3)).mean() - model(torch.randn(5, 3)).mean()
+        opt.zero_grad()
+        loss.backward()  # effect: GS104
+        opt.step()
+
+
 def good_clone() -> None:
     import torch
 

@@ -1,0 +1,215 @@
+"""A gradient is exactly zero in every pass: what it comes through is subtracted from itself.
+
+Why: in `(mean + noise) - mean` the mean is no longer there: what comes back over the one way is taken away by
+the other. So it is with an action that is drawn with `rsample()`, which moves with the distribution, and the
+`log_prob` of that distribution; and with the ratio of a policy to its old self, where the old one carries a graph.
+
+Fix: make one of the two a constant: `sample()` in place of `rsample()` where a score is wanted, `.detach()` on the
+old value.
+
+Measured: gradients of exactly zero in all passes, whose every way to the loss leads through the one subtraction.
+Silent on: parameters that get a gradient in any pass, as a mean that is trained through what is made of the sample;
+a bias that both sides add.
+"""
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from gradscope.analysis.ops import ADDITIONS, DRAWS, SUBTRACTIONS
+from gradscope.analysis.reach import Paths, passes
+from gradscope.analysis.words import code, located, parameter_names, parameter_subjects
+from gradscope.fixes.source import Edits, Source
+from gradscope.model import Finding, Graph, Op, Site
+from gradscope.rules import rule
+from gradscope.rules.numbers._zeros import ENOUGH, Zeros, zeros_of_lines
+from gradscope.store import Trace
+
+
+def bad() -> None:
+    import torch
+    from torch import nn
+    from torch.distributions import Normal
+
+    torch.manual_seed(0)
+    policy, log_std = nn.Linear(3, 2), nn.Parameter(torch.zeros(2))
+    opt = torch.optim.Adam([*policy.parameters(), log_std], lr=0.01)
+    for _ in range(6):
+        state = torch.randn(16, 3)
+        dist = Normal(policy(state), log_std.exp())
+        action = dist.rsample()  # cause: GS723
+        reward = -(action.detach() - 1).pow(2).sum(1)
+        loss = -(dist.log_prob(action).sum(1) * (reward - reward.mean())).mean()  # effect: GS723
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good() -> None:
+    import torch
+    from torch import nn
+    from torch.distributions import Normal
+
+    torch.manual_seed(0)
+    policy, log_std = nn.Linear(3, 2), nn.Parameter(torch.zeros(2))
+    opt = torch.optim.Adam([*policy.parameters(), log_std], lr=0.01)
+    for _ in range(6):
+        state = torch.randn(16, 3)
+        dist = Normal(policy(state), log_std.exp())
+        action = dist.sample()
+        reward = -(action - 1).pow(2).sum(1)
+        loss = -(dist.log_prob(action).sum(1) * (reward - reward.mean())).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+@dataclass
+class _Cancelled:
+    op: Op  # the subtraction
+    part: int  # the value that stands on both sides
+    whole: int  # the side that holds it, with more or without
+    rest: list[int]  # what else that side is a sum of
+
+
+@rule("GS723", name="subtracted-from-itself", severity="warning", over=("GS707", "GS705", "GS212"))
+def subtracted_from_itself(trace: Trace) -> Iterator[Finding]:
+    for line in zeros_of_lines(trace):
+        zero = {id for id in line.filled if line.last(id) == len(line.series[id]) >= ENOUGH}
+        graph = line.known.graph(line.event.graph) if zero else None
+        for op in graph.ops if graph is not None else ():
+            found = _cancelled(graph, op) if graph is not None and op.name in SUBTRACTIONS else None
+            if graph is not None and found is not None:
+                ids = zero & _only_through(line.known, line, graph, found)
+                if ids:
+                    yield _finding(trace, line, graph, found, sorted(ids))
+                    zero -= ids
+
+
+def _cancelled(graph: Graph, op: Op) -> _Cancelled | None:
+    """What a subtraction takes from itself: one side is a term of the other, or both were made alike."""
+    if len(op.inputs) != 2 or not op.nodes:
+        return None
+    left, right = op.inputs
+    for whole, part in ((left, right), (right, left)):
+        terms = _terms(graph, whole)
+        if part in terms and part != whole:
+            return _Cancelled(op, part, whole, [term for term in terms if term != part])
+    made = graph.values[left].op is not None and graph.values[right].op is not None
+    if made and _alike(graph, left, right):
+        return _Cancelled(op, left, right, [])
+    return None
+
+
+def _terms(graph: Graph, index: int) -> list[int]:
+    """The values that a sum adds up with their sign, those that need a gradient."""
+    found, todo = [index], [index]
+    while todo:
+        value = graph.values[todo.pop()]
+        op = graph.ops[value.op] if value.op is not None else None
+        if op is not None and op.nodes and (op.name in ADDITIONS or op.name in SUBTRACTIONS):
+            if value.index in found:
+                found.remove(value.index)
+            inputs = op.inputs if op.name in ADDITIONS else op.inputs[:1]
+            new = [i for i in inputs if graph.values[i].requires_grad and i not in found]
+            found, todo = found + new, todo + new
+    return found
+
+
+def _alike(graph: Graph, left: int, right: int) -> bool:
+    """Whether two values were made by the same calls of the same values, drawing nothing."""
+    todo, seen = [(left, right)], set()
+    while todo:
+        one, other = todo.pop()
+        if one == other or (one, other) in seen:
+            continue
+        seen.add((one, other))
+        first, second = graph.values[one], graph.values[other]
+        if first.parameter is not None and first.parameter == second.parameter:
+            continue
+        if first.op is None or second.op is None or first.shape != second.shape:
+            return False
+        made, again = graph.ops[first.op], graph.ops[second.op]
+        if made.name != again.name or made.name in DRAWS or len(made.inputs) != len(again.inputs):
+            return False
+        if not made.inputs or made.extra != again.extra or first.position != second.position:
+            return False
+        todo += zip(made.inputs, again.inputs, strict=True)
+    return True
+
+
+def _only_through(known: Paths, line: Zeros, graph: Graph, found: _Cancelled) -> set[int]:
+    """The parameters behind what cancels that no other way leads to."""
+    roots = [(line.event.graph, root) for root in line.event.roots]
+    stop = {(graph.id, node) for node in found.op.nodes}
+    beside = known.reach(roots, stop=stop).parameters
+    beside |= known.reach((graph.id, term) for term in found.rest).parameters
+    return known.reach([(graph.id, found.part), (graph.id, found.whole)]).parameters - beside
+
+
+def _finding(trace: Trace, line: Zeros, graph: Graph, found: _Cancelled, ids: list[int]) -> Finding:
+    names, site = parameter_names(trace, ids), found.op.site.user
+    count = min(line.last(id) for id in ids)
+    others = [id for id in sorted(line.filled - set(ids)) if line.always_there(id, count)]
+    made = graph.values[found.whole].op
+    drawn = graph.ops[made] if made is not None and found.rest else None
+    sampled = drawn is not None and _torch_method(drawn, "rsample") and _torch_method(found.op, "log_prob")
+    cause = drawn.site.user if drawn is not None and sampled else site
+    if sampled:
+        message = (
+            f"{code(trace, cause, '`rsample()`')} moves with its distribution, and its `log_prob` subtracts that"
+            f" again: the gradients of {names} cancel to zero"
+        )
+        fix, edits = _drawn_without(trace, cause)
+    else:
+        what = code(trace, site, "a value")
+        message = f"{what} subtracts a value from itself: the gradients of {names} cancel to zero"
+        fix, edits = _one_side_constant(
+            trace, site, left=bool(found.rest) and found.whole == found.op.inputs[0]
+        )
+    return Finding(
+        message=message,
+        cause=cause,
+        cause_label="carries the graph of its distribution"
+        if sampled
+        else "what comes back over both sides is equal",
+        effect=site if sampled else line.event.site.user,
+        effect_label="subtracts what it was made from" if sampled else "leaves zeros in their `.grad`",
+        seen=(
+            f"the gradient of {names} was exactly 0 in all {passes(count)} measured"
+            + (f", that of {parameter_names(trace, others)} in none" if others else ""),
+        ),
+        fix=fix,
+        edits=edits,
+        count=count,
+        subjects=parameter_subjects(ids),
+    )
+
+
+def _torch_method(op: Op, name: str) -> bool:
+    return any(f.kind == "torch" and f.function.rpartition(".")[2] == name for f in op.site.stack)
+
+
+def _drawn_without(trace: Trace, site: Site) -> tuple[str, Edits]:
+    call = Source(trace, site.path).file.at(site)
+    where = located(trace, site, "`rsample()`")
+    if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr == "rsample":
+        text = f"{ast.unparse(call.func.value)}.sample"
+        plain = call.func.lineno == call.func.end_lineno
+        edits = Source(trace, site.path).replace(call.func, text) if plain else ()
+        return f"draw it with `sample()` in place of {where}: the action is a constant for its score", edits
+    return f"draw it with `sample()` in place of `rsample()` in {where}", ()
+
+
+def _one_side_constant(trace: Trace, site: Site, *, left: bool) -> tuple[str, Edits]:
+    here = Source(trace, site.path)
+    node = here.file.at(site)
+    where = located(trace, site, "the subtraction")
+    if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Sub):
+        return f"make one side of {where} a constant with `.detach()`", ()
+    side = node.left if left else node.right
+    if not isinstance(side, (ast.Name, ast.Attribute, ast.Call, ast.Subscript)):
+        return f"make one side of {where} a constant with `.detach()`", ()
+    return f"make one side a constant in {where}: `{ast.unparse(side)}.detach()`", here.append(
+        side, ".detach()"
+    )

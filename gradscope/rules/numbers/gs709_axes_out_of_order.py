@@ -18,7 +18,7 @@ from gradscope.analysis.axes import Axes, Axis, Pieces, Straddle, axes, rows_in
 from gradscope.analysis.names import names_of, place
 from gradscope.analysis.ops import ADDITIONS, JOINING, LIKE, LOSSES, SUBTRACTIONS
 from gradscope.analysis.reach import Key, Paths, paths
-from gradscope.analysis.words import code, located
+from gradscope.analysis.words import code, listed, located
 from gradscope.fixes.calls import renamed
 from gradscope.model import Edit, Finding, Op
 from gradscope.rules import rule
@@ -80,7 +80,8 @@ def axes_out_of_order(trace: Trace) -> Iterator[Finding]:
         if pair.target and _reordered(found, pair):
             turned.setdefault(pair.op.site.user.location(), []).append(pair)
     for straddle, pair, pairs in told.values():
-        yield _finding(trace, known, straddle, pair, len(pairs))
+        alike = _cut_alike(known, found, straddle, set(told))
+        yield _finding(trace, known, straddle, pair, len(pairs), alike)
     for pairs in turned.values():
         yield _flattened(trace, known, found, pairs)
 
@@ -132,7 +133,28 @@ def _constant(known: Paths, key: Key) -> bool:
     return maker is not None and maker.name in CONSTANTS
 
 
-def _finding(trace: Trace, known: Paths, straddle: Straddle, pair: Pair, count: int) -> Finding:
+def _cut_alike(known: Paths, found: Axes, straddle: Straddle, told: set[tuple[str, int]]) -> list[Straddle]:
+    """The calls of the same function that cut their elements in just the same way, one for each line: what is wrong
+    of one is wrong of them, also where they are only multiplied by each other."""
+    others: dict[tuple[str, int], Straddle] = {}
+    for other in found.straddles.values():
+        place = other.op.site.user.location()
+        if place not in told and _cut(known, other) == _cut(known, straddle):
+            others.setdefault(place, other)
+    return [others[place] for place in sorted(others)]
+
+
+def _cut(known: Paths, straddle: Straddle) -> tuple[object, ...]:
+    """Where and how a call cuts its elements anew."""
+    op, site = straddle.op, straddle.op.site.user
+    values = known.graph(op.graph).values
+    shapes = values[op.inputs[0]].shape, values[op.outputs[0]].shape
+    return site.path, site.function, op.name, straddle.shape, shapes, straddle.taken, straddle.given
+
+
+def _finding(
+    trace: Trace, known: Paths, straddle: Straddle, pair: Pair, count: int, alike: list[Straddle]
+) -> Finding:
     op, before = straddle.op, straddle.shape
     graph = known.graph(op.graph)
     taken, after = graph.values[op.inputs[0]].shape, graph.values[op.outputs[0]].shape
@@ -143,7 +165,10 @@ def _finding(trace: Trace, known: Paths, straddle: Straddle, pair: Pair, count: 
         if len(rows) < 4
         else f"{', '.join(map(str, rows[:3]))} and {len(rows) - 3} more"
     )
-    fix, edits = _fix(trace, op, straddle, taken == before, after)
+    fixes = [_fix(trace, one.op, one, taken == before, after) for one in (straddle, *alike)]
+    same = listed([located(trace, one.op.site.user, f"`{one.op.name}`") for one in alike])
+    fix = f"{fixes[0][0]}; the same in {same}" if alike else fixes[0][0]
+    edits = tuple(edit for _, edits in fixes for edit in edits) if all(edits for _, edits in fixes) else ()
     name = names_of(trace).name(graph, op.inputs[0])
     what = f"`{name}`" if name else "its input"
     was = str(before) if taken == before else f"{taken}, which is {before} flattened,"
@@ -155,6 +180,7 @@ def _finding(trace: Trace, known: Paths, straddle: Straddle, pair: Pair, count: 
         cause_label=f"{before} becomes {after}",
         effect=pair.op.site.user,
         effect_label=f"row 1 meets {beside}",
+        related=tuple((one.op.site.user, "cuts in the same way") for one in alike),
         seen=(
             f"{was} was cut into {after}: of the {size} rows along axis {straddle.taken}, row 1 along the new "
             f"axis {straddle.given} holds parts of {held}, and `{pair.op.name}` ({place(pair.op.site.user)}) pairs it "

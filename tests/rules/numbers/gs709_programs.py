@@ -18,6 +18,32 @@ def bad_flattened_in_another_order() -> None:
         opt.step()
 
 
+def bad_all_three_of_attention() -> None:
+    """Only the queries meet something in the old order; keys and values are cut in the same wrong way."""
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    q, k, v, out = nn.Linear(8, 8), nn.Linear(8, 8), nn.Linear(8, 8), nn.Linear(8, 1)
+    opt = torch.optim.SGD([p for layer in (q, k, v, out) for p in layer.parameters()], lr=0.1)
+
+    def attention(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor) -> torch.Tensor:
+        b, n, heads, size = query.shape
+        query = query.view(b, heads, n, size)  # cause: GS709
+        key = key.view(b, heads, n, size)
+        value = value.view(b, heads, n, size)
+        scores = query @ key.transpose(-2, -1)
+        return (scores.softmax(-1) @ value).transpose(1, 2).reshape(b, n, -1)
+
+    for _ in range(3):
+        x = torch.randn(6, 5, 8)
+        parts = [layer(x).view(6, 5, 2, 4) for layer in (q, k, v)]
+        x = x + attention(*parts)  # effect: GS709
+        opt.zero_grad()
+        out(x).pow(2).mean().backward()
+        opt.step()
+
+
 def bad_windows_viewed_as_time_major() -> None:
     import torch
     from torch import nn

@@ -10,6 +10,7 @@ Silent on: disabled scalers, gradients that `scaler.unscale_(optimizer)` has div
 optimizers whose gradients were never scaled.
 """
 
+import ast
 from collections.abc import Iterator
 
 from gradscope.analysis.loop import norm
@@ -26,8 +27,9 @@ from gradscope.analysis.words import (
     where,
 )
 from gradscope.events import Backward, Scaler
-from gradscope.fixes.calls import line_after, scaled_by, stepped_by, taken_away
-from gradscope.model import Finding
+from gradscope.fixes.calls import beside, line_after, scaled_by, stepped_by, taken_away
+from gradscope.fixes.source import LOOPS, Edits, Source
+from gradscope.model import Edit, Finding, Site
 from gradscope.rules import rule
 from gradscope.store import Trace
 
@@ -169,7 +171,12 @@ def _stopped(trace: Trace, told: bool) -> Iterator[Finding]:
         elif "_scale is None" in event.error:
             yield _never_scaled(trace, event)
         elif "since the last update" in event.error:
-            yield _twice(trace, event, same or event)
+            left_out = _left_out(trace, event, same)
+            yield (
+                _not_in_this_round(trace, event, *left_out)
+                if left_out
+                else _twice(trace, event, same or event)
+            )
         elif event.call == "update" and "No inf checks" in event.error and not told:
             yield _no_step(trace, event)
 
@@ -225,3 +232,66 @@ def _twice(trace: Trace, event: Scaler, before: Scaler) -> Finding:
         edits=line_after(trace, stepped, f"{scaler}.update()"),
         subjects=frozenset({("optimizer", number)}),
     )
+
+
+def _left_out(trace: Trace, event: Scaler, before: Scaler | None) -> tuple[Scaler, ast.If] | None:
+    """The call of `update()` that earlier rounds came to, and the `if` around it that the last one went by."""
+    updates = [e for e in trace.of(Scaler) if e.call == "update" and e.scaler == event.scaler and not e.error]
+    last = updates[-1] if updates else None
+    if (
+        last is None
+        or before is None
+        or sum(e.count for e in updates) < 2
+        or not beside(trace, last.site.user, event.site.user)
+    ):
+        return None
+    file = trace.source_file(last.site.user.path)
+    own = file.statement(event.site.user)
+    around = list(file.around(last.site.user))
+    beyond = next((i for i, node in enumerate(around) if own in list(ast.walk(node))), None)
+    branches = [node for node in around[:beyond] if isinstance(node, ast.If)]
+    alone = not any(isinstance(node, LOOPS) for node in around[:beyond])
+    return (last, branches[-1]) if beyond is not None and branches and alone else None
+
+
+def _not_in_this_round(trace: Trace, event: Scaler, update: Scaler, branch: ast.If) -> Finding:
+    """`update()` stands where not every round comes by."""
+    site, scaler = update.site.user, _scaler_name(trace)
+    calling, called = (
+        code(trace, event.site.user, f"`{event.call}`"),
+        code(trace, site, f"`{scaler}.update()`"),
+    )
+    here = Source(trace, site.path)
+    statement = here.file.statement(site)
+    place = Site(-1, site.path, *here.file.span(branch), site.function, "user")
+    ran = sum(e.count for e in trace.of(Scaler) if e.call == "update" and e.scaler == event.scaler)
+    return Finding(
+        message=f"{calling} is reached again without {called}: the round before left that out",
+        cause=site,
+        cause_label="not in every round: it stands in a branch",
+        effect=event.site.user,
+        effect_label="called again: torch stops here",
+        seen=(
+            f"torch says: {event.error}",
+            f"{called} ran in {plural(ran, 'round')}, and not between the last two calls of {calling}",
+        ),
+        fix=f"call {called} in every round, also where no step is taken: move it out of the `if` ({where(place)})",
+        edits=_out_of(here, statement, branch),
+        subjects=frozenset({("optimizer", event.optimizer)}),
+    )
+
+
+def _out_of(here: Source, statement: ast.stmt | None, branch: ast.If) -> Edits:
+    """A statement of one line behind the `if` in which it stands."""
+    text = here.text_of(statement) if isinstance(statement, ast.Expr) else ""
+    if statement is None or not text:
+        return ()
+    line, column, last, _ = here.file.span(branch)
+    if statement.lineno != last:
+        placed, removed = here.after(branch, text), here.remove(statement)
+        return removed + placed if placed and removed else ()
+    row = here.file.lines[last - 1]
+    indent = here.file.lines[line - 1][: column - 1]
+    if not row.strip().startswith(text) or len(here.siblings(statement)) == 1 or indent.strip():
+        return ()
+    return (Edit(here.path, last, 1, last, len(row) + 1, f"{indent}{row.strip()}"),)

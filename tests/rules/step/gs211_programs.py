@@ -58,6 +58,25 @@ def bad_clipped_and_never_updated() -> None:
         scaler.step(opt)  # cause: GS211
 
 
+def bad_no_update_where_the_step_is_left_out() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.01)
+    scaler = torch.amp.GradScaler("cpu")
+    for step in range(6):
+        opt.zero_grad()
+        loss = model(torch.randn(8, 4) * (1e4 if step == 3 else 1)).pow(2).mean()
+        scaler.scale(loss).backward()
+        scaler.unscale_(opt)  # effect: GS211
+        total = nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        if total < 100:
+            scaler.step(opt)
+            scaler.update()  # cause: GS211
+
+
 def bad_stepped_twice() -> None:
     import torch
     from torch import nn
@@ -175,3 +194,22 @@ def good_two_optimizers() -> None:
         scaler.step(opt)
         scaler.update()
         other.step()
+
+
+def good_no_step_in_some_rounds() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.01)
+    scaler = torch.amp.GradScaler("cpu")
+    for step in range(6):
+        opt.zero_grad()
+        loss = model(torch.randn(8, 4) * (1e4 if step == 3 else 1)).pow(2).mean()
+        scaler.scale(loss).backward()
+        scaler.unscale_(opt)
+        total = nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        if total < 100:
+            scaler.step(opt)
+        scaler.update()

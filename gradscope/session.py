@@ -301,7 +301,7 @@ class Session:
             "program",
             {
                 "argv": self.argv, "cwd": self.cwd, "exit_code": self.exit_code, "exception": self.exception,
-                "ended": self.ended, "command": self.command,
+                "ended": self.ended, "command": self.command, "process": os.getpid(),
                 "python": sys.version.split()[0], "torch": str(torch.__version__), "when": self.began,
             },
         )  # fmt: skip

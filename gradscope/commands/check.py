@@ -8,11 +8,15 @@ from pathlib import Path
 import click
 
 from gradscope.baseline import write_baseline as write
-from gradscope.check import examine, fails
+from gradscope.check import Report, examine, fails
 from gradscope.commands import printing
 from gradscope.config import FAIL_ON, Config, load_config
+from gradscope.follow import follow as following
+from gradscope.follow import interrupt
+from gradscope.model import SEVERITIES
 from gradscope.places import last_trace
 from gradscope.render import renderers
+from gradscope.render.concise import line
 from gradscope.render.terminal import encodable
 from gradscope.render.text import show
 from gradscope.store import Trace
@@ -36,6 +40,10 @@ def split_codes(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -
 )
 @click.option("--write-baseline", is_flag=True,
               help="Accept what is found: from now on only what is new is reported.")  # fmt: skip
+@click.option("--follow", is_flag=True,
+              help="Tell errors and warnings while the program runs, each when it is certain.")  # fmt: skip
+@click.option("--stop-on", type=click.Choice(SEVERITIES[:2]),
+              help="With --follow: interrupt the program, as Ctrl-C does, from this severity on.")  # fmt: skip
 @click.option("--output-format", type=click.Choice(_FORMATS), default="full", show_default=True)
 @click.option(
     "--diff", "output_format", flag_value="diff", help="Print the fixes that are mechanical as a patch."
@@ -47,6 +55,8 @@ def command(
     ignore: tuple[str, ...],
     fail_on: str | None,
     write_baseline: bool,
+    follow: bool,
+    stop_on: str | None,
     output_format: str,
 ) -> int:
     """Report what is wrong in a saved run.
@@ -56,10 +66,12 @@ def command(
     Exits with 0 when nothing is, 1 on findings, 2 when it could not tell.
     """
     config = load_config(Path.cwd()).override(select, extend_select, ignore, fail_on)
+    if stop_on is not None and not follow:
+        raise click.UsageError("--stop-on needs --follow")
     opened = Trace(trace or last_trace(Path.cwd()))
     if write_baseline:
         return _accept(opened, config)
-    report = examine(opened, config)
+    report = _follow(opened, config, stop_on) if follow else examine(opened, config)
     with printing() as stdout:
         if output_format == "full":
             show(report, stdout)
@@ -68,6 +80,22 @@ def command(
     if output_format == "diff" and not any(finding.edits for finding in report.findings):
         click.echo("no finding has a fix that is mechanical", err=True)
     return int(fails(report.findings, config.fail_on or "warning"))
+
+
+def _follow(trace: Trace, config: Config, stop_on: str | None) -> Report:
+    """Tells what is found while the program runs; the report once it has ended."""
+    stopped = False
+    for news in following(trace.path, config):
+        if isinstance(news, Report):
+            return news
+        with printing() as stdout:
+            gone = "no longer found: " if news.over else ""
+            text = f"gradscope, step {news.step:,}: {gone}{line(news.report, news.finding)}\n"
+            stdout.write(encodable(text, stdout))
+        if stop_on is not None and not stopped and not news.over and fails([news.finding], stop_on):
+            stopped = True
+            interrupt(news.report.trace)
+    raise AssertionError("the report comes last")
 
 
 def _accept(trace: Trace, config: Config) -> int:

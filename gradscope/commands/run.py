@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from os import getpid  # the program may put another in its place
@@ -17,12 +17,13 @@ import click
 
 from gradscope import interrupts
 from gradscope.check import Report, examine, fails, selected_rules
+from gradscope.commands._beside import follow as beside
 from gradscope.commands._misplaced import misplaced
 from gradscope.commands._saying import say
 from gradscope.commands.check import split_codes
 from gradscope.config import FAIL_ON, Config, load_config
 from gradscope.imports import BEGAN, kept_apart, seconds_to_import
-from gradscope.model import GradscopeError, NoPlaceError
+from gradscope.model import SEVERITIES, GradscopeError, NoPlaceError
 from gradscope.places import new_trace_path, standing
 from gradscope.render import renderer_for, write_report
 from gradscope.runner import Outcome, Program, run
@@ -30,6 +31,8 @@ from gradscope.store import Trace
 
 if TYPE_CHECKING:
     from gradscope.session import Session
+
+_LATE = 30  # seconds: a run of a terminal that takes longer tells what is found while it goes
 
 
 class _Run(click.Command):
@@ -57,6 +60,10 @@ class _Run(click.Command):
 @click.option(
     "--fail-on", type=click.Choice(FAIL_ON), help="Exit 1 from this severity on, if the program succeeded."
 )
+@click.option("--live/--no-live", default=None,
+              help="Tell errors and warnings while it runs [default: on a terminal, after 30 s].")  # fmt: skip
+@click.option("--stop-on", type=click.Choice(SEVERITIES[:2]),
+              help="Interrupt the program, as Ctrl-C does, when such a finding is certain.")  # fmt: skip
 @click.option("--view", "viewed", is_flag=True, help="Watch the run in the terminal UI while it goes.")
 @click.argument("program")
 @click.argument("args", nargs=-1, type=click.UNPROCESSED)
@@ -70,6 +77,8 @@ def command(
     select: tuple[str, ...],
     ignore: tuple[str, ...],
     fail_on: str | None,
+    live: bool | None,
+    stop_on: str | None,
     viewed: bool,
     program: str,
     args: tuple[str, ...],
@@ -103,7 +112,10 @@ def command(
                 raise
             return _unwatched(target, str(error))
 
+        end_following = _follow(session.path, live, select, ignore, stop_on, stream)
+
         def told() -> tuple[Report | None, bool]:
+            end_following()
             report = _tell(session, config, stream)
             return report, report is not None and _write(report, reports, picture, stream)
 
@@ -182,6 +194,24 @@ def _session(target: Program, trace_path: Path | None, full: bool, prove: bool) 
     )
     session.before = perf_counter() - BEGAN - importing, importing
     return session
+
+
+def _follow(
+    trace: Path,
+    live: bool | None,
+    select: Iterable[str],
+    ignore: Iterable[str],
+    stop_on: str | None,
+    stream: TextIO | None,
+) -> Callable[[], None]:
+    """Has findings told while the program runs, where that is asked for. Gives what ends it."""
+    asked = bool(live) or stop_on is not None
+    if not asked and (live is False or stream is None or not stream.isatty()):
+        return lambda: None
+    options = [f"--select={code}" for code in select] + [f"--ignore={code}" for code in ignore]
+    if stop_on is not None:
+        options.append(f"--stop-on={stop_on}")
+    return beside(trace, 0 if asked else _LATE, options, stream)
 
 
 def _unwatched(target: Program, reason: str) -> int:

@@ -13,14 +13,18 @@ SUFFIX = None
 
 def render(report: Report) -> str:
     """The findings, and what was not watched, a line each; nothing where there is neither."""
-    program = str((report.trace.program.get("argv") or ["?"])[0])
-    lines = [_line(finding, program) for finding in report.findings]
-    lines += [one_line(f"{program}: note: {text}") for text in unwatched(report.trace)]
-    return "".join(f"{line}\n" for line in lines)
+    lines = [line(report, finding) for finding in report.findings]
+    lines += [one_line(f"{_program(report)}: note: {text}") for text in unwatched(report.trace)]
+    return "".join(f"{text}\n" for text in lines)
 
 
-def _line(finding: Finding, program: str) -> str:
+def _program(report: Report) -> str:
+    return str((report.trace.program.get("argv") or ["?"])[0])
+
+
+def line(report: Report, finding: Finding) -> str:
+    """One finding."""
     place = finding.locations[0] if finding.locations else None
-    where = f"{place.path}:{place.line}:{place.column}" if place else program
+    where = f"{place.path}:{place.line}:{place.column}" if place else _program(report)
     times = f" ({finding.extent})" if finding.extent else ""
     return one_line(f"{where}: {finding.severity} {finding.code or finding.name} {finding.message}") + times

@@ -131,7 +131,7 @@ class Trace:
     def program(self) -> dict[str, Any]:
         """argv, cwd, exit_code (minus the signal that ended it), exception (None or {"type", "text",
         "frames": [site ids]}), ended (False while it runs, and where it was killed), command (how it was started: see
-        `runner.Program.command`; None for a block)."""
+        `runner.Program.command`; None for a block), process (its number)."""
         program: dict[str, Any] = self.meta.get("program") or {
             "argv": [], "cwd": "", "exit_code": None, "exception": None,
         }  # fmt: skip

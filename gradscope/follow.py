@@ -1,0 +1,95 @@
+"""Findings while the program runs: the rules over a trace that grows, again and again, in a process of their own.
+
+The watched program pays nothing for it: it writes what it would write anyway.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from time import monotonic, sleep, time
+from typing import NamedTuple
+
+from gradscope.check import Report, examine, selected_rules
+from gradscope.config import Config
+from gradscope.model import Finding
+from gradscope.store import Trace
+
+PAUSE = 2.0  # seconds between two looks, at least
+PATIENCE = 60.0  # seconds until a program has begun
+SHARE = 20  # looking takes at most one part in so many of the time
+
+Key = tuple[str, str, tuple[tuple[str, int], ...]]
+
+
+class Told(NamedTuple):
+    """A finding of a run that goes on. step: steps of optimizers until then. over: an earlier one, which what
+    came since has taken back."""
+
+    report: Report
+    finding: Finding
+    step: int
+    over: bool = False
+
+
+def follow(path: Path, config: Config) -> Iterator[Told | Report]:
+    """Each error and warning once, when two looks in turn, with a step between them, have found it; or a third that
+    does not find it any more. Last comes the report of the whole, when the program has ended or is gone.
+
+    Raises GradscopeError where `path` is no trace.
+    """
+    told: dict[Key, Finding] = {}
+    before: set[Key] = set()
+    steps = 0
+    selected_rules(config)  # loading them is no part of a look
+    while True:
+        began = monotonic()
+        trace = Trace(path)
+        over = not goes_on(trace)
+        report = examine(trace, config)
+        if over:
+            yield report
+            return
+        step = trace.summary["steps"]
+        if step > steps:
+            found = {_key(finding): finding for finding in report.findings if finding.severity != "note"}
+            for key in [key for key in told if key not in found]:
+                yield Told(report, told.pop(key), step, over=True)
+            for key in [key for key in found if key in before and key not in told]:
+                told[key] = found[key]
+                yield Told(report, found[key], step)
+            before, steps = set(found), step
+        trace.close()
+        sleep(max(PAUSE, SHARE * (monotonic() - began)))
+
+
+def goes_on(trace: Trace) -> bool:
+    """Whether the program, one of this machine, still writes to it, or is about to begin."""
+    process = trace.program.get("process")
+    if process is None:
+        return time() - trace.path.stat().st_mtime < PATIENCE
+    if trace.program["ended"]:
+        return False
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:  # somebody else's
+        return True
+    return True
+
+
+def interrupt(trace: Trace) -> None:
+    """Ends the program as Ctrl-C does, if it still goes on."""
+    if goes_on(trace):
+        with suppress(OSError):
+            os.kill(trace.program["process"], signal.SIGINT)
+
+
+def _key(finding: Finding) -> Key:
+    """What stays the same of a finding while its counts and names grow."""
+    causes = [place for place in finding.locations if place.role == "cause"] or finding.locations
+    return finding.code, finding.severity, tuple((place.path, place.line) for place in causes)

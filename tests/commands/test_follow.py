@@ -1,0 +1,72 @@
+"""Findings that are told while the program runs."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import gradscope
+from gradscope.commands import main
+
+ENDLESS = """
+import os, time
+import torch
+from torch import nn
+
+body, head = nn.Linear(4, 4), nn.Linear(4, 1)
+optimizer = torch.optim.SGD([*body.parameters(), *head.parameters()], 0.01)
+try:
+    os.wait()
+except ChildProcessError:
+    print("no child", flush=True)
+step = 0
+while True:
+    hidden = body(torch.randn(8, 4))
+    if step >= 20:
+        hidden = hidden.detach()
+    optimizer.zero_grad()
+    head(hidden).square().mean().backward()
+    optimizer.step()
+    time.sleep(0.01)
+    step += 1
+"""
+
+
+def test_a_run_is_stopped_by_what_is_certain(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(ENDLESS)
+    ended = subprocess.run(
+        [sys.executable, "-m", "gradscope", "run", "--stop-on", "warning", "train.py"],
+        cwd=tmp_path, text=True, capture_output=True, timeout=120,
+        env={**os.environ, "OMP_NUM_THREADS": "1", "NO_COLOR": "1"},
+    )  # fmt: skip
+    assert ended.returncode in (130, -signal.SIGINT), ended.stderr
+    assert ended.stdout == "no child\n", "what follows the run is none that the program has made"
+    told, report = ended.stderr.partition("Traceback")[::2]
+    assert "train.py:16:18: warning GS301" in told and "since step 21" in told
+    assert "KeyboardInterrupt" in report and "warning[GS301]" in report
+    assert not _followers(tmp_path)
+
+
+def _followers(folder: Path) -> list[str]:
+    listed = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True).stdout.splitlines()
+    return [line for line in listed if "check --follow" in line and str(folder) in line]
+
+
+def test_a_run_that_has_ended_is_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    import torch
+
+    path = tmp_path / "ended.gradscope"
+    with gradscope.watch(path=path):
+        a = torch.ones(3, requires_grad=True)
+        b = a * 2
+        loss = (b * b).sum()
+        b.data.zero_()
+        loss.backward()
+    assert main(["check", "--follow", str(path)]) == main(["check", str(path)]) == 1
+    assert capsys.readouterr().out.count("error[GS101]") == 2
+    assert main(["check", "--stop-on", "error", str(path)]) == 2

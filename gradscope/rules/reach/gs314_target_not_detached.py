@@ -3,14 +3,14 @@
 Why: the target `reward + gamma * net(next)` stands for a number that the prediction should reach.
 With its graph, backward also moves the target towards the prediction: the update is another one
 than the method's, and learning gets slow or drifts away. An advantage `returns - value` that the policy's
-loss takes with its graph trains the critic to please the policy.
+loss takes with its graph trains the critic to please the policy; so does any reward that a trained part computes.
 
 Fix: make the target under `with torch.no_grad():`, or `detach()` it before the loss.
 
 Silent on: siamese pairs, mutual learning and cycle losses, whose sides are both predictions;
 residual-gradient methods that write the difference in one piece (`(r + gamma * v2 - v1) ** 2`), unless
 the same difference is also used detached, as the advantage of an actor. A note in a function called "residual".
-A log-probability times anything else than data minus an estimate that has a loss of its own.
+A log-probability times what has no loss of its own; that of data, or of an action that keeps its graph.
 A target network or a teacher whose gradients nobody uses is GS605.
 """
 
@@ -29,6 +29,7 @@ from gradscope.model import Edit, Finding, Graph
 from gradscope.rules import rule
 from gradscope.rules.reach._advantages import advantage_finding, advantages
 from gradscope.rules.reach._bootstraps import Bootstrap, bootstraps, copy_finding, trained_copies
+from gradscope.rules.reach._rewards import reward_finding, rewards
 from gradscope.store import Trace
 
 
@@ -68,8 +69,12 @@ def target_not_detached(trace: Trace) -> Iterator[Finding]:
     known = calls(trace)
     for graph, found in bootstraps(trace, known):
         yield milder(_finding(trace, known, graph, found), says_residual(found.made.site.user))
+    told = set()
     for graph, advantage in advantages(known):
+        told.add(advantage.product.site.user.location())
         yield advantage_finding(trace, graph, advantage)
+    for graph, reward in rewards(known, told):
+        yield reward_finding(trace, graph, reward)
     for copy in trained_copies(trace, known):
         yield copy_finding(trace, copy)
 

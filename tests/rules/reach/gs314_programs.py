@@ -309,3 +309,126 @@ def good_distance_from_the_running_mean() -> None:
         opt.zero_grad()
         loss.backward()
         opt.step()
+
+
+def bad_reward_with_its_graph() -> None:
+    import torch
+    from torch import nn
+    from torch.distributions import Categorical
+
+    torch.manual_seed(0)
+    policy, guess, table = nn.Linear(3, 4), nn.Linear(8, 3), nn.Embedding(4, 8)
+    opt = torch.optim.SGD([*policy.parameters(), *guess.parameters(), *table.parameters()], lr=0.1)
+    for _ in range(3):
+        goal = torch.randn(16, 3)
+        dist = Categorical(logits=policy(goal))
+        action = dist.sample()
+        error = (guess(table(action)) - goal).pow(2).sum(1)
+        reward = -error  # effect: GS314
+        loss = -(dist.log_prob(action) * reward).mean() + error.mean()  # cause: GS314
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def bad_gain_of_two_guesses() -> None:
+    import torch
+    from torch import nn
+
+    class Agent(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.policy, self.guess = nn.Linear(3, 3), nn.Linear(6, 3)
+
+    torch.manual_seed(0)
+    agent = Agent()
+    opt = torch.optim.Adam(agent.parameters(), lr=0.01)
+    for _ in range(3):
+        seen, truth = torch.zeros(16, 3), torch.randn(16, 3)
+        before = (agent.guess(torch.cat([seen, seen], 1)) - truth).pow(2).sum(1)
+        dist = torch.distributions.Bernoulli(logits=agent.policy(seen))
+        asked = dist.sample()
+        after = (agent.guess(torch.cat([asked * truth, asked], 1)) - truth).pow(2).sum(1)
+        gain = before - after  # effect: GS314
+        score = dist.log_prob(asked).sum(1)
+        loss = after.mean() - torch.mean(score * gain)  # cause: GS314
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_reward_detached_and_added() -> None:
+    import torch
+    from torch import nn
+    from torch.distributions import Categorical
+
+    torch.manual_seed(0)
+    policy, guess, table = nn.Linear(3, 4), nn.Linear(8, 3), nn.Embedding(4, 8)
+    opt = torch.optim.SGD([*policy.parameters(), *guess.parameters(), *table.parameters()], lr=0.1)
+    for _ in range(3):
+        goal = torch.randn(16, 3)
+        dist = Categorical(logits=policy(goal))
+        action = dist.sample()
+        error = (guess(table(action)) - goal).pow(2).sum(1)
+        loss = (dist.log_prob(action) * error.detach() + error).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_magic_box() -> None:
+    import torch
+    from torch import nn
+    from torch.distributions import Categorical
+
+    torch.manual_seed(0)
+    policy, guess, table = nn.Linear(3, 4), nn.Linear(8, 3), nn.Embedding(4, 8)
+    opt = torch.optim.SGD([*policy.parameters(), *guess.parameters(), *table.parameters()], lr=0.1)
+    for _ in range(3):
+        goal = torch.randn(16, 3)
+        dist = Categorical(logits=policy(goal))
+        action = dist.sample()
+        error = (guess(table(action)) - goal).pow(2).sum(1)
+        score = dist.log_prob(action)
+        loss = (torch.exp(score - score.detach()) * error).mean() + 0.1 * error.mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_weighted_likelihood_of_data() -> None:
+    import torch
+    from torch import nn
+    from torch.distributions import Normal
+
+    torch.manual_seed(0)
+    mean, gate = nn.Linear(3, 2), nn.Linear(3, 2)
+    opt = torch.optim.SGD([*mean.parameters(), *gate.parameters()], lr=0.1)
+    for _ in range(3):
+        x, y = torch.randn(16, 3), torch.randn(16, 1)
+        share = gate(x).softmax(1)
+        likely = Normal(mean(x), 1.0).log_prob(y)
+        loss = -(share * likely).sum(1).mean() - 0.01 * (share * share.log()).sum(1).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_entropy_times_a_trained_weight() -> None:
+    import torch
+    from torch import nn
+    from torch.distributions import Categorical
+
+    torch.manual_seed(0)
+    policy, heat = nn.Linear(3, 4), nn.Parameter(torch.zeros(()))
+    opt = torch.optim.SGD([*policy.parameters(), heat], lr=0.1)
+    for _ in range(3):
+        state = torch.randn(16, 3)
+        dist = Categorical(logits=policy(state))
+        action = dist.sample()
+        reward = (action == 0).float() - 0.25
+        score = dist.log_prob(action)
+        loss = -(score * reward).mean() + (heat.exp() * score).mean() * 0.01 - heat.exp() * 0.02
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

@@ -36,8 +36,8 @@ class Trace(store.Trace):
 
         return Explanation(why(self, name), self)
 
-    def picture(self, level: str = "line", **options: Any) -> Picture:
-        """The graph at "module", "line" or "op" level, with the findings on it."""
+    def picture(self, level: str | None = None, **options: Any) -> Picture:
+        """The graph at "module", "line" or "op" level (without one, what suits the program), with the findings."""
         return picture(self, level, **options)
 
 
@@ -109,7 +109,7 @@ class Picture:
 
 def picture(
     trace: store.Trace,
-    level: str = "line",
+    level: str | None = None,
     *,
     findings: Sequence[Finding] | None = None,
     step: int | None = None,

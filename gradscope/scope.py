@@ -171,8 +171,8 @@ class Scope:
             return [*self._aside, *self._outer.recorder.faults]
         return list(self._session.faults) if self._session is not None else []
 
-    def graph(self, level: str = "line", **options: Any) -> Picture:
-        """The graph that was built, at "module", "line" or "op" level."""
+    def graph(self, level: str | None = None, **options: Any) -> Picture:
+        """The graph that was built, at "module", "line" or "op" level (without one, what suits the program)."""
         return self.trace.picture(level, **options)
 
     def __repr__(self) -> str:

@@ -16,24 +16,25 @@ from gradscope.store import Trace
 
 @click.command()
 @click.argument("trace", type=click.Path(path_type=Path), required=False)
-@click.option("--level", type=click.Choice(LEVELS), default="line", show_default=True, help="How fine.")
+@click.option("--level", type=click.Choice(LEVELS), help="How fine (default: what suits the program).")
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path), help="A .svg, .png or .dot file (default: TRACE.svg)."
 )
 @click.option("--step", type=click.IntRange(min=0), help="Which optimizer step (from 1; 0: the whole run).")
 @click.option("--around", metavar="NAME", help="Only what is near this parameter, variable or place.")
-@click.option("--depth", type=click.IntRange(min=0), metavar="K", help="How near, in edges (with --around).")
+@click.option(
+    "--depth", type=click.IntRange(min=0), metavar="N",
+    help="Open modules, or lines that call others, to this depth; with --around: how near, in edges.",
+)  # fmt: skip
 def command(
     trace: Path | None,
-    level: str,
+    level: str | None,
     output: Path | None,
     step: int | None,
     around: str | None,
     depth: int | None,
 ) -> int:
     """Draw the graph of the run that TRACE holds (default: the newest)."""
-    if depth is not None and around is None:
-        raise click.UsageError("--depth goes with --around NAME")
     source = trace or last_trace(Path.cwd())
     path = output if output is not None else Path(f"{source.stem}.svg")
     check_target(path)

@@ -259,7 +259,7 @@ def _write(report: Report, reports: tuple[Path, ...], picture: Path | None, stre
         from gradscope.render.picture import draw
 
         try:
-            drawn = view(report.trace, "line", report.findings)
+            drawn = view(report.trace, findings=report.findings)
             draw(drawn, picture)
             for note in drawn.notes:
                 say(note, stream)

@@ -37,25 +37,25 @@ from __future__ import annotations
 import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from gradscope.analysis.flow import Flow, join
+from gradscope.graph._attempts import READABLE, attempts
 from gradscope.graph._build import Builder
 from gradscope.graph._earlier import earlier
 from gradscope.graph._marks import marks
-from gradscope.graph._owners import Boxes, line_boxes, module_boxes, op_boxes
 from gradscope.graph._relevant import relevant
 from gradscope.graph._select import select
 from gradscope.model import Finding, GradscopeError, Region
 from gradscope.store import Trace
 
 LEVELS = ("module", "line", "op")
-READABLE = 150  # nodes; above it a coarser level is shown
 DEPTH = 3  # of a slice, where none is given
+ROOMY = 14  # boxes without those of parameters up to which these have boxes of their own
+HOLDERS = {"module", "line", "op", "cut"}  # kinds of boxes that may have rows
 
-__all__ = ["DEPTH", "LEVELS", "READABLE", "Flow", "View", "flow_of", "view"]
+__all__ = ["DEPTH", "LEVELS", "READABLE", "Flow", "View", "flow_of", "rows_of", "size", "view"]
 
 
 @dataclass
@@ -67,7 +67,8 @@ class View:
     notes: list[str] = field(default_factory=list)
     title: str = ""
     regions: dict[int, Region] = field(default_factory=dict)
-    clusters: dict[int, str] = field(default_factory=dict)  # module id → title
+    clusters: dict[int, str] = field(default_factory=dict)  # id of a module or of a calling line → title
+    nesting: dict[int, int] = field(default_factory=dict)  # id of a calling line → how deep it is called
     cwd: str = ""  # of the run
 
     def __str__(self) -> str:
@@ -80,22 +81,23 @@ class View:
 
 def view(
     trace: Trace,
-    level: str = "line",
+    level: str | None = None,
     findings: Sequence[Finding] = (),
     step: int | None = None,
     around: str | None = None,
     depth: int | None = None,
 ) -> View:
-    """The graph of `trace` at one level ("module", "line", "op").
+    """The graph of `trace` at one level ("module", "line", "op"; without one, what suits the program).
 
     findings: those to mark. step: which optimizer step (from 1; 0: all graphs of the run); without
-    it the step that matters most. around, depth: only what lies within `depth` edges of a name.
+    it the step that matters most. around: only what lies near a name, within `depth` edges of it. depth, without
+    `around`: modules or calls nested deeper than this are drawn as the one around them.
     Raises GradscopeError for an unknown level, step or name.
     """
-    if level not in LEVELS:
+    if level is not None and level not in LEVELS:
         raise GradscopeError(f"no level `{level}`: choose {', '.join(LEVELS)}")
     if depth is not None and depth < 0:
-        raise GradscopeError(f"the depth of a slice can't be {depth}")
+        raise GradscopeError(f"the depth of a {'slice' if around else 'picture'} can't be {depth}")
     chosen = select(trace, step, findings)
     flow = join(trace, chosen.graphs, earlier=earlier(trace, chosen.graphs))
     found = list(findings)
@@ -104,14 +106,8 @@ def view(
         flow = relevant(flow, found)
     marked = marks(flow)
     program = " ".join(trace.program["argv"][:1]) or trace.path.name
-    shown = View(
-        None,
-        level,
-        list(chosen.notes),
-        f"{Path(program).name}, {chosen.title}",
-        trace.regions,
-        cwd=trace.program.get("cwd") or "",
-    )
+    title = f"{Path(program).name}, {chosen.title}"
+    shown = View(None, "", list(chosen.notes), title, trace.regions, cwd=trace.program.get("cwd") or "")
     if left := total - len(flow.ops):
         ops = (
             "1 op that no backward pass depends on is"
@@ -119,15 +115,18 @@ def view(
             else f"{left:,} ops that no backward pass depends on are"
         )
         shown.notes.append(f"{ops} left out")
-    for attempt in _attempts(flow, level):
+    for attempt in attempts(flow, level, depth if around is None else None, sliced=around is not None):
         boxes = attempt.boxes()
-        shown.graph = Builder(flow, boxes, attempt.level, marked, found).build()
-        if around is not None:
-            shown.graph = _slice(shown.graph, around, DEPTH if depth is None else depth)
-        shown.level, shown.clusters = attempt.level, boxes.titles
-        if attempt.last or size(shown.graph) <= READABLE:
-            break
-        count = size(shown.graph)
+        count = len(set(boxes.keys))
+        if around is not None or not attempt.too_many(count):
+            shown.graph = Builder(flow, boxes, attempt.level, marked, found).build()
+            if around is not None:
+                shown.graph = _slice(shown.graph, around, DEPTH if depth is None else depth)
+            shown.level, shown.clusters, shown.nesting = attempt.level, boxes.titles, boxes.nesting
+            count = size(shown.graph)
+            if not attempt.too_many(count):
+                shown.notes += [attempt.note] if attempt.note else []
+                break
         if attempt.coarser:
             shown.notes.append(
                 f"the {attempt.level} level has {count} nodes, too many to read: showing the {attempt.coarser} level"
@@ -143,36 +142,32 @@ def flow_of(trace: Trace) -> Flow:
     return join(trace, select(trace, step=0).graphs, everything=True)
 
 
-@dataclass
-class _Attempt:
-    level: str
-    boxes: partial[Boxes]
-    coarser: str = ""
-    last: bool = False
-
-
-def _attempts(flow: Flow, level: str) -> list[_Attempt]:
-    """The level asked for, then coarser ones; in the end modules of less and less depth."""
-    found = []
-    if level == "op":
-        found.append(_Attempt("op", partial(op_boxes, flow), "line"))
-    if level in ("op", "line"):
-        found.append(_Attempt("line", partial(line_boxes, flow), "module"))
-    found.append(_Attempt("module", partial(module_boxes, flow)))
-    deepest = max((m.path.count(".") + 1 for m in flow.trace.modules.values()), default=0)
-    found += [_Attempt("module", partial(module_boxes, flow, d)) for d in range(min(deepest, 6) - 1, -1, -1)]
-    found[-1].last = True
-    return found
+def rows_of(graph: Any) -> dict[str, list[str]]:
+    """Box → the parameters and buffers that are shown as rows of it: those that it alone uses, where it is a module or
+    where the picture would have too many boxes."""
+    leaves = [id for id, data in graph.nodes(data=True) if data["kind"] in ("parameter", "buffer")]
+    crowded = len(graph) - len(leaves) > ROOMY
+    rows: dict[str, list[str]] = {}
+    for leaf in leaves:
+        users = {b for _, b, e in graph.out_edges(leaf, data=True) if e["kind"] in ("flow", "finding")}
+        kinds = {graph.nodes[user]["kind"] for user in users}
+        tied = any(e["kind"] == "finding" for _, _, e in graph.in_edges(leaf, data=True))
+        held = len(users) == 1 and not tied and kinds <= HOLDERS
+        if held and (crowded or all(user.startswith("module:") for user in users)):
+            rows.setdefault(users.pop(), []).append(leaf)
+    return rows
 
 
 def size(graph: Any) -> int:
     """Boxes that a picture of the graph has: leaves with one use share a box with its others."""
+    inside = {leaf for leaves in rows_of(graph).values() for leaf in leaves}
     total = 0
     shared: set[Any] = set()
     for id, data in graph.nodes(data=True):
         if data["kind"] in ("parameter", "buffer"):
             users = tuple(sorted({target for _, target in graph.out_edges(id)}))
-            shared.add((users, data["trainable"], data["got_gradient"], data["severed"]))
+            if id not in inside:
+                shared.add((users, data["trainable"], data["got_gradient"], data["severed"]))
         else:
             total += 1
     return total + len(shared)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from math import prod
 from typing import Any
 
@@ -22,6 +23,11 @@ from gradscope.graph._pointed import Codes, Pointed, backward_id
 from gradscope.graph.attributes import add_edge, add_node
 from gradscope.model import Finding, Site, Value
 
+# Buffers among the arguments of torch's functions, by place.
+BUFFERS = {
+    "batch_norm": ("", "running_mean", "running_var"),
+    "instance_norm": ("", "running_mean", "running_var"),
+}
 MAX_ENDS = 3  # boxes of a finding's cause that are tied to each of its effect
 FACTORIES_OF_DATA = {"rand", "randn", "randint", "stack", "from_numpy", "default_collate"}
 
@@ -107,7 +113,10 @@ class Builder:
             return ("cut" if cut else self._made(ops[0])), self._op_label(ops[0]), place(site)
         if key[0] == "data":
             return "input", self._data_title(ops), f"{part_title(flow, ops)} · {place(site)}"
+        if key in self.boxes.parts:
+            return ("cut" if cut else "op"), part_title(flow, ops), place(site)
         if key[0] == "line":
+            site = next((frame for frame in op.site.stack if frame.location() == key[1:3]), site)
             text = code_of(self.names.line(site)) or part_title(flow, ops)
             where = (
                 f"{place(site)} in {site.function}" if site.function not in ("", "<module>") else place(site)
@@ -151,6 +160,23 @@ class Builder:
             return name
         base = self.flow.name(self.flow.base(value))
         return f"the memory of {base}" if base is not None else "a value without a name"
+
+    @cached_property
+    def round(self) -> list[int]:
+        """Of each op: in which round of its box it ran."""
+        if self.boxes.run:
+            return self.boxes.run
+        found = [0] * len(self.flow.ops)
+        for key, ops in self.members.items():
+            calls = self._count(key, ops)
+            alike: dict[Hashable, list[int]] = {}
+            for op in ops if calls > 1 else ():
+                at = self.flow.ops[op]
+                alike.setdefault((self.counts.below_forward(at.site), at.name, at.module), []).append(op)
+            for same in alike.values():
+                for number, op in enumerate(same):
+                    found[op] = number * calls // len(same)
+        return found
 
     def _module(self, id: int | None) -> str | None:
         module = self.flow.trace.modules.get(id) if id is not None else None
@@ -222,7 +248,7 @@ class Builder:
         flow = self.flow
         first = members[0]
         value = flow.values[first]
-        names = [name for v in members if (name := flow.name(v)) is not None]
+        names = [name for v in members if (name := flow.name(v) or self._buffer_name(v)) is not None]
         parameter = flow.parameter(first)
         kind = value.kind if value.kind in ("parameter", "buffer") else "input"
         if parameter is not None and (parameter.registered or parameter.optimizers):
@@ -283,6 +309,19 @@ class Builder:
                     self.edge(leaf, id, "flow", shape=shown["shape"], dtype=shown["dtype"],
                               trainable=bool(self.graph.nodes[id]["trainable"] and shown["trainable"]))  # fmt: skip
 
+    def _buffer_name(self, index: int) -> str | None:
+        """What torch calls a buffer that one of its functions takes at a known place."""
+        value = self.flow.values[index]
+        if value.kind != "buffer":
+            return None
+        for op in self.flow.consumers.get(index, ()):
+            known = BUFFERS.get(self.flow.ops[op].name, ())
+            at = self.flow.inputs[op].index(index)
+            if at < len(known) and known[at]:
+                path = self._module(value.module)
+                return f"{path}.{known[at]}" if path else known[at]
+        return None
+
     def _unnamed(self, value: Value) -> str:
         if value.kind == "carried":
             return "from an earlier step"
@@ -327,9 +366,7 @@ class Builder:
 
     def _same_round(self, maker: int, op: int) -> bool:
         """Inside one box: a way from op to op of one round is not drawn, a loop's way back is."""
-        if self.level == "op":
-            return False
-        return self.flow.ops[maker].site.id != self.flow.ops[op].site.id
+        return self.level != "op" and self.round[maker] == self.round[op]
 
     def _severed_way(self, values: list[int], source: str) -> bool:
         """Whether these values are what is lost: severed leaves, or the result of a harmful cut."""

@@ -42,7 +42,7 @@ class Counts:
             op = self.flow.ops[i]
             chain = self._chain(op.module)
             called = chain[-1 - depth] if depth < len(chain) else op.module
-            calls.setdefault(called, Counter())[op.module, self._below_forward(op.site), op.name] += 1
+            calls.setdefault(called, Counter())[op.module, self.below_forward(op.site), op.name] += 1
         return sum(min(found.values()) for found in calls.values())
 
     def around(self, module: int) -> list[int]:
@@ -61,7 +61,7 @@ class Counts:
             op = self.flow.ops[i]
             place = op.site.user
             called, seen = latest.get(place, ([], set()))
-            module, what = self._called(op), (op.site.id, op.name, op.module)
+            module, what = self.called(op), (op.site.id, op.name, op.module)
             if place not in latest or called != module or what in seen:
                 runs[place] += 1
                 seen = set()
@@ -71,7 +71,12 @@ class Counts:
             by_span[_without_callers(place)] += count
         return _rounds([(self._ways(place), count) for place, count in by_span.items()])
 
-    def _called(self, op: Op) -> list[int]:
+    def hidden(self, op: Op) -> int:
+        """How many modules the user's line went through to this op."""
+        self.called(op)
+        return self._depths[op.site.id]
+
+    def called(self, op: Op) -> list[int]:
         """The module that the user's line called for this op (`self.net` for a layer of it), and the
         one whose code the line is."""
         depth = self._depths.get(op.site.id)
@@ -79,6 +84,21 @@ class Counts:
             inner = op.site.stack[len(op.site.user.stack) :]
             depth = self._depths[op.site.id] = sum(_is_forward(frame) for frame in inner)
         return self._chain(op.module)[max(depth - 1, 0) : depth + 1]
+
+    def within_comprehension(self, site: Site) -> bool:
+        """Whether an expression runs several times in one run of its line."""
+        file = self.flow.trace.source_file(site.path)
+        node = file.at(site)
+        while node is not None and not isinstance(node, ast.stmt):
+            above = file.parent.get(id(node))
+            if isinstance(above, ast.comprehension) and node is above.iter:
+                holder = file.parent.get(id(above))
+                if isinstance(holder, COMPREHENSIONS) and holder.generators[0] is above:
+                    node, above = above, holder  # the first iterable is evaluated outside the loop
+            elif isinstance(above, (*COMPREHENSIONS, ast.comprehension)):
+                return True
+            node = above
+        return False
 
     def _ways(self, site: Site) -> list[Way]:
         """What decides whether and how often an expression runs when its line does, outermost first."""
@@ -120,7 +140,7 @@ class Counts:
         return self._chains.get(module, []) if module is not None else []
 
     @staticmethod
-    def _below_forward(site: Site) -> Hashable:
+    def below_forward(site: Site) -> Hashable:
         """The frames from the innermost `forward` on, wherever that was called from."""
         frames = []
         for frame in reversed(site.stack):

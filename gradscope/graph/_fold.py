@@ -10,12 +10,17 @@ MAX_PASSES = 4  # loops within loops
 MAX_TRIES = 4  # periods tried at one place
 
 
-def fold(tokens: Sequence[Hashable], parts: Sequence[Hashable] = ()) -> list[list[int]]:
+def fold(
+    tokens: Sequence[Hashable],
+    parts: Sequence[Hashable] = (),
+    least: int = MIN_REPEATS,
+    partial: bool = False,
+) -> list[list[int]]:
     """Groups of positions that are the same place of a repeated stretch, by first position.
 
-    A stretch repeats if the same tokens follow each other at least MIN_REPEATS times,
+    A stretch repeats if the same tokens follow each other at least `least` times,
     or twice where it has MIN_PARTS different `parts` that don't come again; positions that
-    don't repeat are groups of one.
+    don't repeat are groups of one. partial: a last round may end early.
     """
     ids: dict[Hashable, int] = {}
     sequence = [ids.setdefault(token, len(ids)) for token in tokens]
@@ -23,7 +28,7 @@ def fold(tokens: Sequence[Hashable], parts: Sequence[Hashable] = ()) -> list[lis
     origin = list(parts) or [None] * len(sequence)
     part_of = origin
     for _ in range(MAX_PASSES):
-        folded, merged = _fold_once(sequence, groups, part_of)
+        folded, merged = _fold_once(sequence, groups, part_of, least, partial)
         if len(folded) == len(sequence):
             break
         # An inner loop matches another only if it went round as often.
@@ -35,18 +40,23 @@ def fold(tokens: Sequence[Hashable], parts: Sequence[Hashable] = ()) -> list[lis
 
 
 def _fold_once(
-    sequence: list[int], groups: list[list[int]], part_of: list[Hashable]
+    sequence: list[int], groups: list[list[int]], part_of: list[Hashable], least: int, partial: bool
 ) -> tuple[list[tuple[int, int]], list[list[int]]]:
     follows = _next_occurrence(sequence)
     tokens: list[tuple[int, int]] = []
     merged: list[list[int]] = []
     at = 0
     while at < len(sequence):
-        period, repeats = _repeats_at(sequence, follows, at, part_of)
+        period, repeats = _repeats_at(sequence, follows, at, part_of, least)
+        end = at + period * repeats
+        if partial and repeats > 1:
+            while end < len(sequence) and sequence[end] == sequence[end - period]:
+                end += 1
         for k in range(period):
-            tokens.append((sequence[at + k], repeats))
-            merged.append([i for r in range(repeats) for i in groups[at + k + r * period]])
-        at += period * repeats
+            rounds = range(at + k, end, period)
+            tokens.append((sequence[at + k], len(rounds)))
+            merged.append([i for place in rounds for i in groups[place]])
+        at = end
     return tokens, merged
 
 
@@ -59,7 +69,9 @@ def _next_occurrence(sequence: list[int]) -> list[int]:
     return follows
 
 
-def _repeats_at(sequence: list[int], follows: list[int], at: int, part_of: list[Hashable]) -> tuple[int, int]:
+def _repeats_at(
+    sequence: list[int], follows: list[int], at: int, part_of: list[Hashable], least: int
+) -> tuple[int, int]:
     """(period, repeats) of what repeats from `at` on; (1, 1) where nothing does."""
     other = follows[at]
     for _ in range(MAX_TRIES):
@@ -71,7 +83,7 @@ def _repeats_at(sequence: list[int], follows: list[int], at: int, part_of: list[
         while end < size and sequence[end] == sequence[end - period]:
             end += 1
         repeats = (end - at) // period
-        if repeats >= MIN_REPEATS or (repeats == 2 and _pair(part_of[at : at + 2 * period])):
+        if repeats >= least or (repeats == 2 and _pair(part_of[at : at + 2 * period])):
             return period, repeats
         other = follows[other]
     return 1, 1

@@ -11,9 +11,19 @@ from dataclasses import dataclass, field
 
 from gradscope.analysis.flow import Flow
 from gradscope.analysis.names import op_name, short_path
+from gradscope.graph._counts import Counts
 from gradscope.graph._data import data_chains
 from gradscope.graph._fold import fold
-from gradscope.graph._marks import got_gradient
+from gradscope.graph._runs import (
+    Run,
+    aligned,
+    callers,
+    folded,
+    line_runs,
+    module_signatures,
+    parameter_state,
+    runs_of,
+)
 from gradscope.model import Module, Op
 
 Key = tuple[Hashable, ...]
@@ -26,15 +36,18 @@ class Boxes:
     keys: list[Key]
     groups: list[list[int]]  # ops that are one place of a repeated stretch
     cluster: dict[Key, tuple[int, ...]] = field(default_factory=dict)
-    titles: dict[int, str] = field(default_factory=dict)  # module id → title of its cluster
+    titles: dict[int, str] = field(default_factory=dict)  # module id, or number of a calling line → its title
+    nesting: dict[int, int] = field(default_factory=dict)  # number of a calling line → how deep it is called
+    run: list[int] = field(default_factory=list)  # of each op: which round of its line it belongs to
+    parts: set[Key] = field(default_factory=set)  # what a line that has a cluster does itself
 
 
 def groups_of(flow: Flow, pairs: bool = True) -> list[list[int]]:
     """Ops grouped over the rounds of loops and over equal blocks; pairs: also over two blocks."""
-    signatures = _signatures(flow)
+    signatures = module_signatures(flow)
     tokens: list[Hashable] = []
     for index, op in enumerate(flow.ops):
-        state = tuple(_state(flow, v) for v in flow.inputs[index])
+        state = tuple(parameter_state(flow, v) for v in flow.inputs[index])
         nodes = tuple(flow.nodes[flow.joined_nodes[op.graph, n]].name for n in op.nodes)
         made = tuple((flow.values[v].shape, flow.values[v].requires_grad) for v in flow.outputs[index])
         before = index in flow.earlier
@@ -42,22 +55,6 @@ def groups_of(flow: Flow, pairs: bool = True) -> list[list[int]]:
             (op.site.id, op.name, op.cut, op.region, signatures.get(op.module), state, made, nodes, before)
         )
     return fold(tokens, [op.module for op in flow.ops] if pairs else ())
-
-
-def _state(flow: Flow, value: int) -> Hashable:
-    """What must agree for two ops to be drawn as one: only parameters have a state of their own."""
-    parameter = flow.parameter(value)
-    if parameter is None:
-        return None
-    return flow.values[value].requires_grad, parameter.shape, got_gradient(flow, value)
-
-
-def _signatures(flow: Flow) -> dict[int | None, str]:
-    """Module → its place with numbers left out: equal for `blocks.0.ln` and `blocks.7.ln`."""
-    found: dict[int | None, str] = {}
-    for id, module in flow.trace.modules.items():
-        found[id] = f"{module.root}:{re.sub(r'[0-9]+', '#', module.path)}:{module.cls}"
-    return found
 
 
 def op_boxes(flow: Flow) -> Boxes:
@@ -69,63 +66,109 @@ def op_boxes(flow: Flow) -> Boxes:
     return Boxes(keys, groups)
 
 
-def line_boxes(flow: Flow) -> Boxes:
-    keys: list[Key] = []
-    for op in flow.ops:
-        site = op.site.user
-        keys.append(("line", site.path, site.line, op.region))
-    return _apart(flow, Boxes(keys, groups_of(flow)))
+def line_boxes(flow: Flow, depth: int | None = None, rolled: bool = False) -> Boxes:
+    """Lines as boxes, each for every way that calls lead to it, inside the lines that call it; rounds of
+    loops are one where they do the same. depth: lines called deeper than this are drawn as the one that calls
+    them. rolled: what a line does differently in some rounds is one box nevertheless."""
+    counts = Counts(flow)
+    ways = [callers(flow, op)[: None if depth is None else depth + 1] for op in range(len(flow.ops))]
+    runs = line_runs(
+        flow, [(way, flow.ops[op].region, op in flow.earlier) for op, way in enumerate(ways)], counts
+    )
+    groups = _rolled(runs) if rolled else folded(flow, runs, least=2)
+    boxes = Boxes([()] * len(flow.ops), aligned(runs, groups), run=[0] * len(flow.ops))
+    calling = {way[:k] for way in ways for k in range(1, len(way))}
+    ids: dict[Hashable, int] = {}
+    for number, group in enumerate(groups):
+        way = ways[runs[group[0]].ops[0]]
+        around = [way[:k] for k in range(1, len(way) + (way in calling))]
+        key = ("line", *way[-1], number)
+        for part in around:
+            ids.setdefault(part, len(ids))
+            boxes.titles[ids[part]] = _line_title(flow, part[-1])
+            boxes.nesting[ids[part]] = len(part)
+        boxes.cluster[key] = tuple(ids[part] for part in around)
+        if way in calling:
+            boxes.parts.add(key)
+        for run in group:
+            for op in runs[run].ops:
+                boxes.keys[op], boxes.run[op] = key, run
+    return boxes
+
+
+def _rolled(runs: list[Run]) -> list[list[int]]:
+    groups: dict[Hashable, list[int]] = {}
+    for number, run in enumerate(runs):
+        groups.setdefault(run.own, []).append(number)
+    return list(groups.values())
+
+
+def _line_title(flow: Flow, at: tuple[str, int]) -> str:
+    lines = flow.trace.source_file(at[0]).lines
+    text = code_of(lines[at[1] - 1].strip()) if 0 < at[1] <= len(lines) else ""
+    return text or place_title(*at)
 
 
 def module_boxes(flow: Flow, depth: int | None = None) -> Boxes:
     """Leaf modules as boxes; what a module with children does itself, and what happens
     outside any module, as one box per place. depth: modules deeper than this are
     drawn as the one above them."""
-    groups = groups_of(flow)
     modules = flow.trace.modules
-    owner = _equal_modules(flow, groups)
-    if depth is not None:
-        owner = {id: owner[_ancestor(modules, id, depth)] for id in modules}
-    parents = {
-        _parent(modules, owner, id) for id in {owner[op.module] for op in flow.ops if op.module in owner}
-    }
-    parents |= {id for leaf in list(parents) for id in _chain(modules, owner, leaf)}
-    boxes = Boxes([()] * len(flow.ops), groups)
-    previous: Hashable = None
-    opened: Key = ()
-    called: tuple[str, int] | None = None
+    inside = {id: id if depth is None else _ancestor(modules, id, depth) for id in modules}
+    whole = [inside.get(op.module) if op.module is not None else None for op in flow.ops]
+    counts = Counts(flow)
+    parents = {above for id in set(whole) if id is not None for above in counts.around(id)}
+    owns = [_own(flow, op, whole[op], parents) for op in range(len(flow.ops))]
+    runs = runs_of([(own, flow.ops[op].cut if own[0] == "part" else None) for op, own in enumerate(owns)])
+    groups = folded(flow, _by_kind(flow, runs, owns, whole), 3, [whole[run.ops[0]] for run in runs])
+    owner = _equal_modules(flow, [[whole[runs[number].ops[0]] for number in group] for group in groups])
+    ops_together = aligned(runs, groups)
+    data = data_chains(flow, ops_together)
     stateful = {m for m in (_owner_of(flow, v) for v in range(len(flow.values))) if m is not None}
-    stateful = {owner.get(id, id) for id in stateful}
-    data = data_chains(flow, groups)
-    for group in groups:
-        op = flow.ops[group[0]]
-        site = op.site.user
-        id = owner.get(op.module) if op.module is not None else None
-        own: Hashable = (id, op.region) if id is not None else (site.path, site.function, op.region)
-        if (chain := data.get(group[0])) is not None:
-            opened, own = ("data", chain), ("data", chain)
-        elif id is not None and id not in parents:
-            if own != previous:
-                called = None if id in stateful else _called_from(op)
-            opened = ("module", id, op.region) if called is None else ("module", id, op.region, *called)
-        elif own != previous or op.cut is not None:
-            opened = (
-                "part",
-                own,
-                site.path,
-                site.line,
-                *(op.site.location() if id is not None else ()),
-                op.cut,
-            )
-        previous = (own, "cut") if op.cut is not None else own  # a cut has a box of its own
-        for member in group:
-            boxes.keys[member] = opened
-        if id is not None:
-            around = _chain(modules, owner, id)
-            boxes.cluster.setdefault(opened, tuple(around if id not in parents else [*around, id]))
+    stateful = {inside.get(id, id) for id in stateful}
+    boxes = Boxes([()] * len(flow.ops), ops_together)
+    parents = {owner[id] for id in parents}
+    for number, group in enumerate(groups):
+        first = runs[group[0]].ops[0]
+        op, held = flow.ops[first], whole[first]
+        id = owner[held] if held is not None else None
+        key: Key
+        if id is not None and id not in parents:
+            one = held in stateful or held != op.module
+            key = ("module", id, op.region) if one else ("module", id, op.region, *_called_from(op))
+        else:
+            key = ("part", id, number)
+        around = _chain(modules, owner, id) if id is not None else []
+        boxes.cluster.setdefault(key, tuple(around if id not in parents else [*around, id]))
+        for run in group:
+            for member in runs[run].ops:
+                boxes.keys[member] = ("data", data[member]) if member in data else key
     boxes.titles = _titles(flow, owner)
     _drop_single(boxes.cluster)
     return _apart(flow, boxes)
+
+
+def _own(flow: Flow, op: int, held: int | None, parents: set[int]) -> tuple[Hashable, ...]:
+    """What an op belongs to: the module that is drawn as one, else the place of its line."""
+    at = flow.ops[op]
+    before = op in flow.earlier
+    if held is not None and held not in parents:
+        return "module", held, at.region, _called_from(at) if held == at.module else (), before
+    site = at.site.user
+    return "part", held, (site.path, site.function), at.region, before
+
+
+def _by_kind(
+    flow: Flow, runs: list[Run], owns: list[tuple[Hashable, ...]], whole: list[int | None]
+) -> list[Run]:
+    """The runs with the kind of their module in its place, and with their lines: those that may be folded."""
+    signatures = module_signatures(flow)
+    found = []
+    for run in runs:
+        kind, _, *rest = owns[run.ops[0]]
+        lines = () if kind == "module" else tuple(dict.fromkeys(flow.ops[op].site.id for op in run.ops))
+        found.append(Run((kind, signatures.get(whole[run.ops[0]]), *rest, lines), run.ops))
+    return found
 
 
 def _apart(flow: Flow, boxes: Boxes) -> Boxes:
@@ -146,7 +189,9 @@ def _owner_of(flow: Flow, value: int) -> int | None:
 
 def _called_from(op: Op) -> tuple[str, int]:
     """The line outside torch that a module without state is called at: it may be used twice."""
-    return next((f.location() for f in reversed(op.site.stack) if f.kind != "torch"), op.site.location())
+    frames = op.site.stack[::-1]
+    own = next((n for n, f in enumerate(frames) if f.function.rpartition(".")[2] == "forward"), -1)
+    return next((f.location() for f in frames[own + 1 :] if f.kind != "torch"), op.site.location())
 
 
 def _drop_single(cluster: dict[Key, tuple[int, ...]]) -> None:
@@ -180,7 +225,7 @@ def _ancestor(modules: dict[int, Module], id: int, depth: int) -> int:
     return chain[::-1][min(depth, len(chain) - 1)]
 
 
-def _equal_modules(flow: Flow, groups: list[list[int]]) -> dict[int, int]:
+def _equal_modules(flow: Flow, groups: list[list[int | None]]) -> dict[int, int]:
     """Module → the first of those that are drawn as one with it."""
     modules = flow.trace.modules
     above = {id: id for id in modules}
@@ -192,8 +237,8 @@ def _equal_modules(flow: Flow, groups: list[list[int]]) -> dict[int, int]:
         return id
 
     for group in groups:
-        first = flow.ops[group[0]].module
-        for other in dict.fromkeys(flow.ops[i].module for i in group[1:]):
+        first = group[0]
+        for other in dict.fromkeys(group[1:]):
             a, b = first, other
             # Blocks are equal with all that is around their equal parts.
             while a is not None and b is not None and a in above and b in above and find(a) != find(b):

@@ -14,6 +14,7 @@ from gradscope.render import _style as style
 
 MAX_TEXT = 40  # characters of a source line in one row
 _BREAK = re.compile(r"[ ,(]|\.(?!\d)")  # a row may end here, but not within 0.5
+MAX_OWN_ROWS = 3  # leaves listed in the box of a module or line
 MAX_ROWS = 6  # parameters listed in one box
 
 
@@ -60,6 +61,25 @@ def rows(data: Iterable[dict[str, Any]]) -> list[str]:
     if len(shown) > MAX_ROWS:
         rows.append(small(f"and {len(shown) - MAX_ROWS} more", style.MUTED))
     return rows
+
+
+def summary(leaves: list[dict[str, Any]]) -> list[str]:
+    """The leaves of one box as rows; where they are many, those that findings are about and the number of the rest."""
+    if len(leaves) <= MAX_OWN_ROWS:
+        return rows(leaves)
+    told = [leaf for leaf in leaves if leaf["findings"]][:MAX_OWN_ROWS]
+    found = rows(told)
+    for kind, word in (("parameter", "parameter"), ("buffer", "buffer")):
+        rest = [leaf for leaf in leaves if leaf["kind"] == kind and leaf not in told]
+        states: dict[str, list[dict[str, Any]]] = {}
+        for leaf in rest:
+            states.setdefault(style.look_of(leaf), []).append(leaf)
+        for look, same in states.items():
+            count, elements = sum(leaf["count"] for leaf in same), sum(leaf["numel"] for leaf in same)
+            state = "" if look == kind else f" ({style.LOOKS[look].legend.removeprefix('parameter ')})"
+            text = f"{count:,} {word}{'s' if count > 1 else ''}{state}, {elements:,} elements"
+            found.append(small(text, style.LOOKS[look].text))
+    return found
 
 
 def small(text: str, colour: str) -> str:

@@ -10,6 +10,7 @@ import os
 import tempfile
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +18,11 @@ import graphviz
 
 from gradscope import escape
 from gradscope.analysis.names import relative
-from gradscope.graph import View
+from gradscope.graph import View, rows_of
 from gradscope.model import GradscopeError, Region
 from gradscope.render import _labels as labels
 from gradscope.render import _style as style
+from gradscope.render._columns import Columns, columns
 from gradscope.render._layout import lay_out
 
 KINDS = ("svg", "png", "dot")
@@ -39,7 +41,7 @@ def draw(view: View, path: Path) -> Path:
     Raises GradscopeError for another suffix, a missing folder, or without a layout engine.
     """
     kind = check_target(path)
-    content = dot_text(view).encode() if kind == "dot" else lay_out(dot_text(view), kind)
+    content = dot_text(view).encode() if kind == "dot" else lay_out(_fitted(view), kind)
     try:
         handle, name = tempfile.mkstemp(
             dir=path.absolute().parent, prefix=f".{path.stem}-", suffix=path.suffix
@@ -74,7 +76,18 @@ def check_target(path: Path) -> str:
 
 def svg(view: View) -> str:
     """The picture as SVG text."""
-    return lay_out(dot_text(view), "svg").decode()
+    return lay_out(_fitted(view), "svg").decode()
+
+
+def _fitted(view: View) -> str:
+    """The picture as DOT text, a long one in columns."""
+    drawing = _Drawing(view)
+    text = drawing.source()
+    if view.level == "op":
+        return text
+    around = {drawing.ids[id]: data["cluster"] for id, data in view.graph.nodes(data=True)}
+    known = columns(text, around)
+    return _Drawing(view, columns=known).source() if known.heads else text
 
 
 def dot_text(view: View) -> str:
@@ -85,21 +98,24 @@ def dot_text(view: View) -> str:
 @dataclass
 class _Drawing:
     view: View
+    columns: Columns = field(default_factory=Columns)
     ids: dict[str, str] = field(default_factory=dict)  # node of the graph → box of the picture
     used: set[str] = field(default_factory=set)
     inside: set[tuple[str, str]] = field(default_factory=set)  # leaves that are rows of a box
+    made: dict[str, str] = field(default_factory=dict)  # box → the shape of all that others take from it
 
     def source(self) -> str:
         graph = self.view.graph
         self.dot = graphviz.Digraph("gradscope")
         self.dot.attr(
-            "graph", fontname=style.FONT, bgcolor="white", rankdir="TB", newrank="true", nodesep="0.32", ranksep="0.42",
+            "graph", fontname=style.FONT, bgcolor="white", rankdir="TB", newrank="true", nodesep="0.28", ranksep="0.3",
             pad="0.3", labelloc="b", labeljust="l", outputorder="edgesfirst", tooltip=labels.attr(self.view.title),
         )  # fmt: skip
         self.dot.attr(
             "node", fontname=style.FONT, fontsize="11", margin="0.15,0.08", height="0.3", penwidth="1"
         )
         self.dot.attr("edge", fontname=style.FONT, fontsize="9", fontcolor=style.MUTED, arrowsize="0.6")
+        self._shapes()
         rows, boxes = self._shared_boxes()
         for box, members in boxes.items():
             self._leaf_box(box, members)
@@ -108,13 +124,28 @@ class _Drawing:
             if id in self.ids:
                 continue
             self.ids[id] = f"n{number}"
-            self._node(tree.parent_of(data), self.ids[id], data, rows.get(id, []))
+            self._node(tree.parent_of(data), id, data, rows.get(id, []))
         tree.close()
         self._edges()
         if self.view.level == "op":
             self._side_by_side()
+        self._beside()
         self.dot.attr("graph", label=self._legend())
         return str(self.dot.source)
+
+    def _shapes(self) -> None:
+        """Which boxes tell the shape of their result themselves: there its arrows need no text."""
+        graph = self.view.graph
+        for id, data in graph.nodes(data=True):
+            if self.view.level == "op" or data["kind"] in ("parameter", "buffer", "input"):
+                continue
+            out = {
+                labels.shape_text(e["shape"], e["dtype"])
+                for _, head, e in graph.out_edges(id, data=True)
+                if e["kind"] == "flow"
+            }
+            if len(out) == 1:
+                self.made[id] = out.pop()
 
     # -- boxes -------------------------------------------------------------------
 
@@ -123,25 +154,24 @@ class _Drawing:
         graph = self.view.graph
         rows: dict[str, list[dict[str, Any]]] = {}
         alike: dict[tuple[Any, ...], list[str]] = {}
+        for box, leaves in rows_of(graph).items():
+            for leaf in leaves:
+                data = graph.nodes[leaf]
+                _add_row(
+                    rows.setdefault(box, []), {**data, "label": labels.below(data["label"], graph.nodes[box])}
+                )
+                self.inside.add((leaf, box))
+                self.ids[leaf] = ""
         for id, data in graph.nodes(data=True):
             nameless = (
                 id.startswith("input:") and data["label"] in ("input", "scalar") and not data["trainable"]
             )
-            if data["kind"] not in ("parameter", "buffer") and not nameless:
+            if id in self.ids or (data["kind"] not in ("parameter", "buffer") and not nameless):
                 continue
-            users = sorted(
-                {b for _, b, e in graph.out_edges(id, data=True) if e["kind"] in ("flow", "finding")}
+            users = tuple(
+                sorted({b for _, b, e in graph.out_edges(id, data=True) if e["kind"] in ("flow", "finding")})
             )
-            modules = [user for user in users if user.startswith("module:") and not nameless]
-            for user in modules:
-                label = labels.below(data["label"], graph.nodes[user])
-                _add_row(rows.setdefault(user, []), {**data, "label": label})
-            self.inside.update((id, user) for user in modules)
-            others = tuple(user for user in users if user not in modules)
-            if modules and not others:
-                self.ids[id] = ""
-            else:
-                alike.setdefault((others, style.look_of(data), tuple(data["findings"])), []).append(id)
+            alike.setdefault((users, style.look_of(data), tuple(data["findings"])), []).append(id)
         return rows, {f"p{n}": ids for n, ids in enumerate(alike.values())}
 
     def _leaf_box(self, box: str, members: list[str]) -> None:
@@ -154,24 +184,24 @@ class _Drawing:
             flagged=bool(data[0]["findings"]),
         )  # fmt: skip
 
-    def _node(self, parent: Any, box: str, data: dict[str, Any], rows: list[dict[str, Any]]) -> None:
+    def _node(self, parent: Any, id: str, data: dict[str, Any], rows: list[dict[str, Any]]) -> None:
         look = style.look_of(data)
         leaf = data["kind"] in ("parameter", "buffer", "input")
-        lines = [] if leaf else self._lines(data, look)
-        label = labels.label(lines, labels.rows([data] if leaf else rows))
+        lines = [] if leaf else self._lines(id, data, look)
+        label = labels.label(lines, labels.rows([data]) if leaf else labels.summary(rows))
         for row in rows:
             self.used.add(style.look_of(row))
         told_rows = any(row["findings"] for row in rows)
         self._box(
             parent,
-            box,
+            self.ids[id],
             look,
             label,
             labels.tooltip(data, self.view.cwd),
             flagged=bool(data["findings"] or told_rows),
         )
 
-    def _lines(self, data: dict[str, Any], look: str) -> list[str]:
+    def _lines(self, id: str, data: dict[str, Any], look: str) -> list[str]:
         ink = style.LOOKS[look].text
         muted = "#cbd5e1" if look == "backward" else style.MUTED
         mark = f"{style.CUT_SIGN} " if look in ("cut", "severing") else ""
@@ -189,6 +219,8 @@ class _Drawing:
         detail = [escape.html(escape.one_line(data["detail"]))] if data["detail"] else []
         if data["earlier"]:
             detail.append("an earlier pass")
+        if made := self.made.get(id):
+            detail.append(f"→ {escape.html(made)}")
         if data["count"] > 1:
             detail.append(f"<B>×{data['count']:,}</B>")
         if detail:
@@ -243,12 +275,14 @@ class _Drawing:
                 continue
             if kind == "made" and not b.endswith(":0"):
                 continue  # an op's other grad_fn nodes hang on the first
-            label = "" if graph.nodes[a]["shape"] is not None and graph.nodes[a]["kind"] in (
+            known = graph.nodes[a]["shape"] is not None and graph.nodes[a]["kind"] in (
                 "parameter", "buffer", "input",
-            ) else labels.shape_text(data["shape"], data["dtype"])  # fmt: skip
+            )  # fmt: skip
+            label = "" if known or a in self.made else labels.shape_text(data["shape"], data["dtype"])
             if not tail or not head or (a, b) in self.inside:
                 continue
-            if kind == "flow" and data["count"] > 1 and label:
+            many = kind == "flow" and data["count"] > 1 and not known
+            if many and (label or data["count"] != graph.nodes[a]["count"]):
                 label += f" ×{data['count']:,}"
             way = (tail, head, kind, bool(data["trainable"]), data["severed"])
             drawn.setdefault(way, []).append((label, data))
@@ -263,7 +297,7 @@ class _Drawing:
             look = {"color": style.RED, "penwidth": "1.6", "style": "dashed"}
         elif not data["trainable"]:
             look = {"color": style.FAINT, "penwidth": "1"}
-        if data["loop"]:
+        if data["loop"] or self.columns.apart(tail, head):
             look["constraint"] = "false"
         name = escape.one_line(data["label"])
         self.dot.edge(
@@ -296,7 +330,19 @@ class _Drawing:
         self.dot.edge(
             tail, head, label=labels.attr(f"\u00a0{escape.one_line(data['label'])} "), style="dotted", color=style.RED,
             fontcolor=style.RED, penwidth="1.4", arrowhead="empty", tooltip="what the finding is about",
+            constraint="false" if self.columns.apart(tail, head) else "true",
         )  # fmt: skip
+
+    def _beside(self) -> None:
+        """Begins the columns on one rank, from left to right."""
+        heads = self.columns.heads
+        if heads:
+            with self.dot.subgraph() as top:
+                top.attr(rank="same")
+                for head in heads:
+                    top.node(head)
+            for left, right in pairwise(heads):
+                self.dot.edge(left, right, style="invis")
 
     def _side_by_side(self) -> None:
         """Puts each op and its first grad_fn on one rank."""
@@ -339,11 +385,7 @@ class _Tree:
 
     def parent_of(self, data: dict[str, Any]) -> Any:
         regions = self._regions(data["region"])
-        # A region opened inside a forward stands inside its module, else around everything.
-        inner = [r for r in regions if any(frame.kind == "torch" for frame in r.site.stack)]
-        way: list[tuple[str, int]] = [("region", r.id) for r in regions if r not in inner]
-        way += [("module", id) for id in data["cluster"]]
-        way += [("region", r.id) for r in inner]
+        way = self._by_calls(regions, data) if self._view.nesting else self._by_modules(regions, data)
         path: tuple[Any, ...] = ()
         for kind, id in way:
             above, path = path, (*path, (kind, id))
@@ -354,6 +396,21 @@ class _Tree:
                 self._open[path] = (graph, above)
                 self._order.append(path)
         return self._open[path][0]
+
+    def _by_modules(self, regions: list[Region], data: dict[str, Any]) -> list[tuple[str, int]]:
+        """A region opened inside a forward stands inside its module, else around everything."""
+        inner = [r for r in regions if any(frame.kind == "torch" for frame in r.site.stack)]
+        way: list[tuple[str, int]] = [("region", r.id) for r in regions if r not in inner]
+        way += [("module", id) for id in data["cluster"]]
+        return way + [("region", r.id) for r in inner]
+
+    def _by_calls(self, regions: list[Region], data: dict[str, Any]) -> list[tuple[str, int]]:
+        """A region stands inside the lines that called what opened it, and around those that are called in it."""
+        way = [
+            (sum(f.kind == r.site.user.kind for f in r.site.stack) - 0.5, ("region", r.id)) for r in regions
+        ]
+        way += [(self._view.nesting[id], ("module", id)) for id in data["cluster"]]
+        return [entry for _, entry in sorted(way, key=lambda known: known[0])]
 
     def _regions(self, id: int | None) -> list[Region]:
         found: list[Region] = []
@@ -371,7 +428,7 @@ class _Tree:
 def _module_look(title: str) -> dict[str, str]:
     return {
         "label": f"<{labels.small(escape.html(escape.one_line(title)), style.MUTED)}>", "style": "rounded,filled",
-        "color": style.SHADOW, "fillcolor": style.MODULE_FILL, "labeljust": "l", "labelloc": "t", "margin": "12",
+        "color": style.SHADOW, "fillcolor": style.MODULE_FILL, "labeljust": "l", "labelloc": "t", "margin": "9",
         "tooltip": labels.attr(title),
     }  # fmt: skip
 

@@ -85,7 +85,7 @@ def export(trace: Trace, target: str, folder: str) -> str:
         from gradscope.graph import view
 
         check_target(path)
-        shown = view(trace, "line", check(trace))
+        shown = view(trace, findings=check(trace))
         draw(shown, path)
         return f"wrote {target} ({shown.level} level, {len(shown.graph)} nodes)"
     from gradscope.check import examine

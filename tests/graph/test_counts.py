@@ -180,7 +180,7 @@ def test_a_line_is_counted_as_often_as_it_ran(name: str) -> None:
     shown: Counter[int] = Counter()
     for _, data in view(scope.trace, "line").graph.nodes(data=True):
         if data["kind"] in ("line", "cut"):
-            shown[data["site"].user.line] = data["count"]
+            shown[data["site"].user.line] += data["count"]
     assert {line: shown[line] for line in runs} == dict(runs)
 
 

@@ -124,5 +124,5 @@ def test_command(scope, tmp_path, monkeypatch, capsys):
     assert "wrote t.svg" in capsys.readouterr().out
     assert Path("t.svg").exists()
     assert main(["graph", str(trace), "-o", "x.bmp"]) == 2
-    assert main(["graph", str(trace), "--depth", "2"]) == 2
+    assert main(["graph", str(trace), "--depth", "2"]) == 0
     assert main(["graph", str(trace), "--step", "9"]) == 2

@@ -1,0 +1,77 @@
+"""Which levels and depths are tried, in turn, until a picture can be read."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass
+from functools import partial
+
+from gradscope.analysis.flow import Flow
+from gradscope.graph._counts import Counts
+from gradscope.graph._owners import Boxes, line_boxes, module_boxes, op_boxes
+from gradscope.graph._runs import callers
+
+READABLE = 150  # nodes; above it a coarser level is shown
+FITTING = 28  # nodes of a picture that fits a screen; where no level is asked for there are no more
+HIDDEN = 8  # modules that one line goes through from which on their own level says more
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One way to draw a flow. coarser: what comes next, where the reader should know."""
+
+    level: str
+    boxes: partial[Boxes]
+    most: int | None = READABLE  # nodes; None: as many as there are
+    coarser: str = ""
+    note: str = ""
+
+    def too_many(self, nodes: int) -> bool:
+        return self.most is not None and nodes > self.most
+
+
+def attempts(flow: Flow, level: str | None, depth: int | None, sliced: bool = False) -> Iterator[Attempt]:
+    """What is asked for, then what is coarser. depth: no call or module nested deeper has a box of its own.
+    sliced: only a part of the picture will be shown."""
+    own = level or ("module" if _in_modules(flow) else "line")
+    if level is None and depth is None and not sliced:
+        yield from _fitting(flow, own)
+        return
+    if own == "op":
+        yield Attempt("op", partial(op_boxes, flow), coarser="line")
+    if own in ("op", "line"):
+        yield Attempt("line", partial(line_boxes, flow, depth))
+        yield Attempt("line", partial(line_boxes, flow, depth, rolled=True), coarser="module")
+    yield Attempt("module", partial(module_boxes, flow, depth))
+    yield from _shallower(flow, READABLE)
+
+
+def _fitting(flow: Flow, level: str) -> Iterator[Attempt]:
+    if level == "line":
+        deepest = max((len(callers(flow, op)) for op in range(len(flow.ops))), default=1) - 1
+        for depth in range(deepest, -1, -1):
+            note = "" if depth == deepest else _told(depth, deepest, "calls")
+            yield Attempt("line", partial(line_boxes, flow, depth), FITTING, note=note)
+    yield from _shallower(flow, FITTING)
+
+
+def _shallower(flow: Flow, most: int) -> Iterator[Attempt]:
+    """Modules of less and less depth."""
+    deepest = max((module.path.count(".") + 1 for module in flow.trace.modules.values()), default=0)
+    for depth in range(deepest, -1, -1):
+        note = "" if depth == deepest else _told(depth, deepest, "modules")
+        yield Attempt("module", partial(module_boxes, flow, depth), most if depth else None, note=note)
+
+
+def _told(depth: int, deepest: int, what: str) -> str:
+    return f"{what} to depth {depth} of {deepest}: `--depth {depth + 1}` opens more"
+
+
+def _in_modules(flow: Flow) -> bool:
+    """Whether one line of the program hides a good part of a model that is not the program's own code."""
+    counts = Counts(flow)
+    behind: dict[Hashable, set[int]] = {}
+    for index, op in enumerate(flow.ops):
+        if op.module is not None and counts.hidden(op) > 1:
+            behind.setdefault((callers(flow, index), *counts.called(op)), set()).add(op.module)
+    return any(len(modules) >= HIDDEN for modules in behind.values())

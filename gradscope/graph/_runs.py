@@ -1,0 +1,132 @@
+"""Runs: what one box of a picture stands for, once. A loop that is rolled up, or equal blocks that are folded,
+have several in one box."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field
+
+from gradscope.analysis.flow import Flow
+from gradscope.analysis.names import op_name
+from gradscope.graph._counts import Counts
+from gradscope.graph._fold import fold
+from gradscope.graph._marks import got_gradient
+
+Place = tuple[str, int]  # file, line
+
+
+@dataclass
+class Run:
+    """Ops that follow each other and belong together; `own` is what they belong to."""
+
+    own: Hashable
+    ops: list[int] = field(default_factory=list)
+
+
+def runs_of(owns: Sequence[Hashable]) -> list[Run]:
+    """Ops with the same owner in a row."""
+    found: list[Run] = []
+    for op, own in enumerate(owns):
+        if not found or found[-1].own != own:
+            found.append(Run(own))
+        found[-1].ops.append(op)
+    return found
+
+
+def callers(flow: Flow, op: int) -> tuple[Place, ...]:
+    """The program's own lines that led to an op, outermost first; a recursion only once."""
+    site = flow.ops[op].site
+    frames = [frame for frame in site.stack if frame.kind == site.user.kind]
+    return tuple(dict.fromkeys(frame.location() for frame in frames))
+
+
+def line_runs(flow: Flow, owns: Sequence[Hashable], counts: Counts) -> list[Run]:
+    """The runs of lines: a new one where an expression comes again, or calls another module."""
+    seen: set[Hashable] = set()  # what the present run has done
+    comprehended: dict[int, bool] = {}  # expression → whether it runs several times in one run of its line
+    called: dict[int, list[int]] = {}  # expression → the module that it called in it
+
+    def again(op: int) -> bool:
+        at = flow.ops[op]
+        place, module = at.site.user.id, counts.called(at)
+        if comprehended.setdefault(place, counts.within_comprehension(at.site.user)):
+            return False
+        return _what(flow, op) in seen or called.get(place, module) != module
+
+    found: list[Run] = []
+    for op, own in enumerate(owns):
+        if not found or found[-1].own != own or again(op):
+            ahead = _made_ahead(flow, found[-1], op) if found and found[-1].own == own else []
+            found.append(Run(own, ahead))
+            seen.clear()
+            called.clear()
+        found[-1].ops.append(op)
+        seen.add(_what(flow, op))
+        called[flow.ops[op].site.user.id] = counts.called(flow.ops[op])
+    return found
+
+
+def _made_ahead(flow: Flow, run: Run, op: int) -> list[int]:
+    """Takes from a run the data that it ends with, made for the next one that begins with `op`."""
+    ahead: list[int] = []
+    while len(run.ops) > 1 and not flow.inputs[run.ops[-1]]:
+        if not set(flow.outputs[run.ops[-1]]) & set(flow.inputs[op]):
+            break
+        ahead.insert(0, run.ops.pop())
+    return ahead
+
+
+def _what(flow: Flow, op: int) -> Hashable:
+    at = flow.ops[op]
+    return at.site.id, at.name, at.module
+
+
+def folded(flow: Flow, runs: list[Run], least: int, parts: Sequence[Hashable] = ()) -> list[list[int]]:
+    """Runs (by number) that are one place of a repeated stretch and differ neither in what they do nor in the
+    kinds of modules and parameters that they do it with."""
+    signatures = module_signatures(flow)
+    tokens = [(run.own, *_contents(flow, run, signatures)) for run in runs]
+    return fold(tokens, parts, least, partial=least < 3)
+
+
+def _contents(flow: Flow, run: Run, signatures: dict[int | None, str]) -> tuple[Hashable, ...]:
+    ops = [flow.ops[op] for op in run.ops if flow.inputs[op]] or [flow.ops[op] for op in run.ops]
+    leaves = {
+        state for op in run.ops for v in flow.inputs[op] if (state := parameter_state(flow, v)) is not None
+    }
+    return (
+        frozenset(op_name(op.name) for op in ops),
+        frozenset(signatures.get(op.module) for op in ops),
+        frozenset(leaves),
+        frozenset(op.cut for op in ops),
+    )
+
+
+def parameter_state(flow: Flow, value: int) -> Hashable:
+    """What must agree for two ops to be drawn as one: only parameters have a state of their own."""
+    parameter = flow.parameter(value)
+    if parameter is None:
+        return None
+    return flow.values[value].requires_grad, parameter.shape, got_gradient(flow, value)
+
+
+def module_signatures(flow: Flow) -> dict[int | None, str]:
+    """Module → its place with numbers left out: equal for `blocks.0.ln` and `blocks.7.ln`."""
+    found: dict[int | None, str] = {}
+    for id, module in flow.trace.modules.items():
+        found[id] = f"{module.root}:{re.sub(r'[0-9]+', '#', module.path)}:{module.cls}"
+    return found
+
+
+def aligned(runs: list[Run], groups: list[list[int]]) -> list[list[int]]:
+    """Ops that are the same part of folded runs; those of runs that did more stand for themselves."""
+    found = []
+    for group in groups:
+        first = runs[group[0]].ops
+        rows = [runs[number].ops for number in group]
+        if all(len(row) == len(first) for row in rows):
+            found += [list(column) for column in zip(*rows, strict=True)]
+        else:
+            found += [[op] for row in rows for op in row]
+    return sorted(found)

@@ -1,0 +1,73 @@
+"""Lays a long picture out in columns, so that it fits a screen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from math import ceil
+
+from gradscope.render._layout import lay_out
+
+HEIGHT = 950.0  # points that a column should not exceed
+
+
+@dataclass
+class Columns:
+    """Box → its column, and the boxes that columns begin with, from left to right."""
+
+    of: dict[str, int] = field(default_factory=dict)
+    heads: list[str] = field(default_factory=list)
+
+    def apart(self, one: str, other: str) -> bool:
+        return self.of.get(one) != self.of.get(other)
+
+
+def columns(dot: str, around: Mapping[str, tuple[int, ...]]) -> Columns:
+    """The columns that a DOT text is better laid out in; none where it fits, or where they would be too wide.
+    around: box → the clusters that it lies in, which are not cut where that can be avoided."""
+    boxes = _boxes(lay_out(dot, "plain").decode(errors="replace"))
+    if not boxes:
+        return Columns()
+    height = max(y for y, *_ in boxes.values()) + 40
+    width = max(x + w / 2 for _, x, w in boxes.values()) - min(x - w / 2 for _, x, w in boxes.values())
+    count = min(ceil(height / HEIGHT), max(round((2 * height / max(width, 1.0)) ** 0.5), 1))
+    if count < 2 or height < 1.2 * width:
+        return Columns()
+    cuts = [_cut(boxes, around, height * k / count, height / count / 4) for k in range(1, count)]
+    found = Columns({name: sum(y > cut for cut in cuts) for name, (y, *_) in boxes.items()})
+    for column in sorted(set(found.of.values())):
+        inside = [name for name, at in found.of.items() if at == column]
+        held = [name for name in inside if around.get(name)] or inside
+        found.heads.append(min(held, key=lambda name: boxes[name][0]))
+    return found
+
+
+def _cut(
+    boxes: dict[str, tuple[float, float, float]],
+    around: Mapping[str, tuple[int, ...]],
+    ideal: float,
+    slack: float,
+) -> float:
+    """Where near `ideal` a column ends: where it cuts the fewest clusters."""
+    rows = sorted({y for y, *_ in boxes.values()})
+    spans: dict[int, list[float]] = {}
+    for name, (y, *_) in boxes.items():
+        for cluster in around.get(name, ()):
+            spans.setdefault(cluster, []).append(y)
+    known = [(min(held), max(held)) for held in spans.values()]
+    near = [y for y in rows if abs(y - ideal) <= slack] or [min(rows, key=lambda y: abs(y - ideal))]
+    return min(near, key=lambda y: (sum(low <= y < high for low, high in known), abs(y - ideal)))
+
+
+def _boxes(plain: str) -> dict[str, tuple[float, float, float]]:
+    """Name → (distance from the top, middle, width) in points, of the layout in graphviz's plain format."""
+    found: dict[str, tuple[float, float, float]] = {}
+    total = 0.0
+    for line in plain.splitlines():
+        word, *rest = line.split(" ", 6)
+        if word == "graph":
+            total = float(rest[2]) * 72
+        elif word == "node":
+            x, y, w = (float(n) * 72 for n in rest[1:4])
+            found[rest[0]] = total - y, x, w
+    return found

@@ -42,7 +42,7 @@ def sample_task():
 
 learner = MetaLearner(2, inner_lr=0.12, meta_lr=0.05)
 history = []
-for iteration in range(1, 801):
+for iteration in range(1, 401):
     history.append(learner.meta_step([sample_task() for _ in range(4)]))
-    if iteration % 200 == 0:
-        print(f"iteration {iteration}: loss after one step {sum(history[-200:]) / 200:.4f}")
+    if iteration % 100 == 0:
+        print(f"iteration {iteration}: loss after one step {sum(history[-100:]) / 100:.4f}")

@@ -32,7 +32,7 @@ def make_batch(n):
 model = TwoScales()
 criterion = nn.BCELoss()
 optimizer = torch.optim.Adam(model.parameters(), lr=3e-3)
-for step in range(1, 801):
+for step in range(1, 401):
     batch_16, batch_32, batch_label = make_batch(64)
     output = torch.sigmoid(model(batch_16, batch_32))
     loss = criterion(output, batch_label)

@@ -278,6 +278,16 @@ class Scheduled(Kind):
     after = Field(_numbers)
 
 
+class Resumed(Kind):
+    """A schedule was loaded, and its optimizer stepped with an empty state after that."""
+
+    __slots__ = ()
+    of = "resumed"
+    scheduler = Field(_key)
+    optimizer = Field(_key)
+    turn = Field(_count)  # at which the schedule goes on
+
+
 class Rates(Kind):
     """The rates that a learning-rate schedule went through."""
 

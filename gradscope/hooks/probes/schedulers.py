@@ -1,4 +1,4 @@
-"""Watches learning-rate schedulers: made, stepped. What one calls inside another is its own business."""
+"""Watches learning-rate schedulers: made, stepped, loaded. What one calls inside another is its own business."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import torch
 from torch.optim.lr_scheduler import LRScheduler
 
 from gradscope.hooks import Hook
 from gradscope.hooks import _torch as private
+from gradscope.hooks.recorder.leaf import LeafRecord
 
 NOTHING = 1e-3  # of the largest rate: below it hardly anything moves
 SETTINGS = ("gamma", "step_size", "T_max", "total_steps", "total_iters", "T_0")
@@ -26,9 +28,12 @@ class Schedulers(Hook):
         self.count = 0
         self.depth = 0
         self.turns: dict[int, Turns] = {}
+        self.resumed: weakref.WeakKeyDictionary[Any, Resumed] = weakref.WeakKeyDictionary()  # of optimizers
         self.recorder.signals.before_end.connect(self._tell)
+        self.recorder.signals.before_step.connect(self._before_step)
+        wraps = (("__init__", self._init), ("step", self._step), ("load_state_dict", self._load))
         for cls in _family(LRScheduler):
-            for name, wrap in (("__init__", self._init), ("step", self._step)):
+            for name, wrap in wraps:
                 if name in vars(cls):
                     self.patch(cls, name, wrap(vars(cls)[name]))
 
@@ -59,6 +64,45 @@ class Schedulers(Hook):
                     self._note(scheduler, before, sys._getframe(1))
 
         return step
+
+    def _load(self, real: Any) -> Any:
+        @functools.wraps(real)
+        def load_state_dict(scheduler: Any, /, *args: Any, **kwargs: Any) -> Any:
+            outermost = not self.depth and self.recorder.mine()
+            self.depth += 1
+            try:
+                return real(scheduler, *args, **kwargs)
+            finally:
+                self.depth -= 1
+                if outermost:
+                    self._note_load(scheduler, sys._getframe(1))
+
+        return load_state_dict
+
+    def _note_load(self, scheduler: Any, frame: Any) -> None:
+        number = self._number(scheduler, frame)
+        try:
+            turn = vars(scheduler).get("last_epoch")
+            if number is not None and type(turn) is int and turn > 0:
+                site = self.recorder.sites.current(frame)
+                self.resumed[scheduler.optimizer] = Resumed(number, site, turn)
+        except Exception as error:
+            self.recorder.fault("recording a scheduler", error)
+
+    def _before_step(self, optimizer: Any, number: int, records: list[LeafRecord]) -> None:
+        """At the first step after its schedule was loaded: whether it has a state yet; at the second, whether it
+        has one by then. Some keep none."""
+        resumed = self.resumed.get(optimizer) if self.resumed else None
+        if resumed is None:
+            return
+        if not resumed.empty and not optimizer.state:
+            resumed.empty = True
+            return
+        del self.resumed[optimizer]
+        states = list(optimizer.state.values())[:1]
+        if resumed.empty and any(isinstance(v, torch.Tensor) for state in states for v in state.values()):
+            data = {"scheduler": resumed.scheduler, "optimizer": number, "turn": resumed.turn}
+            self.recorder.emit("resumed", resumed.site, data)
 
     def _number(self, scheduler: Any, frame: Any) -> int | None:
         """Its number; tells of it the first time."""
@@ -107,6 +151,16 @@ class Schedulers(Hook):
                     "last": turns.last, "fell": turns.fell, "settings": turns.settings,
                 }  # fmt: skip
                 self.recorder.emit("rates", turns.site, data)
+
+
+@dataclass
+class Resumed:
+    """A schedule that was loaded, at a later turn than its first."""
+
+    scheduler: int
+    site: int
+    turn: int
+    empty: bool = False  # its optimizer had no state when it stepped first
 
 
 @dataclass

@@ -1,0 +1,84 @@
+"""A training is resumed in the middle of its schedule, with an optimizer that begins from nothing.
+
+Why: Adam, and SGD with momentum, keep running averages of the gradients. A new optimizer has none: its first steps
+are those of a training's beginning, full-size ones for Adam, into weights that had come to small ones.
+
+Fix: save `optimizer.state_dict()` with the rest, and load it where the schedule is loaded.
+
+Silent on: optimizers that keep no state; a schedule that begins anew; one that is only stepped ahead.
+"""
+
+from collections.abc import Iterator
+
+from gradscope.analysis.since import since_segment
+from gradscope.analysis.words import code, located, method, optimizer_name
+from gradscope.events import Resumed, Step
+from gradscope.model import Finding
+from gradscope.rules import rule
+from gradscope.store import Trace
+
+
+def bad() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    kept: dict[str, dict[str, object]] = {}
+    for run in range(2):
+        model = nn.Linear(3, 1)
+        opt = torch.optim.Adam(model.parameters(), lr=0.01)
+        schedule = torch.optim.lr_scheduler.StepLR(opt, 4)
+        if run:
+            model.load_state_dict(kept["model"])
+            schedule.load_state_dict(kept["schedule"])  # cause: GS222
+        for _ in range(3):
+            opt.zero_grad()
+            model(torch.randn(8, 3)).pow(2).mean().backward()
+            opt.step()  # effect: GS222
+            schedule.step()
+        kept = {"model": model.state_dict(), "schedule": schedule.state_dict()}
+
+
+def good() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    kept: dict[str, dict[str, object]] = {}
+    for run in range(2):
+        model = nn.Linear(3, 1)
+        opt = torch.optim.Adam(model.parameters(), lr=0.01)
+        schedule = torch.optim.lr_scheduler.StepLR(opt, 4)
+        if run:
+            model.load_state_dict(kept["model"])
+            schedule.load_state_dict(kept["schedule"])
+            opt.load_state_dict(kept["opt"])
+        for _ in range(3):
+            opt.zero_grad()
+            model(torch.randn(8, 3)).pow(2).mean().backward()
+            opt.step()
+            schedule.step()
+        kept = {"model": model.state_dict(), "schedule": schedule.state_dict(), "opt": opt.state_dict()}
+
+
+@rule("GS222", name="resumed-without-state", severity="warning")
+def resumed_without_state(trace: Trace) -> Iterator[Finding]:
+    for event in trace.of(Resumed):
+        site, name = event.site.user, optimizer_name(trace, event.optimizer)
+        cls = trace.optimizers[event.optimizer].cls if event.optimizer in trace.optimizers else "an optimizer"
+        steps = [step for step in trace.of(Step) if step.optimizer == event.optimizer]
+        yield Finding(
+            message=f"the schedule goes on at turn {event.turn}, and {name}, its `{cls}`, began with an empty state",
+            cause=site,
+            cause_label=f"resumes the schedule at turn {event.turn}",
+            effect=steps[0].site.user if steps else None,
+            effect_label="its first step had no running averages",
+            seen=(
+                f"{code(trace, site, 'the schedule')} set its turn to {event.turn}; when {name} stepped for the first"
+                " time after it, it held nothing, and has kept tensors since",
+            ),
+            fix=f"save the state of {name} with that of the schedule, and load it beside {located(trace, site)}"
+            f" with {method(trace, event.optimizer, 'load_state_dict')}",
+            subjects=frozenset({("optimizer", event.optimizer)}),
+            since=since_segment(trace, steps[0].segment) if steps else None,
+        )

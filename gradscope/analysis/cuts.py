@@ -514,13 +514,21 @@ WORDS = {
 
 def differentiates(op: Op) -> bool:
     """Whether this is a call of `autograd.grad` whose gradients are no part of a graph."""
-    return op.name == "grad" and op.cut == "nondifferentiable"
+    return op.name == "grad" and op.cut == "nondifferentiable" and not op.extra.get("create_graph")
+
+
+def constant_derivative(op: Op) -> bool:
+    """Whether this call of `autograd.grad` was to make its gradients a part of the graph, and they have none: they
+    are the same whatever the graph's leaves are, as those of a linear function."""
+    return op.name == "grad" and op.cut == "nondifferentiable" and bool(op.extra.get("create_graph"))
 
 
 def cut_words(op: Op, kind: str) -> str:
     """How a sentence names the cut."""
     if differentiates(op):
         return "`autograd.grad` without `create_graph=True`"
+    if constant_derivative(op):
+        return "`autograd.grad`: this derivative is a constant, which depends on nothing"
     if kind == "nondifferentiable":
         return f"`{op.name.strip('_') or op.name}`, which has no gradient"
     if op.name == "Variable":

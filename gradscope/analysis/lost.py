@@ -80,6 +80,8 @@ def refused(trace: Trace) -> Iterator[tuple[ErrorRaised, Key]]:
         text = event.text
         if "does not require grad" not in text or "grad_fn" not in text or event.graph < 0:
             continue
+        if event.where == "op":  # raised within a custom Function's forward: its arguments are no loss
+            continue
         graph = trace.graph(event.graph)
         for value in event.roots or event.inputs:
             if not graph.values[value].requires_grad:

@@ -6,12 +6,14 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from gradscope.analysis.cuts import constant_derivative
 from gradscope.analysis.names import names_of
 from gradscope.analysis.reach import paths
 from gradscope.analysis.text import own_nodes, site_of
+from gradscope.analysis.words import located
 from gradscope.crashes import Crash, Place, explain, facts, quoted
-from gradscope.events import ErrorRaised
-from gradscope.model import Graph, Value
+from gradscope.events import ErrorRaised, RequiresGrad
+from gradscope.model import Graph, Op, Value
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
@@ -158,6 +160,58 @@ def _seen(crash: Crash) -> Iterator[str]:
         yield f"{how} {_leaf(crash, found)}{of}"
 
 
+def _constant(crash: Crash) -> tuple[Op, Value, Graph] | None:
+    """The call of `autograd.grad` that gave the output, as a part of the graph, where that came out as a constant of
+    which the program has made a leaf."""
+    errors = [e for e in crash.trace.of(ErrorRaised) if e.text == crash.text and e.graph >= 0]
+    for root in errors[-1].roots if errors else ():
+        graph = crash.trace.graph(errors[-1].graph)
+        value = graph.values[root]
+        maker = graph.ops[value.op] if value.op is not None else None
+        if maker is not None and value.is_leaf and constant_derivative(maker):
+            return maker, value, graph
+    return None
+
+
+def _made_a_leaf(crash: Crash) -> Iterator[Place]:
+    found = _constant(crash)
+    for event in crash.trace.of(RequiresGrad) if found is not None else ():
+        if found is not None and (event.graph, event.value) == (found[2].id, found[1].index) and event.to:
+            yield event.site.user, "makes a leaf of it: it still depends on nothing"
+
+
+def _derived(crash: Crash) -> Place | None:
+    found = _constant(crash)
+    return (found[0].site.user, "gave a derivative without a graph") if found is not None else None
+
+
+def _constant_words(crash: Crash) -> dict[str, str]:
+    found = _constant(crash)
+    site = found[0].site.user if found is not None else crash.site
+    return {
+        "output": f"`{crash.element(0, 0) or 'it'}`",
+        "asking": located(crash.trace, crash.site),
+        "derivative": located(crash.trace, site, "the derivative"),
+    }
+
+
+explain(
+    "derivative-is-constant",
+    r"[Tt]he differentiated Tensor(?: at index (\d+)|s) appears? to not have been used in the graph",
+    "{output} is a derivative that came out constant: it does not depend on {it}, and its own derivative is zero",
+    why="the derivative of a linear function is the same everywhere, so that no graph leads from it back to the input;"
+    " `requires_grad_()` makes a new leaf of it, which changes nothing about that",
+    fix="ask for the zeros: `allow_unused=True, materialize_grads=True` in {asking}",
+    cause=_derived,
+    about=asked,
+    when=lambda crash: _constant(crash) is not None,
+    seen=lambda crash: [
+        f"{_constant_words(crash)['derivative']} was called with `create_graph=True` and gave a tensor without"
+        " a graph"
+    ],
+    words=_constant_words,
+    related=_made_a_leaf,
+)
 explain(
     "input-stands-beside-graph",
     r"[Tt]he differentiated Tensor(?: at index (\d+)|s) appears? to not have been used in the graph",

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from gradscope.analysis.words import owner, source
+import ast
+
+from gradscope.analysis.words import located, owner, source
 from gradscope.crashes import Crash, Place, computed, explain, nowhere, with_gradient, without_gradient
-from gradscope.model import Graph, Node
+from gradscope.model import Graph, Node, Site
 
 INFINITE = (
     "Sqrt",
@@ -83,6 +85,51 @@ def _holder(crash: Crash) -> str:
     return owner(source(crash.trace, crash.site), "grad")
 
 
+def _forward(crash: Crash) -> Site | None:
+    """The `forward` of a custom Function in which the error was raised, unless gradients were switched on in it."""
+    frames = crash.event.site.stack
+    for number, frame in enumerate(frames[:-1]):
+        if frame.kind == "torch" and frame.function.endswith("Function.apply"):
+            inner = [one for one in frames[number + 1 :] if one.kind == "user"]
+            on = any(_enables(crash, one) for one in inner)
+            return inner[0] if inner and inner[0].function.endswith(".forward") and not on else None
+    return None
+
+
+def _enables(crash: Crash, site: Site) -> bool:
+    """Whether a line stands in a block or function that switches gradients on."""
+    for node in crash.trace.source_file(site.path).around(site):
+        items = [item.context_expr for item in node.items] if isinstance(node, ast.With) else []
+        items += node.decorator_list if isinstance(node, ast.FunctionDef) else []
+        if any("enable_grad" in ast.unparse(item) for item in items):
+            return True
+    return False
+
+
+def _applied(crash: Crash) -> Site | None:
+    """The user's call of `apply` whose `forward` raised the error."""
+    forward = _forward(crash)
+    outer = forward.parent if forward is not None else None
+    return outer.user if outer is not None else None
+
+
+def _within(crash: Crash) -> dict[str, str]:
+    forward, it = _forward(crash), crash.it
+    made = crash.made(crash.subject)
+    near = made is not None and made.location() != crash.site.location()
+    output = crash.element(0, 0) if "grad(" in source(crash.trace, crash.site) else ""
+    of = crash.element(1, 0) if "grad(" in source(crash.trace, crash.site) else ""
+    begin = f" (`{of} = {of}.clone().requires_grad_()`)" if of.isidentifier() else ""
+    return {
+        "function": forward.function if forward is not None else "forward",
+        "computed": located(crash.trace, made)
+        if near
+        else f"what computes {f'`{output}`' if output else it}",
+        "asking": located(crash.trace, crash.site),
+        "begin": begin,
+    }
+
+
 explain(
     "backward-of-non-scalar",
     "grad can be implicitly created only for scalar outputs",
@@ -151,6 +198,22 @@ explain(
     fix="call `requires_grad_()` on it before the output is computed from it",
     fits=without_gradient,
     any_of=True,
+)
+explain(
+    "backward-within-a-forward",
+    "does not require grad and does not have a grad_fn",
+    "{it} has no graph to go back through: in `{function}` gradients are off",
+    why="`torch.autograd.Function.apply` runs `forward` with gradients switched off, and all that it calls: what is"
+    " computed there has no graph, whatever it is computed from",
+    fix="switch them on where the derivative is taken: `with torch.enable_grad():` around {computed} and {asking},"
+    " and begin with an input that requires a gradient{begin}",
+    fits=without_gradient,
+    of_receiver=True,
+    when=lambda crash: _forward(crash) is not None,
+    cause=lambda crash: (
+        (applied, "runs `forward` with gradients off") if (applied := _applied(crash)) else None
+    ),
+    words=lambda crash: _within(crash),
 )
 explain(
     "backward-without-graph",

@@ -79,10 +79,31 @@ def copy_of_what_has_no_part() -> None:
     torch.autograd.grad(y, copy)  # effect: input-not-in-graph
 
 
+def derivative_of_what_is_linear() -> None:
+    x = torch.ones(3, requires_grad=True)
+    (slope,) = torch.autograd.grad((2 * x).sum(), x, create_graph=True)  # cause: derivative-is-constant
+    slope.requires_grad_(True)  # related: derivative-is-constant
+    torch.autograd.grad(slope, x, torch.ones(3))  # effect: derivative-is-constant
+
+
 def input_frozen() -> None:
     w, x = torch.ones(3, requires_grad=True), torch.ones(3)  # cause: input-without-gradient
     y = (w * x).sum()
     torch.autograd.grad(y, x)  # effect: input-without-gradient
+
+
+def derivative_within_a_forward() -> None:
+    class Inner(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
+            y = x.pow(2)
+            return torch.autograd.grad(y.sum(), x)[0]  # effect: backward-within-a-forward
+
+        @staticmethod
+        def backward(ctx: Any, grad: torch.Tensor) -> torch.Tensor:
+            return grad * 2
+
+    Inner.apply(torch.ones(3, requires_grad=True))  # cause: backward-within-a-forward
 
 
 def number_backwarded() -> None:

@@ -18,7 +18,7 @@ import gradscope
 from gradscope.model import Finding
 
 Program = Callable[[], None]
-_MARK = re.compile(r"\b(cause|effect): ([a-z][\w-]+)$")
+_MARK = re.compile(r"\b(cause|effect|related): ([a-z][\w-]+)$")
 PROGRAMS = [
     f for name, f in vars(crashing).items() if inspect.isfunction(f) and f.__module__ == crashing.__name__
 ]

@@ -1,5 +1,5 @@
 """Which axes a call works on, as the JSON that is kept with its op: {"dims": [0, 1]}, {"at": ":i"},
-{"batch_first": true}.
+{"batch_first": true}, {"create_graph": true}.
 
 Only what is the same in every step is kept: graphs that differ in it are different graphs. So the numbers in an
 index are left out, and sizes are what the values' shapes tell.
@@ -72,6 +72,12 @@ def _recurrent(args: Any, kwargs: Any) -> str:
     return f'{{"batch_first":{"true" if args[8] else "false"}}}'
 
 
+def _differentiated(args: Any, kwargs: Any) -> str:
+    """Whether a call of `autograd.grad` was to make its gradients a part of the graph."""
+    given = args[4] if len(args) > 4 else kwargs.get("create_graph") if kwargs else None
+    return '{"create_graph":true}' if given is True else ""
+
+
 _ONE = _dim(1, "dim", "axis")
 _TWO = _dims(1, "dim0", "axis0", "dim1", "axis1")
 AXES: dict[str, Told] = {
@@ -88,5 +94,6 @@ AXES: dict[str, Told] = {
     ),
     **dict.fromkeys(("split", "chunk", "norm"), _dim(2, "dim")),
     "__getitem__": _index,
+    "grad": _differentiated,
     **dict.fromkeys(("lstm", "gru", "rnn_tanh", "rnn_relu"), _recurrent),
 }  # fmt: skip

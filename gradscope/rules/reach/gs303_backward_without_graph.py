@@ -12,7 +12,7 @@ Silent on: errors of any other kind.
 
 from collections.abc import Iterator
 
-from gradscope.analysis.cuts import cut_kind, cut_words, differentiates, nearest_cuts
+from gradscope.analysis.cuts import constant_derivative, cut_kind, cut_words, differentiates, nearest_cuts
 from gradscope.analysis.failures import failure_subject
 from gradscope.analysis.lost import behind, refused
 from gradscope.analysis.names import place
@@ -159,6 +159,11 @@ def _fix(trace: Trace, kind: str, op: Op, cause: Site) -> str:
     made = op.site.user
     if differentiates(op):
         return f"add `create_graph=True` to {located(trace, made)}: what it gives is then a part of the graph"
+    if constant_derivative(op):
+        return (
+            f"what {located(trace, made)} gives depends on nothing that could be changed, and its own derivative is"
+            " zero: take zeros where `requires_grad` of it is False"
+        )
     if kind in ("no_grad", "inference_mode", "set_grad_enabled"):
         return f"compute {located(trace, made, 'it')} outside of {located(trace, cause, 'the block')}"
     if kind == "nondifferentiable":

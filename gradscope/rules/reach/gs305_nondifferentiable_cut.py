@@ -18,7 +18,7 @@ from dataclasses import replace
 from itertools import chain
 from typing import TypeGuard
 
-from gradscope.analysis.cuts import cut_words, cuts, differentiates
+from gradscope.analysis.cuts import constant_derivative, cut_words, cuts, differentiates
 from gradscope.analysis.names import names_of
 from gradscope.analysis.ops import ZERO_GRADIENT
 from gradscope.analysis.reach import Paths, paths
@@ -191,7 +191,7 @@ def _finding(
 
 def _spoken(trace: Trace, op: Op) -> str:
     """`argmax`, or the comparison as it is written: `x > 0` calls no function of a name."""
-    if differentiates(op):
+    if differentiates(op) or constant_derivative(op):
         return cut_words(op, "nondifferentiable")
     node = trace.source_file(op.site.user.path).at(op.site.user)
     return f"the comparison {code(trace, op.site.user)}" if isinstance(node, ast.Compare) else f"`{op.name}`"
@@ -313,6 +313,8 @@ def _fix(trace: Trace, op: Op, leaf: Site | None = None) -> tuple[str, Edits]:
             f"add `create_graph=True` to {place}: what it gives is then a part of the graph",
             with_argument(trace, op.site.user, "create_graph", "True"),
         )
+    if constant_derivative(op):
+        return f"leave the term out: what {place} gives is the same whatever the parameters are", ()
     if name in ("lt", "le", "gt", "ge", "eq", "ne"):
         return _compared(trace, op, leaf)
     return _other_fix(trace, op, place, name), ()

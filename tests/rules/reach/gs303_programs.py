@@ -58,3 +58,13 @@ def bad_penalty_alone() -> None:
     x = torch.randn(8, 3, requires_grad=True)
     (slope,) = torch.autograd.grad(critic(x).sum(), x)  # cause: GS303
     (slope.norm(dim=1) - 1).pow(2).mean().backward()  # effect: GS303
+
+
+def bad_derivative_that_is_constant() -> None:  # fix: by hand
+    """The second derivative of a linear function: `create_graph=True` is there already."""
+    import torch
+
+    x = torch.ones(3, requires_grad=True)
+    y = (2 * x).sum()
+    (slope,) = torch.autograd.grad(y, x, create_graph=True)  # cause: GS303
+    torch.autograd.grad(slope.sum(), x)  # effect: GS303

@@ -13,7 +13,7 @@ Silent on: losses that are only measured, targets that differ from the bound by 
 from collections.abc import Iterator
 
 from gradscope.analysis.names import names_of
-from gradscope.analysis.ops import COMPARING_LOSSES
+from gradscope.analysis.ops import COMPARING_LOSSES, PASSING, SCALES, SUMS
 from gradscope.analysis.reach import Paths, paths
 from gradscope.analysis.words import located
 from gradscope.events import Targets
@@ -95,6 +95,7 @@ def _finding(trace: Trace, known: Paths, op: Op, maker: Op, event: Targets, outs
         if symmetric
         else f"leave `{maker.name}` out of {here}"
     )
+    made = _made(known, op)
     return Finding(
         message=f"`{op.name}` compares with {target} from {reaches[0]:.4g} to {reaches[1]:.4g}, and `{maker.name}` "
         f"gives only {gives}",
@@ -102,11 +103,13 @@ def _finding(trace: Trace, known: Paths, op: Op, maker: Op, event: Targets, outs
         cause_label=f"`{maker.name}` gives {gives}",
         effect=op.site.user,
         effect_label=f"{outside:.0%} of the targets lie outside of that",
+        related=((made.site.user, "computes the targets"),) if made is not None else (),
         seen=(
             f"at the first call {outside:.0%} of the targets were out of its reach: they went from {reaches[0]:.4g} to "
             f"{reaches[1]:.4g}",
         ),
-        fix=f"bring the targets into the range {gives}, or {instead}",
+        fix="bring the targets into the range "
+        f"{gives}{f' in {located(trace, made.site.user)}' if made is not None else ''}, or {instead}",
     )
 
 
@@ -115,3 +118,19 @@ def _target(trace: Trace, known: Paths, op: Op) -> str:
     graph = known.graph(op.graph)
     name = names_of(trace).name(graph, op.inputs[1]) if len(op.inputs) > 1 else None
     return f"`{name}`" if name else "targets"
+
+
+def _made(known: Paths, op: Op) -> Op | None:
+    """The arithmetic that gave the targets their values, where it is all that they come from: a shift or a scaling."""
+    found = None
+    key = (op.graph, op.inputs[1]) if len(op.inputs) > 1 else None
+    seen = set()
+    while key is not None and key not in seen:
+        seen.add(key)
+        sources, maker = known.sources(key)
+        if maker is not None and maker.name in SUMS | SCALES and len(sources) == 1:
+            found = found or maker
+        elif maker is not None and maker.name not in PASSING:
+            break
+        key = sources[0] if len(sources) == 1 else None
+    return found

@@ -14,6 +14,7 @@ second-order methods and meta learning; states that later passes go through.
 from collections.abc import Iterator
 from functools import cached_property
 
+from gradscope.analysis.cuts import constant_derivative
 from gradscope.analysis.loop import settled
 from gradscope.analysis.reach import Key, Paths, Reach, passes, paths
 from gradscope.analysis.unread import time_of
@@ -67,7 +68,7 @@ def needless_retain_graph(trace: Trace) -> Iterator[Finding]:
     used: set[tuple[str, int]] = set()
     run = _Passes(trace, known)
     for event in known.backwards:
-        if not (event.retain_graph or event.create_graph):
+        if not (event.retain_graph or event.create_graph) or _constant(known, event):
             continue
         if event.site.user.kind != "user" or not event.roots:
             continue
@@ -81,6 +82,13 @@ def needless_retain_graph(trace: Trace) -> Iterator[Finding]:
         once = sum(e.count for e in events) == 1 and not settled(trace)  # an error came in between
         if place not in used and not once:
             yield _finding(trace, events)
+
+
+def _constant(known: Paths, event: Backward) -> bool:
+    """Whether the gradients were to have a graph, and came out constant: nothing could go through it."""
+    ops = known.graph(event.graph).ops if event.create_graph else ()
+    place = event.site.user.location()
+    return any(constant_derivative(op) and op.site.user.location() == place for op in ops)
 
 
 def _finding(trace: Trace, events: list[Backward]) -> Finding:

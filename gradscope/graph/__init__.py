@@ -53,7 +53,6 @@ from gradscope.store import Trace
 LEVELS = ("module", "line", "op")
 DEPTH = 3  # of a slice, where none is given
 ROOMY = 14  # boxes without those of parameters up to which these have boxes of their own
-HOLDERS = {"module", "line", "op", "cut"}  # kinds of boxes that may have rows
 
 __all__ = ["DEPTH", "LEVELS", "READABLE", "Flow", "View", "flow_of", "rows_of", "size", "view"]
 
@@ -150,10 +149,9 @@ def rows_of(graph: Any) -> dict[str, list[str]]:
     rows: dict[str, list[str]] = {}
     for leaf in leaves:
         users = {b for _, b, e in graph.out_edges(leaf, data=True) if e["kind"] in ("flow", "finding")}
-        kinds = {graph.nodes[user]["kind"] for user in users}
         tied = any(e["kind"] == "finding" for _, _, e in graph.in_edges(leaf, data=True))
-        held = len(users) == 1 and not tied and kinds <= HOLDERS
-        if held and (crowded or all(user.startswith("module:") for user in users)):
+        holders = ("module:", "line:", "part:") if crowded else ("module:",)
+        if len(users) == 1 and not tied and all(user.startswith(holders) for user in users):
             rows.setdefault(users.pop(), []).append(leaf)
     return rows
 

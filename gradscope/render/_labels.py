@@ -44,7 +44,9 @@ def rows(data: Iterable[dict[str, Any]]) -> list[str]:
     rows = []
     for leaf in shown[:MAX_ROWS]:
         look = style.LOOKS[style.look_of(leaf)]
-        name = escape.html(escape.one_line(crop(leaf["label"], 44)))
+        name = escape.html(f"{look.sign} " if look.sign else "") + escape.html(
+            escape.one_line(shortened(leaf["label"], 44))
+        )
         facts = [escape.html(shape_text(leaf["shape"], leaf["dtype"]))]
         if leaf["count"] > 1:
             facts.append(f"×{leaf['count']:,}")
@@ -78,7 +80,7 @@ def summary(leaves: list[dict[str, Any]]) -> list[str]:
             count, elements = sum(leaf["count"] for leaf in same), sum(leaf["numel"] for leaf in same)
             state = "" if look == kind else f" ({style.LOOKS[look].legend.removeprefix('parameter ')})"
             text = f"{count:,} {word}{'s' if count > 1 else ''}{state}, {elements:,} elements"
-            found.append(small(text, style.LOOKS[look].text))
+            found.append(small(f"{style.LOOKS[look].sign} {text}", style.LOOKS[look].text))
     return found
 
 
@@ -88,6 +90,14 @@ def small(text: str, colour: str) -> str:
 
 def crop(text: str, size: int = MAX_TEXT) -> str:
     return text if len(text) <= size else text[: size - 1].rstrip() + "…"
+
+
+def shortened(name: str, size: int = MAX_TEXT) -> str:
+    """A name without its middle: what it begins and ends with tells it from others."""
+    if len(name) <= size:
+        return name
+    tail = size * 3 // 5
+    return f"{name[: size - tail - 1]}…{name[-tail:]}"
 
 
 def wrap(text: str, size: int = MAX_TEXT) -> list[str]:

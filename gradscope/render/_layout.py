@@ -17,11 +17,11 @@ from graphviz.backend import dot_command
 
 from gradscope.model import GradscopeError
 from gradscope.render import _style as style
+from gradscope.render._svg import finish
 
 MAX_PIXELS = 16_000_000
 MAX_SIDE = 12_000
 BEST_DPI = 144.0
-_FAMILY = re.compile(rf'font-family="({"|".join(style.FAMILIES)})[^"]*"'.encode())
 
 
 @cache
@@ -66,11 +66,7 @@ def lay_out(dot: str, kind: str) -> bytes:
         raise GradscopeError(f"the layout engine {engine()} can't be run: {error}") from None
     finally:
         dot_command.DOT_BINARY = before
-    return _FAMILY.sub(_widened, picture) if kind == "svg" else picture
-
-
-def _widened(match: re.Match[bytes]) -> bytes:
-    return f'font-family="{style.FAMILIES[match[1].decode()]}"'.encode()
+    return finish(picture) if kind == "svg" else picture
 
 
 def _first_line(text: bytes | str | None) -> str:

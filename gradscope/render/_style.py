@@ -15,13 +15,14 @@ FAMILIES = {
 CUT_SIGN = "✂"
 CAUSE_SIGN, EFFECT_SIGN = "▲", "▽"
 CUT_SIGN_PNG = "×"  # the fonts that draw a PNG have no scissors
-INK, MUTED, FAINT = "#1f2937", "#6b7280", "#b6bec9"
-RED, AMBER, GREEN, BLUE = "#d1242f", "#b7791f", "#2f855a", "#3b76c4"
+INK, MUTED, FAINT = "#1f2937", "#566070", "#7c8694"
+RED, AMBER, GREEN, BLUE = "#b91c26", "#9a5b0c", "#2f855a", "#3b76c4"
+FLOW, GRADIENT, UNUSED, MEMORY = "#4b5563", "#a87a1c", "#9a8f76", "#c26a14"  # arrows
 
 
 @dataclass(frozen=True)
 class Look:
-    """Colours and outline of a box; `legend` is its line in the legend."""
+    """Colours and outline of a box; `legend` is its line in the legend, `sign` tells it without its colour."""
 
     fill: str
     line: str
@@ -30,34 +31,65 @@ class Look:
     style: str = "rounded,filled"
     shape: str = "box"
     width: float = 1.0
+    sign: str = ""
 
 
 LOOKS = {
-    "parameter": Look("#e6f4ea", GREEN, "parameter"),
-    "frozen": Look("#f1f2f4", FAINT, "frozen parameter", MUTED),
-    "severed": Look("#fde8e8", RED, "parameter behind a cut", "#8b1a22", width=1.8),
-    "unreached": Look("#ffffff", GREEN, "parameter without gradient", style="rounded,filled,dashed"),
-    "buffer": Look("#f4f1ea", "#a89f8c", "buffer"),
-    "input": Look("#e8f1fc", BLUE, "input"),
-    "constant": Look("#ffffff", "#8fa3ba", "constant", style="filled", shape="ellipse"),
-    "op": Look("#f7f8fa", "#9aa5b1", "op"),
-    "line": Look("#f7f8fa", "#9aa5b1", "source line"),
-    "module": Look("#f7f8fa", "#7b8794", "module"),
-    "earlier": Look("#eceef1", "#a3abb6", "made by an earlier pass", "#5b6472"),
-    "place": Look("#ffffff", "#9aa5b1", "line of a finding", style="rounded,filled,dotted"),
-    "grad_fn": Look("#fdf4dc", "#d0a24c", "grad_fn node", "#6b4e12", shape="box"),
-    "cut": Look("#ffffff", "#8b94a1", "gradient stops here", style="rounded,filled,dashed", width=1.4),
-    "severing": Look(
-        "#fff5f5", RED, "cut that severs parameters", "#8b1a22", "rounded,filled,dashed", width=2.2
+    "parameter": Look("#e6f4ea", GREEN, "parameter", sign="●"),
+    "frozen": Look("#f1f2f4", FAINT, "frozen parameter", MUTED, sign="■"),
+    "severed": Look("#fde8e8", RED, "parameter behind a cut", "#8b1a22", width=1.8, sign="×"),
+    "unreached": Look(
+        "#ffffff", GREEN, "parameter without gradient", style="rounded,filled,dashed", sign="○"
     ),
-    "write": Look("#fff3e6", "#d9822b", "in-place write", width=1.6),
-    "backward": Look("#334155", "#334155", "backward starts here", "#ffffff"),
-    "refused": Look("#fde8e8", RED, "backward that failed", "#8b1a22", width=2.0),
+    "buffer": Look("#f4f1ea", "#8f856f", "buffer", sign="□"),
+    "input": Look("#e8f1fc", BLUE, "input", sign="►"),
+    "constant": Look("#ffffff", "#7c8fa6", "constant", style="filled", shape="ellipse"),
+    "op": Look("#f7f8fa", "#8792a0", "op"),
+    "line": Look("#f7f8fa", "#8792a0", "source line"),
+    "module": Look("#f7f8fa", "#7b8794", "module"),
+    "earlier": Look("#eceef1", "#8d96a3", "made by an earlier pass", "#525b68", sign="◄"),
+    "place": Look("#ffffff", "#8792a0", "line of a finding", style="rounded,filled,dotted", sign="◊"),
+    "grad_fn": Look("#fdf4dc", GRADIENT, "grad_fn node", "#6b4e12", shape="box"),
+    "cut": Look(
+        "#ffffff", "#8b94a1", "gradient stops here", style="rounded,filled,dashed", width=1.4, sign=CUT_SIGN
+    ),
+    "severing": Look(
+        "#fff5f5",
+        RED,
+        "cut that severs parameters",
+        "#8b1a22",
+        "rounded,filled,dashed",
+        width=2.2,
+        sign=CUT_SIGN,
+    ),
+    "write": Look("#fff3e6", MEMORY, "in-place write", width=1.6, sign="▪"),
+    "backward": Look("#334155", "#2b3748", "backward starts here", "#ffffff", sign="▼"),
+    "refused": Look("#fde8e8", RED, "backward that failed", "#8b1a22", width=2.0, sign="▼"),
 }
-REGION = "#5b7ba6"
+REGION = "#4d6a93"
 REGION_FILL = "#f5f8fc"
 MODULE_FILL = "#fbfbfc"
 SHADOW = "#d5dae1"
+ON_DARK, RED_ON_DARK = "#cbd5e1", "#fca5a5"  # small text and findings on the box of a backward
+
+# The same colours on a dark page.
+DARK_TEXT = {
+    INK: "#e5e7eb", MUTED: "#a8b1be", RED: "#ff8a8a", AMBER: "#f0b26a", "#8b1a22": "#ffb3b3", "#525b68": "#b3bcc8",
+    "#6b4e12": "#f1d48a", REGION: "#9dbbe6", "#ffffff": "#ffffff",
+    ON_DARK: ON_DARK, RED_ON_DARK: RED_ON_DARK, FAINT: "#a8b1be", FLOW: "#c3cad4",
+    GRADIENT: "#e0b65c", MEMORY: "#f0a354", GREEN: "#7fd3a3", BLUE: "#8ab8f0",
+    "#8b94a1": "#b3bcc8", "#334155": "#b7c6dc", "#8792a0": "#b3bcc8", "#8f856f": "#c9bea6", "#8d96a3": "#b3bcc8",
+}  # fmt: skip
+DARK_FILL = {
+    "white": "#14181f", "#ffffff": "#14181f", "#e6f4ea": "#143021", "#f1f2f4": "#23272e", "#fde8e8": "#3d1a1d",
+    "#f4f1ea": "#2b2820", "#e8f1fc": "#15263c", "#f7f8fa": "#1e242d", "#eceef1": "#2a2f37", "#fdf4dc": "#322a14",
+    "#fff5f5": "#331b1e", "#fff3e6": "#33230f", "#334155": "#3b4d66", REGION_FILL: "#17202d", MODULE_FILL: "#191e26",
+}  # fmt: skip
+DARK_LINE = {
+    GREEN: "#4fae7b", FAINT: "#7c8694", RED: "#f06a6a", BLUE: "#6aa3e8", "#8f856f": "#a3987f", "#7c8fa6": "#8ea2ba",
+    "#8792a0": "#7f8a98", "#7b8794": "#7f8a98", "#8d96a3": "#7f8a98", GRADIENT: "#d6a84a", "#8b94a1": "#98a2b0",
+    MEMORY: "#e08a35", "#2b3748": "#5d7596", REGION: "#7f9fce", SHADOW: "#3a424e", FLOW: "#aab3c0", UNUSED: UNUSED,
+}  # fmt: skip
 
 
 def look_of(data: dict[str, Any]) -> str:
@@ -85,9 +117,11 @@ def look_of(data: dict[str, Any]) -> str:
 def _swatch(key: str) -> str:
     look = LOOKS[key]
     dashes = ' STYLE="dashed"' if "dashed" in look.style else ' STYLE="rounded"'
+    sign = f'<FONT POINT-SIZE="9" COLOR="{look.text}">{look.sign}</FONT>' if look.sign else ""
     return (
-        f'<TD WIDTH="18" HEIGHT="11" FIXEDSIZE="TRUE" BORDER="1" COLOR="{look.line}" BGCOLOR="{look.fill}"{dashes}>'
-        f'</TD><TD ALIGN="LEFT"><FONT POINT-SIZE="9" COLOR="{MUTED}">{look.legend}  </FONT></TD>'
+        f'<TD WIDTH="18" HEIGHT="13" FIXEDSIZE="TRUE" BORDER="1" COLOR="{look.line}" BGCOLOR="{look.fill}"{dashes}>'
+        f"{sign}</TD>"
+        f'<TD ALIGN="LEFT"><FONT POINT-SIZE="9" COLOR="{MUTED}">{look.legend}  </FONT></TD>'
     )
 
 

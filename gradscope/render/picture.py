@@ -27,6 +27,7 @@ from gradscope.render._layout import lay_out
 
 KINDS = ("svg", "png", "dot")
 MAX_NAMES = 48  # characters of a list of names
+MAX_TITLE = 60  # characters above a group of boxes
 
 _REGION_TITLES = {
     "no_grad": "with torch.no_grad()", "inference_mode": "with torch.inference_mode()",
@@ -203,8 +204,8 @@ class _Drawing:
 
     def _lines(self, id: str, data: dict[str, Any], look: str) -> list[str]:
         ink = style.LOOKS[look].text
-        muted = "#cbd5e1" if look == "backward" else style.MUTED
-        mark = f"{style.CUT_SIGN} " if look in ("cut", "severing") else ""
+        muted = style.ON_DARK if look == "backward" else style.MUTED
+        mark = f"{style.LOOKS[look].sign} " if style.LOOKS[look].sign else ""
         bold = data["kind"] not in ("line", "place") and not (
             data["kind"] == "cut" and self.view.level == "line"
         )
@@ -226,22 +227,22 @@ class _Drawing:
         if detail:
             lines.append(f'<FONT POINT-SIZE="9" COLOR="{muted}">{" · ".join(detail)}</FONT>')
         if data["severs"]:
-            lost = ", ".join(data["severs"][:3]) + (
+            lost = ", ".join(labels.shortened(name) for name in data["severs"][:3]) + (
                 f" +{len(data['severs']) - 3}" if len(data["severs"]) > 3 else ""
             )
             lines.append(labels.small(f"no gradient for {escape.html(escape.one_line(lost))}", style.RED))
-        elif data["cut"] and mark:
+        elif data["cut"] and look == "cut":
             lines.append(labels.small(f"{escape.html(data['cut'])}: no gradient passes", style.MUTED))
         if data["writes"]:
-            written = labels.crop(escape.one_line(", ".join(data["writes"][:3])), MAX_NAMES)
+            written = labels.shortened(escape.one_line(", ".join(data["writes"][:3])), MAX_NAMES)
             known = data["writes"] != ["a value without a name"]
             told = f"writes {escape.html(written)}" if known else "in place"
-            lines.append(labels.small(told, "#a85d12"))
+            lines.append(labels.small(told, style.AMBER))
         return lines + self._marks(data, look)
 
     def _marks(self, data: dict[str, Any], look: str) -> list[str]:
         """The findings that point at a box: those it causes, those it suffers from."""
-        red = "#fca5a5" if look == "backward" else style.RED
+        red = style.RED_ON_DARK if look == "backward" else style.RED
         effects = [code for code in data["effects"] if code not in data["causes"]]
         told = [f"{sign} {escape.html(', '.join(codes))}" for sign, codes in (
             (style.CAUSE_SIGN, data["causes"]), (style.EFFECT_SIGN, effects),
@@ -292,11 +293,11 @@ class _Drawing:
             getattr(self, f"_{kind}_edge")(tail, head, same[0][1], label)
 
     def _flow_edge(self, tail: str, head: str, data: dict[str, Any], label: str) -> None:
-        look = {"color": "#4b5563", "penwidth": "1.2"}
+        look = {"color": style.FLOW, "penwidth": "1.2"}
         if data["severed"]:
             look = {"color": style.RED, "penwidth": "1.6", "style": "dashed"}
         elif not data["trainable"]:
-            look = {"color": style.FAINT, "penwidth": "1"}
+            look = {"color": style.FAINT, "penwidth": "1", "arrowhead": "vee"}
         if data["loop"] or self.columns.apart(tail, head):
             look["constraint"] = "false"
         name = escape.one_line(data["label"])
@@ -310,19 +311,25 @@ class _Drawing:
 
     def _grad_edge(self, tail: str, head: str, data: dict[str, Any], _: str) -> None:
         # Against the data, but laid out along it: both ladders then run downwards.
-        self.dot.edge(head, tail, dir="back", color="#d0a24c" if data["trainable"] else "#eadcb8", penwidth="1.1",
-                      style="solid" if data["trainable"] else "dashed", tooltip="gradient")  # fmt: skip
+        colour, dashes = (style.GRADIENT, "solid") if data["trainable"] else (style.UNUSED, "dashed")
+        self.dot.edge(head, tail, dir="back", color=colour, penwidth="1.1", style=dashes, tooltip="gradient")
 
     def _made_edge(self, tail: str, head: str, _data: dict[str, Any], _: str) -> None:
         self.dot.edge(
-            tail, head, dir="none", style="dotted", color="#d0a24c", constraint="false", tooltip="grad_fn"
+            tail,
+            head,
+            dir="none",
+            style="dotted",
+            color=style.GRADIENT,
+            constraint="false",
+            tooltip="grad_fn",
         )
 
     def _alias_edge(self, tail: str, head: str, data: dict[str, Any], _: str) -> None:
         whose = f" as {escape.one_line(data['label'])}" if data["label"] else ""
         self.dot.edge(
-            tail, head, label=labels.attr(f"\u00a0same memory{whose} "), style="dashed", color="#d9822b",
-            fontcolor="#a85d12", constraint="false", arrowhead="odiamond",
+            tail, head, label=labels.attr(f"\u00a0same memory{whose} "), style="dashed", color=style.MEMORY,
+            fontcolor=style.AMBER, constraint="false", arrowhead="odiamond",
             tooltip="the write changes this value too",
         )  # fmt: skip
 
@@ -362,11 +369,23 @@ class _Drawing:
         }
         extras = []
         if any(k == "flow" and grad for k, grad, _ in kinds):
-            extras.append(("→", "#4b5563", "carries a graph"))
+            extras.append(("→", style.FLOW, "carries a graph"))
         if any(k == "flow" and not grad and not cut for k, grad, cut in kinds):
             extras.append(("→", style.FAINT, "without a graph"))
+        if any(k == "flow" and cut for k, _, cut in kinds):
+            extras.append(("⇢", style.RED, "where the gradient is lost"))
         if self.view.level == "op" and any(k == "grad" for k, _, _ in kinds):
-            extras.append(("→", "#d0a24c", "gradient"))
+            extras.append(("→", style.GRADIENT, "gradient"))
+        if self.view.level == "op" and any(k == "made" for k, _, _ in kinds):
+            extras.append(("…", style.GRADIENT, "its grad_fn"))
+        if any(k == "alias" for k, _, _ in kinds):
+            extras.append(("⇢", style.MEMORY, "writes into the same memory"))
+        if any(k == "finding" for k, _, _ in kinds):
+            extras.append(("⇢", style.RED, "ties a finding to what it is about"))
+        if any(data["loop"] for _, _, data in graph.edges(data=True)):
+            extras.append(("↺", style.FLOW, "into the next round"))
+        if any(data["count"] > 1 for _, data in graph.nodes(data=True)):
+            extras.append(("×n", style.INK, "that many times"))
         if any(d["causes"] for _, d in graph.nodes(data=True)):
             extras.append((style.CAUSE_SIGN, style.RED, "cause of a finding"))
         if any(d["effects"] for _, d in graph.nodes(data=True)):
@@ -426,8 +445,9 @@ class _Tree:
 
 
 def _module_look(title: str) -> dict[str, str]:
+    shown = escape.html(labels.shortened(escape.one_line(title), MAX_TITLE))
     return {
-        "label": f"<{labels.small(escape.html(escape.one_line(title)), style.MUTED)}>", "style": "rounded,filled",
+        "label": f"<{labels.small(shown, style.MUTED)}>", "style": "rounded,filled",
         "color": style.SHADOW, "fillcolor": style.MODULE_FILL, "labeljust": "l", "labelloc": "t", "margin": "9",
         "tooltip": labels.attr(title),
     }  # fmt: skip

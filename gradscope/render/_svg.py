@@ -1,0 +1,70 @@
+"""What an SVG gets besides the layout: fonts as wide as those that it was laid out with, and colours for dark pages."""
+
+from __future__ import annotations
+
+import html
+import re
+
+from gradscope.render import _style as style
+
+_TEXT = re.compile(r"<text( [^>]*)>([^<]*)</text>")
+_FAMILY = re.compile(rf'font-family="({"|".join(style.FAMILIES)})[^"]*"')
+_SIZE = re.compile(r'font-size="([\d.]+)"')
+_HEAD = re.compile(r"<svg [^>]*>")
+
+# Widths of Helvetica, from the space on, in thousandths of the size; Arial and Liberation Sans are as wide.
+_PLAIN = (
+    "278 278 355 556 556 889 667 191 333 333 389 584 278 333 278 278 556 556 556 556 556 556 556 556 556 556 278 278 "
+    "584 584 584 556 1015 667 667 722 722 667 611 778 722 278 500 667 556 833 722 778 667 778 722 667 611 722 667 944 "
+    "667 667 611 278 278 278 469 556 333 556 556 500 556 556 278 556 556 222 222 500 222 833 556 556 556 556 333 500 "
+    "278 556 500 722 500 500 500 334 260 334 584"
+)
+_BOLD = (
+    "278 333 474 556 556 889 722 238 333 333 389 584 278 333 278 278 556 556 556 556 556 556 556 556 556 556 333 333 "
+    "584 584 584 611 975 722 722 722 722 667 611 778 722 278 556 722 611 833 722 778 667 778 722 667 611 722 667 944 "
+    "667 667 611 333 278 333 584 556 333 556 611 556 611 556 333 611 611 278 278 556 278 889 611 611 611 611 389 556 "
+    "333 611 556 778 556 556 500 389 280 389 584"
+)
+_WIDTHS = {
+    bold: {chr(32 + n): int(width) for n, width in enumerate(row.split())}
+    | {"\u00a0": 278, "×": 584, "–": 556, "…": 1000, "·": 278}
+    for bold, row in ((False, _PLAIN), (True, _BOLD))
+}
+_MONO_WIDTH = 600
+
+
+def finish(svg: bytes) -> bytes:
+    """The SVG of the layout engine, as it is shown."""
+    text = _TEXT.sub(_fixed, svg.decode())
+    text = _FAMILY.sub(lambda match: f'font-family="{style.FAMILIES[match[1]]}"', text)
+    return _HEAD.sub(lambda match: f"{match[0]}\n<style>{_dark()}</style>", text, count=1).encode()
+
+
+def _fixed(match: re.Match[str]) -> str:
+    """A text with the width that its box was made for, whatever font stands in."""
+    attributes, shown = match.groups()
+    family, size = _FAMILY.search(attributes), _SIZE.search(attributes)
+    plain = html.unescape(shown)
+    if family is None or size is None or len(plain) < 2:
+        return match[0]
+    if family[1] == style.MONO:
+        width = _MONO_WIDTH * len(plain)
+    else:
+        known = _WIDTHS["bold" in attributes]
+        if not all(sign in known for sign in plain):
+            return match[0]
+        width = sum(known[sign] for sign in plain)
+    length = width * float(size[1]) / 1000
+    return f'<text{attributes} textLength="{length:.2f}" lengthAdjust="spacingAndGlyphs">{shown}</text>'
+
+
+def _dark() -> str:
+    """Colours for a page that is dark, by those of the picture."""
+    rules = [f'text[fill="{light}"]{{fill:{dark}}}' for light, dark in style.DARK_TEXT.items()]
+    rules.append(f"text:not([fill]){{fill:{style.DARK_TEXT[style.INK]}}}")
+    for light, dark in style.DARK_FILL.items():
+        rules.append(f':not(text)[fill="{light}"]{{fill:{dark}}}')
+    for light, dark in style.DARK_LINE.items():
+        rules.append(f'[stroke="{light}"]{{stroke:{dark}}}')
+        rules.append(f':is(polygon,path,ellipse)[fill="{light}"]{{fill:{dark}}}')
+    return f"@media (prefers-color-scheme:dark){{{''.join(rules)}}}"

@@ -1,0 +1,133 @@
+"""Whoever sees colours differently, has other fonts or a dark page can read a picture."""
+
+from __future__ import annotations
+
+import re
+import xml.etree.ElementTree as ET
+
+import pytest
+import torch
+from torch import nn
+
+import gradscope
+from gradscope.api import picture
+from gradscope.render import _style as style
+from gradscope.render._labels import shortened
+from gradscope.render.picture import dot_text, svg
+
+
+def contrast(one: str, other: str) -> float:
+    """As WCAG 2 defines it."""
+
+    def luminance(colour: str) -> float:
+        parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+        red, green, blue = (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts)
+        return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+    low, high = sorted((luminance(one), luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+def texts(look: style.Look) -> set[str]:
+    """The colours of text in a box."""
+    if look.fill == style.LOOKS["backward"].fill:
+        return {look.text, style.ON_DARK, style.RED_ON_DARK}
+    return {look.text, style.MUTED, style.RED}
+
+
+@pytest.mark.parametrize("name", style.LOOKS)
+def test_text_stands_out_from_its_box(name: str) -> None:
+    look = style.LOOKS[name]
+    for colour in texts(look):
+        assert contrast(colour, look.fill) >= 4.5, colour
+        dark = style.DARK_TEXT.get(colour, colour)
+        assert contrast(dark, style.DARK_FILL[look.fill]) >= 4.5, colour
+    assert contrast(look.line, "#ffffff") >= 3 or look.text != style.INK
+    assert contrast(style.DARK_LINE[look.line], style.DARK_FILL["white"]) >= 3 or name == "backward"
+
+
+def test_no_colour_of_a_box_is_one_of_a_line() -> None:
+    """The style sheet of a dark page knows them by their values alone."""
+    assert not style.DARK_FILL.keys() & style.DARK_LINE.keys()
+
+
+def test_in_place_writes_and_groups_can_be_read() -> None:
+    for colour, fill in (
+        (style.AMBER, style.LOOKS["write"].fill), (style.MUTED, style.MODULE_FILL), (style.REGION, style.REGION_FILL),
+        (style.MUTED, style.REGION_FILL), (style.MUTED, "#ffffff"), (style.INK, "#ffffff"),
+    ):  # fmt: skip
+        assert contrast(colour, fill) >= 4.5
+        assert contrast(style.DARK_TEXT[colour], style.DARK_FILL[fill]) >= 4.5
+
+
+def test_what_colour_tells_a_sign_tells_too() -> None:
+    coloured = {name: look for name, look in style.LOOKS.items() if name not in ("op", "line", "module")}
+    silent = {name for name, look in coloured.items() if not look.sign}
+    assert silent <= {"constant", "grad_fn"}  # the shape and the name tell these
+    signs = [
+        look.sign for name, look in coloured.items() if look.sign and name not in ("severing", "refused")
+    ]
+    assert len(signs) == len(set(signs))
+
+
+@pytest.fixture(scope="module")
+def cut() -> str:
+    one, two = nn.Linear(3, 3), nn.Linear(3, 1)
+    optimizer = torch.optim.SGD([*one.parameters(), *two.parameters()], lr=0.1)
+    with gradscope.watch() as scope:
+        for _ in range(2):
+            optimizer.zero_grad()
+            two(one(torch.randn(2, 3)).detach()).mean().backward()
+            optimizer.step()
+    return svg(picture(scope.trace, "op").view)
+
+
+def test_the_legend_has_all_that_is_drawn(cut: str) -> None:
+    for meaning in (
+        "parameter", "parameter behind a cut", "cut that severs parameters", "grad_fn node", "gradient",
+        "carries a graph", "where the gradient is lost", "cause of a finding", "what it is about",
+    ):  # fmt: skip
+        assert meaning in [(e.text or "").strip() for e in ET.fromstring(cut).iter()]
+
+
+def test_a_dark_page_has_colours_for_all_that_is_drawn(cut: str) -> None:
+    assert "prefers-color-scheme:dark" in cut
+    drawn = cut.partition("</style>")[2]
+    for element in ET.fromstring(cut).iter():
+        if (
+            not element.tag.endswith(("text", "style"))
+            and (fill := element.attrib.get("fill", "none")) != "none"
+        ):
+            assert f'[fill="{fill}"]' in cut or fill == "black"
+    assert all(f'[stroke="{colour}"]' in cut for colour in re.findall(r'stroke="(#\w+)"', drawn))
+    assert all(f'text[fill="{colour}"]' in cut for colour in re.findall(r'<text[^>]* fill="(#\w+)"', drawn))
+
+
+def test_texts_are_as_wide_as_their_boxes_were_made_for(cut: str) -> None:
+    lengths = {
+        element.text: float(element.attrib["textLength"])
+        for element in ET.fromstring(cut).iter()
+        if "textLength" in element.attrib
+    }
+    assert lengths["AddmmBackward0"] == pytest.approx(92, abs=1)  # points, in Arial of 11
+    assert not [
+        e for e in ET.fromstring(cut).iter() if e.tag.endswith(("script", "image", "use", "foreignObject"))
+    ]
+    assert "url(" not in cut and "@import" not in cut
+
+
+def test_a_long_name_keeps_its_ends() -> None:
+    name = "model.encoder." + "deep." * 20 + "self_attention.weight"
+    short = shortened(name)
+    assert len(short) == 40 and short.startswith("model.encoder.") and short.endswith("self_attention.weight")
+    assert shortened("weight") == "weight"
+
+
+def test_names_in_a_picture_are_shortened_in_their_middle() -> None:
+    model: nn.Module = nn.Linear(2, 1)
+    for _ in range(30):
+        model = nn.Sequential(model)
+    with gradscope.watch() as scope:
+        model(torch.ones(1, 2)).sum().backward()
+    text = dot_text(picture(scope.trace, "line").view)
+    assert re.search(r"…[.0]*\.weight<", text)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Iterator
 
 # Before torch: a forked child can't use the threads that its parent has for the kernels, and waits for ever.
 os.environ["OMP_NUM_THREADS"] = "1"
 
 import pytest
 import torch
+from forked import Forks
 from hypothesis import settings
 from needs import skip_where_lacking
 
@@ -30,3 +32,10 @@ def _distributions_check_their_arguments() -> None:
 def _what_this_torch_lacks(request: pytest.FixtureRequest) -> None:
     """A test that names what this torch lacks is skipped."""
     skip_where_lacking(request.function)
+
+
+@pytest.fixture(scope="session")
+def forks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Forks]:
+    """Runs programs in processes that have imported torch already."""
+    with Forks(tmp_path_factory.mktemp("forks")) as forks:
+        yield forks

@@ -59,11 +59,18 @@ class Forks:
         """Runs `script` plain, under `gradscope run` or in a `watch()`, in a folder of its own that
         holds a copy. Options: args (of `run`), before (Python that runs first), files (the most
         bytes a file may have), stderr ("closed" or "broken")."""
-        self.runs += 1
-        folder = self.folder / str(self.runs)
+        folder = self.folder / str(self.runs + 1)
         folder.mkdir()
         (folder / script.name).write_bytes(script.read_bytes())
-        request = {"how": how, "script": script.name, "folder": str(folder), **options}
+        return self._ask({"how": how, "script": script.name, "folder": str(folder), **options})
+
+    def command(self, folder: Path, *args: str) -> Ended:
+        """Runs `gradscope ARGS` in `folder`."""
+        return self._ask({"how": "command", "args": args, "folder": str(folder)})
+
+    def _ask(self, request: dict[str, Any]) -> Ended:
+        self.runs += 1
+        request["streams"] = str(self.folder / str(self.runs))
         assert self.process.stdin is not None and self.process.stdout is not None
         self.process.stdin.write(json.dumps(request) + "\n")
         self.process.stdin.flush()
@@ -93,7 +100,7 @@ def _settle(request: dict[str, Any]) -> None:
     """Gives the child its streams, folder and limits."""
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     for fd, name in ((1, "out"), (2, "err")):
-        os.dup2(os.open(f"{request['folder']}.{name}", os.O_WRONLY | os.O_CREAT), fd)
+        os.dup2(os.open(f"{request['streams']}.{name}", os.O_WRONLY | os.O_CREAT), fd)
     if request.get("stderr") == "closed":
         os.close(2)
     elif request.get("stderr") == "broken":
@@ -108,9 +115,11 @@ def _settle(request: dict[str, Any]) -> None:
 
 def _main(request: dict[str, Any]) -> Any:
     _settle(request)
-    if request["how"] == "run":
+    if request["how"] in ("run", "command"):
         from gradscope.commands import main
 
+        if request["how"] == "command":
+            return main(request["args"])
         return main(["run", *request.get("args", ()), request["script"]])
     sys.argv[:] = [request["script"]]
     if request["how"] == "plain":

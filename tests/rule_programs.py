@@ -11,6 +11,8 @@ import ast
 import atexit
 import importlib.util
 import inspect
+import os
+import random
 import re
 import shutil
 import tempfile
@@ -108,6 +110,16 @@ def programs(kind: str, code: str | None = None) -> list[Program]:
 def parameters(kind: str) -> list[object]:
     """The same for `pytest.mark.parametrize`."""
     return [pytest.param(p, id=p.id, marks=_marks(p)) for p in programs(kind)]
+
+
+def drawn(kind: str, count: int) -> list[object]:
+    """Some of them for the ordinary run, others by `GRADSCOPE_SEED`; the rest is for the nightly one."""
+    every = programs(kind)
+    chosen = set(random.Random(os.environ.get("GRADSCOPE_SEED", "12")).sample([p.id for p in every], count))
+    return [
+        pytest.param(p, id=p.id, marks=[*_marks(p), *(() if p.id in chosen else (pytest.mark.nightly,))])
+        for p in every
+    ]
 
 
 def _marks(program: Program) -> list[pytest.MarkDecorator]:

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from forked import Ended, Forks
 
 import gradscope
 from gradscope.events import Backward, ErrorRaised, ModuleCall, ZeroGrad
@@ -50,7 +51,7 @@ class Watched:
 
     source: Path
     folder: Path
-    ran: subprocess.CompletedProcess[str]
+    ran: Ended
 
     @cached_property
     def report(self) -> dict[str, Any]:
@@ -97,7 +98,7 @@ def environment() -> dict[str, str]:
 
 
 @pytest.fixture(scope="session")
-def watched(tmp_path_factory: pytest.TempPathFactory) -> Any:
+def watched(forks: Forks, tmp_path_factory: pytest.TempPathFactory) -> Any:
     """`watched(name)` runs an example under gradscope, once for all tests."""
     done: dict[str, Watched] = {}
 
@@ -105,17 +106,8 @@ def watched(tmp_path_factory: pytest.TempPathFactory) -> Any:
         if name not in done:
             folder = tmp_path_factory.mktemp(name)
             source = ROOT / "examples" / f"{name}.py"
-            command = [sys.executable, "-m", "gradscope", "run", "--prove"]
-            command += ["--report", "report.json", "--trace", "example.gradscope", str(source)]
-            ran = subprocess.run(
-                command,
-                cwd=folder,
-                env=environment(),
-                capture_output=True,
-                text=True,
-                encoding="utf-8",
-                timeout=120,
-            )
+            asked = ["--prove", "--report", "report.json", "--trace", "example.gradscope", str(source)]
+            ran = forks.command(folder, "run", *asked)
             done[name] = Watched(source, folder, ran)
         return done[name]
 
@@ -154,7 +146,7 @@ def test_findings(name: str, watched: Any) -> None:
         for place in finding["locations"]
         if place["role"] != "related" and (finding["code"] in codes or finding["severity"] != "note")
     }
-    assert found == expected, program.ran.stderr
+    assert found == expected, program.ran.err
 
 
 @pytest.mark.parametrize("name", [path.stem for path in EXAMPLES])
@@ -163,11 +155,11 @@ def test_runs_as_under_plain_python(
 ) -> None:
     program = watched(name)
     stdout, error = plain[name]
-    assert program.ran.stdout == stdout
-    assert program.ran.returncode == (0 if error is None else 1)
+    assert program.ran.out == stdout
+    assert program.ran.status == (0 if error is None else 1)
     if error is not None:
-        assert error.splitlines()[0] in program.ran.stderr
-    assert "fault of its own" not in program.ran.stderr
+        assert error.splitlines()[0] in program.ran.err
+    assert "fault of its own" not in program.ran.err
     shown = program.report["program"]["exception"]
     assert (shown is None) == (error is None)
 
@@ -411,7 +403,7 @@ def test_32_parameter_table(watched: Any) -> None:
         "2.weight": True,
         "2.bias": True,
     }
-    for row in program.ran.stdout.splitlines()[1:]:
+    for row in program.ran.out.splitlines()[1:]:
         name, _, norm = row.split()
         parameter = parameters[name]
         assert parameter.passes == (0 if norm == "none" else 3)

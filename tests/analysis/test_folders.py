@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -49,12 +48,6 @@ FOLDERS = (
     "gradscope", "gradscope/gradscope/hooks", "lib/gradscope/rules", "torch", "torch/nn/modules",
     "site-packages/project", "x/dist-packages/gradscope_utils", ".venv/tests/examples",
 )  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def forks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Forks]:
-    with Forks(tmp_path_factory.mktemp("forks")) as made:
-        yield made
 
 
 def reported(forks: Forks, folder: Path, parts: str = "parts", before: str = "") -> tuple[Any, str]:

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from forked import Forks
 
 LIBRARY = """\
 import torch
@@ -44,22 +45,21 @@ Backbone = zoo.Backbone
 """
 
 
-def found(folder: Path) -> list[tuple[str, str]]:
+def found(folder: Path, forks: Forks) -> list[tuple[str, str]]:
     report = folder / "report.json"
     (folder / "train.py").write_text(PROGRAM)
-    command = [sys.executable, "-m", "gradscope", "run", "--report", str(report), "train.py"]
-    subprocess.run(command, cwd=folder, check=True, capture_output=True)
+    assert forks.command(folder, "run", "--report", str(report), "train.py").status == 0
     return [(f["code"], f["severity"]) for f in json.loads(report.read_text())["findings"]]
 
 
-def test_an_unused_part_of_a_librarys_model_is_a_note(tmp_path: Path) -> None:
+def test_an_unused_part_of_a_librarys_model_is_a_note(tmp_path: Path, forks: Forks) -> None:
     (tmp_path / "zoo.py").write_text(INSTALLED.format(LIBRARY))
-    assert found(tmp_path) == [("GS302", "note")]
+    assert found(tmp_path, forks) == [("GS302", "note")]
 
 
-def test_in_the_users_own_model_it_is_a_warning(tmp_path: Path) -> None:
+def test_in_the_users_own_model_it_is_a_warning(tmp_path: Path, forks: Forks) -> None:
     (tmp_path / "zoo.py").write_text(LIBRARY)
-    assert found(tmp_path) == [("GS302", "warning")]
+    assert found(tmp_path, forks) == [("GS302", "warning")]
 
 
 TRAINER = """\

@@ -10,7 +10,7 @@ import pytest
 from sweeps import pairs
 
 SEED = int(os.environ.get("GRADSCOPE_SEED", "1"))
-DRAWN = 150
+DRAWN = 80
 
 # One model, one loss, one `backward()` and one optimizer, with a slot for each place of a mistake.
 PROGRAM = """

@@ -13,13 +13,14 @@ from typing import Any
 
 import pytest
 import torch
-from rule_programs import Program, parameters
+from rule_programs import Program, drawn
 
 import gradscope
 from gradscope.check import examine
 from gradscope.config import Config
 from gradscope.rules import all_rules
 
+DRAWN = 160  # programs in the ordinary run
 EXAMPLES = sorted((Path(__file__).resolve().parents[2] / "examples").glob("*.py"))
 STOPPED = (
     RuntimeError,
@@ -41,13 +42,13 @@ CLEARED_ELSEWHERE = {
 }
 
 
-@pytest.mark.parametrize("bad", parameters("bad"))
+@pytest.mark.parametrize("bad", drawn("bad", DRAWN))
 def test_what_lives_on_is_told_as_what_is_gone(bad: Program, tmp_path: Path) -> None:
     text = body(bad)
     assert watched(text, tmp_path) == in_a_function(bad, tmp_path)
 
 
-@pytest.mark.parametrize("bad", parameters("bad"))
+@pytest.mark.parametrize("bad", drawn("bad", DRAWN))
 def test_cleared_at_the_other_end_of_the_loop(bad: Program, tmp_path: Path) -> None:
     text = cleared_elsewhere(body(bad))
     if text is None:

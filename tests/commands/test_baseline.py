@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import subprocess
-import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from forked import Ended, Forks
 
 FIRST = """\
 import torch
@@ -25,61 +26,66 @@ for _ in range(3):
 """
 
 
-def gradscope(folder: Path, *args: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "gradscope", *args]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True)
+Gradscope = Callable[..., Ended]
 
 
 @pytest.fixture
-def project(tmp_path: Path) -> Path:
+def gradscope(forks: Forks) -> Gradscope:
+    return forks.command
+
+
+@pytest.fixture
+def project(tmp_path: Path, gradscope: Gradscope) -> Path:
     (tmp_path / "train.py").write_text(FIRST)
-    assert gradscope(tmp_path, "run", "--fail-on", "error", "train.py").returncode == 1
+    assert gradscope(tmp_path, "run", "--fail-on", "error", "train.py").status == 1
     accepted = gradscope(tmp_path, "check", "--write-baseline")
-    assert (accepted.returncode, accepted.stdout[:18]) == (0, "1 finding accepted")
+    assert (accepted.status, accepted.out[:18]) == (0, "1 finding accepted")
     return tmp_path
 
 
-def test_accepted_findings_are_quiet_also_when_lines_move(project: Path) -> None:
-    assert gradscope(project, "check").returncode == 0
+def test_accepted_findings_are_quiet_also_when_lines_move(project: Path, gradscope: Gradscope) -> None:
+    assert gradscope(project, "check").status == 0
     (project / "train.py").write_text(f"# a comment\n\n{FIRST}")
     again = gradscope(project, "run", "--fail-on", "error", "train.py")
-    assert again.returncode == 0
-    assert "1 finding in the baseline" in again.stderr
+    assert again.status == 0
+    assert "1 finding in the baseline" in again.err
 
 
-def test_new_findings_are_told(project: Path) -> None:
+def test_new_findings_are_told(project: Path, gradscope: Gradscope) -> None:
     (project / "train.py").write_text(FIRST + SECOND)
-    assert gradscope(project, "run", "--fail-on", "error", "train.py").returncode == 1
-    told = gradscope(project, "check", "--output-format", "concise").stdout.splitlines()
+    assert gradscope(project, "run", "--fail-on", "error", "train.py").status == 1
+    told = gradscope(project, "check", "--output-format", "concise").out.splitlines()
     assert len(told) == 1 and told[0].startswith("train.py:11:")
 
 
 @pytest.mark.parametrize("content", ["{}", "not json", "[]", '{"gradscope_baseline": 99, "findings": []}'])
-def test_another_file_there_is_neither_read_nor_overwritten(project: Path, content: str) -> None:
+def test_another_file_there_is_neither_read_nor_overwritten(
+    project: Path, content: str, gradscope: Gradscope
+) -> None:
     place = project / "gradscope-baseline.json"
     place.write_text(content)
     for args in (("check",), ("check", "--write-baseline")):
         done = gradscope(project, *args)
-        assert done.returncode == 2 and len(done.stderr.splitlines()) == 1
+        assert done.status == 2 and len(done.err.splitlines()) == 1
     assert place.read_text() == content
 
 
-def test_diff_is_a_patch_on_stdout(project: Path) -> None:
+def test_diff_is_a_patch_on_stdout(project: Path, gradscope: Gradscope) -> None:
     (project / "gradscope-baseline.json").unlink()
-    patch = gradscope(project, "check", "--diff").stdout
+    patch = gradscope(project, "check", "--diff").out
     subprocess.run(["patch", "-p0"], cwd=project, input=patch, text=True, check=True, capture_output=True)
     assert "opt.zero_grad()" in (project / "train.py").read_text()
-    assert gradscope(project, "run", "--fail-on", "note", "train.py").returncode == 0
+    assert gradscope(project, "run", "--fail-on", "note", "train.py").status == 0
 
 
-def test_each_place_of_a_note_is_accepted_by_itself(tmp_path: Path) -> None:
+def test_each_place_of_a_note_is_accepted_by_itself(tmp_path: Path, gradscope: Gradscope) -> None:
     place = tmp_path / "init.py"
     text = (
         "import torch\nlayer = torch.nn.Linear(3, 1)\nlayer.weight.data.fill_(1.0)\nlayer.bias.data.zero_()\n"
     )
     place.write_text(text)
-    assert gradscope(tmp_path, "run", "init.py").stderr.count("note[GS102]") == 1
+    assert gradscope(tmp_path, "run", "init.py").err.count("note[GS102]") == 1
     gradscope(tmp_path, "check", "--write-baseline")
     place.write_text(text + "layer.bias.data.add_(1.0)\n")
-    told = gradscope(tmp_path, "run", "init.py").stderr
+    told = gradscope(tmp_path, "run", "init.py").err
     assert "init.py:5" in told and "more place" not in told and "2 findings in the baseline" in told

@@ -12,6 +12,7 @@ import zipapp
 from pathlib import Path
 
 import pytest
+from forked import Forks
 
 import gradscope
 from gradscope.events import Backward
@@ -129,15 +130,15 @@ def test_module(tmp_path: Path) -> None:
     ],
 )  # fmt: skip
 def test_an_option_behind_a_program_that_has_none_of_its_name_is_told(
-    text: str, given: list[str], typed: str, tmp_path: Path
+    text: str, given: list[str], typed: str, forks: Forks, tmp_path: Path
 ) -> None:
     (tmp_path / "options.py").write_text("fail_on = None\n")
     (tmp_path / "program.py").write_text("import sys\n" + text)
     plain = execute(tmp_path, "program.py", *given)
-    watched = execute(tmp_path, "-m", "gradscope", "run", "program.py", *given)
-    assert (watched.stdout, watched.returncode) == (plain.stdout, plain.returncode), "the program got it"
-    assert ("went to the program" in watched.stderr) == bool(typed)
-    assert f"as in `{typed}`" in watched.stderr or not typed
+    watched = forks.command(tmp_path, "run", "program.py", *given)
+    assert (watched.out, watched.status) == (plain.stdout, plain.returncode), "the program got it"
+    assert ("went to the program" in watched.err) == bool(typed)
+    assert f"as in `{typed}`" in watched.err or not typed
 
 
 @pytest.mark.parametrize(
@@ -150,12 +151,12 @@ def test_an_option_behind_a_program_that_has_none_of_its_name_is_told(
     ],
     ids=" ".join,
 )  # fmt: skip
-def test_bad_input_is_one_line_and_code_2(arguments: list[str], tmp_path: Path) -> None:
+def test_bad_input_is_one_line_and_code_2(arguments: list[str], forks: Forks, tmp_path: Path) -> None:
     (tmp_path / "ok.py").write_text("print('must not run')")
-    done = execute(tmp_path, "-m", "gradscope", *arguments)
-    assert done.returncode == 2
-    assert len(done.stderr.strip().splitlines()) == 1, done.stderr
-    assert done.stdout == ""
+    done = forks.command(tmp_path, *arguments)
+    assert done.status == 2
+    assert len(done.err.strip().splitlines()) == 1, done.err
+    assert done.out == ""
     assert (tmp_path / "ok.py").read_text() == "print('must not run')"
 
 

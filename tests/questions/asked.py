@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 import tomllib
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -63,17 +64,19 @@ def questions() -> list[Question]:
     ]
 
 
-def findings(program: Path, most: float = 120) -> list[dict[str, Any]]:
-    """What `gradscope run` finds in a program; `most` is in seconds."""
+def run(folder: Path, *args: str) -> None:
+    """`gradscope ARGS` in `folder`, in two minutes at most."""
+    subprocess.run(
+        [sys.executable, "-m", "gradscope", *args], cwd=folder, capture_output=True, timeout=120,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},
+    )  # fmt: skip
+
+
+def findings(program: Path, command: Callable[..., Any] = run) -> list[dict[str, Any]]:
+    """What `gradscope run` finds in a program. command: what runs gradscope."""
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.json"
-        subprocess.run(
-            [sys.executable, "-m", "gradscope", "run", "--report", str(report), str(program)],
-            cwd=folder,
-            capture_output=True,
-            timeout=most,
-            env={**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", "MPLBACKEND": "Agg"},
-        )
+        command(Path(folder), "run", "--report", str(report), str(program))
         return list(json.loads(report.read_text(encoding="utf-8"))["findings"])
 
 

@@ -10,6 +10,7 @@ import random
 
 import pytest
 from asked import Question, findings, names_the_line, questions, serious
+from forked import Forks
 
 SEED = int(os.environ.get("GRADSCOPE_SEED", "0"))
 ANSWERED = [question for question in questions() if question.now == "A"]
@@ -18,6 +19,6 @@ ANSWERED = [question for question in questions() if question.now == "A"]
 @pytest.mark.parametrize(
     "question", random.Random(SEED).sample(ANSWERED, min(6, len(ANSWERED))), ids=lambda question: question.id
 )
-def test_a_question_is_answered(question: Question) -> None:
-    assert names_the_line(question, findings(question.program("bad")))
-    assert serious(findings(question.program("good"))) == []
+def test_a_question_is_answered(question: Question, forks: Forks) -> None:
+    assert names_the_line(question, findings(question.program("bad"), forks.command))
+    assert serious(findings(question.program("good"), forks.command)) == []

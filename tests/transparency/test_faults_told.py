@@ -89,12 +89,6 @@ def test_an_explanation_that_fails_costs_no_finding(
     assert len(report.faults) == 1 and "explaining the error failed" in report.faults[0]
 
 
-@pytest.fixture(scope="module")
-def forks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Forks]:
-    with Forks(tmp_path_factory.mktemp("forks")) as forks:
-        yield forks
-
-
 def fails_alone(forks: Forks, folder: Path, args: list[str], before: str) -> None:
     script = folder / "program.py"
     script.write_text(PROGRAM)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -279,12 +278,6 @@ QUICK |= {
     "modules that lack what torch gives them",
     "names that no file can have",
 }
-
-
-@pytest.fixture(scope="module")
-def forks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Forks]:
-    with Forks(tmp_path_factory.mktemp("forks")) as forks:
-        yield forks
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -136,12 +135,6 @@ del other.param_groups
 tell(loop, other)
 """,
 }
-
-
-@pytest.fixture(scope="module")
-def forks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Forks]:
-    with Forks(tmp_path_factory.mktemp("forks")) as forks:
-        yield forks
 
 
 @pytest.mark.parametrize("name", PROGRAMS)

@@ -3,7 +3,6 @@ it ends watched as it ends plain, and is told once what could not be noted."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -150,12 +149,6 @@ TOLD_BEFORE = {
 }
 QUICK = {"the trace is locked", "torch functions are replaced", "classes that refuse"}
 QUICK |= {"a disk that is full at once", "stderr is a broken pipe", "a rule that raises"}
-
-
-@pytest.fixture(scope="module")
-def forks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Forks]:
-    with Forks(tmp_path_factory.mktemp("forks")) as forks:
-        yield forks
 
 
 def cases(names: Any) -> list[Any]:

@@ -81,6 +81,10 @@ def _records(raw: Any) -> tuple[dict[str, Any], ...]:
     return tuple(raw or ())
 
 
+def _lines(raw: Any) -> tuple[tuple[str, int], ...]:
+    return tuple((str(path), int(line)) for path, line in raw or ())
+
+
 def _table(raw: Any) -> dict[str, Any]:
     return dict(raw or {})
 
@@ -642,6 +646,7 @@ class Crashed(Kind):
     text = Field(_text)
     told = Field(_flag)
     tensors = Field(_records)
+    forward = Field(_lines)
 
 
 # -- surroundings ------------------------------------------------------------------------

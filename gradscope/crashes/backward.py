@@ -23,29 +23,60 @@ INFINITE = (
 )
 
 
-def _first_line(crash: Crash) -> Place | None:
-    """Where the op whose backward failed was called, from the node's name in the text."""
-    name = crash.match[1]
-    for graph in reversed(crash.trace.graphs):
-        for node in graph.nodes:
-            if node.name == name and node.site is not None:
-                return node.site.user, f"its forward ran here (`{name}`)"
-    return None
-
-
 def _infinite(crash: Crash) -> Place | None:
     """Where the NaN comes from: the named node, or what passed it an infinite gradient. A product or
     power of finite numbers makes no NaN of a finite gradient."""
     name = crash.match[1]
     for graph in reversed(crash.trace.graphs):
-        named = [node for node in graph.nodes if node.name == name]
-        node = _behind(graph, named[-1]) if named and not name.startswith(INFINITE) else None
-        if node is not None and node.site is not None:
+        named = _said(crash, [node for node in graph.nodes if node.name == name and node.site is not None])
+        if not named:
+            continue
+        node = named[-1]
+        mild = not name.startswith(INFINITE) and not (name == "PowBackward0" and _is_root(crash, node))
+        if mild and (behind := _behind(graph, node)) is not None and behind.site is not None:
             return (
-                node.site.user,
-                f"its derivative is infinite at 0 (`{node.name}`), `{name}` makes NaN of it",
+                behind.site.user,
+                f"its derivative is infinite at 0 (`{behind.name}`), `{name}` makes NaN of it",
             )
-    return _first_line(crash)
+        lines = {each.site.user.location() for each in named if each.site is not None}
+        return (node.site.user, f"its forward ran here (`{name}`)") if len(lines) == 1 and node.site else None
+    return None
+
+
+def _said(crash: Crash, nodes: list[Node]) -> list[Node]:
+    """Those of the nodes that were made at the line which anomaly mode names, the innermost that has any; where it
+    is not known, of powers those that are roots."""
+    for line in reversed(crash.event.forward):
+        if here := [node for node in nodes if node.site is not None and node.site.user.location() == line]:
+            return [node for node in here if _is_root(crash, node)] or here
+    return [node for node in nodes if _is_root(crash, node)] or nodes
+
+
+def _is_root(crash: Crash, node: Node) -> bool:
+    """Whether a node is a power whose exponent the text gives as a number below 1: its derivative is infinite
+    at 0."""
+    if node.name != "PowBackward0" or node.site is None:
+        return False
+    match crash.trace.source_file(node.site.user.path).at(node.site.user):
+        case (
+            ast.BinOp(op=ast.Pow(), right=exponent)
+            | ast.Call(func=ast.Attribute(attr="pow"), args=[*_, exponent])
+        ):
+            return _below_one(exponent)
+    return False
+
+
+def _below_one(exponent: ast.expr) -> bool:
+    match exponent:
+        case ast.UnaryOp(op=ast.USub()):
+            return True
+        case ast.Constant(value=float(value)):
+            return value < 1
+        case ast.BinOp(
+            op=ast.Div(), left=ast.Constant(value=int(above)), right=ast.Constant(value=int(below))
+        ):
+            return above < below
+    return False
 
 
 def _behind(graph: Graph, start: Node) -> Node | None:

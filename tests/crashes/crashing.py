@@ -239,6 +239,21 @@ def infinity_becomes_nan() -> None:
         y.backward()  # effect: backward-made-nan
 
 
+def root_beside_squares() -> None:
+    x = torch.zeros(3, requires_grad=True)
+    with torch.autograd.detect_anomaly(check_nan=True):
+        flat = ((x[1:] ** 2 + x[:-1] ** 2) ** 0.5).mean()  # cause: backward-made-nan
+        loss = (x - 1).pow(2).mean() + flat
+        loss.backward()  # effect: backward-made-nan
+
+
+def root_of_half_behind_a_quotient() -> None:
+    x = torch.zeros(3, requires_grad=True)
+    with torch.autograd.detect_anomaly(check_nan=True):
+        size = x.pow(2).sum().pow(1 / 2)  # cause: backward-made-nan
+        (size / 3 + x.pow(2).sum()).backward()  # effect: backward-made-nan
+
+
 def zeta_derived() -> None:
     x = torch.full((3,), 2.0, requires_grad=True)
     y = torch.special.zeta(x, torch.ones(3))  # cause: no-derivative

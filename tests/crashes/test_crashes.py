@@ -239,3 +239,20 @@ def _run(arguments: list[str], cwd: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, *arguments], cwd=cwd, capture_output=True, text=True, encoding="utf-8", timeout=120
     )
+
+
+def test_of_several_nodes_of_one_name_that_is_told_of_which_anomaly_mode_speaks() -> None:
+    def quotient(above: torch.Tensor, below: torch.Tensor) -> torch.Tensor:
+        return above / below
+
+    def program() -> None:
+        x = torch.zeros(3, requires_grad=True)
+        with torch.autograd.detect_anomaly(check_nan=True):
+            shares = quotient(x, x)
+            halves = x / 2
+            (torch.where(x > 0, shares, x).sum() + halves.sum()).backward()
+
+    with pytest.warns(UserWarning, match="Error detected in DivBackward0"):
+        (finding,) = explained(program)
+    (cause,) = (place for place in finding.locations if place.role == "cause")
+    assert cause.line == inspect.getsourcelines(quotient)[1] + 1

@@ -32,6 +32,8 @@ class ShownErrors(Hook):
             real_init(shown, exc_type, exc_value, exc_traceback, *args, **kwargs)
 
         def _showwarnmsg(message: Any) -> None:
+            if (text := str(message.message)).startswith("Error detected in "):
+                self.recorder.history.anomaly = text
             if kind_of(message.filename) != "own":
                 real_show(message)
                 return

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import re
 from collections.abc import Iterator
 from types import FrameType, TracebackType
 from typing import TYPE_CHECKING, Any
@@ -34,10 +35,22 @@ def note_crash(recorder: Recorder, error: BaseException) -> None:
             data = {
                 "type": type(error).__name__, "text": text_of(error), "told": recorder.history.is_last(error),
                 "tensors": _operands(recorder, traceback, kept="deepcopy protocol" in text_of(error)),
+                "forward": _forward(recorder, text_of(error)),
             }  # fmt: skip
             recorder.emit("crash", site, data)
     except Exception as fault:
         recorder.fault("recording a crash", fault)
+
+
+def _forward(recorder: Recorder, text: str) -> list[list[Any]]:
+    """The user's lines, outermost first, from which anomaly mode says that the node was made whose gradient
+    is NaN."""
+    said = recorder.history.anomaly
+    named = re.match(r"Function '(\w+)' returned nan values", text)
+    if named is None or not said.startswith(f"Error detected in {named[1]}."):
+        return []
+    frames = re.findall(r'^  File "(.+)", line (\d+), in ', said, re.MULTILINE)
+    return [[path, int(line)] for path, line in frames if kind_of(path, recorder.sites.main) == "user"]
 
 
 def _operands(recorder: Recorder, traceback: TracebackType, kept: bool) -> list[dict[str, Any]]:

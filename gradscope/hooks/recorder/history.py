@@ -38,6 +38,7 @@ class History:
         self.writes: deque[Write] = deque(maxlen=4000)
         self.passes: deque[Pass] = deque(maxlen=400)
         self.recent: deque[Segment] = deque(maxlen=6)
+        self.anomaly = ""  # what torch has last warned of where anomaly mode stops a pass
 
     def told(self, error: BaseException) -> bool:
         """Whether this exception was noted already, further in: it has come through more frames

@@ -9,7 +9,8 @@ an initialisation that keeps the variance. Against exploding: a smaller learning
 `clip_grad_norm_` between `backward()` and the step.
 
 Silent on: single parameters with a small gradient, layers that begin at zero on purpose and what lies
-behind them, gradients that are cleared unused (those of a critic in the pass of its actor), small ones
+behind them, gradients that are cleared or left unused (those of a critic in the pass of its actor, of a
+model whose inputs are attacked), small ones
 that an optimizer such as Adam brings up to size, gradients that are clipped, losses that a `GradScaler`
 has scaled.
 """
@@ -20,7 +21,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from statistics import median
 
-from gradscope.analysis.gradients import thrown_away
+from gradscope.analysis.gradients import gradients, thrown_away
 from gradscope.analysis.names import place
 from gradscope.analysis.reach import Paths, paths
 from gradscope.analysis.words import (
@@ -238,7 +239,7 @@ def _against_vanishing(trace: Trace, known: Paths, event: Event) -> str:
 def _exploding(one: _Line) -> Iterator[Finding]:
     trace, event = one.trace, one.event
     known = {p.id for p in trace.parameters}  # a trace that is still growing may lack some
-    ids = [id for id in event.filled if id in known & one.filled and one.norms(id)]
+    ids = [id for id in event.filled if id in known & one.filled & _used(one) and one.norms(id)]
     if not ids or not trace.parameter(ids[0]).steps:
         return
     totals = [math.hypot(*norms) for norms in zip(*(one.norms(id) for id in ids), strict=False)]
@@ -265,6 +266,13 @@ def _exploding(one: _Line) -> Iterator[Finding]:
         count=event.count,
         subjects=parameter_subjects(ids),
     )
+
+
+def _used(one: _Line) -> set[int]:
+    """The parameters that are changed by the gradients of this line: those of others grow without harm, as a
+    model's do under an attack on its inputs."""
+    line = one.event.site.user.location()
+    return {id for fill in gradients(one.trace).fills if fill.line == line for id in fill.used}
 
 
 def _grows(totals: list[float], losses: list[float]) -> bool:

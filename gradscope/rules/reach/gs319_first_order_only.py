@@ -116,7 +116,7 @@ def _finding(trace: Trace, op: Op, update: Op, through: Backward, ids: set[int])
     asked = located(trace, op.site.user, "the gradients")
     return Finding(
         message=f"the gradients of {code(trace, op.site.user, 'the inner pass')} are constants for the pass that goes"
-        f" back through the update: {names} learn to first order only",
+        f" back through the update: {names} {'learns' if len(ids) == 1 else 'learn'} to first order only",
         cause=op.site.user,
         cause_label="gives gradients without a graph",
         effect=through.site.user,

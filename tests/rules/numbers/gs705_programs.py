@@ -200,3 +200,27 @@ def good_learning() -> None:
         opt.zero_grad()
         (model(x) - x.sum(dim=1, keepdim=True)).pow(2).mean().backward()
         opt.step()
+
+
+def good_attack_on_a_trained_model() -> None:
+    import torch
+    import torch.nn.functional as F
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(4, 16), nn.ReLU(), nn.Linear(16, 2))
+    opt = torch.optim.Adam(model.parameters(), lr=0.05)
+    x = torch.randn(64, 4)
+    y = (x[:, 0] > 0).long()
+    for _ in range(300):
+        loss = F.cross_entropy(model(x + 0.2 * x.sign()), y)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+    delta = torch.zeros(4, requires_grad=True)
+    attack = torch.optim.Adam([delta], lr=0.1)
+    for _ in range(60):
+        loss = -F.cross_entropy(model(x + 0.2 * x.sign() + delta), y)
+        attack.zero_grad()
+        loss.backward()
+        attack.step()

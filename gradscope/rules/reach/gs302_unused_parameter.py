@@ -29,16 +29,17 @@ from gradscope.analysis.reach import Paths, late_paths, passes, paths
 from gradscope.analysis.stops import Stop
 from gradscope.analysis.text import nodes_of_program
 from gradscope.analysis.unheld import replaced
-from gradscope.analysis.words import code, located, parameter_names, parameter_subjects, source, user
+from gradscope.analysis.words import code, located, parameter_names, parameter_subjects, source, user, where
 from gradscope.model import Finding, Module, Parameter, Site
 from gradscope.rules import rule
+from gradscope.rules.reach._given_out import given_instead
 from gradscope.store import Trace
 
 CONTAINERS = ("Sequential", "ModuleList", "ModuleDict", "ParameterList", "ParameterDict")
 MANY_PASSES = 50  # after which a layer that is one of several alternatives should have had its turn
 
 
-def bad_layer_never_called() -> None:
+def bad_layer_never_called() -> None:  # fix: by hand
     import torch
     from torch import nn
 
@@ -191,20 +192,39 @@ def _dropped(trace: Trace, known: Paths, place: Site, parameters: list[Parameter
     loop = loop_name(trace, place)
     call = located(trace, place, "the call")
     label = "the result goes nowhere"
+    instead = given_instead(trace, place)
+    fix = f"let the loss depend on the result of {call}, or leave the call and {names} out"
+    if loop:
+        fix = f"keep the result of {call} in a list of its own, and go on with that"
+    elif instead is not None:
+        fix = f"return `{instead.result}` in place of `{instead.given}` ({where(instead.site)})"
     return Finding(
         message=_message(names, ids),
         cause=place,
         cause_label=f"{label}: the loop's next turn gives `{loop}` another value" if loop else label,
         effect=_last_pass(known),
         effect_label="no backward pass reaches it" if len(ids) == 1 else "no backward pass reaches them",
-        related=tuple((site, "made here") for site in made if site.location() != place.location()),
+        related=(
+            *(
+                ((instead.site, f"gives out `{instead.given}`, and not the result"),)
+                if instead is not None
+                else ()
+            ),
+            *((site, "made here") for site in made if site.location() != place.location()),
+        ),
         seen=(
             f"`.grad` of {names} is None after {passes(known.passes)}",
             f"no operation read what {code(trace, place, 'the call')} gave",
+            *(
+                (
+                    f"`{instead.given}`, of the same shape {instead.shape}, was given out and read in its place",
+                )
+                if instead is not None
+                else ()
+            ),
         ),
-        fix=f"keep the result of {call} in a list of its own, and go on with that"
-        if loop
-        else f"let the loss depend on the result of {call}, or leave the call and {names} out",
+        fix=fix,
+        edits=instead.edits if instead is not None and not loop else (),
         subjects=parameter_subjects(ids),
     )
 

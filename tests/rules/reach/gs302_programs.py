@@ -1,7 +1,7 @@
 """More programs of GS302: each bad one is reported at its marks, each good one by no rule."""
 
 
-def bad_added_from_outside() -> None:
+def bad_added_from_outside() -> None:  # fix: by hand
     import torch
     from torch import nn
 
@@ -14,7 +14,7 @@ def bad_added_from_outside() -> None:
         opt.step()
 
 
-def bad_result_dropped() -> None:
+def bad_result_dropped() -> None:  # fix: by hand
     import torch
 
     w = torch.randn(4, requires_grad=True)
@@ -29,7 +29,7 @@ def bad_result_dropped() -> None:
         opt.step()
 
 
-def bad_result_given_to_the_loops_own_variable() -> None:
+def bad_result_given_to_the_loops_own_variable() -> None:  # fix: by hand
     import torch
     from torch import nn
 
@@ -61,7 +61,7 @@ def bad_result_given_to_the_loops_own_variable() -> None:
         opt.step()
 
 
-def bad_second_output_left_alone() -> None:
+def bad_second_output_left_alone() -> None:  # fix: by hand
     import torch
     from torch import nn
 
@@ -84,7 +84,7 @@ def bad_second_output_left_alone() -> None:
         opt.step()
 
 
-def bad_no_longer_called() -> None:
+def bad_no_longer_called() -> None:  # fix: by hand
     import torch
     from torch import nn
 
@@ -177,4 +177,31 @@ def good_option_off() -> None:
     for _ in range(3):
         opt.zero_grad()
         model(torch.randn(8, 2)).pow(2).mean().backward()
+        opt.step()
+
+
+def bad_input_given_out_in_place_of_the_result() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+
+    class Mixing(nn.Module):
+        def __init__(self, last: bool) -> None:
+            super().__init__()
+            self.project, self.score, self.last = nn.Linear(4, 4), nn.Linear(4, 1), last
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            h = self.project(x)
+            weights = torch.softmax(self.score(h) @ torch.ones(1, len(x)), 1)
+            mixed = weights @ h  # cause: GS302
+            if self.last:
+                return h
+            return torch.relu(mixed)
+
+    model = nn.Sequential(Mixing(False), Mixing(True))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(4):
+        opt.zero_grad()
+        model(torch.randn(6, 4)).pow(2).mean().backward()  # effect: GS302
         opt.step()

@@ -52,7 +52,7 @@ from gradscope.store import Trace
 
 LEVELS = ("module", "line", "op")
 DEPTH = 3  # of a slice, where none is given
-ROOMY = 14  # boxes without those of parameters up to which these have boxes of their own
+ROOMY = 22  # boxes up to which parameters have boxes of their own
 
 __all__ = ["DEPTH", "LEVELS", "READABLE", "Flow", "View", "flow_of", "rows_of", "size", "view"]
 
@@ -123,7 +123,7 @@ def view(
                 shown.graph = _slice(shown.graph, around, DEPTH if depth is None else depth)
             shown.level, shown.clusters, shown.nesting = attempt.level, boxes.titles, boxes.nesting
             count = size(shown.graph)
-            if not attempt.too_many(count):
+            if not attempt.too_many(count, _below(shown.graph)):
                 shown.notes += [attempt.note] if attempt.note else []
                 break
         if attempt.coarser:
@@ -145,7 +145,8 @@ def rows_of(graph: Any) -> dict[str, list[str]]:
     """Box → the parameters and buffers that are shown as rows of it: those that it alone uses, where it is a module or
     where the picture would have too many boxes."""
     leaves = [id for id, data in graph.nodes(data=True) if data["kind"] in ("parameter", "buffer")]
-    crowded = len(graph) - len(leaves) > ROOMY
+    uses = {(graph.nodes[leaf]["kind"], *sorted(set(graph.successors(leaf)))) for leaf in leaves}
+    crowded = len(graph) - len(leaves) + len(uses) > ROOMY
     rows: dict[str, list[str]] = {}
     for leaf in leaves:
         users = {b for _, b, e in graph.out_edges(leaf, data=True) if e["kind"] in ("flow", "finding")}
@@ -169,6 +170,22 @@ def size(graph: Any) -> int:
         else:
             total += 1
     return total + len(shared)
+
+
+def _below(graph: Any) -> int:
+    """How many boxes stand below each other: on the longest way of data that takes each round of a loop once."""
+    deep: dict[str, int] = {}
+    order = [
+        id for id, data in graph.nodes(data=True) if data["kind"] not in ("parameter", "buffer", "input")
+    ]
+    for id in order:  # in program order
+        above = [
+            deep[tail]
+            for tail, _, data in graph.in_edges(id, data=True)
+            if data["kind"] == "flow" and not data["loop"] and tail in deep
+        ]
+        deep[id] = max(above, default=0) + 1
+    return max(deep.values(), default=0)
 
 
 def _slice(graph: Any, name: str, depth: int) -> Any:

@@ -13,6 +13,7 @@ from gradscope.graph._runs import callers
 
 READABLE = 150  # nodes; above it a coarser level is shown
 FITTING = 28  # nodes of a picture that fits a screen; where no level is asked for there are no more
+TALL = 15  # boxes below each other that fit a screen
 HIDDEN = 8  # modules that one line goes through from which on their own level says more
 
 
@@ -26,8 +27,9 @@ class Attempt:
     coarser: str = ""
     note: str = ""
 
-    def too_many(self, nodes: int) -> bool:
-        return self.most is not None and nodes > self.most
+    def too_many(self, nodes: int, below: int = 0) -> bool:
+        """Whether a picture of so many boxes, so many of them below each other, can't be read."""
+        return self.most is not None and (nodes > self.most or (self.most == FITTING and below > TALL))
 
 
 def attempts(flow: Flow, level: str | None, depth: int | None, sliced: bool = False) -> Iterator[Attempt]:

@@ -42,6 +42,13 @@ def columns(dot: str, around: Mapping[str, tuple[int, ...]]) -> Columns:
     return found
 
 
+def in_order(dot: str, known: Columns) -> bool:
+    """Whether the layout engine has put the columns from left to right: it can't be told to."""
+    boxes = _boxes(lay_out(dot, "plain").decode(errors="replace"))
+    places = [boxes[head][1] for head in known.heads]
+    return places == sorted(places)
+
+
 def _cut(
     boxes: dict[str, tuple[float, float, float]],
     around: Mapping[str, tuple[int, ...]],

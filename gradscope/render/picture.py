@@ -22,7 +22,7 @@ from gradscope.graph import View, rows_of
 from gradscope.model import GradscopeError, Region
 from gradscope.render import _labels as labels
 from gradscope.render import _style as style
-from gradscope.render._columns import Columns, columns
+from gradscope.render._columns import Columns, columns, in_order
 from gradscope.render._layout import lay_out
 
 KINDS = ("svg", "png", "dot")
@@ -88,7 +88,10 @@ def _fitted(view: View) -> str:
         return text
     around = {drawing.ids[id]: data["cluster"] for id, data in view.graph.nodes(data=True)}
     known = columns(text, around)
-    return _Drawing(view, columns=known).source() if known.heads else text
+    if not known.heads:
+        return text
+    beside = _Drawing(view, columns=known).source()
+    return beside if in_order(beside, known) else text
 
 
 def dot_text(view: View) -> str:

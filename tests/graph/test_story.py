@@ -156,3 +156,44 @@ def test_a_write_has_an_arrow_to_what_it_changes(level: str) -> None:
     if level != "module":  # there all of it is one box
         ((tail, head),) = arrows
         assert graph.nodes[tail]["writes"] and "kept" in graph.nodes[head]["names"]
+
+
+def test_a_picture_of_a_deep_model_fits_a_screen_and_opens_on_request() -> None:
+    class Block(nn.Module):
+        def __init__(self, wide: int) -> None:
+            super().__init__()
+            self.one, self.two = nn.Linear(4, wide), nn.Linear(wide, 4)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            hidden = torch.relu(self.one(x))
+            return self.two(hidden) + x
+
+    class Model(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.first, self.second, self.third, self.last = (Block(n) for n in (3, 5, 6, 7))
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            a = self.first(x)
+            b = self.second(a)
+            c = self.third(b)
+            return self.last(torch.tanh(c + torch.sin(b)))
+
+    model = Model()
+    with gradscope.watch() as scope:
+        total = torch.zeros(())
+        total = total + model(torch.ones(2, 4)).sum()
+        total = total * 2
+        total = total / 3
+        total = total.exp()
+        total = total.log()
+        total = total.sin()
+        total = total.tanh()
+        total = total.cos()
+        (total * total).backward()
+    closed, opened = picture(scope.trace), picture(scope.trace, depth=2)
+    lines = {data["label"] for data in nodes(closed.graph)}
+    assert {"a = self.first(x)", "b = self.second(a)", "c = self.third(b)"} <= lines
+    assert any("`--depth 2`" in note for note in closed.notes)
+    inner = [data["label"] for data in nodes(opened.graph)]
+    assert inner.count("hidden = torch.relu(self.one(x))") == 4

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
-from gradscope.analysis.cuts import cut_kind, nearest
+from gradscope.analysis.cuts import cut_kind, cuts, nearest
 from gradscope.analysis.gradients import gradients
 from gradscope.analysis.names import names_of
 from gradscope.analysis.numbers import taken_out
@@ -73,7 +73,7 @@ def _tensors(known: Paths, root: Key, loss: Backward, trained: set[int]) -> Iter
             (cut, output, cut_kind(known.trace, known, cut, output))
             for cut, output in nearest(known, part, partial(_ends, known))
         ]
-        if any(kind not in KINDS for _, _, kind in found):
+        if any(kind not in KINDS for _, _, kind in found) or _meant_for_others(known, part, found, trained):
             continue  # what was meant to carry the gradient may be cut there, beside a weight that is detached
         for cut, output, kind in found:
             if cut.site.kind == "torch":
@@ -92,6 +92,18 @@ def _tensors(known: Paths, root: Key, loss: Backward, trained: set[int]) -> Iter
                 yield Constant(
                     cut, kind, site, _added(known, part), loss, frozenset(lost), idle, name, frozenset()
                 )
+
+
+def _meant_for_others(known: Paths, part: Key, found: list[tuple[Op, Key, str]], trained: set[int]) -> bool:
+    """Whether the term would train other parameters, which no pass reaches since another cut on its way takes them
+    out: it is that one which leaves the term a constant."""
+    here, before = {(cut.graph, cut.index) for cut, _, _ in found}, known.flow([part]).order
+    return any(
+        cut.output in before
+        and (cut.op.graph, cut.op.index) not in here
+        and not trained & {p.id for p in cut.parameters}
+        for cut in cuts(known.trace)
+    )
 
 
 def _ends(known: Paths, op: Op, key: Key, tracked: list[Key]) -> bool:

@@ -99,6 +99,36 @@ def replaced(trace: Trace) -> set[int]:
     }
 
 
+def taken_over(trace: Trace, p: Parameter) -> Parameter | None:
+    """The parameter that an optimizer holds in whose place this one was put later: the same call in the same
+    module reads this one now, and never the other again."""
+    for readers in _readers(trace).values():
+        if len(readers) != 2 or p.id not in readers:
+            continue
+        (other,) = (trace.parameter(number) for number in readers if number != p.id)
+        if other.optimizers and other.shape == p.shape and readers[other.id][1] < readers[p.id][0]:
+            return other
+    return None
+
+
+_Operand = tuple[int, tuple[str, int], int]  # module, the user's line, and the place among the inputs
+
+
+@once
+def _readers(trace: Trace) -> dict[_Operand, dict[int, tuple[int, int]]]:
+    """What the modules' calls read: operand → parameter → the first and the last segment in which it did."""
+    found: dict[_Operand, dict[int, tuple[int, int]]] = {}
+    for segment in trace.segments:
+        graph = trace.graph(segment.graph) if segment.graph is not None else None
+        for op in graph.ops if graph is not None else ():
+            for position, index in enumerate(op.inputs if op.module is not None else ()):
+                number = graph.values[index].parameter if graph is not None else None
+                if number is not None:
+                    readers = found.setdefault((op.module or 0, op.site.user.location(), position), {})
+                    readers[number] = readers.get(number, (segment.index,))[0], segment.index
+    return found
+
+
 def put_into_eval(trace: Trace, left: list[Parameter]) -> Mode | None:
     """The `eval()` of a part of the model that holds all of these, where that part still was in evaluation
     mode when the model was trained."""

@@ -190,18 +190,21 @@ def switched_off(trace: Trace, site: Site) -> Edits:
     return here.replace(value, "False") if isinstance(value, ast.Constant) and value.value is True else ()
 
 
-def detached_before(trace: Trace, site: Site, name: str) -> Edits:
-    """`h = h.detach()` on the line before `site`, where `h` is a tensor from the start: nothing else
-    than the result of a call is assigned to it."""
+def detached_before(trace: Trace, site: Site, names: list[str]) -> Edits:
+    """`h = h.detach()` on the line before `site`, or `h, c = h.detach(), c.detach()`, where these are tensors from the
+    start: nothing else than the result of a call is assigned to them."""
     here = Source(trace, site.path)
     statement, scope = here.file.statement(site), here.scope(site)
-    values = [
-        node.value
-        for node in ast.walk(scope)
-        if isinstance(node, ast.Assign) and [ast.unparse(target) for target in node.targets] == [name]
-    ]
-    plain = name.isidentifier() and values and all(isinstance(value, ast.Call) for value in values)
-    return here.before(statement, f"{name} = {name}.detach()") if plain else ()
+    for name in names:
+        values = [
+            node.value
+            for node in ast.walk(scope)
+            if isinstance(node, ast.Assign) and [ast.unparse(target) for target in node.targets] == [name]
+        ]
+        if not (name.isidentifier() and values and all(isinstance(value, ast.Call) for value in values)):
+            return ()
+    detached = ", ".join(f"{name}.detach()" for name in names)
+    return here.before(statement, f"{', '.join(names)} = {detached}")
 
 
 def written_in_place(trace: Trace, site: Site) -> tuple[str, Edits]:

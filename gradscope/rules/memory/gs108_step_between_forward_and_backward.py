@@ -20,9 +20,10 @@ from gradscope.analysis.carried import all_carried, carried_into
 from gradscope.analysis.failures import failure_subject, versions
 from gradscope.analysis.names import names_of
 from gradscope.analysis.reach import paths
-from gradscope.analysis.words import code, located, optimizer_name, user
+from gradscope.analysis.words import code, listed, located, optimizer_name, user
 from gradscope.events import ErrorRaised, Step, ZeroGrad
 from gradscope.fixes.blocks import detached_before
+from gradscope.fixes.calls import without_argument
 from gradscope.fixes.source import Edits, Source
 from gradscope.model import Finding, Graph, Site
 from gradscope.rules import rule
@@ -177,10 +178,16 @@ def _carried_over(trace: Trace, event: ErrorRaised, step: dict[str, Any]) -> Fin
     if not _runs_through(graph, value.index, saved.user):
         return None
     cause, stepped_at = reader.site.entry, user(trace.site(step.get("site")))
-    name = names_of(trace).name(graph, value.index)
+    brought = [c.value for c in all_carried(known, event) if c.readers[0].site.entry == cause] or [value]
+    names = list(dict.fromkeys(names_of(trace).name(graph, one.index) or "" for one in brought))
+    detached = "; ".join(f"{name or 'h'} = {name or 'h'}.detach()" for name in names)
+    carry = "carries" if len(brought) == 1 else "carry"
+    subject = listed([f"`{name}`" for name in names]) if all(names) else "a value"
+    kept = "retain_graph" in code(trace, event.site.user)
+    edits = detached_before(trace, cause, names)
     shown = code(trace, stepped_at, "an optimizer's step")
     return Finding(
-        message=f"{f'`{name}`' if name else 'a value'} carries the graph of an earlier step into "
+        message=f"{subject} {carry} the graph of an earlier step into "
         f"{code(trace, cause, 'this one')}, and {shown} has changed the weights that it saved",
         cause=cause,
         cause_label="takes in a value with the graph of an earlier step",
@@ -188,13 +195,9 @@ def _carried_over(trace: Trace, event: ErrorRaised, step: dict[str, Any]) -> Fin
         effect_label="torch stops: the old part of the graph was computed with the old weights",
         related=((stepped_at, "writes new values into the weights"),) if stepped_at is not None else (),
         seen=(versions(event.text),),
-        fix=f"detach it before the next step (`{name or 'h'} = {name or 'h'}.detach()`)"
-        + (
-            "; `retain_graph=True` is not needed then"
-            if "retain_graph" in code(trace, event.site.user)
-            else ""
-        ),
-        edits=detached_before(trace, cause, name or ""),
+        fix=f"detach {'it' if len(brought) == 1 else 'all of them'} before the next step (`{detached}`)"
+        + ("; `retain_graph=True` is not needed then" if kept else ""),
+        edits=(*edits, *without_argument(trace, event.site.user, "retain_graph")) if edits else (),
         count=event.count,
         subjects=frozenset({failure_subject(event)}),
     )

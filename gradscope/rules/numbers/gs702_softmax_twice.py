@@ -17,11 +17,12 @@ with `kl_div`, scores that are scaled after a softmax.
 import math
 from collections.abc import Iterator
 
+from gradscope.analysis.made import layer_made
 from gradscope.analysis.ops import PROBABILITIES
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.words import code, located, numbers
 from gradscope.fixes.calls import taken_out
-from gradscope.model import Finding, Op
+from gradscope.model import Finding, Op, Site
 from gradscope.rules import rule
 from gradscope.rules.numbers._losses import (
     evaluated,
@@ -116,20 +117,37 @@ def _finding(trace: Trace, known: Paths, found: list[tuple[Key, Op, Op]], severi
     places = list(dict.fromkeys(other.site.user for _, other, _ in found))
     mixed = all(maker is not made for _, made in makers(known, key))
     through = maker.name if maker.name in PROBABILITIES else f"{maker.name}(log-{applied})"
+    layer = _layer(trace, maker)
     given = code(trace, cause, f"the {maker.name}")
+    taken = f"`{through}` out of {located(trace, cause, given)}"
+    if layer is not None:
+        taken = f"layer {located(trace, layer)} out"
     return Finding(
         message=f"`{op.name}` applies a {applied}, and its input has been through `{through}` already",
         cause=cause,
         cause_label=f"its result has been through `{through}`",
         effect=op.site.user,
         effect_label=f"applies {applied} to it once more",
-        related=tuple((place, "and here") for place in places[1:]),
+        related=(
+            *([(layer, "the layer that applies it")] if layer is not None else []),
+            *((place, "and here") for place in places[1:]),
+        ),
         seen=(unused(len(found)),) if severity else tuple(_seen(trace, known, key, op)),
-        fix=_fix(trace, op, f"`{through}` out of {located(trace, cause, given)}", mixed=mixed),
+        fix=_fix(trace, op, taken, mixed=mixed),
         count=len(found),
         severity=severity,
         edits=taken_out(trace, cause, op.site.user) if maker.name == through and not mixed else (),
     )
+
+
+def _layer(trace: Trace, maker: Op) -> Site | None:
+    """Where the text makes the layer of torch's that computes it, one of several in an `nn.Sequential`."""
+    module = trace.modules.get(maker.module) if maker.module is not None else None
+    made = layer_made(trace, module) if module is not None else None
+    if made is None or maker.site.user.location() == (made[0], made[1].lineno):
+        return None
+    path, call = made
+    return Site(-1, path, *trace.source_file(path).span(call), "", "user")
 
 
 def _fix(trace: Trace, op: Op, softmax: str, *, mixed: bool) -> str:

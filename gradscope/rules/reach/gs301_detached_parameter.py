@@ -209,6 +209,11 @@ def _fix(trace: Trace, cut: Cut, names: str) -> str:
             f"call `rsample()` in {located(trace, cut.site, 'this line')} where the distribution has it, or put "
             + ("the `log_prob` of what was drawn into the loss")
         )
+    if cut.kind == "numpy" and (tensor := re.sub(r"(\.(?:detach|cpu|numpy)\(\))+$", "", text)) != text:
+        without = " without `.detach()` and" if ".detach()" in text else ""
+        return (
+            f"compute with `{tensor}` itself ({where(cut.site)}) to the loss,{without} not with NumPy{frozen}"
+        )
     if cut.kind == "numpy":
         return f"compute with tensors from {located(trace, cut.site, 'here')} to the loss, not with NumPy{frozen}"
     if cut.region is not None:

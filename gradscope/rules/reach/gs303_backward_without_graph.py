@@ -10,6 +10,7 @@ Fix: take the cut between the parameters and the loss away, or unfreeze what sho
 Silent on: errors of any other kind.
 """
 
+import ast
 from collections.abc import Iterator
 
 from gradscope.analysis.cuts import constant_derivative, cut_kind, cut_words, differentiates, nearest_cuts
@@ -21,10 +22,12 @@ from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.words import code, located, parameter_names, parameter_subjects, user
 from gradscope.events import RequiresGrad
 from gradscope.fixes.calls import receiver_in_place_of, with_argument
-from gradscope.fixes.source import Edits
+from gradscope.fixes.source import Edits, Source
 from gradscope.model import Event, Finding, Op, Parameter, Site
 from gradscope.rules import rule
 from gradscope.store import Trace
+
+MAX_TEXT = 120  # characters that are written in the place of others
 
 
 def bad_detached_loss() -> None:
@@ -171,6 +174,9 @@ def _fix(trace: Trace, kind: str, op: Op, cause: Site) -> str:
             f"use a loss that has a gradient in place of {located(trace, made, f'`{op.name}`')}"
             " (cross entropy on the scores, a soft maximum)"
         )
+    if joined := _joined(trace, op)[0]:
+        instead = located(trace, made, "`torch.tensor`")
+        return f"put the tensors together with their graph: `{joined}` in place of {instead}"
     if kind == "detach":
         return f"leave `.detach()` out of {located(trace, made)}, or call `backward()` on the value before it"
     return f"call `backward()` on the value as it was before {cut_words(op, kind)} ({place(made)})"
@@ -179,7 +185,38 @@ def _fix(trace: Trace, kind: str, op: Op, cause: Site) -> str:
 def _edits(trace: Trace, kind: str, op: Op, cause: Site) -> Edits:
     if differentiates(op):
         return with_argument(trace, op.site.user, "create_graph", "True")
-    return receiver_in_place_of(trace, cause, "detach") if kind == "detach" else ()
+    return receiver_in_place_of(trace, cause, "detach") if kind == "detach" else _joined(trace, op)[1]
+
+
+def _joined(trace: Trace, op: Op) -> tuple[str, Edits]:
+    """What keeps the graph in place of `torch.tensor([a, b])` of tensors: the text, and the edits where each of them
+    is one number of no dimension."""
+    here = Source(trace, op.site.user.path)
+    call = here.file.at(op.site.user)
+    if op.name not in ("tensor", "as_tensor") or not isinstance(call, ast.Call) or len(call.args) != 1:
+        return "", ()
+    given = call.args[0]
+    if not isinstance(given, (ast.List, ast.Tuple)):
+        return "", ()
+    values = [trace.graph(op.graph).values[i] for i in op.inputs]
+    all_tensors = len(_single(given)) == len(values) and not call.keywords
+    alike = all_tensors and len({value.dtype for value in values}) == 1
+    text = _stacked(here, given, ast.unparse(call.func).removesuffix(op.name))
+    if not alike or any(value.shape for value in values) or len(text) > MAX_TEXT:
+        return "torch.stack([…])", ()
+    return text, here.replace(call, text)
+
+
+def _single(given: ast.expr) -> list[ast.expr]:
+    if isinstance(given, (ast.List, ast.Tuple)):
+        return [one for part in given.elts for one in _single(part)]
+    return [given]
+
+
+def _stacked(here: Source, given: ast.expr, torch: str) -> str:
+    if not isinstance(given, (ast.List, ast.Tuple)):
+        return here.file.text(given)
+    return f"{torch}stack([{', '.join(_stacked(here, part, torch) for part in given.elts)}])"
 
 
 def _facts(known: Paths, name: str, root: Key) -> str:

@@ -23,7 +23,7 @@ from gradscope.analysis.intent import milder, skipped_by_name
 from gradscope.analysis.loop import idle, norm
 from gradscope.analysis.own_writes import kept_up
 from gradscope.analysis.since import since_pass
-from gradscope.analysis.unheld import _nearest, left_behind, left_out, put_into_eval
+from gradscope.analysis.unheld import _nearest, left_behind, left_out, put_into_eval, taken_over
 from gradscope.analysis.words import (
     dotted,
     listed,
@@ -33,6 +33,7 @@ from gradscope.analysis.words import (
     parameter_names,
     parameter_subjects,
     plural,
+    user,
     where,
 )
 from gradscope.events import Backward, Mode
@@ -78,7 +79,7 @@ def good_two_optimizers() -> None:
             opt.step()
 
 
-@rule("GS206", name="parameter-not-in-optimizer", severity="warning")
+@rule("GS206", name="parameter-not-in-optimizer", severity="warning", over=("GS302",))
 def parameter_not_in_optimizer(trace: Trace) -> Iterator[Finding]:
     for parameters, stepped, left in left_out(trace):
         found = _finding(trace, parameters, stepped, left)
@@ -121,6 +122,12 @@ def _loose(trace: Trace) -> Iterator[Finding]:
         if mine and stepped:
             found.setdefault(event.site.user, ({}, stepped))[0].update(mine)
     for site, (mine, stepped) in found.items():
+        for p in list(mine.values()):
+            if (old := taken_over(trace, p)) is not None and p.site is not None:
+                del mine[p.id]
+                yield _put_in_place(trace, p, old, p.site.user, site)
+        if not mine:
+            continue
         optimizer, names = _nearest(trace, stepped), parameter_names(trace, mine)
         count = max(p.passes for p in mine.values())
         yield Finding(
@@ -136,6 +143,30 @@ def _loose(trace: Trace) -> Iterator[Finding]:
             subjects=parameter_subjects(mine),
             since=since_pass(trace, mine),
         )
+
+
+def _put_in_place(trace: Trace, p: Parameter, old: Parameter, made: Site, backward: Site) -> Finding:
+    """A new `nn.Parameter` has taken the place of the one that the optimizer was given."""
+    optimizer = trace.optimizers[old.optimizers[0]]
+    name, holder = f"`{parameter_name(trace, p.id)}`", optimizer_name(trace, optimizer.id)
+    given = user(optimizer.site)
+    return Finding(
+        message=f"{name} is a new `nn.Parameter`: {holder} still holds the one whose place it took, and no step uses"
+        " its gradients",
+        cause=made,
+        cause_label="puts a new parameter in the place of the old one",
+        effect=backward,
+        effect_label="computes gradients for it that nothing uses",
+        related=((given, f"was given `{parameter_name(trace, old.id)}` as it was then"),) if given else (),
+        seen=(
+            f"it got a gradient in {plural(p.passes, 'pass')} and never changed; the same line read"
+            f" `{parameter_name(trace, old.id)}` before, and since then only {name}",
+        ),
+        fix=f"write the new values into the old parameter, under `torch.no_grad()` ({name[:-1]}.copy_(…)`, in place of"
+        f" {located(trace, made)}), or make {holder} ({where(optimizer.site)}) after it",
+        subjects=parameter_subjects([p.id, old.id]),
+        since=since_pass(trace, [p.id]),
+    )
 
 
 def _alone(p: Parameter) -> bool:

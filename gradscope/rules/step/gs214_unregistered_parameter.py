@@ -154,7 +154,8 @@ def _finding(trace: Trace, event: Unregistered, module: Module, lost: list[Param
         ),
         fix=f"{fix} ({where(made)})",
         edits=wrapped_value(trace, made, f"self.{name}", holder),
-        subjects=parameter_subjects(p.id for p in lost),
+        subjects=parameter_subjects(p.id for p in lost)
+        | {("leaf", p.site.user.location()) for p in lost if p.site is not None},  # GS601's
     )
 
 

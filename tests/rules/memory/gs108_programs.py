@@ -143,3 +143,19 @@ def bad_loss_of_both_after_the_step_of_one() -> None:  # fix: by hand
         opt_both.zero_grad()
         (second(guess) - x).pow(2).mean().backward()  # effect: GS108
         opt_both.step()
+
+
+def bad_both_states_of_an_lstm() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    rnn = nn.LSTM(2, 3, batch_first=True)
+    opt = torch.optim.SGD(rnn.parameters(), lr=0.1)
+    h = torch.zeros(1, 4, 3)
+    c = torch.zeros(1, 4, 3)
+    for _ in range(3):
+        opt.zero_grad()
+        out, (h, c) = rnn(torch.randn(4, 5, 2), (h, c))  # cause: GS108
+        out.mean().backward(retain_graph=True)  # effect: GS108
+        opt.step()  # related: GS108

@@ -236,3 +236,23 @@ def good_averaged_target() -> None:
         with torch.no_grad():
             for slow, fast in zip(target.parameters(), online.parameters(), strict=True):
                 slow.mul_(0.9).add_(fast, alpha=0.1)
+
+
+def bad_actor_through_numpy_beside_its_critic() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    actor, critic = nn.Linear(3, 2), nn.Linear(3, 1)
+    opt = torch.optim.SGD([*actor.parameters(), *critic.parameters()], lr=0.01)
+    for _ in range(4):
+        x = torch.randn(8, 3)
+        mean = actor(x).detach().numpy() * 2  # cause: GS301
+        chosen = torch.distributions.Normal(torch.as_tensor(mean), 1.0)  # related: GS301
+        action = chosen.sample()
+        delta = -action.pow(2).sum(1) - critic(x).squeeze(1)
+        log_prob = chosen.log_prob(action).sum(1)
+        loss = -(log_prob * delta.detach()).mean() + delta.pow(2).mean()
+        opt.zero_grad()
+        loss.backward()  # effect: GS301
+        opt.step()

@@ -68,3 +68,11 @@ def bad_derivative_that_is_constant() -> None:  # fix: by hand
     y = (2 * x).sum()
     (slope,) = torch.autograd.grad(y, x, create_graph=True)  # cause: GS303
     torch.autograd.grad(slope.sum(), x)  # effect: GS303
+
+
+def bad_numbers_of_tensors_in_a_new_one() -> None:
+    import torch
+
+    angle = torch.zeros((), requires_grad=True)
+    turn = torch.tensor([[angle.cos(), -angle.sin()], [angle.sin(), angle.cos()]])  # cause: GS303
+    (turn @ torch.ones(2)).pow(2).sum().backward()  # effect: GS303

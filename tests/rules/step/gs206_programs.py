@@ -254,3 +254,52 @@ def bad_layer_forgotten_though_another_rests() -> None:
         opt.zero_grad()
         model(torch.randn(8, 3)).pow(2).mean().backward()  # effect: GS206
         opt.step()
+
+
+def bad_new_parameter_in_the_old_one_s_place() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    class Scale(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.factor = nn.Parameter(torch.ones(4))
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return x * self.factor
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(4, 4), Scale(), nn.Linear(4, 1))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for step in range(8):
+        if step == 4:
+            model[1].factor = nn.Parameter(torch.full((4,), 2.0))  # cause: GS206
+        loss = (model(torch.randn(8, 4)) - 1).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()  # effect: GS206
+        opt.step()
+
+
+def good_new_values_in_the_old_parameter() -> None:
+    import torch
+    from torch import nn
+
+    class Scale(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.factor = nn.Parameter(torch.ones(4))
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return x * self.factor
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(4, 4), Scale(), nn.Linear(4, 1))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for step in range(8):
+        if step == 4:
+            with torch.no_grad():
+                model[1].factor.copy_(torch.full((4,), 2.0))
+        loss = (model(torch.randn(8, 4)) - 1).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

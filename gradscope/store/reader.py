@@ -24,7 +24,7 @@ from gradscope.model import (
     Segment,
     Site,
 )
-from gradscope.source import SourceFile, lines_of
+from gradscope.source import SourceFile, lines_of, parsed
 from gradscope.store._rows import NODES, OPS, VALUES, node_of, op_of, value_of
 from gradscope.store.schema import APPLICATION_ID, SCHEMA_VERSION
 
@@ -173,7 +173,7 @@ class Trace:
     def source_file(self, path: str) -> SourceFile:
         """The file at `path` as syntax; empty where its text is not in the trace."""
         if path not in self._source_files:
-            self._source_files[path] = SourceFile(self.sources.get(path, ""))
+            self._source_files[path] = parsed(self.sources.get(path, ""))
         return self._source_files[path]
 
     def _block_end(self, site: Site) -> int | None:

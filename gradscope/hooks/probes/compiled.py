@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import functools
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from time import perf_counter
 from types import CodeType, FunctionType
 from typing import Any
@@ -79,8 +79,7 @@ class Compiled(Hook):
         cls = dynamo.OptimizedModule
         self.classes.add(cls)
         if skip := getattr(dynamo, private.SKIP_CODE, None):
-            for code in _own_code():
-                skip(code)
+            _leave_ours_alone(skip)
         real = vars(cls).get("__call__", self.plain_call)
 
         def __call__(module: Any, /, *args: Any, **kwargs: Any) -> Any:
@@ -197,17 +196,22 @@ def _modules(plain: Any) -> list[nn.Module]:
     return [thing for thing in named if issubclass(type(thing), nn.Module)]
 
 
-def _own_code() -> Iterator[CodeType]:
-    """All code of ours that runs beside the program: where the compiler meets it, below what it has left to Python
-    (`loss.backward()` in a compiled step), it would compile it, and can fail at that."""
-    for name, module in list(sys.modules.items()):
-        if name.startswith("gradscope."):
-            for thing in list(vars(module).values()):
-                found = vars(thing).values() if isinstance(thing, type) else (thing,)
-                for one in found:
+_left_alone: set[str] = set()  # modules of ours, once for the process
+
+
+def _leave_ours_alone(skip: Callable[[CodeType], None]) -> None:
+    """Tells the compiler of all code of ours that runs beside the program: where it meets that, below what it has
+    left to Python (`loss.backward()` in a compiled step), it would compile it, and can fail at that."""
+    new = [name for name in list(sys.modules) if name.startswith("gradscope.") and name not in _left_alone]
+    for name in new:
+        for thing in list(vars(sys.modules[name]).values()):
+            if getattr(thing, "__module__", name) == name:  # not what it has imported
+                for one in vars(thing).values() if isinstance(thing, type) else (thing,):
                     code = getattr(getattr(one, "__func__", one), "__code__", None)
                     if isinstance(code, CodeType) and is_own(code.co_filename):
-                        yield from _with_inner(code)
+                        for inner in _with_inner(code):
+                            skip(inner)
+        _left_alone.add(name)
 
 
 def _with_inner(code: CodeType) -> Iterator[CodeType]:

@@ -1,7 +1,7 @@
 """More programs of GS222: each bad one is reported at its marks, each good one by no rule."""
 
 
-def bad_momentum_from_a_file() -> None:  # fix: by hand
+def bad_momentum_from_a_file() -> None:
     import io
 
     import torch

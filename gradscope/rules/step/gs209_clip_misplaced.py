@@ -13,12 +13,14 @@ Silent on: a limit of a million or more, which only measures the norm; per-sampl
 whose gradients are collected elsewhere; disabled scalers.
 """
 
+import ast
 from collections.abc import Iterator
 
 from gradscope.analysis.clips import Clipped, Clips, clips
+from gradscope.analysis.reach import paths
 from gradscope.analysis.since import since_stretch
 from gradscope.analysis.words import code, located, method, parameter_subjects, plural, where
-from gradscope.events import Clip, Scaler
+from gradscope.events import Backward, Clip, Scaler
 from gradscope.fixes.calls import beside, line_before, listed_once, moved
 from gradscope.model import Finding, Site
 from gradscope.rules import rule
@@ -70,6 +72,8 @@ def clip_misplaced(trace: Trace) -> Iterator[Finding]:
     for clip in run.clips.values():
         step = run.step_of(clip.parameters)
         if step is None:
+            if (emptied := _emptied_by(trace, clip)) is not None:
+                yield _too_late(trace, clip, emptied)
             continue
         if clip.empty and clip.empty >= clip.times - 1:
             yield _empty(trace, run, clip, step)
@@ -107,6 +111,61 @@ def _empty(trace: Trace, run: Clips, clip: Clipped, step: Site) -> Finding:
         subjects=_subjects(clip),
         since=since_stretch(trace, clip.first["no parameter"]),
     )
+
+
+def _emptied_by(trace: Trace, clip: Clipped) -> Backward | None:
+    """The pass that went into all these parameters and left none of them a gradient, where that is so of every
+    pass and the clip never met one: what runs inside of the pass has used and cleared them."""
+    if (
+        clip.times < 2
+        or set(clip.states) != {"none"}
+        or not all(
+            trace.parameter(id).optimizers and not trace.parameter(id).passes for id in clip.parameters
+        )
+    ):
+        return None
+    known = paths(trace)
+    for event in trace.of(Backward):
+        if event.call == "backward" and event.graph >= 0 and not event.inputs and not event.filled:
+            reached = known.reach([(event.graph, root) for root in event.roots]).parameters
+            if clip.parameters and clip.parameters <= reached:
+                return event
+    return None
+
+
+def _too_late(trace: Trace, clip: Clipped, emptied: Backward) -> Finding:
+    clipping, backward = code(trace, clip.site, "the clip"), located(trace, emptied.site.user, "the pass")
+    return Finding(
+        message=f"{clipping} finds no gradient: hooks have used and cleared them all while the pass ran",
+        cause=clip.site,
+        cause_label="every `.grad` is None here, nothing is clipped",
+        effect=emptied.site.user,
+        effect_label="goes back to all these parameters, and leaves none of them a gradient",
+        related=tuple((site, "puts the hook there") for site in _hooks_put(trace)),
+        seen=(
+            f"0 of {plural(clip.times, 'call')} met a gradient, though {backward} goes back to all"
+            f" {plural(len(clip.parameters), 'parameter')}",
+        ),
+        fix=f"make the steps after {located(trace, clip.site, 'the clip')}, and not in the hook that runs as soon as a"
+        " gradient is there: a norm over all parameters is known only when the pass is over. Or clip each gradient by"
+        " itself in the hook",
+        count=clip.times,
+        subjects=_subjects(clip),
+        since=since_stretch(trace, clip.first["nothing new"]),
+    )
+
+
+def _hooks_put(trace: Trace) -> list[Site]:
+    """The lines that ask to be called when a gradient is there."""
+    return [
+        Site(-1, path, *file.span(node), "", "user")
+        for path in trace.sources
+        for file in [trace.source_file(path)]
+        for node in (ast.walk(file.tree) if file.tree is not None else ())
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr == "register_post_accumulate_grad_hook"
+    ]
 
 
 def _in_vain(trace: Trace, run: Clips, clip: Clipped, step: Site) -> Finding:

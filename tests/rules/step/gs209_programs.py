@@ -163,3 +163,55 @@ def bad_clipped_too_late_on_a_condition() -> None:
         opt.step()  # effect: GS209
         if limit is not None:
             torch.nn.utils.clip_grad_norm_(model.parameters(), limit)  # cause: GS209
+
+
+def bad_steps_in_hooks() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 1))
+    opts = {p: torch.optim.SGD([p], lr=0.1) for p in model.parameters()}
+
+    def step(p: torch.Tensor) -> None:
+        opts[p].step()
+        opts[p].zero_grad()
+
+    for p in model.parameters():
+        p.register_post_accumulate_grad_hook(step)  # related: GS209
+    for _ in range(4):
+        model(torch.randn(8, 4)).pow(2).sum().backward()  # effect: GS209
+        nn.utils.clip_grad_norm_(model.parameters(), 1.0)  # cause: GS209
+
+
+def good_each_clipped_in_its_hook() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 1))
+    opts = {p: torch.optim.SGD([p], lr=0.1) for p in model.parameters()}
+
+    def step(p: torch.Tensor) -> None:
+        nn.utils.clip_grad_norm_([p], 1.0)
+        opts[p].step()
+        opts[p].zero_grad()
+
+    for p in model.parameters():
+        p.register_post_accumulate_grad_hook(step)
+    for _ in range(4):
+        model(torch.randn(8, 4)).pow(2).sum().backward()
+
+
+def good_norm_of_what_no_pass_has_reached() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model, head = nn.Linear(4, 4), nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(4):
+        opt.zero_grad()
+        model(torch.randn(8, 4)).pow(2).sum().backward()
+        nn.utils.clip_grad_norm_([*model.parameters(), *head.parameters()], 1.0)
+        opt.step()

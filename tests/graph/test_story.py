@@ -194,6 +194,6 @@ def test_a_picture_of_a_deep_model_fits_a_screen_and_opens_on_request() -> None:
     closed, opened = picture(scope.trace), picture(scope.trace, depth=2)
     lines = {data["label"] for data in nodes(closed.graph)}
     assert {"a = self.first(x)", "b = self.second(a)", "c = self.third(b)"} <= lines
-    assert any("`--depth 2`" in note for note in closed.notes)
+    assert any("`--depth 2`" in note for note in closed.notes), (closed.notes, sorted(lines))
     inner = [data["label"] for data in nodes(opened.graph)]
     assert inner.count("hidden = torch.relu(self.one(x))") == 4

@@ -41,6 +41,7 @@ class Question:
     twin: str = ""  # what was said of the right twin, at first sight
     after: str = ""  # the score by the same measure, since something was mended
     remark: str = ""
+    twin_now: str = ""  # what is still said of the right twin, and why that is true
 
     @property
     def batch(self) -> int:

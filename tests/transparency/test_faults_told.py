@@ -109,5 +109,5 @@ def test_a_report_file_that_fails_is_told(name: str, forks: Forks, tmp_path: Pat
 
 
 def test_a_picture_that_fails_is_told(forks: Forks, tmp_path: Path) -> None:
-    before = "import gradscope.graph as g\ng.view = lambda *a: 1 / 0"
+    before = "import gradscope.graph as g\ng.view = lambda *a, **k: 1 / 0"
     fails_alone(forks, tmp_path, ["--graph", "graph.svg"], before)

@@ -72,7 +72,7 @@ def told(question: Question) -> bool:
         f"{finding['severity']}[{finding['code']}]:{finding['locations'][0]['line']}" for finding in found
     )
     missed = question.now == "A" and not names_the_line(question, found)
-    alarms = [f"{finding['code']}: {finding['message']}" for finding in serious(twin)]
+    alarms = [f"{f['code']}: {f['message']}" for f in serious(twin)] if not question.twin_now else []
     marks = " MISSED" * missed + " FALSE ALARM" * bool(alarms)
     print(f"{question.id} {question.now or '-'} {question.lines} {heads or '(nothing)'}{marks}", flush=True)
     for alarm in alarms:

@@ -50,7 +50,7 @@ def attempts(flow: Flow, level: str | None, depth: int | None, sliced: bool = Fa
 
 def _fitting(flow: Flow, level: str) -> Iterator[Attempt]:
     if level == "line":
-        deepest = max((len(callers(flow, op)) for op in range(len(flow.ops))), default=1) - 1
+        deepest = max(map(len, callers(flow)), default=1) - 1
         for depth in range(deepest, -1, -1):
             note = "" if depth == deepest else _told(depth, deepest, "calls")
             yield Attempt("line", partial(line_boxes, flow, depth), FITTING, note=note)
@@ -73,7 +73,7 @@ def _in_modules(flow: Flow) -> bool:
     """Whether one line of the program hides a good part of a model that is not the program's own code."""
     counts = Counts(flow)
     behind: dict[Hashable, set[int]] = {}
-    for index, op in enumerate(flow.ops):
+    for op, lines in zip(flow.ops, callers(flow), strict=True):
         if op.module is not None and counts.hidden(op) > 1:
-            behind.setdefault((callers(flow, index), *counts.called(op)), set()).add(op.module)
+            behind.setdefault((lines, *counts.called(op)), set()).add(op.module)
     return any(len(modules) >= HIDDEN for modules in behind.values())

@@ -71,7 +71,7 @@ def line_boxes(flow: Flow, depth: int | None = None, rolled: bool = False) -> Bo
     loops are one where they do the same. depth: lines called deeper than this are drawn as the one that calls
     them. rolled: what a line does differently in some rounds is one box nevertheless."""
     counts = Counts(flow)
-    ways = [callers(flow, op)[: None if depth is None else depth + 1] for op in range(len(flow.ops))]
+    ways = [lines[: None if depth is None else depth + 1] for lines in callers(flow)]
     runs = line_runs(
         flow, [(way, flow.ops[op].region, op in flow.earlier) for op, way in enumerate(ways)], counts
     )

@@ -34,11 +34,17 @@ def runs_of(owns: Sequence[Hashable]) -> list[Run]:
     return found
 
 
-def callers(flow: Flow, op: int) -> tuple[Place, ...]:
-    """The program's own lines that led to an op, outermost first; a recursion only once."""
-    site = flow.ops[op].site
-    frames = [frame for frame in site.stack if frame.kind == site.user.kind]
-    return tuple(dict.fromkeys(frame.location() for frame in frames))
+def callers(flow: Flow) -> list[tuple[Place, ...]]:
+    """The program's own lines that led to each op, outermost first; a recursion only once. Without the outermost ones
+    that led to all of them, such as `main()`."""
+    found = []
+    for op in flow.ops:
+        frames = [frame for frame in op.site.stack if frame.kind == op.site.user.kind]
+        found.append(tuple(dict.fromkeys(frame.location() for frame in frames)))
+    shared = 0
+    while found and all(len(lines) > shared + 1 and lines[shared] == found[0][shared] for lines in found):
+        shared += 1
+    return [lines[shared:] for lines in found]
 
 
 def line_runs(flow: Flow, owns: Sequence[Hashable], counts: Counts) -> list[Run]:

@@ -25,7 +25,15 @@ new-rule:  # CODE=GS317 NAME=what-it-catches
 test-rule:  # RULE=GS201
 	$(PYTHON) -m pytest tests/rules tests/fixes -k $(RULE)
 
-.PHONY: screenshots pictures
+.PHONY: docs outputs
+docs:  # the site, in site/; fails where a link leads nowhere
+	NO_MKDOCS_2_WARNING=1 $(PYTHON) -m mkdocs build --strict
+outputs:  # what the documentation's programs print, written anew
+	$(PYTHON) tools/doc_programs.py
+
+.PHONY: screenshots pictures gallery
+gallery:  # docs/reading/gallery.md and its pictures
+	$(PYTHON) tools/gallery
 screenshots:
 	$(PYTHON) docs/screenshots.py
 pictures:

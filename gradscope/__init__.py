@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -15,18 +15,19 @@ if TYPE_CHECKING:
 
     from gradscope.api import Explanation, Picture, Trace
     from gradscope.live.table import Table
-    from gradscope.model import Finding, FindingsError, GradscopeError
+    from gradscope.model import Finding, FindingsError, FindingWarning, GradscopeError
     from gradscope.scope import Scope
 
 __version__ = "0.1.0"
 __all__ = [
-    "Explanation", "Finding", "FindingsError", "GradscopeError", "Picture", "Trace", "open", "show", "table", "watch",
-    "why",
+    "Explanation", "Finding", "FindingWarning", "FindingsError", "GradscopeError", "Picture", "Trace", "open", "show",
+    "table", "watch", "why",
 ]  # fmt: skip
 
 _FROM = {
     "Explanation": "gradscope.api", "Picture": "gradscope.api", "Trace": "gradscope.api",
-    "Finding": "gradscope.model", "FindingsError": "gradscope.model", "GradscopeError": "gradscope.model",
+    "Finding": "gradscope.model", "FindingWarning": "gradscope.model", "FindingsError": "gradscope.model",
+    "GradscopeError": "gradscope.model",
 }  # fmt: skip
 
 
@@ -45,6 +46,7 @@ def watch(
     select: Sequence[str] = (),
     fail_on: str = "never",
     steps: Container[int] | None = None,
+    on_finding: Callable[[Finding], object] | Literal["log", "warn"] | None = None,
 ) -> Scope:
     """Watches a block: `with gradscope.watch() as scope:`; or a function, as a decorator; or what lies between
     `scope.start()` and `scope.stop()`.
@@ -57,6 +59,11 @@ def watch(
     is as severe or more, and the block itself did not raise. Looking for it takes as long as a report.
     steps: the steps to look at, counted from 0 (`range(0, 3)`), each ended by the `step()` of an optimizer; of the
     others only passes, steps and what clears gradients are noted. Without it all that `sample` takes.
+    on_finding: called with each error and warning once, while the block runs: after the step of an optimizer at which
+    it has become certain (the rules run in a process beside the program), the rest at the end. `finding.since` says
+    since which step. What it raises is told once at the end (`scope.faults`), and stops nothing. "warn" issues a
+    `gradscope.FindingWarning` at the finding's line instead, "log" leaves it to the logger `gradscope.live`, which is
+    told in any case.
 
     Inside another watch, or under `gradscope run`, it is a part of that: the scope shows what was
     recorded of its block, and the watch around it goes on. Raises GradscopeError for a path that can't be or is not
@@ -64,7 +71,29 @@ def watch(
     """
     from gradscope.scope import Scope
 
-    return Scope(sample=sample, prove=prove, path=path, select=select, fail_on=fail_on, steps=steps)
+    return Scope(
+        sample=sample,
+        prove=prove,
+        path=path,
+        select=select,
+        fail_on=fail_on,
+        steps=steps,
+        on_finding=on_finding,
+    )
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """`%load_ext gradscope`: cells that begin with `%%gradscope` are watched, and tell what was found."""
+    from gradscope import notebook
+
+    notebook.load(shell)
+
+
+def unload_ipython_extension(shell: Any) -> None:
+    """`%unload_ext gradscope`."""
+    from gradscope import notebook
+
+    notebook.unload(shell)
 
 
 def open(path: str | os.PathLike[str]) -> Trace:
@@ -72,6 +101,14 @@ def open(path: str | os.PathLike[str]) -> Trace:
     from gradscope.api import Trace
 
     return Trace(path)
+
+
+def _live(name: str) -> Any:
+    """The function that answers of live tensors. Raises GradscopeError where there is no torch."""
+    from gradscope.imports import need_torch
+
+    need_torch(f"gradscope.{name}()")
+    return getattr(import_module("gradscope.live"), name)
 
 
 def why(tensor: Tensor, loss: Tensor | None = None, *, params: Any = None) -> Explanation:
@@ -84,9 +121,8 @@ def why(tensor: Tensor, loss: Tensor | None = None, *, params: Any = None) -> Ex
     caller that holds one number with a graph. params: an nn.Module, a dict or (name, tensor) pairs to name
     tensors by; without it the caller's variables are. Raises GradscopeError for what is no tensor.
     """
-    from gradscope import live
-
-    return live.why(tensor, loss, params, sys._getframe(1))
+    answer: Explanation = _live("why")(tensor, loss, params, sys._getframe(1))
+    return answer
 
 
 def show(*tensors: Tensor, params: Any = None) -> Picture:
@@ -98,9 +134,8 @@ def show(*tensors: Tensor, params: Any = None) -> Picture:
     that was looked at is let go of. Lines, and what was cut off, a walk cannot know: `watch()` does. Raises
     GradscopeError for what is no tensor.
     """
-    from gradscope import live
-
-    return live.show(tensors, params, sys._getframe(1))
+    answer: Picture = _live("show")(tensors, params, sys._getframe(1))
+    return answer
 
 
 def table(model: Any, optimizer: Optimizer | Iterable[Optimizer] | None = None) -> Table:
@@ -110,6 +145,5 @@ def table(model: Any, optimizer: Optimizer | Iterable[Optimizer] | None = None) 
     model: an nn.Module, a dict or (name, tensor) pairs. optimizer: one or several; without it those among the
     caller's variables. The rows can be iterated over, as `gradscope.live.table.Row`.
     """
-    from gradscope import live
-
-    return live.table(model, optimizer, sys._getframe(1))
+    answer: Table = _live("table")(model, optimizer, sys._getframe(1))
+    return answer

@@ -40,6 +40,16 @@ class Trace(store.Trace):
         """The graph at "module", "line" or "op" level (without one, what suits the program), with the findings."""
         return picture(self, level, **options)
 
+    def __repr__(self) -> str:
+        from gradscope.render.notebook import run_words
+
+        return f"<gradscope trace of {run_words(self)}; .findings, .why(name), .picture()>"
+
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
+        from gradscope.render.notebook import trace
+
+        return {"text/plain": repr(self), "text/html": trace(self)}
+
 
 @dataclass(repr=False)
 class Explanation:
@@ -71,6 +81,11 @@ class Explanation:
 
     __repr__ = __str__
 
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
+        from gradscope.render.notebook import answer
+
+        return {"text/plain": str(self), "text/html": answer(self.trace, self.answer)}
+
 
 @dataclass
 class Picture:
@@ -89,9 +104,9 @@ class Picture:
         return self.view.notes
 
     def render(self, path: str | Path) -> Path:
-        """Writes a picture; the suffix says which kind: .svg, .png or .dot. Raises GradscopeError
-        for another suffix and where it can't be written."""
-        from gradscope.render.picture import draw
+        """Writes a picture; the suffix says which kind: .svg, .png, .pdf, .dot, .mmd, .graphml or .json. Raises
+        GradscopeError for another suffix and where it can't be written."""
+        from gradscope.render.pictures import draw
 
         return draw(self.view, Path(path))
 

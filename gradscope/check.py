@@ -20,8 +20,9 @@ from gradscope.crashes import explain_crash
 from gradscope.fixes.patch import patched
 from gradscope.model import SEVERITIES, Finding, GradscopeError, Location, Since, Site
 from gradscope.rules import Rule, all_rules
-from gradscope.store import Trace
+from gradscope.store import Run, Trace
 from gradscope.suppress import Suppressions
+from gradscope.unwatched import unwatched
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,9 @@ class Report:
 
     `faults` are gradscope's own failures, one line each; `unused_ignores` the
     `# gradscope: ignore` comments that silenced nothing, as (path, line); `accepted`
-    how many findings the baseline holds back; `seconds` what finding it all took.
+    how many findings the baseline holds back; `seconds` what finding it all took; `notes`
+    what was not watched, or is missing, a sentence each. `run`: that of several processes
+    which is told of, `trace` is then the first one's.
     """
 
     trace: Trace
@@ -39,6 +42,8 @@ class Report:
     unused_ignores: Sequence[tuple[str, int]] = ()
     accepted: int = 0
     seconds: float = 0.0
+    notes: Sequence[str] = ()
+    run: Run | None = None
 
     def count(self, severity: str) -> int:
         return sum(finding.severity == severity for finding in self.findings)
@@ -46,7 +51,10 @@ class Report:
     def source(self, path: str) -> list[str]:
         """The lines of a file that a location names, as they were when the program ran."""
         cwd = self.trace.program.get("cwd") or ""
-        return self.trace.lines(path) or self.trace.lines((Path(cwd) / path).as_posix())
+        for trace in [self.trace, *(member.trace for member in (self.run.members if self.run else ()))]:
+            if lines := trace.lines(path) or trace.lines((Path(cwd) / path).as_posix()):
+                return lines
+        return []
 
     def lines_of(self, finding: Finding) -> list[str]:
         """The lines of the file of the finding's first location."""
@@ -58,9 +66,12 @@ def check(trace: Trace, config: Config | None = None) -> list[Finding]:
     return list(examine(trace, config).findings)
 
 
-def examine(trace: Trace, config: Config | None = None, *, each: bool = False) -> Report:
+def examine(
+    trace: Trace, config: Config | None = None, *, each: bool = False, more: Sequence[Finding] = ()
+) -> Report:
     """Like `check`, as a whole report: with the rules that failed and the unused ignores.
-    `each` keeps notes apart that say the same of several places.
+    `each` keeps notes apart that say the same of several places; `more` was found of this trace by
+    looking at others too (gradscope/together.py).
 
     Raises GradscopeError for an unknown code in `config` and for a damaged trace.
     """
@@ -69,6 +80,7 @@ def examine(trace: Trace, config: Config | None = None, *, each: bool = False) -
     cwd = trace.program.get("cwd") or ""
     rules = selected_rules(config)
     found, faults = _run(rules, trace, cwd)
+    found += more
     faults = [*trace.meta.get("faults", ()), *faults]
     found = _fold_named(_fold_consequences(_fold_equal(found)))
     found += _explained(trace, found, cwd, faults)
@@ -81,12 +93,21 @@ def examine(trace: Trace, config: Config | None = None, *, each: bool = False) -
     unused = tuple(
         (relative(path, cwd), line) for path, line in suppressions.unused([rule.code for rule in rules])
     )
-    kept.sort(key=_rank)
-    report = Report(trace, kept, tuple(faults), unused, seconds=perf_counter() - began)
+    kept.sort(key=in_order)
+    report = Report(
+        trace, kept, tuple(faults), unused, seconds=perf_counter() - began, notes=tuple(unwatched(trace))
+    )
     baseline = Baseline(config.baseline)
     fresh = [finding for finding in kept if not baseline.accepts(finding, report.lines_of(finding))]
     told = fresh if each else _fold_notes(fresh)
     return replace(report, findings=tuple(told), accepted=len(kept) - len(fresh))
+
+
+def without_stacks(finding: Finding) -> Finding:
+    """A finding for another process: its sites without the stacks around them, which may be deep."""
+    cause, effect = (site and replace(site, parent=None) for site in (finding.cause, finding.effect))
+    related = tuple((replace(site, parent=None), label) for site, label in finding.related)
+    return replace(finding, cause=cause, effect=effect, related=related, subjects=frozenset())
 
 
 def fails(findings: Iterable[Finding], fail_on: str) -> bool:
@@ -161,21 +182,23 @@ def _run(rules: list[Rule], trace: Trace, cwd: str) -> tuple[list[Finding], list
         try:
             for finding in rule.check(trace):
                 finding = replace(finding, since=finding.since or since_places(trace, finding))
-                found.append(_complete(finding, rule, trace, cwd))
+                found.append(complete(finding, rule, trace, cwd))
         except GradscopeError:  # the trace itself can't be read
             raise
         except Exception as error:  # one broken rule must not cost the user the others
-            faults.append(_fault(rule, error))
+            faults.append(fault_of(rule, error))
     return found, faults
 
 
-def _fault(rule: Rule, error: Exception) -> str:
+def fault_of(rule: Rule, error: Exception) -> str:
+    """What is told of a rule that failed."""
     frames = traceback.extract_tb(error.__traceback__)
     place = f" at {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
     return f"rule {rule.code} failed and said nothing more: {type(error).__name__}: {error}{place}"
 
 
-def _complete(finding: Finding, rule: Rule, trace: Trace, cwd: str) -> Finding:
+def complete(finding: Finding, rule: Rule, trace: Trace, cwd: str) -> Finding:
+    """With what its rule says of all findings, and with locations."""
     severity = finding.severity or rule.severity
     if severity not in SEVERITIES or SEVERITIES.index(severity) < SEVERITIES.index(rule.severity):
         severity = rule.severity
@@ -188,7 +211,7 @@ def _complete(finding: Finding, rule: Rule, trace: Trace, cwd: str) -> Finding:
         severity=severity,
         why=finding.why or rule.why,
         fix=finding.fix or rule.fix,
-        locations=finding.locations or tuple(_locations(finding, cwd)),
+        locations=finding.locations or tuple(_locations(finding, trace, cwd)),
     )
 
 
@@ -196,7 +219,7 @@ def _explained(trace: Trace, found: list[Finding], cwd: str, faults: list[str]) 
     """An explanation of torch's own error. It has no code: nobody needs to silence it."""
     try:
         return [
-            replace(finding, severity="error", locations=tuple(_locations(finding, cwd)))
+            replace(finding, severity="error", locations=tuple(_locations(finding, trace, cwd)))
             for finding in explain_crash(trace, found)
         ]
     except GradscopeError:
@@ -206,16 +229,16 @@ def _explained(trace: Trace, found: list[Finding], cwd: str, faults: list[str]) 
         return []
 
 
-def _locations(finding: Finding, cwd: str) -> Iterable[Location]:
+def _locations(finding: Finding, trace: Trace, cwd: str) -> Iterable[Location]:
     if finding.cause is not None:
-        yield _location("cause", finding.cause, finding.cause_label, cwd)
+        yield _location("cause", finding.cause, finding.cause_label, trace, cwd)
     if finding.effect is not None:
-        yield _location("effect", finding.effect, finding.effect_label, cwd)
+        yield _location("effect", finding.effect, finding.effect_label, trace, cwd)
     for site, label in finding.related:
-        yield _location("related", site, label, cwd)
+        yield _location("related", site, label, trace, cwd)
 
 
-def _location(role: str, site: Site, label: str, cwd: str) -> Location:
+def _location(role: str, site: Site, label: str, trace: Trace, cwd: str) -> Location:
     return Location(
         role,
         relative(site.path, cwd),
@@ -225,6 +248,7 @@ def _location(role: str, site: Site, label: str, cwd: str) -> Location:
         site.end_column,
         site.function,
         label,
+        "\n".join(trace.source_file(site.path).lines[site.line - 1 : max(site.line, site.end_line)]),
     )
 
 
@@ -348,7 +372,8 @@ def _ignored_in_file(finding: Finding, config: Config, cwd: Path) -> bool:
     return False
 
 
-def _rank(finding: Finding) -> tuple[int, str, int, str]:
+def in_order(finding: Finding) -> tuple[int, str, int, str]:
+    """What findings are sorted by."""
     place = finding.locations[0] if finding.locations else None
     return (
         SEVERITIES.index(finding.severity),

@@ -85,6 +85,10 @@ def _lines(raw: Any) -> tuple[tuple[str, int], ...]:
     return tuple((str(path), int(line)) for path, line in raw or ())
 
 
+def _pairs(raw: Any) -> tuple[tuple[int, float], ...]:
+    return tuple((int(step), float(number)) for step, number in raw or ())
+
+
 def _table(raw: Any) -> dict[str, Any]:
     return dict(raw or {})
 
@@ -133,6 +137,7 @@ class Backward(Rooted):
     leaves = Field(_records)  # other leaves that got a `.grad`: {value, bytes, shape}
     stale = Field(_ids)  # parameters whose gradient a step had used and was added to
     unlooked = Field(_flag)  # the forward was not captured
+    weights = Field(_ids)  # values: leaves that it was given as the gradient to begin with
     held_nodes = Field(_count)  # what a kept graph holds after its first pass
     held_bytes = Field(_count)
 
@@ -163,6 +168,7 @@ class Step(Gradients):
     optimizer = Field(_key)
     unchanged = Field(_ids)  # with a fresh gradient and a version that did not move
     closure = Field(_flag)
+    placed = Field(_ids)  # whose fresh gradient is a tensor that the program put there
 
     @property
     def fed(self) -> bool:
@@ -662,6 +668,10 @@ class Targets(Kind):
     below_minus_one = Field(_known)
     below_zero = Field(_known)
     above_one = Field(_known)
+    below_half = Field(_known)
+    above_half = Field(_known)
+    between = Field(_number)  # of a binary cross entropy without weights
+    floor = Field(_number)  # the same
 
 
 class ZeroWeights(Kind):
@@ -672,6 +682,15 @@ class ZeroWeights(Kind):
     parameters = Field(_ids)
 
 
+class Average(Kind):
+    """A tensor that is drawn to a trained parameter between steps."""
+
+    __slots__ = ()
+    of = "average"
+    parameter = Field(_key)
+    left = Field(_pairs)  # (step, part of their distance that an update has left)
+
+
 class Padding(Kind):
     """The padding that an embedding was given at its first call."""
 
@@ -679,6 +698,14 @@ class Padding(Kind):
     of = "padding"
     parameter = Field(_key)
     share = Field(_known)
+
+
+class LaterOnly(Kind):
+    """Attention was given a mask that lets each place see only later ones."""
+
+    __slots__ = ()
+    of = "mask"
+    places = Field(_count)
 
 
 class Setting(Kind):
@@ -699,6 +726,39 @@ class DataParallel(Kind):
     __slots__ = ()
     of = "data_parallel"
     devices = Field(_count)
+
+
+class Wrapped(Kind):
+    """A model was given to `DistributedDataParallel`."""
+
+    __slots__ = ()
+    of = "ddp"
+    wrapper = Field(_count)
+    module = Field(_key)
+    inner = Field(_key)
+    parameters = Field(_ids)  # whose gradients it averages
+    finds_unused = Field(_flag)
+    static = Field(_flag)
+    ranks = Field(_ids)  # of its process group
+
+
+class Unsynced(Kind):
+    """A wrapper was called in `no_sync`: the gradients stay on the rank."""
+
+    __slots__ = ()
+    of = "unsynced"
+    wrapper = Field(_count)
+
+
+class Sampler(Kind):
+    """A `DistributedSampler`, with what became of it."""
+
+    __slots__ = ()
+    of = "sampler"
+    loop = Field(_id)  # site at which it was gone through last
+    times = Field(_count)
+    epochs = Field(_count)  # different ones, two at most
+    shuffles = Field(_flag)
 
 
 class WorkerSeeds(Kind):

@@ -55,7 +55,7 @@ def follow(path: Path, config: Config) -> Iterator[Told | Report]:
             return
         step = trace.summary["steps"]
         if step > steps:
-            found = {_key(finding): finding for finding in report.findings if finding.severity != "note"}
+            found = {key_of(finding): finding for finding in report.findings if finding.severity != "note"}
             for key in [key for key in told if key not in found]:
                 yield Told(report, told.pop(key), step, over=True)
             for key in [key for key in found if key in before and key not in told]:
@@ -89,7 +89,7 @@ def interrupt(trace: Trace) -> None:
             os.kill(trace.program["process"], signal.SIGINT)
 
 
-def _key(finding: Finding) -> Key:
+def key_of(finding: Finding) -> Key:
     """What stays the same of a finding while its counts and names grow."""
     causes = [place for place in finding.locations if place.role == "cause"] or finding.locations
     return finding.code, finding.severity, tuple((place.path, place.line) for place in causes)

@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from time import perf_counter
 
+from gradscope.model import GradscopeError
+
 AT_START = frozenset(sys.modules)
 BEGAN = perf_counter()
 
@@ -21,6 +23,16 @@ def seconds_to_import(name: str) -> float:
     began = perf_counter()
     importlib.import_module(name)
     return perf_counter() - began
+
+
+def need_torch(what: str) -> None:
+    """Raises GradscopeError where torch is not installed, which `what` needs."""
+    try:
+        importlib.import_module("torch")
+    except ModuleNotFoundError as error:
+        if error.name != "torch":
+            raise
+        raise GradscopeError(f"torch is not installed here: `{what}` needs it") from None
 
 
 @contextmanager

@@ -40,15 +40,13 @@ def _again(number: int, frame: FrameType | None) -> None:
         os.kill(os.getpid(), number)
 
 
-def pass_on() -> None:
-    """Lets this process end by SIGINT once Python has finished, as it does after Ctrl-C in a program
-    of its own: `atexit`, threads that last and destructors come first."""
-    try:
-        import ctypes
+def quietly() -> None:
+    """Lets the KeyboardInterrupt that now leaves our code end Python without a word: the program's own traceback
+    has been shown. After `atexit`, threads that last and destructors, Python then ends by SIGINT, as it does in a
+    program of its own; after `sys.exit(130)` it does not."""
+    shown = sys.excepthook
 
-        shown, sys.excepthook = sys.excepthook, lambda *error: None
-        ctypes.pythonapi.PyRun_SimpleString(b"raise KeyboardInterrupt")
+    def _once(*error: object) -> None:
         sys.excepthook = shown
-    except Exception:
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
-        os.kill(os.getpid(), signal.SIGINT)
+
+    sys.excepthook = _once

@@ -1,19 +1,30 @@
 """The plain data of a trace: what hooks record, rules read and renderers show.
 
-Standard library only. Indices (`Op.index`, `Value.index`, `Node.index`) count
-within one `Graph`; ids of sites, modules, parameters and optimizers count
+Standard library only, but for how a finding looks in a notebook. Indices (`Op.index`,
+`Value.index`, `Node.index`) count within one `Graph`; ids of sites, modules, parameters and optimizers count
 within the trace.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
+from gradscope import cards
+
 SEVERITIES = ("error", "warning", "note")
+_CELL = re.compile(r"In \[\d+\]")
+
+
+def place_of(path: str, line: int, column: int | None = None) -> str:
+    """`train.py:31`, `train.py:31:5`; a cell of a notebook as its user sees it: `In [3], line 2`."""
+    if _CELL.fullmatch(path):
+        return f"{path}, line {line}"
+    return f"{path}:{line}" if column is None else f"{path}:{line}:{column}"
 
 
 class GradscopeError(Exception):
@@ -30,6 +41,10 @@ class FindingsError(GradscopeError):
     def __init__(self, text: str, findings: Sequence[Finding]):
         super().__init__(text)
         self.findings = list(findings)
+
+
+class FindingWarning(UserWarning):
+    """What `watch(on_finding="warn")` issues: a finding, at its line."""
 
 
 class NoPlaceError(GradscopeError):
@@ -285,6 +300,11 @@ class Graph:
     def outputs(self, op: Op) -> list[Value]:
         return [self.values[i] for i in op.outputs]
 
+    def maker(self, value: int) -> Op | None:
+        """The op that gave a value; None of what comes from outside."""
+        op = self.values[value].op
+        return self.ops[op] if op is not None else None
+
     @cached_property
     def consumers(self) -> dict[int, list[Op]]:
         """Value index → the ops that read it."""
@@ -336,6 +356,10 @@ class Location:
     end_column: int
     function: str
     label: str = ""
+    source: str = ""  # its lines, as they ran
+
+    def __str__(self) -> str:
+        return place_of(self.path, self.line)
 
 
 @dataclass(frozen=True, slots=True)
@@ -364,6 +388,36 @@ class Since:
 
 
 @dataclass(frozen=True, slots=True)
+class Ranks:
+    """On which of several processes that train together a finding was made. `of`: how many there are, 0 where
+    they are known by name alone."""
+
+    numbers: tuple[int, ...] = ()
+    of: int = 0
+    names: tuple[str, ...] = ()  # of processes that have no rank
+
+    def __str__(self) -> str:
+        if not self.numbers:
+            return f"in {_listed(self.names)}" if self.names else ""
+        if len(self.numbers) == self.of:
+            return f"on all {self.of:,} ranks" if self.of > 1 else "on the only rank"
+        if len(self.numbers) == 1:
+            return f"on rank {self.numbers[0]:,} of {self.of:,}"
+        if len(self.numbers) > _NAMED:
+            return f"on {len(self.numbers):,} of {self.of:,} ranks, the first is {self.numbers[0]:,}"
+        return f"on ranks {_listed(tuple(f'{n:,}' for n in self.numbers))} of {self.of:,}"
+
+
+_NAMED = 8  # ranks that are told one by one
+
+
+def _listed(words: tuple[str, ...]) -> str:
+    if len(words) > _NAMED:
+        words = (*words[: _NAMED - 1], f"{len(words) - _NAMED + 1:,} more")
+    return " and ".join(filter(None, [", ".join(words[:-1]), words[-1]]))
+
+
+@dataclass(frozen=True, slots=True)
 class Finding:
     """What a rule reports. Rules give `message`, the sites and the proof; check.py
     fills in code, name and severity from the rule and turns sites into locations."""
@@ -385,15 +439,24 @@ class Finding:
     edits: tuple[Edit, ...] = ()  # the fix, where it can be made without understanding the program
     subjects: frozenset[Any] = frozenset()  # what it is about, for one cause, one finding
     since: Since | None = None  # where a rule gives none, its places tell (analysis/since.py)
+    ranks: Ranks | None = None  # of a run of several processes
 
     def __repr__(self) -> str:
-        place = f" at {self.locations[0].path}:{self.locations[0].line}" if self.locations else ""
+        place = f" at {self.locations[0]}" if self.locations else ""
         return f"<{self.severity} {self.code}{place}: {self.message}>"
+
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
+        return {"text/plain": repr(self), "text/html": cards.finding(self)}
 
     @property
     def extent(self) -> str:
-        """How often, where that is more than once, and since when."""
-        return ", ".join([f"×{self.count}"] * (self.count > 1) + [self.late] * bool(self.late))
+        """How often, where that is more than once, since when, and on which ranks."""
+        return ", ".join([*[f"×{self.count}"] * (self.count > 1), *self.besides])
+
+    @property
+    def besides(self) -> list[str]:
+        """Since when and on which ranks, where there is something to say of it."""
+        return [text for text in (self.late, str(self.ranks or "")) if text]
 
     @property
     def late(self) -> str:

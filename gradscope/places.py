@@ -1,15 +1,16 @@
-"""Where traces lie: `.gradscope/` beside where the user stands, the newest known as "last"."""
+"""Where traces lie: `.gradscope/` beside where the user stands, the newest known as "last"; those of a run of
+several processes in a folder of their own there."""
 
 from __future__ import annotations
 
 import os
-import re
 import tempfile
 import time
 from contextlib import suppress
 from pathlib import Path
 
 from gradscope.model import GradscopeError, NoPlaceError
+from gradscope.ranks import stem_of
 
 FOLDER = ".gradscope"
 SUFFIX = ".gradscope"
@@ -29,8 +30,7 @@ def new_trace_path(argv0: str, cwd: Path) -> Path:
 
     Lies in the temporary directory where `cwd` can't be written to.
     """
-    stem = re.sub(r"[^\w.-]+", "_", Path(argv0).stem).strip("._-")[:60] or "python"
-    name = f"{stem}-{time.strftime('%Y%m%d-%H%M%S')}"
+    name = f"{stem_of(argv0)}-{time.strftime('%Y%m%d-%H%M%S')}"
     try:
         return _reserve(_folder(cwd), name)
     except OSError:
@@ -41,8 +41,34 @@ def new_trace_path(argv0: str, cwd: Path) -> Path:
         raise NoPlaceError(f"no place for the trace: {error.strerror}") from None
 
 
+def new_run_folder(name: str, cwd: Path) -> Path:
+    """The folder of a run of several processes, which each of them may be the first to make.
+
+    Lies in the temporary directory where `cwd` can't be written to.
+    """
+    try:
+        folder = _folder(cwd) / name
+        folder.mkdir(exist_ok=True)
+        return folder
+    except OSError:
+        pass
+    try:
+        folder = Path(tempfile.gettempdir()) / f"gradscope-{os.getuid()}-{name}"
+        folder.mkdir(mode=0o700, exist_ok=True)
+        return folder
+    except (OSError, AttributeError) as error:
+        raise NoPlaceError(f"no place for the traces: {error}") from None
+
+
+def beside(trace: Path) -> Path:
+    """The folder for the traces of a program's children, or of the ranks that were to write this one."""
+    return trace.with_suffix("") if trace.suffix == SUFFIX else trace.with_name(f"{trace.name}-ranks")
+
+
 def point_last(path: Path) -> None:
-    """Makes `path` the newest trace of its folder. Does nothing where that can't be written."""
+    """Makes a trace, or the folder of its run, the newest of its folder. Does nothing where that can't be written."""
+    if path.parent.name != FOLDER and path.parent.parent.name == FOLDER:
+        path = path.parent
     if path.parent.name != FOLDER:
         return
     pointer = path.parent / _POINTER
@@ -56,7 +82,7 @@ def point_last(path: Path) -> None:
 
 
 def last_trace(cwd: Path) -> Path:
-    """The newest trace of `cwd`. Raises GradscopeError where there is none."""
+    """The newest trace of `cwd`, or the folder of a run. Raises GradscopeError where there is none."""
     pointer = cwd / FOLDER / _POINTER
     if pointer.is_symlink():
         found = pointer.parent / os.readlink(pointer)
@@ -68,7 +94,7 @@ def last_trace(cwd: Path) -> Path:
         found = pointer.parent / Path(text).name
     else:
         raise GradscopeError("no trace here yet: `gradscope run SCRIPT` makes one, or name a trace file")
-    if not found.is_file():
+    if not found.exists():
         raise GradscopeError(f"the last trace, {FOLDER}/{found.name}, is gone: name another, or run again")
     return found
 

@@ -8,6 +8,7 @@ import sqlite3
 import sys
 import weakref
 from collections.abc import Callable, Container, Sequence
+from contextlib import suppress
 from functools import cached_property, partial, wraps
 from pathlib import Path
 from types import FrameType, TracebackType
@@ -17,12 +18,14 @@ from gradscope.analysis.words import plural
 from gradscope.api import Picture, Trace
 from gradscope.check import Report, examine, fails, selected_rules
 from gradscope.config import FAIL_ON, Config
-from gradscope.model import SEVERITIES, Finding, FindingsError, GradscopeError, NoPlaceError
+from gradscope.imports import need_torch
+from gradscope.model import SEVERITIES, Finding, FindingsError, FindingWarning, GradscopeError, NoPlaceError
 from gradscope.store import Start
-from gradscope.tracebacks import text_of
+from gradscope.tracebacks import clean_exception, text_of
 
 if TYPE_CHECKING:
     from gradscope.session import Session
+    from gradscope.telling import Telling
 
 
 P = ParamSpec("P")
@@ -42,8 +45,9 @@ class Scope:
         select: Sequence[str] = (),
         fail_on: str = "never",
         steps: Container[int] | None = None,
+        on_finding: Callable[[Finding], object] | Literal["log", "warn"] | None = None,
     ):
-        self._again = partial(Scope, sample, prove, path, select, fail_on, steps)
+        self._again = partial(Scope, sample, prove, path, select, fail_on, steps, on_finding)
         self._sample = sample
         self._prove = prove
         self._steps = steps
@@ -54,6 +58,7 @@ class Scope:
         if fail_on not in FAIL_ON:
             raise GradscopeError(f"fail_on is one of {', '.join(FAIL_ON)}, not `{fail_on}`")
         self._fail_on = fail_on
+        self._telling = _telling(on_finding)
         self._session: Session | None = None
         self._outer: Session | None = None  # that watched already: this watch is a part of its
         self._start: Start | None = None  # of the part
@@ -63,11 +68,11 @@ class Scope:
         self._aside: list[str] = []
 
     def __enter__(self) -> Scope:
-        return self._begin(sys._getframe(1))
+        return self.begin(sys._getframe(1))
 
     def start(self) -> Scope:
         """Begins to watch, where no `with` fits; `stop()` ends it."""
-        return self._begin(sys._getframe(1))
+        return self.begin(sys._getframe(1))
 
     def stop(self) -> None:
         """Ends the watch that `start()` began. Does nothing where there is none, or it has ended."""
@@ -85,14 +90,18 @@ class Scope:
 
         return watched
 
-    def _begin(self, frame: FrameType) -> Scope:
+    def begin(self, frame: FrameType) -> Scope:
+        """Begins to watch what the caller of `frame` goes on with."""
         import tempfile
 
+        need_torch("gradscope.watch()")
+        from gradscope.hooks.recorder.sites import cell_of
         from gradscope.session import Session, active
 
         if self._session or self._outer or self._unwatched:
             raise GradscopeError("this watch was used already: make a new one with gradscope.watch()")
-        self._program = [frame.f_code.co_filename]
+        file = frame.f_code.co_filename
+        self._program = [cell_of(file) or file]
         if self._asked is not None:
             check_target(self._asked)
         try:
@@ -109,19 +118,46 @@ class Scope:
             return self
         session.start(frame)
         self._session = session
+        if self._telling is not None:
+            try:
+                self._telling.start(session, self._config)
+            except OSError as error:
+                self._aside = [f"findings are told at the end only: {error}"]
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> Literal[False]:
+        self.end(error)
+        if error is None and self._path is not None and self.fails(self._fail_on):
+            raise FindingsError(self.report(), self.findings)
+        return False
+
+    def end(self, error: BaseException | None, program: str | None = None) -> None:
+        """Ends the watch. error: what has ended the block, whose traceback loses our frames. program: what was
+        watched, where that has a better name than its file."""
+        if program is not None and self._session is not None:
+            self._session.argv = [program]
+        if error is not None:
+            with suppress(Exception):
+                clean_exception(error)
         if self._session is not None:
             self._session.stop(None, error)
             self._path = self._session.path
         elif self._outer is not None:
             self._leave(self._outer, error)
-        if error is None and self._path is not None and self.fails(self._fail_on):
-            raise FindingsError(self.report(), self.findings)
-        return False
+        if self._telling is not None:
+            self._tell_rest(self._telling, error)
+
+    def _tell_rest(self, telling: Telling, error: BaseException | None) -> None:
+        """Tells what had not become certain before the end. error: what has ended the block, which stays that."""
+        try:
+            telling.end(self.findings if self._path is not None else ())
+        except FindingWarning:
+            if error is None:
+                raise
+        except Exception as fault:
+            self._aside.append(f"not all findings were told: {fault}")
 
     def _leave(self, outer: Session, error: BaseException | None) -> None:
         """Takes what the watch around this one has recorded of the block; that one goes on."""
@@ -135,7 +171,7 @@ class Scope:
             facts["exception"] = {"type": type(error).__name__, "text": text_of(error)}
         try:
             if not outer.end_part(self._start, self._sample, path, facts):
-                self._aside = ["the block was not watched: another thread is, one at a time"]
+                self._aside += ["the block was not watched: another thread is, one at a time"]
             self._path = path
         except (OSError, sqlite3.Error) as fault:
             self._unwatched = f"no trace of the block: {fault}"
@@ -167,9 +203,9 @@ class Scope:
         """Faults of gradscope's own during the block; the program was not affected."""
         if self._unwatched is not None:
             return [self._unwatched]
-        if self._outer is not None:
-            return [*self._aside, *self._outer.recorder.faults]
-        return list(self._session.faults) if self._session is not None else []
+        told = self._telling.faults if self._telling is not None else []
+        session = self._outer.recorder if self._outer is not None else self._session
+        return [*self._aside, *(session.faults if session is not None else []), *told]
 
     def graph(self, level: str | None = None, **options: Any) -> Picture:
         """The graph that was built, at "module", "line" or "op" level (without one, what suits the program)."""
@@ -183,13 +219,17 @@ class Scope:
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
         """A notebook shows the report."""
-        return {"text/plain": self.report() if self._path is not None else repr(self)}
+        if self._path is None:
+            return {"text/plain": repr(self)}
+        from gradscope.render.notebook import report
+
+        return {"text/plain": self.report(), "text/html": report(self._examined)}
 
     def report(self) -> str:
         """The findings as text."""
         from gradscope.render.text import render
 
-        return render(self._examined)
+        return render(self._examined, scope=True)
 
     def save(self, path: str | Path) -> Path:
         """Copies the trace to `path`, which must not exist as anything but a trace."""
@@ -197,6 +237,18 @@ class Scope:
         check_target(target)
         shutil.copyfile(self.trace.path, target)
         return target
+
+
+def _telling(on_finding: Callable[[Finding], object] | str | None) -> Telling | None:
+    if on_finding is None:
+        return None
+    from gradscope.telling import Telling, ignore, warn
+
+    if callable(on_finding):
+        return Telling(on_finding)
+    if on_finding not in ("log", "warn"):
+        raise GradscopeError(f'on_finding is a function, "log" or "warn", not `{on_finding}`')
+    return Telling(warn if on_finding == "warn" else ignore)
 
 
 def check_target(path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import sys
 import tempfile
 import threading
@@ -21,6 +22,7 @@ from gradscope.hooks import Hook, all_hooks
 from gradscope.hooks._torch import after_every_step, aside
 from gradscope.hooks.recorder.crash import note_crash
 from gradscope.hooks.recorder.handlers import raised_by_handler
+from gradscope.hooks.recorder.joined import joined_rank
 from gradscope.hooks.recorder.recorder import Recorder
 from gradscope.model import GradscopeError, NoPlaceError
 from gradscope.places import new_trace_path, point_last, standing
@@ -37,8 +39,9 @@ class Session:
 
     path: where the trace goes; by default a new file in `.gradscope/` below the working
     directory. main: the script's real path, which counts as the user's code wherever it
-    lies. command: what one has to know to start the program once more. Raises GradscopeError
-    if another session is active or `path` can't be a trace.
+    lies. command: what one has to know to start the program once more. rank, child: which of several
+    processes this is (docs/events.md).
+    Raises GradscopeError if another session is active or `path` can't be a trace.
     """
 
     def __init__(
@@ -50,6 +53,8 @@ class Session:
         prove: bool = False,
         command: dict[str, Any] | None = None,
         steps: Container[int] | None = None,
+        rank: dict[str, Any] | None = None,
+        child: dict[str, Any] | None = None,
     ):
         self.argv = argv
         self.command = command and {**command, "sample": sample, "prove": prove}
@@ -61,6 +66,8 @@ class Session:
         self.writer = self._open()
         self.recorder = Recorder(self.writer, main, prove=prove)
         self.recorder.sample, self.recorder.only = sample, steps
+        self.rank, self.child = rank, child
+        self.stood: int | None = None  # the site where a signal found it
         self.recorder.signals.process_exit.connect(self.stop)
         self.hooks: list[Hook] = []
         self.running = False
@@ -71,6 +78,7 @@ class Session:
         self.exit_code: int | None = None
         self.exception: dict[str, Any] | None = None
         self._interrupt: BaseException | None = None  # came while the watch was ending
+        self._looks: list[Any] = []  # handles of what is called after each step
 
     def _own_place(self, argv: list[str]) -> Path:
         try:
@@ -167,6 +175,9 @@ class Session:
         for tell in self.recorder.signals.before_end:
             with self._guarded("ending"), aside():
                 tell()
+        for handle in self._looks:
+            with self._guarded("ending"):
+                handle.remove()
         for hook in reversed(self.hooks):
             with self._guarded(f"removing {type(hook).__name__}"):
                 hook.uninstall()
@@ -194,6 +205,12 @@ class Session:
         self.recorder.paused += 1_000_000  # what the program keeps of ours (a compiled function) is inert
         if self._interrupt is not None:
             raise self._interrupt
+
+    def note_where_it_stands(self) -> None:
+        """Notes the call in which the watched thread is: a signal ends it there."""
+        with self._guarded("recording where it stood"):
+            frame = sys._current_frames().get(self.recorder.thread)
+            self.stood = self.recorder.sites.current(frame) or None
 
     def cut_short(self, exit_code: int) -> None:
         """What `stop` can do from another thread while the watched one hangs: writes what is known."""
@@ -260,6 +277,8 @@ class Session:
     def _now_and_then(self, is_step: bool, same: bool, count: int) -> None:
         """What is known so far, for who reads along or finds the trace of a killed run. At most
         once a second, and one part in 300 of the time."""
+        if self.rank is None:
+            self.rank = joined_rank()
         now = perf_counter()
         if now < self._checkpoint_at:
             return
@@ -302,6 +321,7 @@ class Session:
             {
                 "argv": self.argv, "cwd": self.cwd, "exit_code": self.exit_code, "exception": self.exception,
                 "ended": self.ended, "command": self.command, "process": os.getpid(),
+                "rank": self.rank, "child": self.child, "stood": self.stood,
                 "python": sys.version.split()[0], "torch": str(torch.__version__), "when": self.began,
             },
         )  # fmt: skip
@@ -325,6 +345,33 @@ class Session:
             raise SystemExit
 
         after_every_step(look)
+
+    def after_steps(self, look: Callable[[], None]) -> None:
+        """Has `look` called after each step of an optimizer, until the end. What it raises is raised in the program."""
+        recorder, process = self.recorder, os.getpid()
+
+        def call(*_: Any) -> None:
+            if recorder.mine() and not recorder.depth and os.getpid() == process:
+                look()
+
+        self._looks.append(after_every_step(call))
+
+    @contextmanager
+    def apart(self) -> Iterator[None]:
+        """What is called inside is no work of the program's: it is not recorded, and leaves the random numbers of
+        Python, NumPy and torch as they are."""
+        numpy = getattr(sys.modules.get("numpy"), "random", None)
+        states = random.getstate(), torch.get_rng_state(), numpy and numpy.get_state()
+        self.recorder.paused += 1
+        try:
+            with aside():
+                yield
+        finally:
+            self.recorder.paused -= 1
+            random.setstate(states[0])
+            torch.set_rng_state(states[1])
+            if numpy is not None:
+                numpy.set_state(states[2])
 
     def forget(self) -> None:
         """In a forked child: the parent's trace is not ours to touch."""

@@ -12,14 +12,6 @@ from gradscope.store import Trace
 
 NO_PASS = "nothing, but no backward pass was seen either"
 _LEAST = 0.05  # seconds of other processes that are worth a word
-_FLAGS = (
-    "-m",
-    "--module",
-    "--standalone",
-    "--no-python",
-    "--run-path",
-    "--use-env",
-)  # torchrun's without a value
 _WITHIN = (
     "put `with gradscope.watch() as scope:` around the training in the function that those processes run,"
     " and `print(scope.report())` after it"
@@ -47,7 +39,7 @@ def hints(trace: Trace) -> list[str]:
     argv = [str(arg) for arg in trace.program.get("argv", [])]
     if argv and argv[0].endswith(".ipynb"):
         return ["in a cell of the notebook, put `with gradscope.watch() as scope:` around the training"]
-    again = _ranks(argv) or _one_process(argv)
+    again = _one_process(argv)
     if again:
         return [one_line(shlex.join(again))]
     if summary.get("processes"):
@@ -64,30 +56,6 @@ def _elsewhere(summary: dict[str, Any]) -> str:
     if made := summary.get("processes"):
         return f"; {counted(made, 'process')} that it made{took} ran unwatched"
     return f"; the programs that it started{took} ran unwatched" if took else ""
-
-
-def _ranks(argv: list[str]) -> list[str]:
-    """`torchrun …` so that each rank runs under gradscope."""
-    if not argv or not (argv[0].endswith("torch/distributed/run.py") or _name(argv[0]) == "torchrun"):
-        return []
-    options, at = [], 1
-    module = False
-    while at < len(argv) and argv[at].startswith("-"):
-        option = argv[at].replace("_", "-")
-        if option in ("-m", "--module"):
-            module = True
-        elif option in ("--no-python", "--run-path"):
-            return []
-        elif "=" in option or option in _FLAGS:
-            options.append(argv[at])
-        else:
-            options += argv[at : at + 2]
-            at += 1
-        at += 1
-    if at >= len(argv):
-        return []
-    start = ["torchrun"] if _name(argv[0]) == "torchrun" else ["python", "-m", "torch.distributed.run"]
-    return [*start, *options, "-m", "gradscope", "run", *(["-m"] if module else []), *argv[at:]]
 
 
 def _one_process(argv: list[str]) -> list[str]:

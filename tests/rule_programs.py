@@ -103,8 +103,16 @@ class Program:
 
 
 def programs(kind: str, code: str | None = None) -> list[Program]:
-    """The "bad" or "good" programs, of one rule or of all, those of the rule's file first."""
-    return [p for p in _all() if p.name.startswith(kind) and code in (None, p.rule.code)]
+    """The "bad" or "good" programs, of one rule or of all, those of the rule's file first; without those that
+    need several ranks."""
+    return [
+        p for p in _all() if p.name.startswith(kind) and code in (None, p.rule.code) and p.rule.across is None
+    ]
+
+
+def of_ranks(kind: str) -> list[Program]:
+    """Those that each of two ranks runs."""
+    return [p for p in _all() if p.name.startswith(kind) and p.rule.across is not None]
 
 
 def parameters(kind: str) -> list[object]:
@@ -138,13 +146,15 @@ def _all() -> tuple[Program, ...]:
 
 
 def _files(rule: Rule) -> Iterator[Path]:
-    yield _as_users_file(Path(inspect.getsourcefile(rule.check) or ""))
+    yield _as_users_file(Path(inspect.getsourcefile(rule.across or rule.check) or ""))
     yield from HERE.rglob(f"{rule.code.lower()}_programs.py")
 
 
 @cache
 def _folder() -> Path:
     """Where the examples of rule files lie as a user's programs: code within the package is gradscope's."""
+    if given := os.environ.get("RULE_PROGRAMS"):  # the same on several ranks
+        return Path(given)
     folder = Path(tempfile.mkdtemp(prefix="rule-programs-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return folder

@@ -26,7 +26,8 @@ from gradscope.model import Op, Parameter, Value
 from gradscope.rules import all_rules
 
 ROOT = Path(__file__).resolve().parent.parent
-EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+# Those of several ranks: tests/ranks/test_examples_of_ranks.py
+EXAMPLES = sorted(p for p in (ROOT / "examples").glob("*.py") if not p.stem.startswith("ddp"))
 MARK = re.compile(r"# (cause|effect): (GS\d{3})")
 
 # Runs programs one after the other in one interpreter: importing torch is what takes time.

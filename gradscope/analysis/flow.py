@@ -72,6 +72,19 @@ class Flow:
         return found
 
     @cached_property
+    def callers(self) -> list[tuple[tuple[str, int], ...]]:
+        """The program's own lines (file, line) that led to each op, outermost first; a recursion only once. Without
+        the outermost ones that led to all of them, such as `main()`."""
+        found = []
+        for op in self.ops:
+            frames = [frame for frame in op.site.stack if frame.kind == op.site.user.kind]
+            found.append(tuple(dict.fromkeys(frame.location() for frame in frames)))
+        shared = 0
+        while found and all(len(lines) > shared + 1 and lines[shared] == found[0][shared] for lines in found):
+            shared += 1
+        return [lines[shared:] for lines in found]
+
+    @cached_property
     def events(self) -> list[Event]:
         """Events of the joined graphs."""
         ids = {graph.id for graph in self.graph_of} - self.sources
@@ -105,7 +118,17 @@ class Flow:
     @cached_property
     def reached(self) -> set[int]:
         """Grad nodes that a backward pass visits."""
-        return set(self.paths(self.root_nodes))
+        return set(self.before)
+
+    @cached_property
+    def before(self) -> dict[int, int | None]:
+        """Each grad node that a backward pass visits → the one before it on a shortest way."""
+        return self.paths(self.root_nodes)
+
+    @cached_property
+    def lines(self) -> list[tuple[str, int]]:
+        """The program's own line that each op stands at (file, line)."""
+        return [op.site.user.location() for op in self.ops]
 
     def paths(self, starts: list[int]) -> dict[int, int | None]:
         """Every node reachable from `starts` → the node before it on a shortest way."""
@@ -222,8 +245,7 @@ def _wanted(trace: Trace, graphs: list[int], built: set[int]) -> dict[int, set[i
 
 def _before(graph: Graph, index: int) -> int | None:
     """The value that an in-place write turned into this one."""
-    maker = graph.values[index].op
-    op = graph.ops[maker] if maker is not None else None
+    op = graph.maker(index)
     return dict(zip(op.written, op.writes, strict=False)).get(index) if op is not None else None
 
 

@@ -6,7 +6,7 @@ import ast
 from functools import lru_cache
 
 from gradscope.analysis.words import dotted
-from gradscope.model import Module, Parameter, Site
+from gradscope.model import Module, Op, Parameter, Site
 from gradscope.store import Trace
 
 
@@ -47,6 +47,19 @@ def layer_made(trace: Trace, module: Module) -> tuple[str, ast.Call] | None:
         if span is not None:
             return _call_given(trace, path, span)
     return None
+
+
+def layer_site(trace: Trace, op: Op, *, alone: bool = False) -> Site | None:
+    """Where the text makes the layer of torch's that computes `op`, unless that is its own line: one of several
+    in a module, or also one that stands `alone` (`criterion = nn.BCELoss()`)."""
+    module = trace.modules.get(op.module) if op.module is not None else None
+    made = layer_made(trace, module) if module is not None else None
+    if made is None and alone and module is not None:
+        made = _root_made(trace, module)
+    if made is None or op.site.user.location() == (made[0], made[1].lineno):
+        return None
+    path, call = made
+    return Site(-1, path, *trace.source_file(path).span(call), "", "user")
 
 
 def _root_made(trace: Trace, module: Module) -> tuple[str, ast.Call] | None:

@@ -1,19 +1,20 @@
-"""What is worked out of a trace once, and kept as long as the trace."""
+"""What is worked out of a trace, or of a run, once, and kept as long as that."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import TypeVar, cast
 
-from gradscope.store import Trace
+from gradscope.store import Run, Trace
 
+S = TypeVar("S", Trace, Run)
 T = TypeVar("T")
 
 
-def once(build: Callable[[Trace], T]) -> Callable[[Trace], T]:
+def once(build: Callable[[S], T]) -> Callable[[S], T]:
     """`build`, called once for each trace."""
 
-    def built(trace: Trace) -> T:
+    def built(trace: S) -> T:
         # Kept by the trace itself: what is worked out holds the trace, and would keep it in any other place.
         if build not in trace.worked_out:
             trace.worked_out[build] = build(trace)

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from gradscope.analysis.memo import once
 from gradscope.events import ModuleCall
-from gradscope.model import GradscopeError, Graph, Op, Parameter, Site, Value
+from gradscope.model import GradscopeError, Graph, Op, Parameter, Site, Value, place_of
 from gradscope.source import SourceFile
 from gradscope.store import Trace
 
@@ -71,8 +71,8 @@ def relative(path: str, cwd: str) -> str:
 
 
 def place(site: Site) -> str:
-    """`train.py:31`, for labels."""
-    return f"{short_path(site.path)}:{site.line}"
+    """`train.py:31`, or `In [3], line 2`, for labels."""
+    return place_of(short_path(site.path), site.line)
 
 
 def parameter_name(trace: Trace, parameter: Parameter) -> str:
@@ -182,8 +182,7 @@ class Names:
         while True:
             if before in known:
                 return known[before]
-            maker = graph.values[before].op
-            source = graph.ops[maker] if maker is not None else None
+            source = graph.maker(before)
             older = (
                 [a for a, b in zip(source.writes, source.written, strict=False) if b == before]
                 if source

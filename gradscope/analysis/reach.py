@@ -81,6 +81,17 @@ class Paths:
             if event.site.user.location() == loss.site.user.location() and event.filled == loss.filled
         )
 
+    def times_through(self, graph: int, nodes: Collection[int]) -> int:
+        """How many passes went through one of these nodes: those that were looked at, and what they stand for."""
+        wanted = {(graph, node) for node in nodes}
+        found: dict[object, Backward] = {}
+        for event in self.backwards:
+            key = event.site.user.location(), frozenset(event.filled)
+            if event.graph == graph and key not in found:
+                if not wanted.isdisjoint(self.reach((graph, root) for root in event.roots).nodes):
+                    found[key] = event
+        return sum(self.alike(event) for event in found.values())
+
     # -- dataflow ------------------------------------------------------------------
 
     def sources(self, key: Key) -> tuple[list[Key], Op | None]:

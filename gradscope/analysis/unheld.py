@@ -117,15 +117,22 @@ _Operand = tuple[int, tuple[str, int], int]  # module, the user's line, and the 
 @once
 def _readers(trace: Trace) -> dict[_Operand, dict[int, tuple[int, int]]]:
     """What the modules' calls read: operand → parameter → the first and the last segment in which it did."""
-    found: dict[_Operand, dict[int, tuple[int, int]]] = {}
+    ran: dict[int, tuple[int, int]] = {}  # graph → the first and the last segment that had it
     for segment in trace.segments:
-        graph = trace.graph(segment.graph) if segment.graph is not None else None
-        for op in graph.ops if graph is not None else ():
-            for position, index in enumerate(op.inputs if op.module is not None else ()):
-                number = graph.values[index].parameter if graph is not None else None
-                if number is not None:
-                    readers = found.setdefault((op.module or 0, op.site.user.location(), position), {})
-                    readers[number] = readers.get(number, (segment.index,))[0], segment.index
+        if segment.graph is not None:
+            ran[segment.graph] = ran.get(segment.graph, (segment.index,))[0], segment.index
+    found: dict[_Operand, dict[int, tuple[int, int]]] = {}
+    for number, (first, last) in ran.items():
+        graph = trace.graph(number)
+        for op in graph.ops:
+            if op.module is None:
+                continue
+            for position, index in enumerate(op.inputs):
+                parameter = graph.values[index].parameter
+                if parameter is not None:
+                    readers = found.setdefault((op.module, op.site.user.location(), position), {})
+                    before = readers.get(parameter, (first, last))
+                    readers[parameter] = min(before[0], first), max(before[1], last)
     return found
 
 

@@ -185,7 +185,8 @@ def size_of(parameters: list[Parameter]) -> int:
 
 def time_of(trace: Trace, site: Site) -> str:
     """How long the passes of a line took, as a sentence says it; "" where that was not measured."""
-    return duration(sum((e.seconds or 0.0) for e in trace.of(PassTime) if e.site.id == site.id))
+    place = site.user.location()
+    return duration(sum((e.seconds or 0.0) for e in trace.of(PassTime) if e.site.user.location() == place))
 
 
 def calls_time(trace: Trace, sites: set[int]) -> str:
@@ -207,15 +208,6 @@ def pass_growth(trace: Trace, site: Site) -> str:
         if event.site.id == site.id and early and late and late > early:
             return f"a pass took {duration(early)} in the beginning and {duration(late)} at the end"
     return ""
-
-
-def passes_then_and_now(trace: Trace) -> str:
-    """What a pass of the line with the most of them took in the beginning and at the end."""
-    told = [(e.passes, e.early, e.late) for e in trace.of(PassTime) if e.early and e.late]
-    if not told:
-        return ""
-    _, early, late = max(told, key=lambda row: row[0])
-    return f"a pass took {duration(early)} in the beginning and {duration(late)} at the end"
 
 
 def duration(seconds: float) -> str:

@@ -11,19 +11,19 @@ import difflib
 import re
 from collections.abc import Iterable
 
-from gradscope.analysis.names import full_name, names_of, parameter_name, place
+from gradscope.analysis.names import full_name, names_of, parameter_name, short_path
 from gradscope.analysis.words import parameter_name as name_in_report
 from gradscope.answers._answer import Answer, Step
 from gradscope.answers._parameter import explain_parameter
 from gradscope.answers._value import explain_number, explain_value
 from gradscope.graph import Flow, flow_of
-from gradscope.model import GradscopeError, Parameter
+from gradscope.model import GradscopeError, Parameter, place_of
 from gradscope.store import Trace
 
-__all__ = ["Answer", "Step", "of_parameter", "why"]
+__all__ = ["Answer", "Step", "of_parameter", "of_parameters", "why"]
 
 _INDEX = re.compile(r"\[(\d+)\]")
-_PLACE = re.compile(r"^(.+):(\d+)$")
+_PLACE = re.compile(r"^(.+?)(?::|, line )(\d+)$")
 
 
 def why(trace: Trace, name: str) -> Answer:
@@ -60,6 +60,12 @@ def of_parameter(trace: Trace, number: int) -> Answer | None:
     """The answer for the leaf with a number in the trace; None where it has no row."""
     parameter = next((p for p in trace.parameters if p.id == number), None)
     return None if parameter is None else explain_parameter(flow_of(trace), parameter)
+
+
+def of_parameters(trace: Trace, numbers: Iterable[int]) -> dict[int, Answer]:
+    """The answers for many leaves, by their numbers in the trace."""
+    flow = flow_of(trace)
+    return {number: explain_parameter(flow, trace.parameter(number)) for number in numbers}
 
 
 def _first_without(flow: Flow, parameters: list[Parameter]) -> Answer:
@@ -152,18 +158,16 @@ def _at_place(flow: Flow, path: str, line: int) -> Answer:
             if frame.kind == "user" and _same_file(frame.path, path):
                 lines[frame.line] = index
     if line in lines and flow.outputs[lines[line]]:
-        return explain_value(flow, flow.outputs[lines[line]][-1], f"{path}:{line}", at=True)
+        return explain_value(flow, flow.outputs[lines[line]][-1], place_of(path, line), at=True)
     for value, event in flow.roots.items():
         if event.site.user.line == line and _same_file(event.site.user.path, path):
-            return explain_value(flow, value, f"{path}:{line}", at=True)
+            return explain_value(flow, value, place_of(path, line), at=True)
     if not lines:
-        known = sorted(
-            {place(op.site.user).rsplit(":", 1)[0] for op in flow.ops if op.site.user.kind == "user"}
-        )
+        known = sorted({short_path(op.site.user.path) for op in flow.ops if op.site.user.kind == "user"})
         raise GradscopeError(f"no tensor operation of `{path}` was captured{_hint(path, known)}")
     near = sorted(lines, key=lambda other: abs(other - line))[:3]
     listed = _either(str(number) for number in sorted(near))
-    raise GradscopeError(f"no tensor came out of {path}:{line}; the nearest lines are {listed}")
+    raise GradscopeError(f"no tensor came out of {place_of(path, line)}; the nearest lines are {listed}")
 
 
 def _same_file(path: str, wanted: str) -> bool:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import groupby
+
 from gradscope.analysis.cuts import cut_words as rule_words
 from gradscope.analysis.lost import End, end_of, lost
 from gradscope.analysis.names import op_name, parameter_name, place
 from gradscope.analysis.reach import paths
 from gradscope.analysis.stops import Stop, froze_at, frozen, stops
-from gradscope.answers._answer import Answer, cut_words, shortened, spoken
+from gradscope.answers._answer import MAX_STEPS, Answer, Step, cut_words, shortened, spoken
 from gradscope.events import Backward, ErrorRaised, RequiresGrad, ZeroGrad
 from gradscope.graph import Flow
 from gradscope.model import Event, Parameter
@@ -104,11 +106,10 @@ def _by_hand(flow: Flow, parameter: Parameter, name: str, answer: Answer) -> Non
 def _way_to(flow: Flow, value: int) -> list[int]:
     """Grad nodes from a root of a backward pass to the leaf, the shortest way."""
     goal = next((node for node, leaf in flow.leaf_of.items() if leaf == value and node in flow.reached), None)
-    before = flow.paths(flow.root_nodes)
     way: list[int] = []
     while goal is not None:
         way.append(goal)
-        goal = before[goal]
+        goal = flow.before[goal]
     return way[::-1]
 
 
@@ -116,9 +117,18 @@ def _walk_down(flow: Flow, way: list[int], value: int, answer: Answer) -> None:
     starts = {flow.value_node[v]: e for v, e in flow.roots.items()}
     if (event := starts.get(way[0])) is not None:
         answer.step(event.site, "the gradient starts here")
-    for node in way[:-1]:
-        op = flow.node_op[node]
-        if op is not None:
+    ops = (op for node in way[:-1] if (op := flow.node_op[node]) is not None)
+    lines = [list(held) for _, held in groupby(ops, lambda op: flow.lines[op])]
+    for number, held in enumerate(lines):
+        if MAX_STEPS <= number < len(lines) - MAX_STEPS:  # only counted
+            answer.steps.append(Step(flow.ops[held[0]].site, ""))
+            continue
+        told = set()
+        for op in held:
+            call = flow.ops[op].site.id, flow.ops[op].name
+            if call in told and value not in flow.inputs[op]:
+                continue  # another round of a loop
+            told.add(call)
             named = [f"`{n}`" for v in flow.outputs[op] if (n := flow.name(v)) is not None]
             made = f" to {' and '.join(dict.fromkeys(named))}" if named else ""
             label = f"through `{op_name(flow.ops[op].name)}`{made}"

@@ -22,6 +22,9 @@ from gradscope import interrupts
 from gradscope.escape import one_line
 from gradscope.model import GradscopeError
 
+NEEDED = ("rich", "networkx", "graphviz", "textual")
+INSTALL = "`pip install gradscope-torch` brings all that is needed"
+
 
 class Verbs(click.Group):
     """The commands in this folder, loaded on demand."""
@@ -71,7 +74,8 @@ def cli(ctx: click.Context) -> None:
 
 
 def main(args: Sequence[str] | None = None) -> int:
-    """Runs one command and gives its exit code; errors of usage are one line on stderr.
+    """Runs one command and gives its exit code; errors of usage are one line on stderr. KeyboardInterrupt, of which
+    Python will print nothing: after Ctrl-C, for Python to end by that signal.
 
     Not `cli.main()`: that turns Ctrl-C and closed pipes, which belong to the program
     that `run` runs, into messages of its own.
@@ -81,11 +85,15 @@ def main(args: Sequence[str] | None = None) -> int:
             return int(cli.invoke(ctx) or 0)
     except GradscopeError as error:
         return _fail(one_line(str(error)), error.exit_code)
+    except ModuleNotFoundError as error:
+        if error.name not in NEEDED:
+            raise
+        return _fail(f"`{error.name}` is missing here, which this command needs: {INSTALL}", 2)
     except click.exceptions.Exit as error:
         return error.exit_code
-    except KeyboardInterrupt:  # of ours: what interrupts a program that `run` runs ends there
-        interrupts.pass_on()
-        return 130
+    except KeyboardInterrupt:
+        interrupts.quietly()
+        raise
     except click.ClickException as error:
         hint = (
             f" (see `{error.ctx.command_path} --help`)"

@@ -8,20 +8,22 @@ from pathlib import Path
 import click
 
 from gradscope.baseline import write_baseline as write
-from gradscope.check import Report, examine, fails
+from gradscope.check import Report, fails
 from gradscope.commands import printing
+from gradscope.commands._opening import opened as opened_at
 from gradscope.config import FAIL_ON, Config, load_config
 from gradscope.follow import follow as following
 from gradscope.follow import interrupt
-from gradscope.model import SEVERITIES
+from gradscope.model import SEVERITIES, GradscopeError
 from gradscope.places import last_trace
 from gradscope.render import renderers
 from gradscope.render.concise import line
 from gradscope.render.terminal import encodable
 from gradscope.render.text import show
-from gradscope.store import Trace
+from gradscope.store import Run, Trace
+from gradscope.together import examine_path
 
-_FORMATS = ("full", "concise", "json", "github", "sarif", "diff")
+_FORMATS = ("full", "concise", "json", "github", "sarif", "html", "diff")
 
 
 def split_codes(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> tuple[str, ...]:
@@ -61,17 +63,17 @@ def command(
 ) -> int:
     """Report what is wrong in a saved run.
 
-    TRACE is the file of a run (default: the newest one here).
+    TRACE is the file of a run, or the folder with the traces of several ranks (default: the newest one here).
 
     Exits with 0 when nothing is, 1 on findings, 2 when it could not tell.
     """
     config = load_config(Path.cwd()).override(select, extend_select, ignore, fail_on)
     if stop_on is not None and not follow:
         raise click.UsageError("--stop-on needs --follow")
-    opened = Trace(trace or last_trace(Path.cwd()))
+    opened = opened_at(trace or last_trace(Path.cwd()))
     if write_baseline:
         return _accept(opened, config)
-    report = _follow(opened, config, stop_on) if follow else examine(opened, config)
+    report = _follow(opened, config, stop_on) if follow else examine_path(opened, config)
     with printing() as stdout:
         if output_format == "full":
             show(report, stdout)
@@ -82,8 +84,10 @@ def command(
     return int(fails(report.findings, config.fail_on or "warning"))
 
 
-def _follow(trace: Trace, config: Config, stop_on: str | None) -> Report:
+def _follow(trace: Trace | Run, config: Config, stop_on: str | None) -> Report:
     """Tells what is found while the program runs; the report once it has ended."""
+    if isinstance(trace, Run):
+        raise GradscopeError(f"--follow needs the trace of one rank, as {trace.members[0].trace.path}")
     stopped = False
     for news in following(trace.path, config):
         if isinstance(news, Report):
@@ -98,8 +102,8 @@ def _follow(trace: Trace, config: Config, stop_on: str | None) -> Report:
     raise AssertionError("the report comes last")
 
 
-def _accept(trace: Trace, config: Config) -> int:
-    report = examine(trace, replace(config, baseline=None), each=True)
+def _accept(trace: Trace | Run, config: Config) -> int:
+    report = examine_path(trace, replace(config, baseline=None), each=True)
     assert config.baseline is not None, "load_config says where it lies"
     write(config.baseline, [(finding, report.lines_of(finding)) for finding in report.findings])
     with printing() as stdout:

@@ -7,29 +7,42 @@ import platform
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib import metadata
 
 import click
 from rich.text import Text
 
 import gradscope
-from gradscope.commands import printing
+from gradscope.commands import INSTALL, printing
 from gradscope.escape import one_line
 from gradscope.events import Backward
 from gradscope.model import GradscopeError
+from gradscope.places import standing
 from gradscope.render.terminal import print_rows
 from gradscope.render.text import field_rows
 
+MISSING = "missing"
 LIBRARIES = ("click", "rich", "networkx", "graphviz", "graphviz-pure", "textual")
 
 
 @click.command()
 def command() -> None:
     """Tell versions, what is switched off here and why, the layout engine and the terminal."""
-    facts = [(label, list(lines())) for label, lines in SECTIONS]
+    place = ("traces", _lines(_traces))
+    if not standing().exists():
+        os.chdir(os.sep)  # where torch can be looked at
+    facts = [*((label, _lines(lines)) for label, lines in SECTIONS), place]
     with printing() as stdout:
         print_rows(lambda width: _rows(facts, width), stdout)
+
+
+def _lines(section: Callable[[], Iterator[str]]) -> list[str]:
+    """What a section tells: one that fails costs no other."""
+    try:
+        return list(section())
+    except Exception as error:
+        return [_broken("to tell this", error)]
 
 
 def _rows(facts: list[tuple[str, list[str]]], width: int) -> Iterator[Text]:
@@ -93,14 +106,18 @@ def _switched_off() -> Iterator[str]:
 
 
 def _libraries() -> Iterator[str]:
-    yield ", ".join(f"{name} {_version(name)}" for name in ("numpy", *LIBRARIES))
+    versions = {name: _version(name) for name in ("numpy", *LIBRARIES)}
+    yield ", ".join(f"{name} {version}" for name, version in versions.items())
+    missing = [name for name in LIBRARIES if versions[name] == MISSING]
+    if missing:
+        yield f"without {' and '.join(missing)} some commands do not work: {INSTALL}"
 
 
 def _version(name: str) -> str:
     try:
         return metadata.version(name)
     except metadata.PackageNotFoundError:
-        return "missing"
+        return MISSING
 
 
 def _layout() -> Iterator[str]:
@@ -110,7 +127,7 @@ def _layout() -> Iterator[str]:
         lay_out("digraph { a -> b }", "svg")
         yield f"{engine()}: {_says(str(engine()))}"
     except GradscopeError as error:
-        yield str(error)
+        yield f"{error}: no picture can be drawn here, but a .dot file"
     except Exception as error:
         yield _broken("the layout engine", error)
 
@@ -136,7 +153,10 @@ def _terminal() -> Iterator[str]:
 
 
 def _traces() -> Iterator[str]:
-    here = os.getcwd()
+    here = standing()
+    if not here.exists():
+        yield f"{here}, where this runs, is gone: traces are written elsewhere, and torch's kernels may not load"
+        return
     yield f"{'can' if os.access(here, os.W_OK) else 'cannot'} be written in {here}"
 
 
@@ -153,5 +173,4 @@ SECTIONS = (
     ("libraries", _libraries),
     ("layout", _layout),
     ("terminal", _terminal),
-    ("traces", _traces),
 )

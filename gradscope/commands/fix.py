@@ -14,6 +14,7 @@ import click
 from gradscope.analysis.names import relative
 from gradscope.check import Report, examine
 from gradscope.commands import printing
+from gradscope.commands._opening import one_trace
 from gradscope.config import load_config
 from gradscope.fixes.patch import patched
 from gradscope.model import Finding, GradscopeError
@@ -21,7 +22,6 @@ from gradscope.places import last_trace, standing
 from gradscope.render.attempt import show
 from gradscope.render.diff import difference
 from gradscope.render.terminal import encodable
-from gradscope.store import Trace
 from gradscope.trying.attempts import Attempt, Trial, try_all
 from gradscope.trying.command import check_again
 from gradscope.trying.files import stored, write
@@ -56,7 +56,7 @@ def command(
     could not tell.
     """
     config = load_config(standing())
-    report = examine(Trace(trace or last_trace(standing())), config, each=True)
+    report = examine(one_trace(trace or last_trace(standing()), None), config, each=True)
     chosen = _chosen(report, asked)
     if chosen:
         check_again(report.trace)

@@ -6,8 +6,9 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import replace
+from functools import partial
 from os import getpid  # the program may put another in its place
 from pathlib import Path
 from time import perf_counter
@@ -16,18 +17,24 @@ from typing import TYPE_CHECKING, TextIO
 import click
 
 from gradscope import interrupts
-from gradscope.check import Report, examine, fails, selected_rules
+from gradscope.check import Report, fails, selected_rules
 from gradscope.commands._beside import follow as beside
 from gradscope.commands._misplaced import misplaced
+from gradscope.commands._opening import opened
+from gradscope.commands._ranks import Place, gathered, not_ended_by, place_of
 from gradscope.commands._saying import say
 from gradscope.commands.check import split_codes
 from gradscope.config import FAIL_ON, Config, load_config
 from gradscope.imports import BEGAN, kept_apart, seconds_to_import
 from gradscope.model import SEVERITIES, GradscopeError, NoPlaceError
-from gradscope.places import new_trace_path, standing
-from gradscope.render import renderer_for, write_report
+from gradscope.places import beside as folder_beside
+from gradscope.places import new_trace_path, point_last, standing
+from gradscope.render import renderer_for, renderers, write_report
 from gradscope.runner import Outcome, Program, run
 from gradscope.store import Trace
+from gradscope.telling import Telling, asked
+from gradscope.telling import ignore as ignore_all
+from gradscope.together import examine_path
 
 if TYPE_CHECKING:
     from gradscope.session import Session
@@ -45,12 +52,19 @@ class _Run(click.Command):
 
 @click.command(cls=_Run, context_settings={"allow_interspersed_args": False})
 @click.option("-m", "as_module", is_flag=True, help="PROGRAM is a module, as in `python -m`.")
+@click.option("-o", "--output", "outputs", multiple=True, type=click.Path(path_type=Path), metavar="FILE",
+              help="Also write this: a page (.html), a report (.txt, .md, .json, .sarif) or a picture (.svg, …)."
+              " Repeatable.")  # fmt: skip
 @click.option("--report", "reports", multiple=True, type=click.Path(path_type=Path), metavar="FILE",
-              help="Also write the report: .txt, .md, .json or .sarif. Repeatable.")  # fmt: skip
-@click.option("--graph", "picture", type=click.Path(path_type=Path), metavar="FILE",
-              help="Also draw the graph: .svg, .png or .dot.")  # fmt: skip
+              help="The same for reports only: .html, .txt, .md, .json or .sarif.")  # fmt: skip
+@click.option("--graph", "pictures", multiple=True, type=click.Path(path_type=Path), metavar="FILE",
+              help="The same for the graph: .svg, .png, .pdf, .dot, .mmd, .graphml, .json, or a page.")  # fmt: skip
 @click.option("--trace", "trace_path", type=click.Path(path_type=Path), metavar="FILE",
               help="Keep the trace there instead of in .gradscope/.")  # fmt: skip
+@click.option("--trace-dir", "trace_folder", type=click.Path(path_type=Path, file_okay=False), metavar="DIR",
+              help="Keep the traces of a run of several ranks there, one each.")  # fmt: skip
+@click.option("--beside", "within", type=click.Path(path_type=Path), hidden=True,
+              help="This process is one of several: another one, which made this folder, reports.")  # fmt: skip
 @click.option("--full", is_flag=True, help="Look at every step, also when the graph repeats.")
 @click.option("--prove", is_flag=True, help="For a corrupted gradient, always compute the right one too.")
 @click.option(
@@ -69,9 +83,12 @@ class _Run(click.Command):
 @click.argument("args", nargs=-1, type=click.UNPROCESSED)
 def command(
     as_module: bool,
+    outputs: tuple[Path, ...],
     reports: tuple[Path, ...],
-    picture: Path | None,
+    pictures: tuple[Path, ...],
     trace_path: Path | None,
+    trace_folder: Path | None,
+    within: Path | None,
     full: bool,
     prove: bool,
     select: tuple[str, ...],
@@ -89,52 +106,82 @@ def command(
     """
     config = load_config(standing()).override(select, (), ignore, fail_on)
     selected_rules(config)
-    for path in reports:
-        renderer_for(path)
-    if picture is not None:
-        from gradscope.render.picture import check_target
-
-        check_target(picture)
+    reports, pictures = _sorted(outputs, reports, pictures)
     target = Program.module(program, list(args)) if as_module else Program.script(program, list(args))
     if viewed:
         return _view(target, trace_path)
     cwd = standing()
     reports = tuple(cwd / path for path in reports)
-    picture = cwd / picture if picture is not None else None
+    pictures = tuple(cwd / path for path in pictures)
     given: list[str] = click.get_current_context().meta["given"]
     stream = sys.stderr  # the program may put another in its place
     process = getpid()
     with kept_apart():
         try:
-            session = _session(target, trace_path, full, prove)
+            place = place_of(target, trace_path, trace_folder, within, cwd)
+            session = _session(target, place, full, prove)
         except NoPlaceError as error:
-            if trace_path is not None:
+            if trace_path is not None or trace_folder is not None:
                 raise
             return _unwatched(target, str(error))
 
+        if place.told_elsewhere:
+            live, stop_on = False, None
         end_following = _follow(session.path, live, select, ignore, stop_on, stream)
 
-        def told() -> tuple[Report | None, bool]:
+        logged = Telling(ignore_all)
+
+        def told(in_haste: bool = False) -> tuple[Report | None, bool]:
             end_following()
-            report = _tell(session, config, stream)
-            return report, report is not None and _write(report, reports, picture, stream)
+            logged.stop()
+            whole = place.whole(_all_of(session, trace_path))
+            if place.told_elsewhere:
+                return None, False
+            place.wait(session.path, in_haste)
+            report = _tell(session, whole, config, stream)
+            if report is not None and not in_haste and asked():
+                logged.end(report.findings)
+            if report is None or not place.writes_files:
+                return report, False
+            return report, _write(report, reports, pictures, stream)
 
         def killed(number: int, hung: bool) -> None:
             with _timers_stopped():
+                session.note_where_it_stands()
                 session.cut_short(-number) if hung else session.stop(-number)
-                told()
+                told(in_haste=True)
 
         session.recorder.signals.killed.connect(killed)
         session.start(sys._getframe(), outermost=True)
+        if not place.told_elsewhere:
+            logged.start_once_asked(session, config)
         outcome = run(target)
         if getpid() != process:  # a child that the program forked has come to the program's end
             return outcome.exit_code
-        with _timers_stopped():
+        with _timers_stopped(), _kept_from_ending(place):
             session.stop(outcome.exit_code, outcome.error)
             report, failed = told()
+            if place.told_elsewhere:
+                return _ended(outcome, outcome.exit_code)
             if hint := misplaced(command, given, [program, *args], target.path):
                 say(hint, stream)
     return _ended(outcome, _exit_code(outcome, report, config, failed))
+
+
+def _kept_from_ending(place: Place) -> AbstractContextManager[None]:
+    """Around the report of a run of several ranks."""
+    return not_ended_by() if place.rank is not None else nullcontext()
+
+
+def _all_of(session: Session, asked: Path | None) -> Path:
+    """The trace, or the folder of it and of those that children of the program have left."""
+    children = session.recorder.children
+    if children is None or children == session.path.parent:
+        return session.path
+    whole = gathered(session.path, children, keep=asked is not None)
+    if whole != session.path:
+        point_last(whole)
+    return whole
 
 
 @contextmanager
@@ -171,9 +218,10 @@ def _view(target: Program, trace_path: Path | None) -> int:
     return exit_code
 
 
-def _session(target: Program, trace_path: Path | None, full: bool, prove: bool) -> Session:
+def _session(target: Program, place: Place, full: bool, prove: bool) -> Session:
     try:
         importing = seconds_to_import("torch")
+        from gradscope.offspring import watch_children
         from gradscope.session import Session
     except ModuleNotFoundError as error:
         if error.name == "torch":
@@ -183,15 +231,16 @@ def _session(target: Program, trace_path: Path | None, full: bool, prove: bool) 
         raise GradscopeError(f"torch cannot be used here: {error}") from None
     except (ImportError, OSError) as error:
         raise GradscopeError(f"torch cannot be used here: {error}") from None
-    path = trace_path.absolute() if trace_path is not None else None
     session = Session(
         target.argv,
-        path,
+        place.trace,
         target.path if target.source is not None else os.path.realpath(target.path),
         sample=not full,
         prove=prove,
         command=target.command(),
+        rank=place.rank.facts() if place.rank is not None else None,
     )
+    watch_children(session, session.path.parent if place.rank is not None else folder_beside(session.path))
     session.before = perf_counter() - BEGAN - importing, importing
     return session
 
@@ -222,12 +271,12 @@ def _unwatched(target: Program, reason: str) -> int:
     return _ended(outcome, outcome.exit_code)
 
 
-def _tell(session: Session, config: Config, stream: TextIO | None) -> Report | None:
+def _tell(session: Session, whole: Path, config: Config, stream: TextIO | None) -> Report | None:
     """Prints the report on stderr. A fault of ours here must not touch the program's end."""
     from gradscope.render.text import show
 
     try:
-        report = examine(Trace(session.path), config)
+        report = examine_path(opened(whole), config)
         # What went wrong with the trace may have found no place in it.
         report = replace(report, faults=tuple(dict.fromkeys([*session.faults, *report.faults])))
         if stream is not None:
@@ -243,43 +292,64 @@ def _tell(session: Session, config: Config, stream: TextIO | None) -> Report | N
     return None
 
 
-def _write(report: Report, reports: tuple[Path, ...], picture: Path | None, stream: TextIO | None) -> bool:
-    failed = False
+def _sorted(
+    outputs: tuple[Path, ...], reports: tuple[Path, ...], pictures: tuple[Path, ...]
+) -> tuple[tuple[Path, ...], tuple[Path, ...]]:
+    """Which files are reports, a page is one, and which are pictures. Raises GradscopeError where one is neither, or
+    can't be made: before the run."""
+    known = {renderer.suffix for renderer in renderers().values()}
+    reports += tuple(path for path in outputs if path.suffix.lower() in known)
+    reports += tuple(path for path in pictures if path.suffix.lower() == ".html")
+    pictures = tuple(path for path in pictures if path.suffix.lower() != ".html")
+    pictures += tuple(path for path in outputs if path.suffix.lower() not in known)
     for path in reports:
-        try:
-            write_report(report, path)
-        except GradscopeError as error:
-            say(str(error), stream)
-            failed = True
-        except Exception as error:
-            say(f"no report in {path}, a fault of its own: {type(error).__name__}: {error}", stream)
-            failed = True
-    if picture is not None:
-        from gradscope.graph import view
-        from gradscope.render.picture import draw
+        renderer_for(path)
+    if pictures:
+        from gradscope.render.pictures import check_target
 
-        try:
-            drawn = view(report.trace, findings=report.findings)
-            draw(drawn, picture)
-            for note in drawn.notes:
-                say(note, stream)
-            say(f"graph in {os.path.relpath(picture)}", stream)
-        except GradscopeError as error:
-            say(str(error), stream)
-            failed = True
-        except Exception as error:
-            say(f"no graph in {picture}, a fault of its own: {type(error).__name__}: {error}", stream)
-            failed = True
-    return failed
+        for path in pictures:
+            check_target(path)
+    return reports, pictures
+
+
+def _write(
+    report: Report, reports: tuple[Path, ...], pictures: tuple[Path, ...], stream: TextIO | None
+) -> bool:
+    """Writes what was asked for; whether any of it failed."""
+    done = [_tried(partial(write_report, report, path), f"report in {path}", stream) for path in reports]
+    done += [_tried(partial(_draw, report, path, stream), f"graph in {path}", stream) for path in pictures]
+    return not all(done)
+
+
+def _draw(report: Report, path: Path, stream: TextIO | None) -> None:
+    from gradscope.graph import view
+    from gradscope.render.pictures import draw
+
+    drawn = view(report.trace, findings=report.findings)
+    draw(drawn, path)
+    for note in drawn.notes:
+        say(note, stream)
+    say(f"graph in {os.path.relpath(path)}", stream)
+
+
+def _tried(write: Callable[[], None], what: str, stream: TextIO | None) -> bool:
+    """Whether it could be written. A fault of ours here must not touch the program's end."""
+    try:
+        write()
+        return True
+    except GradscopeError as error:
+        say(str(error), stream)
+    except Exception as error:
+        say(f"no {what}, a fault of its own: {type(error).__name__}: {error}", stream)
+    return False
 
 
 def _ended(outcome: Outcome, exit_code: int) -> int:
-    """The exit code. Where Ctrl-C has ended the program Python is told so: when it has cleaned up it
-    ends by that signal, as a shell or a Makefile around it expects."""
+    """The exit code. Where Ctrl-C has ended the program it ends this process as well, once Python has cleaned up:
+    by that signal, as a shell or a Makefile around it expects."""
     if outcome.interrupted:
-        interrupts.pass_on()
-    else:
-        interrupts.release()
+        raise KeyboardInterrupt
+    interrupts.release()
     return exit_code
 
 

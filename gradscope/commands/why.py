@@ -9,20 +9,21 @@ import click
 
 from gradscope.answers import why
 from gradscope.commands import printing
+from gradscope.commands._opening import one_trace
 from gradscope.model import GradscopeError
 from gradscope.places import last_trace
 from gradscope.render.answer import show
-from gradscope.store import Trace
 
 
 @click.command()
+@click.option("--rank", type=click.IntRange(min=0), metavar="K", help="Of a run of several ranks, this one.")
 @click.argument("names", nargs=-1, metavar="[TRACE] NAME")
-def command(names: tuple[str, ...]) -> int:
+def command(rank: int | None, names: tuple[str, ...]) -> int:
     """Explain the gradient of NAME: a parameter (`layer1.weight`), a variable (`loss`) or a
     place (`train.py:31`), in the run that TRACE holds (default: the newest)."""
     if not 1 <= len(names) <= 2:
         raise click.UsageError("give the NAME of a parameter, a variable or a place, or a TRACE and a NAME")
-    trace = Trace(names[0] if len(names) == 2 else last_trace(Path.cwd()))
+    trace = one_trace(Path(names[0]) if len(names) == 2 else last_trace(Path.cwd()), rank)
     if len(names) == 1 and Path(names[0]).suffix == ".gradscope":
         raise GradscopeError(f"`{names[0]}` is a trace: say also the name to explain")
     answer = why(trace, names[-1])

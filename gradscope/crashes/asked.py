@@ -167,7 +167,7 @@ def _constant(crash: Crash) -> tuple[Op, Value, Graph] | None:
     for root in errors[-1].roots if errors else ():
         graph = crash.trace.graph(errors[-1].graph)
         value = graph.values[root]
-        maker = graph.ops[value.op] if value.op is not None else None
+        maker = graph.maker(root)
         if maker is not None and value.is_leaf and constant_derivative(maker):
             return maker, value, graph
     return None

@@ -4,8 +4,19 @@ from __future__ import annotations
 
 import ast
 
-from gradscope.analysis.words import located, owner, source
-from gradscope.crashes import Crash, Place, computed, explain, nowhere, with_gradient, without_gradient
+from gradscope.analysis.words import listed, located, owner, source
+from gradscope.crashes import (
+    Crash,
+    Place,
+    Tensor,
+    computed,
+    explain,
+    facts,
+    nowhere,
+    quoted,
+    with_gradient,
+    without_gradient,
+)
 from gradscope.model import Graph, Node, Site
 
 INFINITE = (
@@ -109,6 +120,46 @@ def _derivative(crash: Crash) -> Place | None:
 
 def _reads_grad(crash: Crash) -> bool:
     return ".grad" in source(crash.trace, crash.site)
+
+
+def _without(crash: Crash) -> list[Tensor]:
+    """The tensors of which `autograd.grad` was to give gradients, and that require none: as far as the call names
+    them, else all that the line names."""
+    call = crash.trace.source_file(crash.site.path).at(crash.site)
+    given = call.args[1:2] if isinstance(call, ast.Call) else []
+    given += [k.value for k in call.keywords if k.arg == "inputs"] if isinstance(call, ast.Call) else []
+    named = {
+        ast.unparse(node) for argument in given for node in ast.walk(argument) if isinstance(node, ast.expr)
+    }
+    return [tensor for tensor in crash.tensors if tensor["name"] in named] or crash.tensors[:1]
+
+
+def _places_made(crash: Crash) -> list[Place]:
+    """Where each of them was made, once a line."""
+    found: dict[tuple[str, int], Place] = {}
+    for tensor in _without(crash):
+        site = crash.made(tensor)
+        if site is not None and site.location() != crash.site.location():
+            found.setdefault(site.location(), (site, f"{quoted(tensor['name'])} is made here"))
+    return list(found.values())
+
+
+def _asked_for(crash: Crash) -> dict[str, str]:
+    tensors = _without(crash)
+    made = [crash.made(tensor) for tensor in tensors]
+    calls = [crash.trace.source_file(site.path).at(site) if site is not None else None for site in made]
+    detached = any(
+        isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr == "detach"
+        for call in calls
+    )
+    several = len(tensors) > 1
+    return {
+        "it": listed([quoted(tensor["name"]) for tensor in tensors], limit=6) if several else crash.it,
+        "require": "require" if several else "requires",
+        "them": "each of them" if several else "it",
+        "those": "them" if several else "it",
+        "detached": ", or leave `.detach()` out where it cuts off what it was made of" if detached else "",
+    }
 
 
 def _holder(crash: Crash) -> str:
@@ -224,11 +275,15 @@ explain(
 explain(
     "input-without-gradient",
     "One of the differentiated Tensors does not require grad",
-    "a gradient is asked for {it}, which requires none",
+    "a gradient is asked for {it}, which {require} none",
     why="only tensors that required a gradient before the output was computed are part of its graph",
-    fix="call `requires_grad_()` on it before the output is computed from it",
+    fix="call `requires_grad_()` on {them} before the output is computed from {those}{detached}",
     fits=without_gradient,
     any_of=True,
+    cause=lambda crash: next(iter(_places_made(crash)), None),
+    seen=lambda crash: [facts(tensor) for tensor in _without(crash)],
+    words=_asked_for,
+    related=lambda crash: _places_made(crash)[1:],
 )
 explain(
     "backward-within-a-forward",
@@ -244,7 +299,7 @@ explain(
     cause=lambda crash: (
         (applied, "runs `forward` with gradients off") if (applied := _applied(crash)) else None
     ),
-    words=lambda crash: _within(crash),
+    words=_within,
 )
 explain(
     "backward-without-graph",

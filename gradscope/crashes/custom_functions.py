@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import ast
+
+from gradscope.analysis.text import own_nodes
+from gradscope.analysis.words import counted
 from gradscope.crashes import Crash, Place, explain, nowhere
 from gradscope.events import GradientHook
 
@@ -15,6 +19,20 @@ def _backward(crash: Crash) -> Place | None:
     name = _class(crash)
     place = crash.definition(name, "backward") or crash.definition(name, "vjp")
     return (place, "this backward") if place is not None else _applied(crash)
+
+
+def _returned(crash: Crash) -> dict[str, str]:
+    """What a backward gave: None counts as one gradient, also where nothing is returned."""
+    place = crash.definition(_class(crash), "backward")
+    node = crash.trace.source_file(place.path).statement(place) if place is not None else None
+    given = [n.value for n in own_nodes(node) if isinstance(n, ast.Return)] if node is not None else [None]
+    silent = isinstance(node, ast.FunctionDef) and not any(value is not None for value in given)
+    gave = counted(int(crash.match[3]), "gradient")
+    return {
+        "returned": "has no `return`, and so gives None," if silent else f"returned {gave}",
+        "taken": counted(int(crash.match[2]), "argument"),
+        "end": "end it with `return` and" if silent else "return",
+    }
 
 
 def _applied(crash: Crash) -> Place | None:
@@ -40,10 +58,11 @@ def _registered(crash: Crash) -> Place | None:
 explain(
     "backward-returns-too-few",
     r"function (\w+?)(?:Backward)? returned an incorrect number of gradients \(expected (\d+), got (\d+)\)",
-    "the backward of `{0}` returned {2} gradients where forward takes {1} arguments",
+    "the backward of `{0}` {returned} where forward takes {taken}",
     why="backward returns one gradient for each argument of forward behind `ctx`, in their order",
-    fix="return {1} values; `None` for arguments that need no gradient",
+    fix="{end} {1} values; `None` for arguments that need no gradient",
     cause=_backward,
+    words=_returned,
 )
 explain(
     "backward-returns-one-too-many",

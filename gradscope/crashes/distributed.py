@@ -56,6 +56,17 @@ explain(
     seen=_seen,
 )
 explain(
+    "another-rank-has-gone",
+    r"(Connection closed by peer|Connection reset by peer|Broken pipe|Connection refused"
+    r"|Timed out waiting \d+ms for (send|recv) operation)",
+    "another rank has gone, or did not come: what waits for it here failed",
+    why="ranks compute together, and each call between them needs all of them; the first one that failed or left is"
+    " where to look, this error is what follows",
+    fix="see what the report says of the other ranks: `gradscope check` on the folder of the run tells how each ended",
+    cause=nowhere,
+    when=lambda crash: bool(crash.trace.program.get("rank")),
+)
+explain(
     "process-group-missing",
     "Default process group has not been initialized",
     "torch.distributed was used before `init_process_group`",

@@ -383,6 +383,19 @@ def taken_out(trace: Trace, site: Site, reader: Site) -> Edits:
     return here.replace(node, here.file.text(value)) if alone and value is not None else ()
 
 
+def unwrapped(trace: Trace, site: Site) -> Edits:
+    """`x` for `torch.f(x)` or `x.f()` at `site`, which gives a name or a caller its value."""
+    node, here = _call(trace, site), Source(trace, site.path)
+    if node is None or not isinstance(node.func, ast.Attribute) or node.keywords:
+        return ()
+    of_torch = here.file.is_imported(node.func)
+    if len(node.args) != int(of_torch) or isinstance(here.file.parent.get(id(node)), ast.Expr):
+        return ()
+    value = node.args[0] if of_torch else node.func.value
+    plain = isinstance(value, (ast.Name, ast.Attribute, ast.Call, ast.Subscript))
+    return here.replace(node, here.file.text(value) if plain else f"({here.file.text(value)})")
+
+
 def method_added(trace: Trace, site: Site, text: str, method: str) -> Edits:
     """`x.squeeze(1)` for the argument `x` of the call at `site`, or for one side of `x - y` there."""
     here = Source(trace, site.path)

@@ -330,8 +330,7 @@ def _is_view(graph: Graph, index: int) -> bool:
     seen = set()
     while index not in seen:
         seen.add(index)
-        maker = graph.values[index].op
-        op = graph.ops[maker] if maker is not None else None
+        op = graph.maker(index)
         if op is None or index not in op.written:
             break
         index = op.writes[op.written.index(index)]

@@ -37,16 +37,13 @@ from __future__ import annotations
 import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from gradscope.analysis.flow import Flow, join
 from gradscope.graph._attempts import READABLE, attempts
 from gradscope.graph._build import Builder
-from gradscope.graph._earlier import earlier
-from gradscope.graph._marks import marks
-from gradscope.graph._relevant import relevant
 from gradscope.graph._select import select
+from gradscope.graph._shown import shown as shown_of
 from gradscope.model import Finding, GradscopeError, Region
 from gradscope.store import Trace
 
@@ -69,6 +66,7 @@ class View:
     clusters: dict[int, str] = field(default_factory=dict)  # id of a module or of a calling line → title
     nesting: dict[int, int] = field(default_factory=dict)  # id of a calling line → how deep it is called
     cwd: str = ""  # of the run
+    depth: int | None = None  # of the calls or modules that are opened, where not all are
 
     def __str__(self) -> str:
         kinds: dict[str, int] = {}
@@ -97,23 +95,11 @@ def view(
         raise GradscopeError(f"no level `{level}`: choose {', '.join(LEVELS)}")
     if depth is not None and depth < 0:
         raise GradscopeError(f"the depth of a {'slice' if around else 'picture'} can't be {depth}")
-    chosen = select(trace, step, findings)
-    flow = join(trace, chosen.graphs, earlier=earlier(trace, chosen.graphs))
-    found = list(findings)
-    total = len(flow.ops)
-    if around is None:  # what is asked for by name may be anywhere
-        flow = relevant(flow, found)
-    marked = marks(flow)
-    program = " ".join(trace.program["argv"][:1]) or trace.path.name
-    title = f"{Path(program).name}, {chosen.title}"
-    shown = View(None, "", list(chosen.notes), title, trace.regions, cwd=trace.program.get("cwd") or "")
-    if left := total - len(flow.ops):
-        ops = (
-            "1 op that no backward pass depends on is"
-            if left == 1
-            else f"{left:,} ops that no backward pass depends on are"
-        )
-        shown.notes.append(f"{ops} left out")
+    known = shown_of(
+        trace, step, findings, whole=around is not None
+    )  # what is asked for by name may be anywhere
+    flow, marked, found = known.flow, known.marks, list(findings)
+    shown = View(None, "", known.notes, known.title, trace.regions, cwd=trace.program.get("cwd") or "")
     for attempt in attempts(flow, level, depth if around is None else None, sliced=around is not None):
         boxes = attempt.boxes()
         count = len(set(boxes.keys))
@@ -122,6 +108,7 @@ def view(
             if around is not None:
                 shown.graph = _slice(shown.graph, around, DEPTH if depth is None else depth)
             shown.level, shown.clusters, shown.nesting = attempt.level, boxes.titles, boxes.nesting
+            shown.depth = attempt.depth
             count = size(shown.graph)
             if not attempt.too_many(count, _below(shown.graph)):
                 shown.notes += [attempt.note] if attempt.note else []

@@ -9,7 +9,6 @@ from functools import partial
 from gradscope.analysis.flow import Flow
 from gradscope.graph._counts import Counts
 from gradscope.graph._owners import Boxes, line_boxes, module_boxes, op_boxes
-from gradscope.graph._runs import callers
 
 READABLE = 150  # nodes; above it a coarser level is shown
 FITTING = 28  # nodes of a picture that fits a screen; where no level is asked for there are no more
@@ -26,6 +25,7 @@ class Attempt:
     most: int | None = READABLE  # nodes; None: as many as there are
     coarser: str = ""
     note: str = ""
+    depth: int | None = None  # of the calls or modules that it opens, where not all are
 
     def too_many(self, nodes: int, below: int = 0) -> bool:
         """Whether a picture of so many boxes, so many of them below each other, can't be read."""
@@ -42,27 +42,38 @@ def attempts(flow: Flow, level: str | None, depth: int | None, sliced: bool = Fa
     if own == "op":
         yield Attempt("op", partial(op_boxes, flow), coarser="line")
     if own in ("op", "line"):
-        yield Attempt("line", partial(line_boxes, flow, depth))
-        yield Attempt("line", partial(line_boxes, flow, depth, rolled=True), coarser="module")
-    yield Attempt("module", partial(module_boxes, flow, depth))
+        yield Attempt("line", partial(line_boxes, flow, depth), depth=depth)
+        yield Attempt("line", partial(line_boxes, flow, depth, rolled=True), coarser="module", depth=depth)
+    yield Attempt("module", partial(module_boxes, flow, depth), depth=depth)
     yield from _shallower(flow, READABLE)
 
 
 def _fitting(flow: Flow, level: str) -> Iterator[Attempt]:
     if level == "line":
-        deepest = max(map(len, callers(flow)), default=1) - 1
+        deepest = deepest_call(flow)
         for depth in range(deepest, -1, -1):
             note = "" if depth == deepest else _told(depth, deepest, "calls")
-            yield Attempt("line", partial(line_boxes, flow, depth), FITTING, note=note)
+            yield Attempt("line", partial(line_boxes, flow, depth), FITTING, note=note, depth=depth)
     yield from _shallower(flow, FITTING)
 
 
 def _shallower(flow: Flow, most: int) -> Iterator[Attempt]:
     """Modules of less and less depth."""
-    deepest = max((module.path.count(".") + 1 for module in flow.trace.modules.values()), default=0)
+    deepest = deepest_module(flow)
     for depth in range(deepest, -1, -1):
         note = "" if depth == deepest else _told(depth, deepest, "modules")
-        yield Attempt("module", partial(module_boxes, flow, depth), most if depth else None, note=note)
+        most_here = most if depth else None
+        yield Attempt("module", partial(module_boxes, flow, depth), most_here, note=note, depth=depth)
+
+
+def deepest_call(flow: Flow) -> int:
+    """How deep lines of the program are called by others."""
+    return max(map(len, flow.callers), default=1) - 1
+
+
+def deepest_module(flow: Flow) -> int:
+    """How deep modules lie in each other."""
+    return max((module.path.count(".") + 1 for module in flow.trace.modules.values()), default=0)
 
 
 def _told(depth: int, deepest: int, what: str) -> str:
@@ -73,7 +84,7 @@ def _in_modules(flow: Flow) -> bool:
     """Whether one line of the program hides a good part of a model that is not the program's own code."""
     counts = Counts(flow)
     behind: dict[Hashable, set[int]] = {}
-    for op, lines in zip(flow.ops, callers(flow), strict=True):
+    for op, lines in zip(flow.ops, flow.callers, strict=True):
         if op.module is not None and counts.hidden(op) > 1:
             behind.setdefault((lines, *counts.called(op)), set()).add(op.module)
     return any(len(modules) >= HIDDEN for modules in behind.values())

@@ -18,9 +18,9 @@ from gradscope.events import ErrorRaised, ModuleCall
 from gradscope.graph._counts import Counts
 from gradscope.graph._earlier import source_of
 from gradscope.graph._marks import Mark, got_gradient
-from gradscope.graph._owners import Boxes, Key, code_of, joined_name, part_title
+from gradscope.graph._owners import Boxes, Key, code_of, frame_at, joined_name, part_title
 from gradscope.graph._pointed import Codes, Pointed, backward_id
-from gradscope.graph.attributes import add_edge, add_node
+from gradscope.graph.attributes import add_edge, add_node, node_data
 from gradscope.model import Finding, Site, Value
 
 # Buffers among the arguments of torch's functions, by place.
@@ -83,6 +83,10 @@ class Builder:
         return ":".join(str(part) for part in key)
 
     def _box(self, key: Key, ops: list[int]) -> None:
+        self.node(self._id(key), **self.told(key, ops))
+
+    def told(self, key: Key, ops: list[int]) -> dict[str, Any]:
+        """The attributes of a box that these ops belong to."""
         flow = self.flow
         first = flow.ops[ops[0]]
         cuts = [cut for i in ops if (cut := self.marks.get(i)) is not None]
@@ -94,8 +98,8 @@ class Builder:
         site = worst.site if worst else first.site
         kind, label, detail = self._describe(key, ops, worst)
         names = {name for v in outputs if (name := flow.name(v)) is not None}
-        self.node(
-            self._id(key), kind, label, detail=detail, site=site, region=first.region,
+        return node_data(
+            kind=kind, label=label, detail=detail, site=site, region=first.region,
             module=self._module(first.module), shape=last.shape if last else None, dtype=last.dtype if last else None,
             trainable=any(flow.values[v].requires_grad for v in outputs), cluster=self.boxes.cluster.get(key, ()),
             writes=list(dict.fromkeys(writes)), count=self._count(key, ops), earlier=flow.earlier.issuperset(ops),
@@ -116,7 +120,7 @@ class Builder:
         if key in self.boxes.parts:
             return ("cut" if cut else "op"), part_title(flow, ops), place(site)
         if key[0] == "line":
-            site = next((frame for frame in op.site.stack if frame.location() == key[1:3]), site)
+            site = frame_at(op, *key[1:3])  # type: ignore[arg-type]
             text = code_of(self.names.line(site)) or part_title(flow, ops)
             where = (
                 f"{place(site)} in {site.function}" if site.function not in ("", "<module>") else place(site)
@@ -188,6 +192,8 @@ class Builder:
             return len(ops)
         if key[0] == "module" and (module := self.flow.trace.modules.get(key[1])) is not None:  # type: ignore[call-overload]
             return self.counts.of_modules(ops, len(self.counts.around(module.id)))
+        if key[0] == "line" and any(self.flow.ops[op].site.user.location() != key[1:3] for op in ops):
+            return len({self.boxes.run[op] for op in ops})  # the line has called those that they stand at
         return self.counts.of_lines(ops)
 
     # -- leaves --------------------------------------------------------------------
@@ -287,7 +293,7 @@ class Builder:
 
     def _parameter(self, id: int) -> str:
         """The node of a parameter, also of one that nothing in the picture uses."""
-        parameter = next(p for p in self.flow.trace.parameters if p.id == id)
+        parameter = self.flow.trace.parameter(id)
         for value, known in self.flow.parameter_of.items():
             if known == id and value in self.leaf_node:
                 return self.leaf_node[value]
@@ -386,7 +392,7 @@ class Builder:
             self.node(at.id, "place", text, detail=place(at.site.user), site=at.site, names={place(at.site.user)},
                       **told_of(codes))  # fmt: skip
         for finding, causes, effects in self.pointed.ends:
-            left, right = self._ids(causes), self._ids(effects)
+            left, right = self.ids(causes), self.ids(effects)
             lone = self._lone_parameters(finding)
             self._tie(finding, left, lone, "")
             self._tie(finding, lone, right, "never reached" if finding.code == "GS302" else "no gradient")
@@ -394,7 +400,8 @@ class Builder:
             if apart and not lone:
                 self._tie(finding, left, right, "")
 
-    def _ids(self, found: list[str | Key]) -> list[str]:
+    def ids(self, found: Sequence[str | Key]) -> list[str]:
+        """The nodes of boxes, of those that the graph has."""
         ids = (end if isinstance(end, str) else self._id(end) for end in found)
         return [id for id in dict.fromkeys(ids) if id in self.graph]
 

@@ -12,6 +12,9 @@ from gradscope.analysis.flow import Flow
 from gradscope.model import Op, Site
 
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+HOLDERS = {"ModuleList", "ModuleDict"}  # modules that are not called
+LOOPS = (*COMPREHENSIONS, ast.For, ast.AsyncFor, ast.While)
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
 class Way(NamedTuple):
@@ -26,7 +29,8 @@ class Counts:
 
     def __init__(self, flow: Flow):
         self.flow = flow
-        self._depths: dict[int, int] = {}
+        self._depths: dict[tuple[int, int], int] = {}  # op's site, line → modules between
+        self._loops: dict[int, bool] = {}
 
     def of_lines(self, ops: list[int]) -> int:
         """How often the rarest of the lines ran that these ops stand at."""
@@ -73,17 +77,40 @@ class Counts:
 
     def hidden(self, op: Op) -> int:
         """How many modules the user's line went through to this op."""
-        self.called(op)
-        return self._depths[op.site.id]
+        return self._depth(op, op.site.user)
 
-    def called(self, op: Op) -> list[int]:
-        """The module that the user's line called for this op (`self.net` for a layer of it), and the
-        one whose code the line is."""
-        depth = self._depths.get(op.site.id)
+    def called(self, op: Op, frame: Site | None = None) -> list[int]:
+        """The module that a line called for this op (`self.net` for a layer of it), and the one whose code the line
+        is. frame: the line, where it is not the innermost of the user's."""
+        depth = self._depth(op, frame or op.site.user)
+        modules = self.flow.trace.modules
+        chain = [id for id in self._chain(op.module) if modules[id].cls not in HOLDERS]
+        return chain[max(depth - 1, 0) : depth + 1]
+
+    def _depth(self, op: Op, frame: Site) -> int:
+        depth = self._depths.get((op.site.id, frame.id))
         if depth is None:
-            inner = op.site.stack[len(op.site.user.stack) :]
-            depth = self._depths[op.site.id] = sum(_is_forward(frame) for frame in inner)
-        return self._chain(op.module)[max(depth - 1, 0) : depth + 1]
+            inner = op.site.stack[len(frame.stack) :]
+            depth = self._depths[op.site.id, frame.id] = sum(_is_forward(frame) for frame in inner)
+        return depth
+
+    def looped_within(self, site: Site, frame: Site) -> bool:
+        """Whether what a line called may have come to `site` several times: a loop of the user's lies between."""
+        inner = site.stack[len(frame.stack) :]
+        return any(self._in_loop(between) for between in inner if between.kind == frame.kind)
+
+    def _in_loop(self, site: Site) -> bool:
+        """Whether an expression stands in a loop of its function."""
+        if site.id not in self._loops:
+            file = self.flow.trace.source_file(site.path)
+            node = file.at(site)
+            found = False
+            while node is not None and not isinstance(node, FUNCTIONS) and not found:
+                above = file.parent.get(id(node))
+                found = isinstance(above, LOOPS) and node is not getattr(above, "iter", None)
+                node = above
+            self._loops[site.id] = found
+        return self._loops[site.id]
 
     def within_comprehension(self, site: Site) -> bool:
         """Whether an expression runs several times in one run of its line."""
@@ -105,9 +132,7 @@ class Counts:
         file = self.flow.trace.source_file(site.path)
         found: list[Way] = []
         node = file.at(site)
-        while node is not None and not isinstance(
-            node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-        ):
+        while node is not None and not isinstance(node, FUNCTIONS):
             above = file.parent.get(id(node))
             if isinstance(above, ast.stmt) and isinstance(node, ast.stmt) and above.lineno != site.line:
                 break

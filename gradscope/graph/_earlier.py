@@ -28,10 +28,10 @@ def earlier(trace: Trace, graphs: list[int]) -> dict[int, set[int]]:
     calls = {(op.site.id, op.name) for id in graphs for op in trace.graph(id).ops}
     found: dict[int, set[int]] = {}
     for key in _taken(trace, graphs):
-        made = _upstream(trace, key, own)
-        if not any(value.parameter is not None for _, value in _values(trace, made)):
+        made = _values(trace, _upstream(trace, key, own))
+        if not any(value.parameter is not None for _, value in made):
             continue
-        ops = [(at, value.op) for (at, _), value in _values(trace, made) if value.op is not None]
+        ops = [(at, value.op) for (at, _), value in made if value.op is not None]
         if any((op.site.id, op.name) in calls for op in (trace.graph(at).ops[op] for at, op in ops)):
             continue
         for at, op in ops:

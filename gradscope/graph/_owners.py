@@ -17,14 +17,13 @@ from gradscope.graph._fold import fold
 from gradscope.graph._runs import (
     Run,
     aligned,
-    callers,
     folded,
     line_runs,
     module_signatures,
     parameter_state,
     runs_of,
 )
-from gradscope.model import Module, Op
+from gradscope.model import Module, Op, Site, place_of
 
 Key = tuple[Hashable, ...]
 
@@ -71,10 +70,10 @@ def line_boxes(flow: Flow, depth: int | None = None, rolled: bool = False) -> Bo
     loops are one where they do the same. depth: lines called deeper than this are drawn as the one that calls
     them. rolled: what a line does differently in some rounds is one box nevertheless."""
     counts = Counts(flow)
-    ways = [lines[: None if depth is None else depth + 1] for lines in callers(flow)]
-    runs = line_runs(
-        flow, [(way, flow.ops[op].region, op in flow.earlier) for op, way in enumerate(ways)], counts
-    )
+    ways = [lines[: None if depth is None else depth + 1] for lines in flow.callers]
+    owns = [(way, flow.ops[op].region, op in flow.earlier) for op, way in enumerate(ways)]
+    frames = [frame_at(op, *way[-1]) for op, way in zip(flow.ops, ways, strict=True)]
+    runs = line_runs(flow, owns, frames, counts)
     groups = _rolled(runs) if rolled else folded(flow, runs, least=2)
     boxes = Boxes([()] * len(flow.ops), aligned(runs, groups), run=[0] * len(flow.ops))
     calling = {way[:k] for way in ways for k in range(1, len(way))}
@@ -101,6 +100,17 @@ def _rolled(runs: list[Run]) -> list[list[int]]:
     for number, run in enumerate(runs):
         groups.setdefault(run.own, []).append(number)
     return list(groups.values())
+
+
+def frame_at(op: Op, path: str, line: int) -> Site:
+    """The frame of an op's stack that stands at a line: the outermost one, or that of a comprehension in it."""
+    found = None
+    for frame in op.site.stack:
+        if frame.location() == (path, line):
+            found = frame
+        elif found is not None:
+            break
+    return found or op.site.user
 
 
 def _line_title(flow: Flow, at: tuple[str, int]) -> str:
@@ -297,7 +307,7 @@ def part_title(flow: Flow, ops: list[int]) -> str:
 
 
 def place_title(path: str, line: int) -> str:
-    return f"{short_path(path)}:{line}"
+    return place_of(short_path(path), line)
 
 
 def code_of(line: str | None) -> str:

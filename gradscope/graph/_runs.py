@@ -12,8 +12,7 @@ from gradscope.analysis.names import op_name
 from gradscope.graph._counts import Counts
 from gradscope.graph._fold import fold
 from gradscope.graph._marks import got_gradient
-
-Place = tuple[str, int]  # file, line
+from gradscope.model import Site
 
 
 @dataclass
@@ -34,31 +33,21 @@ def runs_of(owns: Sequence[Hashable]) -> list[Run]:
     return found
 
 
-def callers(flow: Flow) -> list[tuple[Place, ...]]:
-    """The program's own lines that led to each op, outermost first; a recursion only once. Without the outermost ones
-    that led to all of them, such as `main()`."""
-    found = []
-    for op in flow.ops:
-        frames = [frame for frame in op.site.stack if frame.kind == op.site.user.kind]
-        found.append(tuple(dict.fromkeys(frame.location() for frame in frames)))
-    shared = 0
-    while found and all(len(lines) > shared + 1 and lines[shared] == found[0][shared] for lines in found):
-        shared += 1
-    return [lines[shared:] for lines in found]
-
-
-def line_runs(flow: Flow, owns: Sequence[Hashable], counts: Counts) -> list[Run]:
-    """The runs of lines: a new one where an expression comes again, or calls another module."""
+def line_runs(flow: Flow, owns: Sequence[Hashable], frames: Sequence[Site], counts: Counts) -> list[Run]:
+    """The runs of lines: a new one where an expression comes again, or calls another module. frames: of each op the
+    line that stands for it, which may have called the one that it stands at."""
     seen: set[Hashable] = set()  # what the present run has done
     comprehended: dict[int, bool] = {}  # expression → whether it runs several times in one run of its line
     called: dict[int, list[int]] = {}  # expression → the module that it called in it
 
     def again(op: int) -> bool:
-        at = flow.ops[op]
-        place, module = at.site.user.id, counts.called(at)
-        if comprehended.setdefault(place, counts.within_comprehension(at.site.user)):
+        at, frame = flow.ops[op], frames[op]
+        if comprehended.setdefault(frame.id, counts.within_comprehension(frame)):
             return False
-        return _what(flow, op) in seen or called.get(place, module) != module
+        module = counts.called(at, frame)
+        if called.get(frame.id, module) != module:
+            return True
+        return _what(flow, op) in seen and not counts.looped_within(at.site, frame)
 
     found: list[Run] = []
     for op, own in enumerate(owns):
@@ -69,7 +58,7 @@ def line_runs(flow: Flow, owns: Sequence[Hashable], counts: Counts) -> list[Run]
             called.clear()
         found[-1].ops.append(op)
         seen.add(_what(flow, op))
-        called[flow.ops[op].site.user.id] = counts.called(flow.ops[op])
+        called[frames[op].id] = counts.called(flow.ops[op], frames[op])
     return found
 
 

@@ -5,20 +5,25 @@ from __future__ import annotations
 from typing import Any
 
 
-def add_node(graph: Any, id: str, kind: str, label: str, **more: Any) -> str:
-    """Adds a node to a networkx.MultiDiGraph; `more` is what differs from nothing known. Returns `id`."""
+def node_data(**known: Any) -> dict[str, Any]:
+    """The attributes of a node; `known` is what differs from nothing known."""
     base: dict[str, Any] = {
-        "kind": kind, "label": label, "detail": "", "shape": None, "dtype": None, "site": None, "region": None,
+        "detail": "", "shape": None, "dtype": None, "site": None, "region": None,
         "module": None, "cluster": (), "findings": [], "trainable": None, "got_gradient": None, "writes": [],
         "count": 1, "cut": None, "severs": (), "severed": False, "names": set(), "numel": 0,
         "causes": [], "effects": [], "earlier": False,
     }  # fmt: skip
-    graph.add_node(id, **{**base, **more})
+    return {**base, **known}
+
+
+def add_node(graph: Any, id: str, kind: str, label: str, **more: Any) -> str:
+    """Adds a node to a networkx.MultiDiGraph. Returns `id`."""
+    graph.add_node(id, **node_data(kind=kind, label=label, **more))
     return id
 
 
 def add_edge(graph: Any, tail: str, head: str, kind: str, **more: Any) -> None:
-    """Adds an edge, as `add_node` a node."""
+    """Adds an edge; `more` is what differs from nothing known."""
     base: dict[str, Any] = {
         "kind": kind, "label": "", "shape": None, "dtype": None, "trainable": None, "count": 1,
         "severed": False, "loop": False,

@@ -56,7 +56,10 @@ class Table:
 
     __repr__ = __str__
 
-    def _repr_html_(self) -> str:
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
+        return {"text/plain": str(self), "text/html": self._html()}
+
+    def _html(self) -> str:
         head = "".join(f"<th>{head}</th>" for head in HEADS)
         rows = ("".join(f"<td>{escape(cell)}</td>" for cell in row.cells()) for row in self.rows)
         return f"<table><tr>{head}</tr>{''.join(f'<tr>{row}</tr>' for row in rows)}</table>"

@@ -18,7 +18,7 @@ from pathlib import Path
 from gradscope.check import Report
 from gradscope.model import GradscopeError
 
-__all__ = ["Renderer", "Report", "renderer_for", "renderers", "write_report"]
+__all__ = ["Renderer", "Report", "renderer_for", "renderers", "write_report", "write_text"]
 
 
 @dataclass(frozen=True)
@@ -61,10 +61,12 @@ def renderer_for(path: str | os.PathLike[str]) -> Renderer:
 
 def write_report(report: Report, path: str | os.PathLike[str]) -> None:
     """Writes the report in the form that the suffix of `path` asks for."""
-    renderer = renderer_for(path)
+    write_text(renderer_for(path).render(report), path)
+
+
+def write_text(text: str, path: str | os.PathLike[str]) -> None:
+    """Writes a report's text. Raises GradscopeError where that can't be."""
     try:
-        Path(path).write_text(
-            renderer.render(report), encoding="utf-8", errors="backslashreplace", newline="\n"
-        )
+        Path(path).write_text(text, encoding="utf-8", errors="backslashreplace", newline="\n")
     except OSError as error:
         raise GradscopeError(f"cannot write {path}: {error.strerror}") from None

@@ -10,6 +10,7 @@ import graphviz
 
 from gradscope import escape
 from gradscope.analysis.names import relative, shape_words
+from gradscope.model import place_of
 from gradscope.render import _style as style
 
 MAX_TEXT = 40  # characters of a source line in one row
@@ -119,7 +120,7 @@ def tooltip(data: dict[str, Any], cwd: str) -> str:
     """What a box tells under the mouse; paths as seen from `cwd`."""
     lines = [data["label"]]
     if (site := data["site"]) is not None:
-        lines.append(f"{relative(site.user.path, cwd)}:{site.user.line}")
+        lines.append(place_of(relative(site.user.path, cwd), site.user.line))
     if (shape := shape_text(data["shape"], data["dtype"])) and data["shape"] is not None:
         lines.append(shape if "float32" in shape or data["dtype"] is None else f"{shape} ({data['dtype']})")
     if data["module"]:

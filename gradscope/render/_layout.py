@@ -52,7 +52,11 @@ def _brought_by_wheel() -> list[Path]:
 
 
 def lay_out(dot: str, kind: str) -> bytes:
-    """The picture of a DOT text as "svg" or "png"; a PNG has at most MAX_PIXELS."""
+    """The picture of a DOT text as "svg", "png" or "pdf"; a PNG has at most MAX_PIXELS."""
+    if kind == "pdf" and engine().stem != "dot":
+        raise GradscopeError(
+            "a PDF needs Graphviz's own `dot` here: install graphviz, or write a .svg and print that"
+        )
     if kind == "png":
         dpi = _fitting_dpi(lay_out(dot, "svg"))
         dot = dot.replace("{", f"{{\n\tgraph [dpi={dpi:.1f}]", 1).replace(style.CUT_SIGN, style.CUT_SIGN_PNG)
@@ -61,7 +65,7 @@ def lay_out(dot: str, kind: str) -> bytes:
     try:
         picture = bytes(graphviz.pipe("dot", kind, dot.encode(), quiet=True))
     except graphviz.CalledProcessError as error:
-        raise GradscopeError(f"the layout engine failed: {_first_line(error.stderr)}") from None
+        raise GradscopeError(f"the layout engine {engine()} failed: {_first_line(error.stderr)}") from None
     except (graphviz.ExecutableNotFound, OSError, subprocess.SubprocessError) as error:
         raise GradscopeError(f"the layout engine {engine()} can't be run: {error}") from None
     finally:

@@ -32,6 +32,7 @@ class Look:
     shape: str = "box"
     width: float = 1.0
     sign: str = ""
+    sample: str = ""  # what its legend shows of the writing in it, where that alone tells it from others
 
 
 LOOKS = {
@@ -44,8 +45,8 @@ LOOKS = {
     "buffer": Look("#f4f1ea", "#8f856f", "buffer", sign="□"),
     "input": Look("#e8f1fc", BLUE, "input", sign="►"),
     "constant": Look("#ffffff", "#7c8fa6", "constant", style="filled", shape="ellipse"),
-    "op": Look("#f7f8fa", "#8792a0", "op"),
-    "line": Look("#f7f8fa", "#8792a0", "source line"),
+    "op": Look("#f7f8fa", "#8792a0", "op", style="filled", sample="op"),
+    "line": Look("#f7f8fa", "#8792a0", "source line", sample="a=b"),
     "module": Look("#f7f8fa", "#7b8794", "module"),
     "earlier": Look("#eceef1", "#8d96a3", "made by an earlier pass", "#525b68", sign="◄"),
     "place": Look("#ffffff", "#8792a0", "line of a finding", style="rounded,filled,dotted", sign="◊"),
@@ -86,7 +87,7 @@ DARK_FILL = {
     "#fff5f5": "#331b1e", "#fff3e6": "#33230f", "#334155": "#3b4d66", REGION_FILL: "#17202d", MODULE_FILL: "#191e26",
 }  # fmt: skip
 DARK_LINE = {
-    GREEN: "#4fae7b", FAINT: "#7c8694", RED: "#f06a6a", BLUE: "#6aa3e8", "#8f856f": "#a3987f", "#7c8fa6": "#8ea2ba",
+    GREEN: "#4fc3a1", FAINT: "#7c8694", RED: "#f06a6a", BLUE: "#6aa3e8", "#8f856f": "#a3987f", "#7c8fa6": "#8ea2ba",
     "#8792a0": "#7f8a98", "#7b8794": "#7f8a98", "#8d96a3": "#7f8a98", GRADIENT: "#d6a84a", "#8b94a1": "#98a2b0",
     MEMORY: "#e08a35", "#2b3748": "#5d7596", REGION: "#7f9fce", SHADOW: "#3a424e", FLOW: "#aab3c0", UNUSED: UNUSED,
 }  # fmt: skip
@@ -116,11 +117,15 @@ def look_of(data: dict[str, Any]) -> str:
 
 def _swatch(key: str) -> str:
     look = LOOKS[key]
-    dashes = ' STYLE="dashed"' if "dashed" in look.style else ' STYLE="rounded"'
+    dashes = ' STYLE="dashed"' if "dashed" in look.style else ' STYLE="rounded"' * ("rounded" in look.style)
     sign = f'<FONT POINT-SIZE="9" COLOR="{look.text}">{look.sign}</FONT>' if look.sign else ""
+    width = 24 if look.sample else 18
+    if look.sample:
+        face = f' FACE="{MONO}"' if key == "line" else ""
+        sign = f'<FONT POINT-SIZE="8" COLOR="{look.text}"{face}>{look.sample}</FONT>'
     return (
-        f'<TD WIDTH="18" HEIGHT="13" FIXEDSIZE="TRUE" BORDER="1" COLOR="{look.line}" BGCOLOR="{look.fill}"{dashes}>'
-        f"{sign}</TD>"
+        f'<TD WIDTH="{width}" HEIGHT="13" FIXEDSIZE="TRUE" BORDER="1" COLOR="{look.line}" BGCOLOR="{look.fill}"'
+        f"{dashes}>{sign}</TD>"
         f'<TD ALIGN="LEFT"><FONT POINT-SIZE="9" COLOR="{MUTED}">{look.legend}  </FONT></TD>'
     )
 

@@ -9,8 +9,10 @@ from typing import TextIO
 
 from rich.text import Text
 
+from gradscope.analysis.names import relative
 from gradscope.answers import Answer, Step
 from gradscope.escape import one_line
+from gradscope.model import place_of
 from gradscope.render.frames import GUTTER_STYLE, Frame, Mark
 from gradscope.render.terminal import inline, print_rows, to_plain
 from gradscope.store import Trace
@@ -33,12 +35,16 @@ def answer_rows(trace: Trace | None, answer: Answer, width: int) -> Iterator[Tex
         row = inline(line)
         row.stylize("bold")
         yield row
+    cwd = str(trace.program.get("cwd") or "") if trace is not None else ""
     gutter = len(str(max((s.site.end_line for s in answer.steps), default=1)))
     for path, steps in _stretches(answer.steps):
         assert trace is not None
         marks = [_mark(step) for step in steps]
         frame = Frame(trace.lines(path), marks, gutter=gutter, width=width)
-        yield Text.assemble((" " * gutter + "-->", GUTTER_STYLE), f" {one_line(path)}:{steps[0].site.line}")
+        yield Text.assemble(
+            (" " * gutter + "-->", GUTTER_STYLE),
+            f" {place_of(one_line(relative(path, cwd)), steps[0].site.line)}",
+        )
         yield frame.edge()
         yield from frame.rows()
         yield frame.edge()

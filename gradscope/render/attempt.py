@@ -71,7 +71,7 @@ def _said(attempt: Attempt) -> Iterator[str]:
 
 def _named(finding: Finding) -> str:
     code = f"[{finding.code}]" if finding.code else ""
-    where = f" ({finding.locations[0].path}:{finding.locations[0].line})" if finding.locations else ""
+    where = f" ({finding.locations[0]})" if finding.locations else ""
     return f"{finding.severity}{code}: {finding.message}{where}"
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from gradscope.check import Report
 from gradscope.escape import plain
 from gradscope.model import Finding
-from gradscope.unwatched import unwatched
 
 FORMAT = "github"
 SUFFIX = None
@@ -15,7 +14,7 @@ _COMMANDS = {"error": "error", "warning": "warning", "note": "notice"}
 
 def render(report: Report) -> str:
     """The findings, a workflow command each; then what was not watched."""
-    notes = [f"::notice title=gradscope::{_data(text)}" for text in unwatched(report.trace)]
+    notes = [f"::notice title=gradscope::{_data(text)}" for text in report.notes]
     return "".join(f"{line}\n" for line in [*map(_command, report.findings), *notes])
 
 
@@ -33,12 +32,11 @@ def _command(finding: Finding) -> str:
 
 def _text(finding: Finding) -> str:
     other = [
-        f"{place.role}: {place.path}:{place.line}{f' ({place.label})' if place.label else ''}"
+        f"{place.role}: {place}{f' ({place.label})' if place.label else ''}"
         for place in finding.locations[1:]
     ]
     fix = [f"fix: {finding.fix}"] if finding.fix else []
-    late = [finding.late] if finding.late else []
-    return "\n".join([finding.message, *late, *other, *finding.seen, *fix])
+    return "\n".join([finding.message, *finding.besides, *other, *finding.seen, *fix])
 
 
 def _data(text: str) -> str:

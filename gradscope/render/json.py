@@ -8,7 +8,6 @@ from typing import Any
 
 from gradscope.check import Report
 from gradscope.model import Finding, Location
-from gradscope.unwatched import unwatched
 
 FORMAT = "json"
 SUFFIX = ".json"
@@ -27,7 +26,7 @@ def render(report: Report) -> str:
             "exception": _exception(program.get("exception")),
         },
         "summary": {key: _number(value) for key, value in report.trace.summary.items()},
-        "unwatched": unwatched(report.trace),
+        "unwatched": list(report.notes),
         "findings": [_finding(finding) for finding in report.findings],
     }
     return json.dumps(data, indent=2, allow_nan=False) + "\n"
@@ -49,6 +48,7 @@ def _finding(finding: Finding) -> dict[str, Any]:
         "message": finding.message,
         "count": finding.count,
         "since": finding.since.step if finding.since is not None else None,
+        "ranks": list(finding.ranks.numbers) if finding.ranks is not None else None,
         "locations": [_location(place) for place in finding.locations],
         "seen": list(finding.seen),
         "why": finding.why,

@@ -11,7 +11,7 @@ from gradscope.model import SEVERITIES, Finding
 from gradscope.render._cost import cost
 from gradscope.render.terminal import PIPE_WIDTH
 from gradscope.render.text import frame_rows
-from gradscope.unwatched import NO_PASS, hints, unwatched
+from gradscope.unwatched import NO_PASS, hints
 
 FORMAT = "markdown"
 SUFFIX = ".md"
@@ -22,7 +22,7 @@ def render(report: Report) -> str:
     blocks = [*_head(report)]
     for finding in report.findings:
         blocks += _finding(report, finding)
-    blocks += [f"> note: {text}" for text in unwatched(report.trace)]
+    blocks += [f"> note: {text}" for text in report.notes]
     blocks += [f"> next: {markdown(text)}" for text in hints(report.trace)]
     blocks += [f"> fault: {markdown(fault)}" for fault in report.faults]
     return "\n\n".join(blocks) + "\n"

@@ -1,4 +1,4 @@
-"""Draws a view: DOT text through the `graphviz` package, laid out as SVG or PNG.
+"""Draws a view: DOT text through the `graphviz` package, laid out as SVG, PNG or PDF.
 
 All text of the user's program is escaped: labels are HTML-like with entities only, tooltips
 are escaped strings, and no node has a link.
@@ -6,12 +6,8 @@ are escaped strings, and no node has a link.
 
 from __future__ import annotations
 
-import os
-import tempfile
-from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import graphviz
@@ -19,60 +15,21 @@ import graphviz
 from gradscope import escape
 from gradscope.analysis.names import relative
 from gradscope.graph import View, rows_of
-from gradscope.model import GradscopeError, Region
+from gradscope.model import Region, place_of
 from gradscope.render import _labels as labels
 from gradscope.render import _style as style
 from gradscope.render._columns import Columns, columns, in_order
 from gradscope.render._layout import lay_out
+from gradscope.render._region import region_words
 
-KINDS = ("svg", "png", "dot")
+PICTURES = ("svg", "png", "pdf", "dot")
 MAX_NAMES = 48  # characters of a list of names
 MAX_TITLE = 60  # characters above a group of boxes
 
-_REGION_TITLES = {
-    "no_grad": "with torch.no_grad()", "inference_mode": "with torch.inference_mode()",
-    "enable_grad": "with torch.enable_grad()", "set_grad_enabled": "set_grad_enabled",
-    "checkpoint": "checkpoint", "autocast": "with torch.autocast()",
-}  # fmt: skip
 
-
-def draw(view: View, path: Path) -> Path:
-    """Writes the picture that the suffix of `path` asks for, and gives its path.
-
-    Raises GradscopeError for another suffix, a missing folder, or without a layout engine.
-    """
-    kind = check_target(path)
-    content = dot_text(view).encode() if kind == "dot" else lay_out(_fitted(view), kind)
-    try:
-        handle, name = tempfile.mkstemp(
-            dir=path.absolute().parent, prefix=f".{path.stem}-", suffix=path.suffix
-        )
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(content)
-            mask = os.umask(0)
-            os.umask(mask)
-            Path(name).chmod(0o666 & ~mask)
-            Path(name).replace(path)
-        except BaseException:
-            with suppress(OSError):
-                Path(name).unlink()
-            raise
-    except OSError as error:
-        raise GradscopeError(f"cannot write {path}: {error.strerror}") from None
-    return path
-
-
-def check_target(path: Path) -> str:
-    """The kind of picture for `path`, before any work is done. Raises GradscopeError."""
-    kind = path.suffix.lower().removeprefix(".")
-    if kind not in KINDS:
-        raise GradscopeError(f"can't tell the kind of picture from `{path}`: end it in .svg, .png or .dot")
-    if path.is_dir():
-        raise GradscopeError(f"`{path}` is a directory, not a file for the picture")
-    if not path.absolute().parent.is_dir():
-        raise GradscopeError(f"no directory `{path.parent}` for the picture")
-    return kind
+def paint(view: View, kind: str) -> bytes:
+    """The picture as a file of one of PICTURES. Raises GradscopeError without a layout engine."""
+    return dot_text(view).encode() if kind == "dot" else lay_out(_fitted(view), kind)
 
 
 def svg(view: View) -> str:
@@ -112,7 +69,7 @@ class _Drawing:
         graph = self.view.graph
         self.dot = graphviz.Digraph("gradscope")
         self.dot.attr(
-            "graph", fontname=style.FONT, bgcolor="white", rankdir="TB", newrank="true", nodesep="0.28", ranksep="0.3",
+            "graph", fontname=style.FONT, bgcolor="white", rankdir="TB", newrank="true", nodesep="0.22", ranksep="0.24",
             pad="0.3", labelloc="b", labeljust="l", outputorder="edgesfirst", tooltip=labels.attr(self.view.title),
         )  # fmt: skip
         self.dot.attr(
@@ -458,15 +415,13 @@ def _module_look(title: str) -> dict[str, str]:
 
 def _region_look(region: Region, cwd: str) -> dict[str, str]:
     site = region.site.user
-    last = max(region.end_line or 0, site.end_line)
-    where = f"{Path(site.path).name}:{site.line}" + (f"–{last}" if last > site.line else "")
-    title = _REGION_TITLES.get(region.kind, region.kind)
+    title, where = region_words(region)
     head = labels.small(escape.html(title), style.REGION)
     label = f"<B>{head}</B>&#160;&#160;{labels.small(escape.html(where), style.MUTED)}"
     return {
         "label": f"<{label}>", "style": "rounded,filled,dashed", "color": style.REGION, "fillcolor": style.REGION_FILL,
         "labeljust": "l", "labelloc": "t", "margin": "12",
-        "tooltip": labels.attr(f"{title} at {relative(site.path, cwd)}:{site.line}"),
+        "tooltip": labels.attr(f"{title} at {place_of(relative(site.path, cwd), site.line)}"),
     }  # fmt: skip
 
 

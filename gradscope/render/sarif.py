@@ -13,7 +13,6 @@ from gradscope.baseline import fingerprint
 from gradscope.check import Report
 from gradscope.model import Finding, Location
 from gradscope.rules import Rule, all_rules
-from gradscope.unwatched import unwatched
 
 FORMAT = "sarif"
 SUFFIX = ".sarif"
@@ -53,7 +52,7 @@ def _rule(rule: Rule) -> dict[str, Any]:
 
 def _invocation(report: Report) -> dict[str, Any]:
     notes = [{"level": "error", "message": {"text": fault}} for fault in report.faults]
-    notes += [{"level": "warning", "message": {"text": text}} for text in unwatched(report.trace)]
+    notes += [{"level": "warning", "message": {"text": text}} for text in report.notes]
     found: dict[str, Any] = {"executionSuccessful": not report.faults}
     if notes:
         found["toolExecutionNotifications"] = notes
@@ -68,6 +67,7 @@ def _result(report: Report, finding: Finding, index: dict[str, int], seen: dict[
         "level": finding.severity,
         "message": {"text": _message(finding)},
         "occurrenceCount": finding.count,
+        **({"properties": {"ranks": list(finding.ranks.numbers)}} if finding.ranks is not None else {}),
         "locations": [_location(place) for place in finding.locations[:1]],
         "partialFingerprints": {"gradscope/v1": f"{key}:{seen[key]}"},
     }
@@ -102,8 +102,7 @@ def _fix(report: Report, finding: Finding) -> dict[str, Any]:
 
 def _message(finding: Finding) -> str:
     fix = [f"Fix: {finding.fix}"] if finding.fix else []
-    late = [finding.late] if finding.late else []
-    return "\n".join([finding.message, *late, *finding.seen, *fix])
+    return "\n".join([finding.message, *finding.besides, *finding.seen, *fix])
 
 
 def _label(place: Location) -> str:

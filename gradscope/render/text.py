@@ -12,17 +12,18 @@ from typing import Any, TextIO
 from rich.text import Text
 
 from gradscope.analysis.names import parameter_name
-from gradscope.analysis.names import place as place_of
+from gradscope.analysis.names import place as place_at
 from gradscope.analysis.words import counted
 from gradscope.check import Report
 from gradscope.escape import one_line
 from gradscope.events import Crashed
-from gradscope.model import SEVERITIES, Finding, Location
+from gradscope.model import SEVERITIES, Finding, Location, place_of
 from gradscope.render._cost import cost
 from gradscope.render.frames import GUTTER_STYLE, Frame, Mark, balanced
 from gradscope.render.terminal import inline, print_rows, to_plain
+from gradscope.store import Run
 from gradscope.trying.command import why_not
-from gradscope.unwatched import NO_PASS, hints, unwatched
+from gradscope.unwatched import NO_PASS, hints
 
 FORMAT = "full"
 SUFFIX = ".txt"
@@ -32,9 +33,9 @@ _FULL = {"error": 20, "warning": 20, "note": 3}  # shown with their source; the 
 _LINES = 20  # findings with a line each; the others are counted
 
 
-def render(report: Report) -> str:
-    """The whole report, plain."""
-    return to_plain(partial(report_rows, report))
+def render(report: Report, scope: bool = False) -> str:
+    """The whole report, plain. scope: it is that of a `gradscope.watch()`, which is asked in Python."""
+    return to_plain(partial(report_rows, report, scope=scope))
 
 
 def show(report: Report, stream: TextIO) -> None:
@@ -42,7 +43,7 @@ def show(report: Report, stream: TextIO) -> None:
     print_rows(partial(report_rows, report), stream)
 
 
-def report_rows(report: Report, width: int) -> Iterator[Text]:
+def report_rows(report: Report, width: int, scope: bool = False) -> Iterator[Text]:
     """The report's rows: findings, faults, summary, what to type next."""
     told: set[tuple[str, str]] = set()
     shown = dict.fromkeys(SEVERITIES, 0)
@@ -55,7 +56,11 @@ def report_rows(report: Report, width: int) -> Iterator[Text]:
         else:
             brief.append(finding)
     yield from _brief_rows(brief)
-    yield from _summary_rows(report, width)
+    for label, told_of in summary(report, scope):
+        if isinstance(told_of, Text):
+            yield Text.assemble((f"{label:>5}: ", f"bold {GUTTER_STYLE}"), told_of)
+        else:
+            yield from field_rows(label, told_of, width)
 
 
 # -- one finding -----------------------------------------------------------------
@@ -105,7 +110,7 @@ def frame_rows(report: Report, finding: Finding, width: int) -> Iterator[Text]:
         marks = [_mark(place, finding, primary=place is finding.locations[0]) for place in places]
         frame = Frame(report.source(path), marks, gutter=gutter, width=width)
         arrow = Text(" " * gutter + (":::" if count else "-->"), GUTTER_STYLE)
-        yield Text.assemble(arrow, f" {one_line(path)}:{places[0].line}:{places[0].column}")
+        yield Text.assemble(arrow, f" {place_of(one_line(path), places[0].line, places[0].column)}")
         yield frame.edge()
         yield from frame.rows()
         yield frame.edge()
@@ -134,7 +139,7 @@ def _brief_rows(findings: list[Finding]) -> Iterator[Text]:
     for finding in findings[:_LINES]:
         row = Text.assemble((_lead(finding), STYLES[finding.severity]))
         if finding.locations:
-            row.append(f"{one_line(finding.locations[0].path)}:{finding.locations[0].line}: ")
+            row.append(f"{one_line(str(finding.locations[0]))}: ")
         row.append(one_line(finding.message))
         row.append(f"  {finding.extent}" if finding.extent else "", "bold magenta")
         yield row
@@ -147,18 +152,20 @@ def _brief_rows(findings: list[Finding]) -> Iterator[Text]:
 # -- summary -----------------------------------------------------------------------
 
 
-def _summary_rows(report: Report, width: int) -> Iterator[Text]:
-    yield from field_rows("fault", [f"{fault} (please report this)" for fault in report.faults], width)
+def summary(report: Report, scope: bool = False) -> Iterator[tuple[str, Text | list[str]]]:
+    """What is said below the findings: labels, each with its sentences. scope: as for `render`."""
+    yield "fault", [f"{fault} (please report this)" for fault in report.faults]
     unused = [
-        f"`# gradscope: ignore` at {path}:{line} silences nothing" for path, line in report.unused_ignores
+        f"`# gradscope: ignore` at {place_of(path, line)} silences nothing"
+        for path, line in report.unused_ignores
     ]
-    yield from field_rows("note", [*unwatched(report.trace), *unused[:5]], width)
-    yield Text.assemble(("found: ", f"bold {GUTTER_STYLE}"), _counts(report))
+    yield "note", [*report.notes, *unused[:5]]
+    yield "found", _counts(report)
     if report.accepted:
-        yield from field_rows("known", [f"{counted(report.accepted, 'finding')} in the baseline"], width)
-    yield from field_rows("run", [_run(report)], width)
-    yield from field_rows("cost", [cost(report)], width)
-    yield from field_rows("next", _next(report), width)
+        yield "known", [f"{counted(report.accepted, 'finding')} in the baseline"]
+    yield "run", [run_words(report)]
+    yield "cost", [cost(report)]
+    yield "next", _asked_in_python(report) if scope else _next(report)
 
 
 def _counts(report: Report) -> Text:
@@ -180,18 +187,26 @@ def _ended(report: Report) -> Text | None:
     if not crashes:
         return None
     event = crashes[-1]
-    where = f"{one_line(place_of(event.site.user))}"
+    where = f"{one_line(place_at(event.site.user))}"
     kind = one_line(event.type or "an exception")
     return Text(f"nothing to report of its gradients; the program ended with {kind} at {where}")
 
 
-def _run(report: Report) -> str:
+def run_words(report: Report) -> str:
+    """How long the run was, and how it ended."""
     summary, program = report.trace.summary, report.trace.program
     text = (
         f"{counted(summary['steps'], 'step')}, {counted(summary['passes'], 'backward pass')},"
         f" {counted(summary['distinct_graphs'], 'distinct graph')} with {counted(summary['nodes'], 'node')}"
     )
+    if report.run is not None and report.run.world > 1:
+        # How each one ended stands in the notes.
+        return f"{counted(len(report.run.ranks), 'rank')} of {report.run.world:,}; {_of(report.run)} {text}"
     return "; ".join([text, *filter(None, [_end(program)])])
+
+
+def _of(run: Run) -> str:
+    return f"of {run.members[0].name}:"
 
 
 def _end(program: dict[str, Any]) -> str:
@@ -222,15 +237,22 @@ def _next(report: Report) -> list[str]:
         return [*commands, *hints(report.trace)]
     commands.append("gradscope graph")
     asked = _to_ask_for(report)
-    return [*commands, f"gradscope why {asked}"] if asked else commands
+    return [*commands, f"gradscope why {shlex.quote(asked)}"] if asked else commands
+
+
+def _asked_in_python(report: Report) -> list[str]:
+    """What to call next on a scope."""
+    codes = [f"gradscope explain {finding.code} (in a shell)" for finding in report.findings if finding.code]
+    asked = _to_ask_for(report)
+    calls = ["scope.graph()", *([f"scope.trace.why({asked!r})"] if asked else [])]
+    return [*codes[:1], *(calls if report.trace.summary["passes"] else hints(report.trace))]
 
 
 def _to_ask_for(report: Report) -> str:
-    """A parameter to ask `why` of, as a shell takes it: one that a finding is about, one without a gradient; ""
-    where none has a name."""
+    """A parameter to ask `why` of: one that a finding is about, one without a gradient; "" where none has a name."""
     subjects = [subject for finding in report.findings for subject in finding.subjects]
     told = [s[1] for s in subjects if isinstance(s, tuple) and s[0] == "parameter"]
     names = {p: parameter_name(report.trace, p) for p in report.trace.parameters}
     shown = [p for p, name in names.items() if name and one_line(name) == name]
     asked = min(shown, key=lambda p: (p.id not in told, not p.registered, p.passes > 0), default=None)
-    return shlex.quote(names[asked]) if asked is not None else ""
+    return names[asked] if asked is not None else ""

@@ -19,9 +19,10 @@ from functools import cache, cached_property
 from types import ModuleType
 
 from gradscope.model import SEVERITIES, Finding
-from gradscope.store import Trace
+from gradscope.store import Member, Run, Trace
 
 Check = Callable[[Trace], Iterable[Finding]]
+Across = Callable[[Run], Iterable[tuple[Member, Finding]]]  # what is found, and of which process
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,7 @@ class Rule:
     module: str
     over: tuple[str, ...] = ()
     default: bool = True
+    across: Across | None = None  # of a rule that compares processes
 
     @cached_property
     def _module(self) -> ModuleType:
@@ -88,6 +90,23 @@ def rule(
         return check
 
     return mark
+
+
+def rule_across(
+    code: str, *, name: str, severity: str, over: tuple[str, ...] = ()
+) -> Callable[[Across], Across]:
+    """The same for a rule that looks at a run of several processes, or at one process of it, as a whole."""
+
+    def mark(across: Across) -> Across:
+        known = Rule(code, name, severity, _nothing, across.__module__, over, across=across)
+        across.__gradscope_rule__ = known  # type: ignore[attr-defined]
+        return across
+
+    return mark
+
+
+def _nothing(trace: Trace) -> Iterable[Finding]:
+    return ()
 
 
 @cache

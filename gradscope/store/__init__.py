@@ -10,6 +10,7 @@ from __future__ import annotations
 from gradscope.store.pages import GraphSize, LineWork, Pages
 from gradscope.store.part import Start, copy_part
 from gradscope.store.reader import Trace
+from gradscope.store.run import Member, Run
 from gradscope.store.schema import SCHEMA_VERSION
 from gradscope.store.writer import TraceWriter, pack, pack_numbers, tidy
 
@@ -17,7 +18,9 @@ __all__ = [
     "SCHEMA_VERSION",
     "GraphSize",
     "LineWork",
+    "Member",
     "Pages",
+    "Run",
     "Start",
     "Trace",
     "TraceWriter",

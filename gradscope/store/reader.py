@@ -78,7 +78,7 @@ class Trace:
             if len(head) < 100 and b"SQLite format 3\0".startswith(head[:16]):
                 raise GradscopeError(f"{self.path} is truncated: nothing of the trace is left")
             raise GradscopeError(f"{self.path} is not a gradscope trace")
-        self._db = self._connect()
+        self._db: sqlite3.Connection | None = self._connect()
         try:
             version = self._db.execute("PRAGMA user_version").fetchone()[0]
             if version > SCHEMA_VERSION:
@@ -107,7 +107,10 @@ class Trace:
         raise GradscopeError(f"cannot open {self.path}: {_first_line(last)}")
 
     def close(self) -> None:
-        self._db.close()
+        """Lets go of the file. What is asked for later opens it again."""
+        if self._db is not None:
+            self._db.close()
+            self._db = None
 
     def version(self) -> int:
         """Another number whenever a running program has added to the file."""
@@ -115,6 +118,8 @@ class Trace:
 
     def rows(self, query: str, *args: Any) -> list[tuple[Any, ...]]:
         """What an SQL query gives. Raises GradscopeError for a damaged file."""
+        if self._db is None:
+            self._db = self._connect()
         try:
             return self._db.execute(query, args).fetchall()
         except sqlite3.DatabaseError as error:
@@ -131,7 +136,8 @@ class Trace:
     def program(self) -> dict[str, Any]:
         """argv, cwd, exit_code (minus the signal that ended it), exception (None or {"type", "text",
         "frames": [site ids]}), ended (False while it runs, and where it was killed), command (how it was started: see
-        `runner.Program.command`; None for a block), process (its number)."""
+        `runner.Program.command`; None for a block), process (its number), rank and child (which of several
+        processes it was: docs/events.md), stood (the site at which a signal ended it)."""
         program: dict[str, Any] = self.meta.get("program") or {
             "argv": [], "cwd": "", "exit_code": None, "exception": None,
         }  # fmt: skip
@@ -383,6 +389,19 @@ class Trace:
             for step, site, _, norms in self._numbers
             if about in norms and (sites is None or site in sites)
         ]
+
+    @_sound
+    def prints(self, kind: str) -> dict[int, dict[int, tuple[int | None, dict[str, float]]]]:
+        """What ranks are compared by: number of the optimizer ("parameters") or the wrapper ("input") → step or
+        call → (site, numbers by name)."""
+        if not self.rows("SELECT 1 FROM sqlite_master WHERE name = 'print'"):
+            return {}
+        found: dict[int, dict[int, tuple[int | None, dict[str, float]]]] = {}
+        for of, number, site, data in self.rows(
+            "SELECT of, number, site, data FROM print WHERE kind = ? ORDER BY of, number", kind
+        ):
+            found.setdefault(of, {})[number] = (site, {k: float(v) for k, v in json.loads(data).items()})
+        return found
 
     def of(self, *kinds: type[E]) -> list[E]:
         """The events of these kinds (classes of gradscope.events), in program order."""

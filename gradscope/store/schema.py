@@ -42,6 +42,10 @@ CREATE TABLE segment (idx INTEGER PRIMARY KEY, graph INTEGER, events INTEGER, st
 -- what was measured of a backward pass: step is the optimizer step it works towards, loss a JSON number
 -- or null, norms JSON {parameter: norm of its gradient after the pass}
 CREATE TABLE number (pass INTEGER PRIMARY KEY, step INTEGER NOT NULL, site INTEGER, loss TEXT, norms TEXT NOT NULL);
+-- by which ranks are compared: kind "parameters" (of: optimizer, number: its step, 0 before the first; data: JSON
+-- {parameter: norm}) or "input" (of: wrapper, number: its call; data: docs/events.md). Older traces have no such table
+CREATE TABLE print (kind TEXT NOT NULL, of INTEGER NOT NULL, number INTEGER NOT NULL, site INTEGER, data TEXT NOT NULL,
+  PRIMARY KEY (kind, of, number)) WITHOUT ROWID;
 """
 
 # Made when a run ends: what looks at one module of a large graph need not read the others.
@@ -50,4 +54,5 @@ INDEX = "CREATE INDEX IF NOT EXISTS op_by_module ON op (graph, module)"
 COLUMNS = {
     "file": 4, "site": 8, "module": 7, "parameter": 2, "optimizer": 2, "region": 4,
     "graph": 3, "op": 13, "value": 17, "node": 8, "event": 6, "segment": 7, "number": 5,
+    "print": 5,
 }  # fmt: skip

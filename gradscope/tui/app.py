@@ -267,7 +267,7 @@ class Inspector(Shell):
         if self.trace is None:
             return
         name = f"{self.path.stem}.svg"
-        prompt = "write to (.svg, .png or .dot: a picture; .txt, .md, .json or .sarif: the report)"
+        prompt = "write to (.html, .txt, .md, .json or .sarif: the report; .svg, .png or .dot: a picture)"
         self.push_screen(AskText(prompt, name), self._export)
 
     def _export(self, target: str | None) -> None:

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from gradscope.model import Finding, GradscopeError, Site
+from gradscope.model import Finding, GradscopeError
 from gradscope.store import LineWork, Pages, Trace
 
 LARGE = 20_000  # ops
@@ -33,26 +33,12 @@ class Checked:
 
 def check(trace: Trace, folder: str) -> Checked:
     """What the rules say, under the configuration of `folder`."""
-    from gradscope.check import examine
+    from gradscope.check import examine, without_stacks
     from gradscope.config import load_config
 
     report = examine(trace, load_config(Path(folder)))
-    found = tuple(
-        replace(
-            f,
-            cause=_alone(f.cause),
-            effect=_alone(f.effect),
-            related=tuple((replace(site, parent=None), label) for site, label in f.related),
-            subjects=frozenset(),
-        )
-        for f in report.findings
-    )
+    found = tuple(without_stacks(finding) for finding in report.findings)
     return Checked(found, tuple(report.faults), tuple(report.unused_ignores))
-
-
-def _alone(site: Site | None) -> Site | None:
-    """A site without the stack around it, which may be deep."""
-    return None if site is None else replace(site, parent=None)
 
 
 def explain(trace: Trace, name: str) -> Any:
@@ -77,27 +63,23 @@ def shapes(trace: Trace, first: str, second: str) -> list[dict[tuple[int, str], 
 
 def export(trace: Trace, target: str, folder: str) -> str:
     """Writes a picture or a report, as the suffix of `target` says; tells what was written."""
-    from gradscope.render.picture import check_target, draw
-
-    path = Path(folder) / target
-    if path.suffix.lower() in (".svg", ".png", ".dot"):
-        from gradscope.check import check
-        from gradscope.graph import view
-
-        check_target(path)
-        shown = view(trace, findings=check(trace))
-        draw(shown, path)
-        return f"wrote {target} ({shown.level} level, {len(shown.graph)} nodes)"
-    from gradscope.check import examine
-    from gradscope.config import load_config
     from gradscope.render import renderers, write_report
 
-    if path.suffix.lower() not in {r.suffix for r in renderers().values()}:
-        raise GradscopeError(
-            f"can't tell what to write to `{target}`: end it in .svg, .png, .dot, .txt, .md or .json"
-        )
-    write_report(examine(trace, load_config(Path(folder))), path)
-    return f"wrote {target}"
+    path = Path(folder) / target
+    if path.suffix.lower() in {r.suffix for r in renderers().values()}:
+        from gradscope.check import examine
+        from gradscope.config import load_config
+
+        write_report(examine(trace, load_config(Path(folder))), path)
+        return f"wrote {target}"
+    from gradscope.check import check
+    from gradscope.graph import view
+    from gradscope.render.pictures import check_target, draw
+
+    check_target(path)
+    shown = view(trace, findings=check(trace))
+    draw(shown, path)
+    return f"wrote {target} ({shown.level} level, {len(shown.graph)} nodes)"
 
 
 Job = Callable[..., Any]

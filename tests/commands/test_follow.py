@@ -70,3 +70,44 @@ def test_a_run_that_has_ended_is_reported(tmp_path: Path, capsys: pytest.Capture
     assert main(["check", "--follow", str(path)]) == main(["check", str(path)]) == 1
     assert capsys.readouterr().out.count("error[GS101]") == 2
     assert main(["check", "--stop-on", "error", str(path)]) == 2
+
+
+LOGGING = """
+import logging, sys, time
+import torch
+from torch import nn
+
+told = []
+class Keep(logging.Handler):
+    def emit(self, record):
+        told.append(record.getMessage())
+if "deaf" not in sys.argv:
+    logging.getLogger("gradscope.live").addHandler(Keep())
+logging.basicConfig(stream=sys.stdout)
+torch.manual_seed(0)
+net = nn.Linear(4, 1)
+optimizer = torch.optim.SGD(net.parameters(), 0.01)
+end = time.monotonic() + (2 if "deaf" in sys.argv else 60)
+while not told and time.monotonic() < end:
+    net(torch.randn(8, 4)).square().mean().backward()
+    optimizer.step()
+    time.sleep(0.01)
+print(len(told), *told)
+"""
+
+
+@pytest.mark.slow
+def test_a_program_that_listens_is_told(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(LOGGING)
+    for listens, expected in (("", "1 train.py:"), ("deaf", "0\n")):
+        ended = subprocess.run(
+            [sys.executable, "-m", "gradscope", "run", "train.py", listens], cwd=tmp_path, text=True,
+            capture_output=True, timeout=120, env={**os.environ, "OMP_NUM_THREADS": "1"},
+        )  # fmt: skip
+        lines = [
+            line for line in ended.stdout.splitlines(True) if not line.startswith("ERROR:gradscope.live")
+        ]
+        assert lines[-1].startswith(expected) and "GS201" in ended.stderr, ended.stderr
+        assert bool(listens) == ("gradscope.live" not in ended.stdout), (
+            "it goes on to the program's other handlers"
+        )

@@ -38,10 +38,12 @@ ENV = {
 }
 
 
-def start(folder: Path, source: str, *, plain: bool = False) -> subprocess.Popen[str]:
+def start(
+    folder: Path, source: str, *, plain: bool = False, way_in: tuple[str, ...] = ("-m", "gradscope")
+) -> subprocess.Popen[str]:
     """The program as a process, once it has printed its first line."""
     (folder / "train.py").write_text(source, encoding="utf-8")
-    command = [sys.executable, *([] if plain else ["-m", "gradscope", "run"]), "train.py"]
+    command = [sys.executable, *([] if plain else [*way_in, "run"]), "train.py"]
     with (folder / "stderr").open("w") as err:
         run = subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=err, text=True, env=ENV)
     assert run.stdout is not None and run.stdout.readline() == "up\n"
@@ -157,6 +159,16 @@ def test_ctrl_c_shows_the_programs_traceback_and_none_of_ours(times: int, tmp_pa
     assert (status, out) == plain[:2]
     assert err.count("Traceback") == 1 and "gradscope/" not in err.partition("error[")[0]
     assert "GS201" in err and "ended by KeyboardInterrupt" in err and "fault" not in err
+
+
+def test_the_installed_command_ends_by_ctrl_c_as_python_does(tmp_path: Path) -> None:
+    (tmp_path / "command").write_text(
+        "import sys\nfrom gradscope.__main__ import main\nif __name__ == '__main__':\n    sys.exit(main())\n"
+    )  # as pip writes it
+    run = start(tmp_path, TRAIN + CTRL_C, way_in=("command",))
+    run.send_signal(signal.SIGINT)
+    assert run.wait(timeout=60) == -signal.SIGINT
+    assert (tmp_path / "stderr").read_text().count("Traceback") == 1
 
 
 def test_ctrl_c_long_after_the_end_ends_the_report(tmp_path: Path) -> None:

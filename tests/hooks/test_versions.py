@@ -55,18 +55,29 @@ def test_a_torch_that_cannot_be_watched_is_one_line(text: str, said: str, tmp_pa
     assert done.stderr == f"gradscope: {said}\n"
 
 
-def test_watch_says_it_too(tmp_path: Path) -> None:
-    with_torch(tmp_path, '__version__ = "1.13.1"\n', "doctor")
+@pytest.mark.parametrize(
+    ("text", "call", "said"),
+    [
+        (
+            '__version__ = "1.13.1"\n',
+            "watch().start()",
+            "torch 1.13.1 is too old: gradscope needs torch 2.2 or newer\n",
+        ),
+        (NO_TORCH, "watch().start()", "torch is not installed here: `gradscope.watch()` needs it\n"),
+        (NO_TORCH, "why(1)", "torch is not installed here: `gradscope.why()` needs it\n"),
+    ],
+)
+def test_watch_says_it_too(text: str, call: str, said: str, tmp_path: Path) -> None:
+    with_torch(tmp_path, text, "doctor")
     (tmp_path / "program.py").write_text(
-        "import gradscope\ntry:\n    with gradscope.watch(): pass\n"
-        "except gradscope.GradscopeError as error: print(error)\n"
+        f"import gradscope\ntry: gradscope.{call}\nexcept gradscope.GradscopeError as error: print(error)\n"
     )
     path = os.pathsep.join([str(tmp_path / "elsewhere"), str(ROOT)])
     done = subprocess.run(
         [sys.executable, "program.py"], cwd=tmp_path, env={**os.environ, "PYTHONPATH": path}, capture_output=True,
         text=True, timeout=120, check=False,
     )  # fmt: skip
-    assert done.stdout == "torch 1.13.1 is too old: gradscope needs torch 2.2 or newer\n", done.stderr
+    assert done.stdout == said, done.stderr
 
 
 @pytest.mark.parametrize(
@@ -83,6 +94,50 @@ def test_doctor_without_a_torch_to_watch(text: str, said: str, tmp_path: Path) -
     assert (done.returncode, done.stderr) == (0, "")
     assert said in told and "off: capture" in told and gradscope.__version__ in told
     assert "graphviz" in told and "stdin is not one" in told
+
+
+@pytest.mark.parametrize(
+    ("missing", "command", "said"),
+    [
+        ("rich", "doctor", "`rich` is missing here, which this command needs: `pip install gradscope-torch`"),
+        ("networkx", "graph", "`networkx` is missing here"),
+        (
+            "graphviz",
+            "doctor",
+            "the layout engine does not work here: ModuleNotFoundError: No module named 'graphviz'",
+        ),
+    ],
+)
+def test_a_library_that_is_missing(missing: str, command: str, said: str, tmp_path: Path) -> None:
+    (tmp_path / missing).mkdir()
+    (tmp_path / missing / "__init__.py").write_text(
+        f"raise ModuleNotFoundError(\"No module named '{missing}'\", name='{missing}')\n"
+    )
+    with gradscope.watch(path=tmp_path / "kept.gradscope"):
+        pass
+    given = [command, *(["kept.gradscope"] if command == "graph" else [])]
+    done = subprocess.run(
+        [sys.executable, "-m", "gradscope", *given], cwd=tmp_path, stdin=subprocess.DEVNULL, capture_output=True,
+        env={**os.environ, "PYTHONPATH": f"{tmp_path}:{ROOT}"}, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert said in " ".join((done.stdout + done.stderr).split()) and "Traceback" not in done.stderr
+
+
+def test_doctor_where_the_folder_is_gone_and_the_engine_fails(tmp_path: Path) -> None:
+    (tmp_path / "dot").write_text("#!/bin/sh\nexit 3\n")
+    (tmp_path / "dot").chmod(0o755)
+    (tmp_path / "gone").mkdir()
+    shell = f"cd gone && rmdir ../gone && exec {sys.executable} -m gradscope doctor"
+    surroundings = {**os.environ, "PYTHONPATH": str(ROOT), "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    done = subprocess.run(["/bin/sh", "-c", shell], cwd=tmp_path, capture_output=True, text=True, env=surroundings,
+                          timeout=120, check=False)  # fmt: skip
+    told = "".join(done.stdout.split())  # a long path is broken anywhere
+    assert (done.returncode, done.stderr) == (0, "")
+    assert (
+        f"thelayoutengine{tmp_path / 'dot'}failed" in told
+        and "gone,wherethisruns,isgone" in told
+        and "asmallstepwaswatched" in told
+    )
 
 
 def test_doctor_tells_of_this_torch(tmp_path: Path) -> None:

@@ -114,7 +114,7 @@ def test_names_from_a_program_are_escaped(tmp_path: Path) -> None:
     w = torch.ones(2, requires_grad=True)
     text = gradscope.show(w.sum(), params={"<script>": w}).render(tmp_path / "x.svg").read_text()
     assert "<script>" not in text
-    assert "<script>" not in gradscope.table({"<script>": w})._repr_html_()
+    assert "<script>" not in gradscope.table({"<script>": w})._repr_mimebundle_()["text/html"]
 
 
 def test_the_table_of_a_model() -> None:

@@ -131,3 +131,52 @@ def test_names_in_a_picture_are_shortened_in_their_middle() -> None:
         model(torch.ones(1, 2)).sum().backward()
     text = dot_text(picture(scope.trace, "line").view)
     assert re.search(r"…[.0]*\.weight<", text)
+
+
+# Kinds of boxes that a reader must tell apart at a glance, and arrows.
+APART = [
+    ("parameter", "severed"), ("parameter", "frozen"), ("cut", "severing"), ("op", "write"), ("line", "severing"),
+    ("module", "write"), ("input", "parameter"), ("grad_fn", "op"), ("earlier", "parameter"), ("backward", "refused"),
+]  # fmt: skip
+
+
+def seen_without_green(colour: str) -> tuple[float, float, float]:
+    """A colour as somebody with deuteranopia sees it: the linear model of Machado, Oliveira and Fernandes (2009)."""
+    parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    r, g, b = (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts)
+    rows = ((0.367322, 0.860646, -0.227968), (0.280085, 0.672501, 0.047413), (-0.011820, 0.042940, 0.968881))
+    shown = (min(max(x * r + y * g + z * b, 0.0), 1.0) for x, y, z in rows)
+    red, green, blue = (12.92 * c if c <= 0.0031308 else 1.055 * c ** (1 / 2.4) - 0.055 for c in shown)
+    return red, green, blue
+
+
+def apart(one: str, other: str) -> float:
+    """How far two colours lie apart for deuteranopia, in 255ths of each channel."""
+    pairs = zip(seen_without_green(one), seen_without_green(other), strict=True)
+    return sum(((a - b) * 255) ** 2 for a, b in pairs) ** 0.5
+
+
+def outline(look: style.Look) -> tuple[bool, float, str]:
+    return "dashed" in look.style, look.width, look.sign
+
+
+@pytest.mark.parametrize(("one", "other"), APART)
+@pytest.mark.parametrize("dark", [False, True])
+def test_kinds_of_boxes_differ_for_deuteranopia(one: str, other: str, dark: bool) -> None:
+    a, b = style.LOOKS[one], style.LOOKS[other]
+    lines = (style.DARK_LINE[a.line], style.DARK_LINE[b.line]) if dark else (a.line, b.line)
+    fills = (style.DARK_FILL[a.fill], style.DARK_FILL[b.fill]) if dark else (a.fill, b.fill)
+    assert max(apart(*lines), apart(*fills)) >= 25 or outline(a) != outline(b)
+    if "severed" in (one, other) or "severing" in (one, other) or "write" in (one, other):
+        assert outline(a) != outline(b)  # what goes wrong is told by more than its colour
+
+
+def test_red_and_green_are_told_apart_by_more_than_their_hue() -> None:
+    assert apart(style.RED, style.GREEN) >= 60
+    assert apart(style.DARK_LINE[style.RED], style.DARK_LINE[style.GREEN]) >= 60
+    assert apart(style.RED, style.FLOW) >= 45 and apart(style.RED, style.MEMORY) >= 45
+
+
+def test_ops_and_lines_do_not_look_alike_in_the_legend() -> None:
+    op, line = style.LOOKS["op"], style.LOOKS["line"]
+    assert op.sample != line.sample and ("rounded" in op.style) != ("rounded" in line.style)

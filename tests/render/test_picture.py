@@ -79,7 +79,7 @@ def test_no_text_becomes_markup(scope):
 
 def test_bad_places_are_one_error(scope, tmp_path):
     shown = picture(scope.trace, "line")
-    with pytest.raises(GradscopeError, match=r"\.svg, \.png or \.dot"):
+    with pytest.raises(GradscopeError, match=r"end it in \.svg, \.png, "):
         shown.render(tmp_path / "g.gif")
     with pytest.raises(GradscopeError, match="no directory"):
         shown.render(tmp_path / "missing" / "g.svg")

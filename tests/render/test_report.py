@@ -245,6 +245,7 @@ CONTRACT = {
                     "message",
                     "count",
                     "since",
+                    "ranks",
                     "locations",
                     "seen",
                     "why",
@@ -258,6 +259,7 @@ CONTRACT = {
                     "message": {"type": "string"},
                     "count": {"type": "integer", "minimum": 1},
                     "since": {"type": ["integer", "null"], "minimum": 1},
+                    "ranks": {"type": ["array", "null"], "items": {"type": "integer"}},
                     "seen": {"type": "array", "items": {"type": "string"}},
                     "why": {"type": "string"},
                     "fix": {"type": "string"},
@@ -357,7 +359,7 @@ def test_written_by_suffix(suffix: str, nasty: Report, tmp_path: Path) -> None:
     assert path.read_text(encoding="utf-8").strip()
 
 
-@pytest.mark.parametrize("name", ["x.html", "x", "nowhere/x.json", "folder.json"])
+@pytest.mark.parametrize("name", ["x.htm", "x", "nowhere/x.json", "folder.json"])
 def test_a_report_that_cannot_be_written_is_refused_at_once(name: str, tmp_path: Path) -> None:
     (tmp_path / "folder.json").mkdir()
     with pytest.raises(GradscopeError):

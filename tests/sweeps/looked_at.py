@@ -45,6 +45,7 @@ def _show(names):
 # Programs that are told less of when their gradients are printed.
 KNOWN = {
     "GS201-bad_cleared_before_the_other_pass",
+    "GS201-bad_other_pass_left_behind_though_weights_are_clamped",  # who names `.grad` may clear it unseen
     "GS604-bad_create_in_loop",  # a gradient with a graph, whose norm has one too
     "GS604-bad_create_and_clip",
 }

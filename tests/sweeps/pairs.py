@@ -34,8 +34,9 @@ from gradscope.rules import all_rules
 
 FAILURES = (RuntimeError, TypeError, ValueError, AttributeError, AssertionError)
 # What these do is done to the process, or ends the program, or both; GS720 needs five measured passes at the end, of
-# which a short loop that is shared may have fewer.
-ALONE = {"GS313", "GS720", "GS804", "GS806", "GS901", "GS805"}
+# which a short loop that is shared may have fewer; where another optimizer steps beside those of GS233 these may be
+# two players.
+ALONE = {"GS233", "GS313", "GS720", "GS804", "GS806", "GS901", "GS805"}
 # Pairs of which one is not told, and the one.
 KNOWN = {
     frozenset({"GS201", "GS203"}): {"GS201"},  # the same said of both models, in one finding

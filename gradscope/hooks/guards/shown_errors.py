@@ -32,7 +32,7 @@ class ShownErrors(Hook):
             real_init(shown, exc_type, exc_value, exc_traceback, *args, **kwargs)
 
         def _showwarnmsg(message: Any) -> None:
-            if (text := str(message.message)).startswith("Error detected in "):
+            if text := _of_anomaly_mode(message.message):
                 self.recorder.history.anomaly = text
             if kind_of(message.filename) != "own":
                 real_show(message)
@@ -62,11 +62,26 @@ class ShownErrors(Hook):
                 self.recorder.fault("cleaning a stack", error)
                 return found
 
+        if (notebook := sys.modules.get("IPython.core.interactiveshell")) is not None:
+            shell = notebook.InteractiveShell
+            self.patch(shell, "showtraceback", self._showtraceback(shell.showtraceback))
         self.patch(inspect, "getouterframes", getouterframes)
         self.patch(traceback.TracebackException, "__init__", __init__)
         self.patch(traceback, "walk_stack", walk_stack)
         self.patch(warnings, "_showwarnmsg", _showwarnmsg)
         self.patch(warnings, "warn", self._warn(warnings.warn))
+
+    def _showtraceback(self, real: Any) -> Any:
+        """For a notebook, which reads tracebacks itself."""
+
+        def showtraceback(shell: Any, exc_tuple: Any = None, *args: Any, **kwargs: Any) -> Any:
+            try:
+                clean_exception(sys.exc_info()[1] if exc_tuple is None else exc_tuple[1])
+            except Exception as error:
+                self.recorder.fault("cleaning a traceback", error)
+            return real(shell, exc_tuple, *args, **kwargs)
+
+        return showtraceback
 
     @staticmethod
     def _warn(real: Any) -> Any:
@@ -118,3 +133,9 @@ def hidden_frames(frame: Any, visible: int) -> int:
                 break
         frame = frame.f_back if frame is not None else None
     return hidden
+
+
+def _of_anomaly_mode(warning: Any) -> str:
+    """What torch warns of where anomaly mode stops a pass; "" of any other warning, whose code is not asked."""
+    said = warning.args[0] if type(warning) is UserWarning and warning.args else ""
+    return said if type(said) is str and said.startswith("Error detected in ") else ""

@@ -54,7 +54,7 @@ class Aliases(Hook):
         self.recorder.signals.thread_changed.connect(self.snapshots.clear)
         recorder = self.recorder
         recorder.functions.before_write = self._before_write
-        recorder.functions.after.update(dict.fromkeys(EXPOSING, self._expose))
+        recorder.functions.follow(EXPOSING, self._expose)
         recorder.functions.special[torch._C.TensorBase.untyped_storage] = self._storage("untyped_storage")
         recorder.functions.special[torch.Tensor.storage] = self._storage("storage")
         self.patch(torch, "from_numpy", self._from_numpy(torch.from_numpy))

@@ -16,6 +16,7 @@ import torch
 
 from gradscope.hooks import Hook
 from gradscope.hooks._torch import float_norms, grad_of, profiling
+from gradscope.hooks.measures.arriving import Arriving, send
 from gradscope.hooks.recorder.leaf import LeafRecord
 from gradscope.hooks.recorder.values import measurable
 from gradscope.store import pack
@@ -26,22 +27,6 @@ MAX_PARAMETERS = 2_000
 SURE = 4  # this part of the passes so far later one is measured, whatever the time
 CLOSER = 12  # passes in a row, once other gradients than before are exactly zero
 MAX_CLOSER = 4  # times
-
-
-class Arriving(NamedTuple):
-    """Numbers on their way: `host` is filled once `event` has passed (None: it is filled)."""
-
-    host: torch.Tensor
-    event: Any
-
-    def here(self) -> bool:
-        return self.event is None or bool(self.event.query())
-
-    def read(self) -> list[float]:
-        if self.event is not None:
-            self.event.synchronize()
-        numbers: list[float] = self.host.tolist()
-        return numbers
 
 
 class Measured(NamedTuple):
@@ -119,10 +104,10 @@ class Numbers(Hook):
             ids.append(record.id)
             grads.append(_elements(grad.detach()))
         parameters: list[int] = []
-        parts = [] if loss is None else [_send(loss.double())]
+        parts = [] if loss is None else [send(loss.double())]
         for ids, grads in by_device.values():
             parameters += ids
-            parts.append(_send(_norms(grads)))
+            parts.append(send(_norms(grads)))
         self.waiting.append(
             Measured(self.recorder.passes, self.recorder.steps + 1, site, parameters, parts, loss is not None)
         )
@@ -173,14 +158,3 @@ def _norm(grad: torch.Tensor) -> torch.Tensor:
     wide = torch.float64 if grad.dtype.is_floating_point else torch.complex128
     norm: torch.Tensor = torch.linalg.vector_norm(grad, dtype=wide)
     return norm
-
-
-def _send(numbers: torch.Tensor) -> Arriving:
-    """Copies towards the host without waiting for the device."""
-    if numbers.device.type != "cuda":
-        return Arriving(numbers.cpu(), None)
-    host = torch.empty(numbers.shape, dtype=numbers.dtype, pin_memory=True)
-    host.copy_(numbers, non_blocking=True)
-    event = torch.cuda.Event()
-    event.record()
-    return Arriving(host, event)

@@ -18,7 +18,7 @@ class Padding(Hook):
 
     def install(self) -> None:
         self.told: set[int] = set()  # leaves
-        self.recorder.functions.after["embedding"] = self._embedding
+        self.recorder.functions.follow(["embedding"], self._embedding)
 
     def _embedding(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:
         kwargs = kwargs or {}

@@ -1,5 +1,5 @@
-"""Measures the targets of a loss at its first call from a line: their bounds, and how many lie outside of what
-common last activations can give."""
+"""Measures the targets of a loss at its first call from a line: their bounds, how many lie outside of what
+common last activations can give, and how low a binary cross entropy with them can become."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from gradscope.hooks import _torch as private
 from gradscope.hooks.recorder.values import measurable
 
 LOSSES = ("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss")  # their target may be any number
+BINARY = ("binary_cross_entropy", "binary_cross_entropy_with_logits")  # theirs is a probability
+WEIGHTS = {"binary_cross_entropy": (2,), "binary_cross_entropy_with_logits": (2, 6)}  # their places
 MAX_ELEMENTS = 10_000_000
 ROUNDING = 1e-3
 
@@ -22,7 +24,7 @@ class Targets(Hook):
 
     def install(self) -> None:
         self.told: set[int] = set()
-        self.recorder.functions.after.update(dict.fromkeys(LOSSES, self._loss))
+        self.recorder.functions.follow(LOSSES + BINARY, self._loss)
 
     def _loss(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:
         target = args[1] if len(args) > 1 else (kwargs or {}).get("target")
@@ -46,6 +48,26 @@ class Targets(Hook):
                 "below_minus_one": numbers < -1 - ROUNDING,
                 "below_zero": numbers < -ROUNDING,
                 "above_one": numbers > 1 + ROUNDING,
+                "below_half": numbers < 0.5 - ROUNDING,
+                "above_half": numbers > 0.5 + ROUNDING,
             }
-            shares = {name: int(which.sum()) / numbers.numel() for name, which in outside.items()}
-        recorder.emit("targets", site, {"low": low, "high": high, **shares})
+            data = {name: int(which.sum()) / numbers.numel() for name, which in outside.items()}
+            if name in BINARY and low >= 0 and high <= 1 and not _weighted(name, args, kwargs or {}):
+                data["between"] = (
+                    int(((numbers > ROUNDING) & (numbers < 1 - ROUNDING)).sum()) / numbers.numel()
+                )
+                data["floor"] = _entropy(numbers)
+        recorder.emit("targets", site, {"low": low, "high": high, **data})
+
+
+def _weighted(name: str, args: Any, kwargs: Any) -> bool:
+    """Whether some of its elements count more than others."""
+    given = [args[place] for place in WEIGHTS[name] if len(args) > place]
+    given += [kwargs.get("weight"), kwargs.get("pos_weight")]
+    return any(weight is not None for weight in given)
+
+
+def _entropy(numbers: torch.Tensor) -> float:
+    """The mean loss of outputs that equal these targets, which no other outputs get below."""
+    wide = numbers.double()
+    return float((torch.special.entr(wide) + torch.special.entr(1 - wide)).mean())

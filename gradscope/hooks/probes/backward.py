@@ -134,6 +134,7 @@ class Backward(Hook):
             "inputs": self._indices(inputs or (), site),
             "accumulate": bool(accumulate),
             "before": recorder.ledger.before_pass(t_outputs) if accumulate else [],
+            "weights": self._indices(_leaves(args[0]) if args and accumulate else (), site),
         }
 
     def _expected(self, t_outputs: Any, args: Any, kwargs: Any, frame: Any) -> int:
@@ -194,6 +195,8 @@ class Backward(Hook):
                 "retain_graph": note["retain"], "create_graph": note["create"], "inputs": note["inputs"],
                 "accumulated": accumulated, "leaves": leaves, "stale": stale, "unlooked": not segment.looked,
             }  # fmt: skip
+            if note["weights"]:
+                data["weights"] = note["weights"]
             first: dict[str, Any] = {"pass": recorder.passes}
             if note["retain"] and site not in self.weighed:
                 self.weighed.add(site)
@@ -207,10 +210,15 @@ class Backward(Hook):
             follow(note["site"], failed)
 
 
+def _leaves(given: Any) -> list[Any]:
+    """Those that require a gradient themselves, of the gradients that a pass begins with."""
+    return [t for t in given or () if isinstance(t, torch.Tensor) and t.requires_grad and private.is_leaf(t)]
+
+
 def _note(site: int, args: Any) -> dict[str, Any]:
     """What is known of a pass before it runs, of one whose tensors are not looked at."""
     return {
-        "site": site, "roots": [], "inputs": [], "accumulate": True, "before": [],
+        "site": site, "roots": [], "inputs": [], "accumulate": True, "before": [], "weights": [],
         "retain": bool(args[1]) if len(args) > 1 else False,
         "create": bool(args[2]) if len(args) > 2 else False,
         "number": private.sequence_number(),

@@ -23,10 +23,10 @@ class Dropouts(Hook):
 
     def install(self) -> None:
         self.told: set[tuple[int, int, bool]] = set()
-        after = self.recorder.functions.after
-        after.update(dict.fromkeys(FUNCTIONS, self._dropout))
-        after[ATTENTION] = self._attention
-        after["multi_head_attention_forward"] = self._multi_head
+        functions = self.recorder.functions
+        functions.follow(FUNCTIONS, self._dropout)
+        functions.follow([ATTENTION], self._attention)
+        functions.follow(["multi_head_attention_forward"], self._multi_head)
 
     def _dropout(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:
         rate = args[1] if len(args) > 1 else kwargs.get("p", 0.5)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from time import perf_counter
 from typing import Any, NoReturn
 
@@ -99,8 +99,7 @@ class FunctionMode(TorchFunctionMode):
                     recorder.op(handler, args, kwargs, result, first, sys._getframe(1), extra)
             else:
                 recorder.op(handler, args, kwargs, result, first, sys._getframe(1), extra)
-            follow = self.hook.after.get(handler)
-            if follow is not None:
+            for follow in self.hook.after.get(handler, ()):
                 follow(handler, args, kwargs, result, sys._getframe(1))
         except Exception as error:
             recorder.fault(f"recording {handler}", error)
@@ -125,7 +124,7 @@ class Functions(Hook):
         super().__init__(recorder)
         self.special: dict[Any, Any] = {}
         self.before_write: Callable[..., None] | None = None
-        self.after: dict[str, Callable[..., None]] = {}  # op → told of each call, while looking
+        self.after: dict[str, list[Callable[..., None]]] = {}  # op → told of each call, while looking
         self.on_register: Callable[[Any, Any], Any] | None = None  # gives what is registered for a hook
         self.on_set_data: Callable[[Any, Any, int], None] | None = None  # (tensor, its new data, site)
         self.on_set_requires_grad: Callable[[], None] | None = None
@@ -180,6 +179,11 @@ class Functions(Hook):
         return False
 
     # -- the mode on and off --------------------------------------------------------
+
+    def follow(self, names: Iterable[str], told: Callable[..., None]) -> None:
+        """Has `told(name, args, kwargs, result, frame)` called after each call of these ops that is looked at."""
+        for name in names:
+            self.after.setdefault(name, []).append(told)
 
     def install(self) -> None:
         self.recorder.signals.asleep.connect(self.pause)

@@ -32,6 +32,7 @@ class Inside(NamedTuple):
     versions: list[tuple[LeafRecord, int]]
     closure: bool
     mode: bool  # the function mode was taken off: it would be asked about every attribute
+    placed: list[int]  # parameters into whose `.grad` the program put a tensor of its own
 
 
 class Optimizers(Hook):
@@ -143,6 +144,7 @@ class Optimizers(Hook):
                 if len(records) != self.sizes.get(number):  # groups were added
                     self._write(optimizer, number, recorder.optimizers[number]["site"] or 0)
                 states = recorder.ledger.states(records)
+                placed = recorder.ledger.placed(records)
                 stale = recorder.ledger.stale_use(records)
                 used = [r for r in records if r.state in ("fresh", "stale")]
                 versions = [(r, private.version_of(t)) for r in used if (t := r.ref()) is not None]
@@ -162,7 +164,7 @@ class Optimizers(Hook):
                         follow(optimizer, number, records)
                 mode = closure is None and recorder.functions.pause()
                 self.inside.append(
-                    Inside(id(frame), site, records, states, versions, closure is not None, mode)
+                    Inside(id(frame), site, records, states, versions, closure is not None, mode, placed)
                 )
         except Exception as error:
             recorder.fault("recording a step", error)
@@ -180,7 +182,7 @@ class Optimizers(Hook):
         site = self.recorder.replay.comes("step", frame.f_back, number)
         if not site or not self.recorder.replay.holds():
             return False
-        self.inside.append(Inside(id(frame), site, None, {}, [], False, False))
+        self.inside.append(Inside(id(frame), site, None, {}, [], False, False, []))
         return True
 
     def _closure(self, closure: Any) -> Any:
@@ -220,7 +222,7 @@ class Optimizers(Hook):
         if self.inside[-1][0] != id(sys._getframe(1)):
             return
         began = perf_counter()
-        _, site, records, states, versions, closure, mode = self.inside.pop()
+        _, site, records, states, versions, closure, mode, placed = self.inside.pop()
         try:
             if mode:
                 recorder.functions.resume()
@@ -245,11 +247,10 @@ class Optimizers(Hook):
                         unchanged.append(record.id)
                     else:  # noted now: it may be gone at the end
                         record.changed = True
-                recorder.emit(
-                    "step",
-                    site,
-                    {"optimizer": number, "states": states, "unchanged": unchanged, "closure": closure},
-                )
+                data = {"optimizer": number, "states": states, "unchanged": unchanged, "closure": closure}
+                if placed and not closure:
+                    data["placed"] = placed
+                recorder.emit("step", site, data)
                 if not closure:
                     for follow in recorder.signals.after_step:
                         follow(optimizer, number, site)

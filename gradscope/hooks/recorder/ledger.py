@@ -263,6 +263,18 @@ class Ledger:
             found.setdefault(record.state, []).append(record.id)
         return found
 
+    @staticmethod
+    def placed(records: list[LeafRecord]) -> list[int]:
+        """Ids of those whose fresh gradient is not the tensor that the last pass left: the program put it there."""
+        return [
+            record.id
+            for record in records
+            if record.state == "fresh"
+            and record.after is not None
+            and (t := record.ref()) is not None
+            and record.after[0] != id(grad_of(t))
+        ]
+
     def stale_use(self, records: list[LeafRecord]) -> dict[str, Any] | None:
         """Measures a sum of old and new gradients that is about to be used."""
         bad = [r for r in records if r.state == "stale"]

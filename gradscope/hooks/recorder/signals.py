@@ -83,6 +83,9 @@ class Services:
         self.is_sound: Callable[[Any], bool] = _yes  # nonfinite: whether a pass's loss is finite
         self.optimizer_number: Callable[[Any, int], int] = _unknown  # optimizers: its id in the trace
         self.leave_failed: Callable[[], None] = _nothing  # optimizers: a step that raised is over
+        self.in_child: Callable[[Any], Any] = (
+            _none  # offspring: what a `multiprocessing.Process` runs in its place
+        )
         self.out_of_sight: Callable[[], AbstractContextManager[None]] = (
             nullcontext  # fast_paths: as without a mode
         )
@@ -90,6 +93,10 @@ class Services:
 
 def _nothing() -> None:
     pass
+
+
+def _none(process: Any) -> None:
+    return None
 
 
 def _no(is_pass: bool) -> bool:

@@ -38,6 +38,8 @@ _LIBRARY = tuple(
     }
 )
 _PACKAGES = re.compile(r"[\\/](?:site|dist)-packages(?=[\\/])")  # `pip install --target`, other environments
+_CELL_NUMBER = re.compile(r"^In ?\[(\d+)\]$")
+_CELL_FILE = re.compile(r"ipython-input-(\d+)-")
 _RECORDS = (".dist-info", ".egg-info")  # what pip leaves beside what it installs
 
 
@@ -104,6 +106,7 @@ class SiteTree:
         self._files: dict[str, tuple[int, str]] = {}
         self._file_numbers = count(1)
         self._kinds: dict[int, str] = {}
+        self._cells: set[str] = set()
         # Told of each new place where the user's code calls a `forward` itself: (frame, its code, site).
         self.on_forward: Callable[[FrameType | None, CodeType, int], None] | None = None
 
@@ -199,14 +202,49 @@ class SiteTree:
             number, kind = known
             if kind != "own":
                 source = _text(path) or None if kind == "user" else None
-                shown = path if path.startswith("<") else os.path.abspath(path)
+                shown = self._cell(path) or (path if path.startswith("<") else os.path.abspath(path))
                 self.writer.add("file", number, shown, kind, source)
             self._files[path] = known
         return known
 
+    def _cell(self, path: str) -> str | None:
+        """`In [3]` for a notebook's cell, as the one who wrote it sees it; None where two would be called so."""
+        cell = cell_of(path)
+        if cell is None or cell in self._cells:
+            return None
+        self._cells.add(cell)
+        return cell
+
     def here(self, depth: int = 1) -> int:
         """The site of the caller, `depth` frames out."""
         return self.current(sys._getframe(depth + 1))
+
+
+def cell_of(path: str) -> str | None:
+    """The cell of a notebook, `In [3]`, that was compiled under this name; None for all else."""
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    if shell is None:
+        return None
+    try:
+        if (named := getattr(shell.compile, "format_code_name", None)) is not None:  # since IPython 8
+            found = named(path)
+            told = _CELL_NUMBER.search(found[1]) if found is not None and found[0] == "Cell" else None
+            number = told and told[1]
+        elif (file := _CELL_FILE.search(path)) is not None:  # of a terminal, of Colab
+            number = file[1]
+        else:
+            number = _number_of(path, shell.history_manager.input_hist_parsed)
+    except (AttributeError, TypeError, IndexError):  # another IPython than is known here
+        return None
+    return f"In [{number}]" if number else None
+
+
+def _number_of(path: str, cells: list[str]) -> int:
+    """The newest of the cells that has the text of this file; 0 where none has. A file has no number with IPython 7."""
+    if "ipykernel" not in path:
+        return 0
+    text = "".join(source_lines(path)).strip()
+    return next((n for n in range(len(cells) - 1, 0, -1) if cells[n].strip() == text), 0)
 
 
 def source_lines(path: str, module_globals: dict[str, Any] | None = None) -> list[str]:

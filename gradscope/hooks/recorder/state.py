@@ -8,6 +8,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Container
 from itertools import count
+from pathlib import Path
 from time import perf_counter
 from typing import Any
 
@@ -43,6 +44,7 @@ class State:
         self.prove = prove
         self.sample = True
         self.only: Container[int] | None = None  # the steps to look at, where they are given
+        self.children: Path | None = None  # where processes that the program starts keep their traces
         self.closely = 0  # watches inside this one that want every step looked at
         self.signals = Signals()
         self.services = Services()

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Container
+from functools import partial
 from time import perf_counter
 from typing import NamedTuple
 
@@ -48,9 +49,9 @@ class Sampling(Hook):
         self.ended = (0.0, 0.0)  # the last step: when, and what had been spent then
         self.recorder.signals.before_end.connect(self.recorder.replay.leave)
         self.recorder.store.sample = self.recorder.sample
-        if self.recorder.only is not None:
-            self.recorder.signals.segment_ended.connect(self._chosen)
-            self._choose(self.recorder.only)
+        if (only := self.recorder.only) is not None:
+            self.recorder.signals.segment_ended.connect(partial(self._chosen, only))
+            self._choose(only)
         elif self.recorder.sample:
             self.recorder.signals.segment_ended.connect(self._segment)
             self.recorder.services.wake = self._wake
@@ -66,12 +67,12 @@ class Sampling(Hook):
         if self.known >= self.needed and not self.recorder.closely:
             self._sleep()
 
-    def _chosen(self, is_step: bool, same: bool, count: int) -> None:
+    def _chosen(self, only: Container[int], is_step: bool, same: bool, count: int) -> None:
         """Where the steps to look at are given."""
         if self.asleep:
             self._sleep_on(is_step, same, count)
-        if is_step and not self.asleep and self.recorder.only is not None:
-            self._choose(self.recorder.only)
+        if is_step and not self.asleep:
+            self._choose(only)
 
     def _choose(self, only: Container[int]) -> None:
         """Sleeps until the next step of these, where the one that begins is none."""

@@ -116,6 +116,12 @@ def _finding(trace: Trace, group: Needless) -> Finding:
     size = group.bytes * group.times
     took = time_of(trace, group.event.site)
     shape = shape_words(group.shape)
+    total = paths(trace).alike(group.event)
+    looked = (
+        f" that {'was' if group.times == 1 else 'were'} looked at (of {total:,})"
+        if group.times < total
+        else ""
+    )
     return Finding(
         message=f"data requires a gradient that nobody reads: {code(trace, group.requires, 'an input of the loss')}",
         cause=group.requires or effect,
@@ -123,7 +129,7 @@ def _finding(trace: Trace, group: Needless) -> Finding:
         effect=effect,
         effect_label="computes and keeps its gradient",
         seen=(
-            f"{passes(group.times)} computed a gradient of {shape} ({size:,} bytes in all) that was never read"
+            f"{passes(group.times)}{looked} computed a gradient of {shape} ({size:,} bytes in all) that was never read"
             + (f"; the passes of this line took {took} in all" if took else ""),
         ),
         fix=_fix(trace, group.requires)

@@ -20,15 +20,19 @@ from gradscope.analysis.keeping import assigned, backwarded_lists, method, store
 from gradscope.analysis.reach import Paths, paths
 from gradscope.analysis.since import since_step
 from gradscope.analysis.text import own_nodes
-from gradscope.analysis.unread import passes_then_and_now
+from gradscope.analysis.unread import duration
 from gradscope.analysis.words import code, located, plural, user
-from gradscope.events import KeepsGraph
+from gradscope.events import KeepsGraph, PassTime
 from gradscope.fixes.source import Source, names_in, without_its_graph
 from gradscope.model import Edit, Finding, Op, Site, Value
 from gradscope.rules import rule
 from gradscope.store import Trace
 
 HOW = {"list": "a list of losses", "values": "a list of values computed in training"}
+_LIST = (
+    "what the list holds leads back to everything that it was computed from. Nothing of that can be freed while it is "
+    "in the list, so memory grows with every step."
+)
 
 
 def bad_running_sum() -> None:
@@ -104,7 +108,8 @@ def _finding(trace: Trace, event: KeepsGraph) -> Finding:
         cause=cause,
         cause_label="each value brings its graph along",
         related=((made, "a value that is kept"),) if stored is not None else (),
-        seen=tuple(filter(None, (seen, passes_then_and_now(trace)))),
+        seen=tuple(filter(None, (seen, _slower(trace)))),
+        why=_LIST if event.how in HOW else "",
         fix=fix,
         edits=edits,
         count=max(length, event.count),
@@ -112,6 +117,19 @@ def _finding(trace: Trace, event: KeepsGraph) -> Finding:
         subjects=frozenset({("keeps", cause.location())}),
         since=since_step(trace, event.step),
     )
+
+
+SLOWER = 1.2  # a pass of late by one of the beginning: less than this is the machine's
+
+
+def _slower(trace: Trace) -> str:
+    """What a pass of the line with the most of them took in the beginning and at the end; "" where it is no longer."""
+    times = [(e.passes, e.early, e.late) for e in trace.of(PassTime) if e.early and e.late]
+    told = [(count, early, late) for count, early, late in times if late > SLOWER * early]
+    if not told:
+        return ""
+    _, early, late = max(told)
+    return f"a pass took {duration(early)} in the beginning and {duration(late)} at the end"
 
 
 MANY = 4  # losses kept that are no accident
@@ -144,7 +162,8 @@ def meeting(trace: Trace, known: Paths) -> Iterator[Finding]:
                 cause=cause,
                 cause_label="each value brings its graph along",
                 related=((op.site.user, f"{len(found)} losses meet here"),),
-                seen=tuple(filter(None, (held, passes_then_and_now(trace)))),
+                seen=tuple(filter(None, (held, _slower(trace)))),
+                why=_LIST,
                 fix=fix,
                 count=len(found),
                 edits=edits,

@@ -93,10 +93,12 @@ def _constant(known: Paths, event: Backward) -> bool:
 
 def _finding(trace: Trace, events: list[Backward]) -> Finding:
     event = events[0]
-    times = sum(e.count for e in events)
+    times = _times(trace, event)
     argument = "create_graph" if event.create_graph else "retain_graph"
     nodes, held = event.held_nodes, event.held_bytes
-    seen = f"{passes(times)} kept the graph, no later one went through it"
+    looked = sum(e.count for e in events)
+    of = "" if looked >= times else f" (of the {looked:,} looked at closely)"
+    seen = f"{passes(times)} kept the graph, no later one went through it{of}"
     if held:
         seen += f"; one keeps {plural(nodes or 0, 'node')} with {held:,} bytes saved for backward"
     took = time_of(trace, event.site)
@@ -112,6 +114,16 @@ def _finding(trace: Trace, events: list[Backward]) -> Finding:
         count=times,
         edits=without_argument(trace, event.site.user, argument),
         subjects=frozenset({("retain", event.site.user.location())}),
+    )
+
+
+def _times(trace: Trace, event: Backward) -> int:
+    """How many passes of this line kept their graph, also while sampling slept."""
+    place = event.site.user.location()
+    return sum(
+        e.count
+        for e in trace.of(Backward)
+        if (e.retain_graph or e.create_graph) and e.site.user.location() == place
     )
 
 
@@ -215,6 +227,8 @@ def _gradient_used(trace: Trace, known: Paths) -> bool:
         for value in graph.values:
             unknown = value.kind == "carried" and value.origin is None
             if unknown or gradients & {(number, value.index), value.origin}:
+                if (number, value.index) in known.roots:
+                    return True
                 if any(graph.values[i].requires_grad for i in _made_of(graph, value.index)):
                     if unknown or value.node is None or not known.reached.complete:
                         return True

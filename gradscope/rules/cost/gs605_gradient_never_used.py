@@ -225,7 +225,9 @@ def wasted(known: Calls, group: Unread) -> Waste | None:
                 continue
             if not ids & {p.id for p in known.parameters(call.event)} and call is not around:
                 continue
-            times = sum(e.count for e in events)
+            lines = {e.site.user.location() for e in events}
+            every = (e for e in known.paths.trace.of(Backward) if e.site.user.location() in lines)
+            times = sum(e.count for e in every if ids & set(e.filled))
             through = beyond(known, event, group.members)
             mild = through or feeds_trained(known, call.event)
             entry = asked_at(known, event, group.members, call.entry)

@@ -116,8 +116,7 @@ def _view(trace: Trace, failure: Failure) -> Op | None:
     if written is None:
         return None
     graph = trace.graph(written[0])
-    maker = graph.values[written[1]].op
-    return graph.ops[maker] if maker is not None else None
+    return graph.maker(written[1])
 
 
 def _given_out(trace: Trace, failure: Failure, view: Op | None) -> Site | None:

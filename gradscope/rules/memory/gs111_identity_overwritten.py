@@ -151,8 +151,7 @@ def _overwritten(trace: Trace, graph: Graph, op: Op) -> Overwritten | None:
 
 def _write(graph: Graph, value: int) -> Op | None:
     """The call that made a value by writing to another in place."""
-    maker = graph.values[value].op
-    op = graph.ops[maker] if maker is not None else None
+    op = graph.maker(value)
     return op if op is not None and value in op.written else None
 
 
@@ -187,8 +186,7 @@ def _changes_nothing(graph: Graph, write: Op) -> bool:
 def _never_negative(graph: Graph, value: int) -> bool:
     todo = [value]
     for one in todo:  # grows while it is walked
-        maker = graph.values[one].op
-        op = graph.ops[maker] if maker is not None else None
+        op = graph.maker(one)
         if op is None or (op.name not in NEVER_NEGATIVE and op.name not in SAME_SIGN):
             return False
         if op.name not in NEVER_NEGATIVE:

@@ -24,7 +24,7 @@ from gradscope.analysis.unread import module_name
 from gradscope.analysis.words import located, numbers, plural
 from gradscope.events import Dropout, ModuleCall, Step, ZeroGrad
 from gradscope.fixes.source import LOOPS, eval_around, put_in_training
-from gradscope.model import Finding, Site
+from gradscope.model import Finding, Site, place_of
 from gradscope.rules import rule
 from gradscope.source import SourceFile
 from gradscope.store import Trace
@@ -124,9 +124,9 @@ def _where(trace: Trace, call: Site, region: Site | None, cause: Site) -> str:
     """Before the evaluation, or in place of the call of `train()` that stands in it."""
     block = trace.source_file(region.path).statement(region) if region is not None else None
     for node in put_in_training(trace, call, block):
-        return f"in place of `{ast.unparse(node)}` ({short_path(call.path)}:{node.lineno})"
+        return f"in place of `{ast.unparse(node)}` ({place_of(short_path(call.path), node.lineno)})"
     if (function := _decorated(trace, region)) is not None and region is not None:
-        return f"at the start of `{function.name}` ({short_path(region.path)}:{function.lineno})"
+        return f"at the start of `{function.name}` ({place_of(short_path(region.path), function.lineno)})"
     return f"before {located(trace, region or cause, 'evaluating')}"
 
 

@@ -87,15 +87,19 @@ def _finding(trace: Trace, known: Calls, events: list[Drift]) -> Finding:
     bare, switched = name.strip("`"), _switched(trace, events[0])
     elsewhere = name.startswith("the ")
     after = f"after {located(trace, switched)}" if switched else f"before {located(trace, site, 'this call')}"
+    only = ""
+    if any(p.passes or p.steps for p in trace.parameters if p.module in {e.module for e in events}):
+        only = f"not any(p.requires_grad for p in {bare}.parameters())"
+        after += " once it is frozen; before that it was trained, and needs training mode"
     return Finding(
         message=f"{name} is frozen, but its running statistics move: {layers} ran in training mode",
         cause=site,
         cause_label="called in training mode",
         seen=(*seen, f"{plural(times, 'call')} in training mode from this line"),
         fix=f"call {f'`eval()` on {name}' if elsewhere else f'`{bare}.eval()`'} {after}: frozen parameters are not"
-        " enough",
+        f" enough{f': `if {only}: {bare}.eval()`' if only and not elsewhere else ''}",
         count=times,
-        edits=() if elsewhere else _kept_in_eval(trace, site, switched, bare),
+        edits=() if elsewhere else _kept_in_eval(trace, site, switched, bare, only),
         subjects=frozenset({("call", site.location())}),
     )
 
@@ -135,13 +139,15 @@ def _switched(trace: Trace, event: Drift) -> Site | None:
     )
 
 
-def _kept_in_eval(trace: Trace, call: Site, switched: Site | None, name: str) -> tuple[Edit, ...]:
-    """`backbone.eval()` after `model.train()`; else before the loop that calls it."""
+def _kept_in_eval(trace: Trace, call: Site, switched: Site | None, name: str, only: str) -> tuple[Edit, ...]:
+    """`backbone.eval()` after `model.train()`; else before the loop that calls it. `only`: where that holds."""
     if not beside(trace, call, switched or call) or name.partition("[")[0].partition(".")[0] not in source(
         trace, call
     ):
         return ()
+    here = Source(trace, call.path)
+    if only and switched is not None:
+        return here.after(here.file.statement(switched), f"if {only}:", f"{name}.eval()")
     if switched is not None:
         return line_after(trace, switched, f"{name}.eval()")
-    here = Source(trace, call.path)
     return here.before(here.outermost_loop(call), f"{name}.eval()")

@@ -38,8 +38,7 @@ def _risky(known: Paths, entered: list[Key]) -> Iterator[Op]:
     counts where its divisor is computed from what is divided: a constant is rarely 0."""
     for number, index in list(known.flow(entered).order)[:1000]:
         graph = known.graph(number)
-        made = graph.values[index].op
-        op = graph.ops[made] if made is not None else None
+        op = graph.maker(index)
         if op is None or op.name not in DELICATE or op.site.user.kind != "user":
             continue
         if op.name not in QUOTIENTS or set(graph.upstream(op.inputs[0])) & set(
@@ -68,8 +67,7 @@ def _of_itself(graph: Graph, op: Op) -> bool:
     divided = set(graph.upstream(op.inputs[0]))
     index = op.inputs[1]
     while index not in divided:
-        made = graph.values[index].op
-        maker = graph.ops[made] if made is not None else None
+        maker = graph.maker(index)
         if maker is None or len(maker.inputs) != 1 or maker.name not in SIZES:
             return False
         index = maker.inputs[0]
@@ -87,21 +85,16 @@ def idle_guard(trace: Trace, event: NonFinite) -> Op | None:
         return None
     graph = trace.graph(event.graph)
     op = graph.ops[event.op]
-    made = _maker(graph, op.inputs[-1]) if op.name in QUOTIENTS and op.inputs else None
+    made = graph.maker(op.inputs[-1]) if op.name in QUOTIENTS and op.inputs else None
     if made is None or made.name not in SUMS or len(made.inputs) != 2:
         return None
     for base, added in (made.inputs, made.inputs[::-1]):
-        sign = _maker(graph, added)
+        sign = graph.maker(added)
         while sign is not None and _is_scaled(sign):
-            sign = _maker(graph, sign.inputs[0])
+            sign = graph.maker(sign.inputs[0])
         if sign is not None and sign.name in ("sign", "sgn") and sign.inputs[0] == base:
             return sign
     return None
-
-
-def _maker(graph: Graph, value: int) -> Op | None:
-    made = graph.values[value].op
-    return graph.ops[made] if made is not None else None
 
 
 _SCALED = {"mul", "__mul__", "__rmul__", "div", "__truediv__", "neg", "__neg__"}  # by a number

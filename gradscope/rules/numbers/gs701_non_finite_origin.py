@@ -28,6 +28,7 @@ from gradscope.fixes.source import Source
 from gradscope.model import Edit, Finding, Op, Site
 from gradscope.rules import rule
 from gradscope.rules.numbers._delicate import exponents, idle_guard, maker_of, quotient_of_gradients
+from gradscope.rules.numbers._in_place_of import infinite_dividend, logarithm
 from gradscope.store import Trace
 
 CLAMP = "clamp(max=20)"  # far above what an exponent is in a program that learns, far below an overflow
@@ -114,6 +115,14 @@ def _finding(trace: Trace, event: NonFinite, origin: Site | None, name: str, whe
     if guard is not None:
         related = (*related, (guard.site.user, "0 where what it guards is 0"))
     cause = origin or event.site.user
+    text, edits = (
+        ("", ()) if maker is not None or own is not None else _in_place_of(trace, event, name, origin)
+    )
+    if not text:
+        text = _fix(trace, event, origin, *told)
+        edits = _edits(trace, event, name, origin) or (
+            kept_positive(trace, origin) if maker is None and _touches_zero(event) else ()
+        )
     return Finding(
         message=messages[where],
         cause=cause,
@@ -125,13 +134,24 @@ def _finding(trace: Trace, event: NonFinite, origin: Site | None, name: str, whe
         related=related,
         severity="" if ids else "warning",
         seen=tuple(_seen(trace, event)),
-        fix=_fix(trace, event, origin, *told),
-        edits=_edits(trace, event, name, origin)
-        or (kept_positive(trace, origin) if maker is None and _touches_zero(event) else ()),
+        fix=text,
+        edits=edits,
         count=event.count,
         subjects=parameter_subjects(ids),
         since=since_segment(trace, event.segment),
     )
+
+
+def _in_place_of(
+    trace: Trace, event: NonFinite, name: str, origin: Site | None
+) -> tuple[str, tuple[Edit, ...]]:
+    """Another way to compute the same, where there is one that is finite."""
+    name = name.removesuffix("Backward0").lower()
+    if name in LOGARITHMS:
+        return logarithm(trace, event, origin)
+    if name in QUOTIENTS:
+        return infinite_dividend(trace, event, located(trace, origin, f"`{name}`"))
+    return "", ()
 
 
 def _value(trace: Trace, event: NonFinite, place: int) -> str:
@@ -151,7 +171,12 @@ def _seen(trace: Trace, event: NonFinite) -> Iterator[str]:
         yield f"its {what}: {_range(data)}"
     loss = event.loss
     if loss is not None:
-        yield f"the loss was {loss}" + ("" if event.parameters else ", the gradients were finite")
+        before = (
+            "; it may have begun in a pass before that"
+            if event.where == "unknown" and event.graph < 0
+            else ""
+        )
+        yield f"the loss was {loss}" + (before if event.parameters else ", the gradients were finite")
     elif event.where == "backward":
         yield "the loss was finite"
 

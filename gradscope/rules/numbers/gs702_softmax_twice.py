@@ -17,12 +17,12 @@ with `kl_div`, scores that are scaled after a softmax.
 import math
 from collections.abc import Iterator
 
-from gradscope.analysis.made import layer_made
+from gradscope.analysis.made import layer_site
 from gradscope.analysis.ops import PROBABILITIES
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.words import code, located, numbers
 from gradscope.fixes.calls import taken_out
-from gradscope.model import Finding, Op, Site
+from gradscope.model import Finding, Op
 from gradscope.rules import rule
 from gradscope.rules.numbers._losses import (
     evaluated,
@@ -117,7 +117,7 @@ def _finding(trace: Trace, known: Paths, found: list[tuple[Key, Op, Op]], severi
     places = list(dict.fromkeys(other.site.user for _, other, _ in found))
     mixed = all(maker is not made for _, made in makers(known, key))
     through = maker.name if maker.name in PROBABILITIES else f"{maker.name}(log-{applied})"
-    layer = _layer(trace, maker)
+    layer = layer_site(trace, maker)
     given = code(trace, cause, f"the {maker.name}")
     taken = f"`{through}` out of {located(trace, cause, given)}"
     if layer is not None:
@@ -140,16 +140,6 @@ def _finding(trace: Trace, known: Paths, found: list[tuple[Key, Op, Op]], severi
     )
 
 
-def _layer(trace: Trace, maker: Op) -> Site | None:
-    """Where the text makes the layer of torch's that computes it, one of several in an `nn.Sequential`."""
-    module = trace.modules.get(maker.module) if maker.module is not None else None
-    made = layer_made(trace, module) if module is not None else None
-    if made is None or maker.site.user.location() == (made[0], made[1].lineno):
-        return None
-    path, call = made
-    return Site(-1, path, *trace.source_file(path).span(call), "", "user")
-
-
 def _fix(trace: Trace, op: Op, softmax: str, *, mixed: bool) -> str:
     if mixed:
         return (
@@ -163,19 +153,29 @@ def _seen(trace: Trace, known: Paths, key: Key, op: Op) -> Iterator[str]:
     shape = shape_of(known, key)
     values = loss_values(trace, known, (op.graph, _loss_of(known, op).outputs[0]))
     finite = [value for value in values if math.isfinite(value)]
-    best = f"the loss was {numbers(min(finite))} at best; " if finite else ""
     if op.name == "binary_cross_entropy_with_logits":
-        yield (
-            f"{best}of numbers between 0 and 1 the loss cannot be below "
-            f"{math.log(1 + 1 / math.e):.4g} (a mean)"
-        )
+        floor = math.log(1 + 1 / math.e)
+        best = _best(finite, math.prod(shape), floor, math.log(1 + math.e))
+        yield f"{best}of numbers between 0 and 1 the loss cannot be below {floor:.4g} (a mean)"
     if op.name not in ("cross_entropy", "log_softmax") or not shape:
         return
     classes = shape[1] if len(shape) > 1 else shape[0]
     floor = math.log(1 + (classes - 1) / math.e)
-    yield (
-        f"{best}of {classes} numbers between 0 and 1 the loss cannot be below {floor:.4g} (a mean over labels)"
-    )
+    best = _best(finite, math.prod(shape) // classes, floor, math.log(classes - 1 + math.e))
+    yield f"{best}of {classes} numbers between 0 and 1 the loss cannot be below {floor:.4g} (a mean over labels)"
+
+
+def _best(values: list[float], count: int, floor: float, ceiling: float) -> str:
+    """The least loss, where it can be compared with the bounds of a mean: one that only its share of each number
+    fits is a sum; one that neither fits is of other terms, too, or weighted."""
+    if not values:
+        return ""
+    best = min(values)
+    if floor <= best <= ceiling:
+        return f"the loss was {numbers(best)} at best; "
+    if count > 1 and floor <= best / count <= ceiling:
+        return f"the loss was {numbers(best)} at best, a sum: {numbers(best / count)} for each of {count:,}; "
+    return ""
 
 
 def _loss_of(known: Paths, op: Op) -> Op:

@@ -54,8 +54,7 @@ def degenerate_loss(trace: Trace) -> Iterator[Finding]:
     found: dict[tuple[tuple[str, int], str], tuple[Op, Backward, list[int]]] = {}
     for graph_id, index in known.used.order:
         graph = known.graph(graph_id)
-        maker = graph.values[index].op
-        op = graph.ops[maker] if maker is not None else None
+        op = graph.maker(index)
         if (
             op is None
             or not op.nodes

@@ -112,8 +112,7 @@ def _zero_by(graph: Graph, index: int, zero: set[int]) -> list[int]:
     found: dict[int, None] = {}
     todo, seen = [index], {index}
     while todo:
-        made = graph.values[todo.pop()].op
-        op = graph.ops[made] if made is not None else None
+        op = graph.maker(todo.pop())
         if op is None or not (op.name in FACTORS or op.name in KEEPING_ZERO):
             continue
         inputs = op.inputs if op.name in FACTORS else op.inputs[:1]

@@ -17,6 +17,7 @@ from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.words import code, located
 from gradscope.model import Finding, Graph, Op
 from gradscope.rules import rule
+from gradscope.rules.numbers._derivatives import is_grad, summed
 from gradscope.store import Trace
 
 MIXING = PRODUCTS_OF_MATRICES | {"linear", "addmm"}
@@ -77,9 +78,8 @@ def hessian_rows_summed(trace: Trace) -> Iterator[Finding]:
     told: dict[tuple[str, int], tuple[Op, Op, Op]] = {}
     for key in known.used.order:
         graph = known.graph(key[0])
-        maker = graph.values[key[1]].op
-        second = graph.ops[maker] if maker is not None else None
-        if second is None or second.site.user.location() in told or not _is_grad(second):
+        second = graph.maker(key[1])
+        if second is None or second.site.user.location() in told or not is_grad(second):
             continue
         first = _first_derivative(known, graph, second)
         if first is None or not _mixed(graph, second.inputs[1]):
@@ -91,33 +91,18 @@ def hessian_rows_summed(trace: Trace) -> Iterator[Finding]:
         yield _finding(trace, known, first, second, reader)
 
 
-def _is_grad(op: Op) -> bool:
-    """Whether it is `autograd.grad` of one tensor by one."""
-    return op.name == "grad" and len(op.inputs) in (2, 3) and len(op.outputs) == 1
-
-
 def _first_derivative(known: Paths, graph: Graph, second: Op) -> Op | None:
     """The first derivative that this one differentiates whole and with equal weights, by the same inputs; of one
     output for each row of these."""
-    root = second.inputs[0]
-    maker = graph.values[root].op
-    if maker is not None and graph.ops[maker].name == "sum" and not graph.ops[maker].extra.get("dims"):
-        root = graph.ops[maker].inputs[0]
-        maker = graph.values[root].op
-    elif len(second.inputs) < 3 or not _ones(known, (graph.id, second.inputs[2])):
-        return None
+    root = summed(known, graph, second)
+    maker = graph.values[root].op if root is not None else None
     first = graph.ops[maker] if maker is not None else None
-    if first is None or not _is_grad(first) or first.inputs[1] != second.inputs[1]:
+    if first is None or not is_grad(first) or first.inputs[1] != second.inputs[1]:
         return None
-    shape, of = graph.values[root].shape, graph.values[first.inputs[0]].shape
+    shape, of = graph.values[first.outputs[0]].shape, graph.values[first.inputs[0]].shape
     rows = shape[:-1]
     single = of in ((*rows, 1), rows, ())
     return first if len(shape) >= 2 and shape[-1] > 1 and rows[-1] > 1 and single else None
-
-
-def _ones(known: Paths, key: Key) -> bool:
-    maker = known.maker(key)
-    return maker is not None and maker.name in ("ones", "ones_like", "new_ones")
 
 
 def _mixed(graph: Graph, value: int) -> bool:

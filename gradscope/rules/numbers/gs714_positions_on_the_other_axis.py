@@ -97,8 +97,7 @@ def _positions(known: Paths, found: Axes, run: Run) -> Op | None:
         own = found.of((graph.id, value))
         if own.count(run.along) != 1 or own.count(run.apart) != 1:
             continue
-        maker = graph.values[value].op
-        op = graph.ops[maker] if maker is not None else None
+        op = graph.maker(value)
         if op is None:
             continue
         if op.name in ADDITIONS:

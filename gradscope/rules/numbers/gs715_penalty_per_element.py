@@ -68,8 +68,7 @@ def penalty_per_element(trace: Trace) -> Iterator[Finding]:
     told: dict[tuple[str, int], tuple[Op, Op, Op, int]] = {}
     for key in known.used.order:
         graph = known.graph(key[0])
-        maker = graph.values[key[1]].op
-        op = graph.ops[maker] if maker is not None else None
+        op = graph.maker(key[1])
         if op is None or op.name not in SUBTRACTIONS or len(op.inputs) != 1:
             continue
         found = _norm_of_gradient(known, (key[0], op.inputs[0]))

@@ -12,7 +12,6 @@ once, in all measured passes. Silent where the embedding learns in any pass, and
 behind it, or more than one.
 """
 
-import ast
 from collections.abc import Iterator
 
 from gradscope.analysis.reach import passes
@@ -22,20 +21,13 @@ from gradscope.analysis.words import (
     parameter_name,
     parameter_names,
     parameter_subjects,
-    quoted,
 )
 from gradscope.events import Padding
-from gradscope.fixes.source import Edits, Source
-from gradscope.model import Finding, Graph, Op, Site
+from gradscope.model import Finding, Graph, Op
 from gradscope.rules import rule
+from gradscope.rules.numbers._masks import MASKED, turned
 from gradscope.rules.numbers._zeros import ENOUGH, Zeros, zeros_of_lines
 from gradscope.store import Trace
-
-MASKED = {  # → the name of the mask's argument, its place in a function, and in a method
-    "scaled_dot_product_attention": ("attn_mask", 3, -1),
-    "masked_fill": ("mask", 1, 0),
-    "masked_fill_": ("mask", -1, 0),
-}
 
 
 def bad() -> None:
@@ -118,7 +110,7 @@ def _finding(
     trace: Trace, embedding: Op, mask: Op, weight: int, arrived: list[int], count: int, words: float
 ) -> Finding:
     name, site = f"`{parameter_name(trace, weight)}`", mask.site.user
-    given, edits = _turned(trace, mask, site)
+    given, edits = turned(trace, mask.name, site)
     return Finding(
         message=f"the mask of {code(trace, site, f'`{mask.name}`')} lets only padding in: {name} never gets a gradient",
         cause=site,
@@ -135,21 +127,3 @@ def _finding(
         count=count,
         subjects=parameter_subjects([weight]),
     )
-
-
-def _turned(trace: Trace, mask: Op, site: Site) -> tuple[str, Edits]:
-    """`~mask` for the mask that a call is given: the text, and the edits."""
-    here = Source(trace, site.path)
-    call = here.file.at(site)
-    if not isinstance(call, ast.Call):
-        return "", ()
-    name, place, of_method = MASKED[mask.name]
-    place = place if here.file.is_imported(call.func) else of_method
-    given = [word.value for word in call.keywords if word.arg == name]
-    given += call.args[place : place + 1] if place >= 0 else []
-    if len(given) != 1:
-        return "", ()
-    plain = isinstance(given[0], (ast.Name, ast.Attribute, ast.Call, ast.Subscript))
-    text = here.file.text(given[0])
-    turned = f"~{text}" if plain else f"~({text})"
-    return quoted(turned).strip("`"), here.replace(given[0], turned)

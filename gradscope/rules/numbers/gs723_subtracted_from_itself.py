@@ -106,7 +106,7 @@ def _terms(graph: Graph, index: int) -> list[int]:
     found, todo = [index], [index]
     while todo:
         value = graph.values[todo.pop()]
-        op = graph.ops[value.op] if value.op is not None else None
+        op = graph.maker(value.index)
         if op is not None and op.nodes and (op.name in ADDITIONS or op.name in SUBTRACTIONS):
             if value.index in found:
                 found.remove(value.index)

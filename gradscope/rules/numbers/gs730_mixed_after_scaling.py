@@ -84,8 +84,7 @@ def _mixture(trace: Trace, graph: Graph, op: Op) -> Mixture | None:
     if op.name not in ADDITIONS or len(op.inputs) != 2 or op.site.kind != "user":
         return None
     for one, other in (op.inputs, op.inputs[::-1]):
-        maker = graph.values[one].op
-        scaled = graph.ops[maker] if maker is not None else None
+        scaled = graph.maker(one)
         if scaled is None or scaled.name not in MULTIPLICATIONS or not beside(trace, scaled.site, op.site):
             continue
         chain = _made_of(graph, other, one)
@@ -103,8 +102,7 @@ def _made_of(graph: Graph, value: int, source: int) -> list[Op]:
     further values, take part."""
     chain: list[Op] = []
     while value != source:
-        maker = graph.values[value].op
-        op = graph.ops[maker] if maker is not None else None
+        op = graph.maker(value)
         if op is None or op.name not in MULTIPLICATIONS | REORDERING:
             return []
         inputs = [one for one in op.inputs if one == source or source in graph.upstream(one)]

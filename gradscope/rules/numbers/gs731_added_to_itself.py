@@ -114,7 +114,7 @@ def _lost(graph: Graph, add: Op, value: int, span: tuple[int, int, int, int]) ->
         return any((f.line, f.column, f.end_line, f.end_column) == span for f in frames)
 
     made = graph.values[value]
-    maker = graph.ops[made.op] if made.op is not None else None
+    maker = graph.maker(value)
     if maker is None or not within(maker.site):
         return False
     for source in graph.upstream(value)[1:]:

@@ -27,6 +27,7 @@ class Advantage:
     product: Op  # with the log-probability
     lesson: Op  # the critic's own loss
     parameters: frozenset[int]  # of the critic alone
+    times: int
 
 
 def advantages(known: Calls) -> Iterator[tuple[Graph, Advantage]]:
@@ -57,15 +58,15 @@ def _advantage(known: Calls, graph: Graph, product: Op) -> Advantage | None:
         critic = (reach([(graph.id, estimate)]).parameters - actor) & known.trained
         lesson = _lesson(known, graph, difference, estimate)
         if critic and lesson is not None:
-            return Advantage(difference, product, lesson, frozenset(critic))
+            times = known.paths.times_through(graph.id, product.nodes) or graph.count
+            return Advantage(difference, product, lesson, frozenset(critic), times)
     return None
 
 
 def _difference(graph: Graph, value: int) -> Op | None:
     """The op that took an estimate with a graph from data without one, perhaps negated since."""
     for _ in range(3):
-        made = graph.values[value].op
-        op = graph.ops[made] if made is not None else None
+        op = graph.maker(value)
         if op is None or op.module is not None or not op.inputs:
             return None
         tracked = [i for i in op.inputs[:2] if graph.values[i].requires_grad]
@@ -120,10 +121,10 @@ def advantage_finding(trace: Trace, graph: Graph, found: Advantage) -> Finding:
         effect_label="gradients flow into the critic as well",
         related=((lesson, "the critic's own loss"),) if lesson.location() != made.location() else (),
         seen=(
-            f"in {passes(graph.count)} {len(found.parameters)} parameters of the critic got a gradient of both",
+            f"in {passes(found.times)} {len(found.parameters)} parameters of the critic got a gradient of both",
         ),
         fix=f"multiply the log-probability by `{name or 'advantage'}.detach()`",
-        count=graph.count,
+        count=found.times,
         edits=_detached(trace, found, name),
         subjects=parameter_subjects(found.parameters),
     )

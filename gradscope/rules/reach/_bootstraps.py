@@ -32,6 +32,10 @@ class Bootstrap:
     call: Call
     shared: frozenset[int]
     way: frozenset[tuple[str, int]]  # lines that made what the target has of the network
+    serves: bool  # more than the target comes from the call's line: the prediction, it may be
+    operand: Op | None  # gives the network's part in the statement that makes the target
+    total: int | None  # value that such differences were added up to, where the loss takes that
+    times: int
 
 
 @dataclass
@@ -43,6 +47,7 @@ class TrainedCopy:
     event: Backward
     site: Site  # asks it
     parameters: list[int]
+    times: int
 
 
 def bootstraps(trace: Trace, known: Calls) -> Iterator[tuple[Graph, Bootstrap]]:
@@ -80,7 +85,63 @@ def _bootstraps(trace: Trace, known: Calls, graph: Graph, op: Op) -> Bootstrap |
         shared = own & paths.reach([(graph.id, prediction)]).parameters & known.trained
         bootstrapped = own & {p.id for p in known.parameters(call.event)} & known.trained
         if shared and bootstrapped <= shared:
-            return Bootstrap(op, made, call, frozenset(shared), _way(graph, target, call))
+            return Bootstrap(
+                op,
+                made,
+                call,
+                frozenset(shared),
+                _way(graph, target, call),
+                _serves(known, graph, made, call),
+                _operand(trace, graph, made),
+                None if named else _total(paths, graph, op),
+                paths.times_through(graph.id, op.nodes) or graph.count,
+            )
+    return None
+
+
+def _serves(known: Calls, graph: Graph, made: Op, call: Call) -> bool:
+    """Whether the passes come to the results of the call's line on a way that does not lead through the target."""
+    roots = [(e.graph, root) for e in known.paths.backwards if e.graph == graph.id for root in e.roots]
+    past = known.paths.reach(roots, stop={(graph.id, node) for node in made.nodes}).nodes
+    return any(
+        not _nodes(graph, other).isdisjoint(past)
+        for other in known.all
+        if other.event.graph == graph.id and other.entry.location() == call.entry.location()
+    )
+
+
+def _nodes(graph: Graph, call: Call) -> set[tuple[int, int]]:
+    values = (graph.values[i] for i in call.event.outputs if i < len(graph.values))
+    return {(graph.id, value.node) for value in values if value.node is not None}
+
+
+def _operand(trace: Trace, graph: Graph, made: Op) -> Op | None:
+    """The first op of the target's own statement that has a graph from before it: all behind it is the network's."""
+    site, found = made.site.user, None
+    file = trace.source_file(site.path)
+    statement, op = file.statement(site), made
+    while True:
+        tracked = [i for i in op.inputs if graph.values[i].requires_grad]
+        made_by = graph.maker(tracked[0]) if len(tracked) == 1 else None
+        inner = made_by.site.user if made_by is not None else None
+        if made_by is None or inner is None or inner.path != site.path or made_by.module is not None:
+            return found
+        if inner.function != site.function or file.statement(inner) is not statement:
+            return found
+        found = op = made_by
+
+
+def _total(paths: Paths, graph: Graph, difference: Op) -> int | None:
+    """What the difference is added up to with others of its line, where that is squared."""
+    place = difference.site.user.location()
+    for value in _carries(graph, difference.outputs[0]):
+        if any(_squares(reader) for reader in graph.consumers.get(value, ())):
+            reached = paths.reach([(graph.id, value)]).nodes
+            alike = (
+                op for op in graph.ops if op.name == difference.name and op.site.user.location() == place
+            )
+            within = sum(any((graph.id, node) in reached for node in op.nodes) for op in alike)
+            return value if within > 1 else None
     return None
 
 
@@ -95,9 +156,15 @@ def squared(graph: Graph, op: Op) -> bool:
     """Whether the difference is squared or made absolute, as a loss does; what it is added up to, too
     (an advantage estimated over several steps)."""
     return any(
-        r.name in ("pow", "__pow__", "square", "abs") or (r.name in SCALES and len(set(r.inputs)) == 1)
+        _squares(reader)
         for value in _carries(graph, op.outputs[0])
-        for r in graph.consumers.get(value, ())
+        for reader in graph.consumers.get(value, ())
+    )
+
+
+def _squares(op: Op) -> bool:
+    return op.name in ("pow", "__pow__", "square", "abs") or (
+        op.name in SCALES and len(op.inputs) == 2 and len(set(op.inputs)) == 1
     )
 
 
@@ -171,11 +238,12 @@ def _put_into(graph: Graph, value: int) -> Iterator[int]:
 
 
 def _call_behind(known: Calls, graph: Graph, made: Op) -> Call | None:
-    """The last module call before the target whose output it was made of."""
-    upstream = set(graph.upstream(made.outputs[0]))
+    """The last module call before the target through whose output its gradient goes: what only chose the data,
+    as a policy chooses its actions, has no part in it."""
+    reached = known.paths.reach([(graph.id, made.outputs[0])]).nodes
     for call in reversed(known.all):
         event = call.event
-        if event.graph == graph.id and event.position < made.index and upstream & set(event.outputs):
+        if event.graph == graph.id and event.position < made.index and _nodes(graph, call) & reached:
             return call
     return None
 
@@ -266,7 +334,7 @@ def _trained_copy(
             and mine & {p.id for p in known.parameters(call.event)}
         ):
             site = asked_at(known, event, known.members(module), call.entry)
-            return TrainedCopy(module, original, event, site, sorted(mine))
+            return TrainedCopy(module, original, event, site, sorted(mine), known.paths.alike(event))
     return None
 
 
@@ -316,10 +384,8 @@ def copy_finding(trace: Trace, found: TrainedCopy) -> Finding:
         cause_label="asked with gradients on, and its parameters are in the optimizer",
         effect=found.event.site.user,
         effect_label="gradients flow into both sides",
-        seen=(
-            f"in {passes(found.event.count)} both {name} and {original} got a gradient, and a step used it",
-        ),
+        seen=(f"in {passes(found.times)} both {name} and {original} got a gradient, and a step used it",),
         fix=f"ask {name} under `with torch.no_grad():`, and leave it out of the optimizer",
-        count=found.event.count,
+        count=found.times,
         subjects=parameter_subjects(found.parameters),
     )

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from gradscope.analysis.carried import Carried, all_carried
 from gradscope.analysis.loop import stretches
-from gradscope.analysis.names import name_of, names_of, place
+from gradscope.analysis.names import name_of, names_of, place, short_path
 from gradscope.analysis.reach import Key, Paths
 from gradscope.analysis.since import since_segment
 from gradscope.analysis.words import (
@@ -31,7 +31,7 @@ from gradscope.analysis.words import (
 from gradscope.events import ErrorRaised, Step
 from gradscope.fixes.calls import beside, line_after, line_before, under_no_grad
 from gradscope.fixes.source import LOOPS, Edits, Source
-from gradscope.model import Graph, Op, Parameter, Site
+from gradscope.model import Graph, Op, Parameter, Site, place_of
 from gradscope.store import Trace
 
 _VARIABLES = (ast.Name, ast.Attribute, ast.Subscript)
@@ -225,7 +225,7 @@ def _detached(name: str, several: bool) -> str:
 
 
 def _at(site: Site, statement: ast.stmt) -> str:
-    return f"{place(site).rpartition(':')[0]}:{statement.lineno}"
+    return place_of(short_path(site.path), statement.lineno)
 
 
 def _plain(name: str) -> bool:

@@ -73,8 +73,7 @@ def _score(known: Calls, graph: Graph, value: int, actor: set[int]) -> bool:
     """Whether a value is the `log_prob`, summed up and the like, of what was drawn from the same distribution."""
     todo, seen = [value], {value}
     while todo and len(seen) < MAX_UPSTREAM:
-        made = graph.values[todo.pop()].op
-        op = graph.ops[made] if made is not None else None
+        op = graph.maker(todo.pop())
         if op is None or op.name in EXPONENTIALS | PROBABILITIES:
             continue  # a ratio of probabilities is another method
         if _method(op, "log_prob"):

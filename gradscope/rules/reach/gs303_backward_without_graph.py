@@ -19,6 +19,7 @@ from gradscope.analysis.lost import behind, refused
 from gradscope.analysis.names import place
 from gradscope.analysis.numbers import back_as
 from gradscope.analysis.reach import Key, Paths, paths
+from gradscope.analysis.text import site_of
 from gradscope.analysis.words import code, located, parameter_names, parameter_subjects, user
 from gradscope.events import RequiresGrad
 from gradscope.fixes.calls import receiver_in_place_of, with_argument
@@ -106,6 +107,9 @@ def _cut(trace: Trace, known: Paths, event: Event, name: str, root: Key, found: 
     if region is not None and region.kind == "set_grad_enabled":
         kind = "set_grad_enabled"
     ids = behind(known, output)
+    off = _step_without_gradients(trace, op) if region is None and kind == "no_grad" else None
+    if off is not None:
+        return _in_step(trace, known, event, name, root, op, *off)
     cause = region.site.user if region is not None else op.site.user
     seen = [_facts(known, name, root)]
     if ids:
@@ -124,6 +128,55 @@ def _cut(trace: Trace, known: Paths, event: Event, name: str, root: Key, found: 
         fix=_fix(trace, kind, op, cause),
         count=event.count,
         edits=_edits(trace, kind, op, cause),
+        subjects=parameter_subjects(ids) | {failure_subject(event)},
+    )
+
+
+def _step_without_gradients(trace: Trace, op: Op) -> tuple[Site, Site] | None:
+    """What switches gradients off in the `step` of the program's own optimizer, and the call in there that came to
+    this op."""
+    frames = op.site.stack
+    steps = [i for i, f in enumerate(frames[:-1]) if "Optimizer.profile_hook_step" in f.function]
+    inside = next((f for f in frames[steps[-1] :] if f.kind == "user"), None) if steps else None
+    if inside is None or inside is op.site.user:
+        return None
+    for node in trace.source_file(inside.path).around(inside):
+        switches = [item.context_expr for item in node.items] if isinstance(node, ast.With) else []
+        if isinstance(node, ast.FunctionDef):
+            switches = node.decorator_list
+        for switch in switches:
+            if any(word in ast.unparse(switch) for word in ("no_grad", "set_grad_enabled", "inference_mode")):
+                return site_of(inside.path, inside.function, switch), inside
+        if isinstance(node, ast.FunctionDef):
+            return None
+    return None
+
+
+def _in_step(
+    trace: Trace, known: Paths, event: Event, name: str, root: Key, op: Op, switch: Site, call: Site
+) -> Finding:
+    """The closure is called where `step` has gradients off."""
+    ids = behind(known, (op.graph, op.outputs[0]))
+    here = Source(trace, call.path)
+    statement = here.file.statement(call)
+    plain = isinstance(statement, (ast.Assign, ast.Expr)) and "torch" in here.file.imported
+    return Finding(
+        message=f"{name} has no graph to go back through: {code(trace, call, 'it')} is called where `step` has"
+        " gradients off, and all that it computes is made without a graph",
+        cause=call,
+        cause_label="called with gradients off",
+        effect=event.site.user,
+        effect_label="there is nothing to go back through",
+        related=((switch, "gradients are off in here"), (op.site.user, "made without a graph")),
+        seen=(
+            _facts(known, name, root),
+            *((f"behind the cut: {parameter_names(trace, sorted(ids))}",) if ids else ()),
+        ),
+        why="an optimizer writes its parameters with gradients off; the closure, which computes the loss and its"
+        " gradients, needs them on, so torch's own optimizers switch them on around it",
+        fix=f"switch gradients on for it in {located(trace, call)}: `with torch.enable_grad():` around the call",
+        count=event.count,
+        edits=here.under(statement, "with torch.enable_grad():") if plain else (),
         subjects=parameter_subjects(ids) | {failure_subject(event)},
     )
 
@@ -168,6 +221,10 @@ def _fix(trace: Trace, kind: str, op: Op, cause: Site) -> str:
             " zero: take zeros where `requires_grad` of it is False"
         )
     if kind in ("no_grad", "inference_mode", "set_grad_enabled"):
+        if cause.location() == made.location():
+            return (
+                f"compute {located(trace, made, 'it')} with gradients on: they are off where this line runs"
+            )
         return f"compute {located(trace, made, 'it')} outside of {located(trace, cause, 'the block')}"
     if kind == "nondifferentiable":
         return (

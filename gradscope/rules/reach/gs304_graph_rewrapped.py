@@ -123,7 +123,7 @@ def _loss(trace: Trace, loss: Wrapped) -> Finding:
     return replace(
         found,
         message=f"the loss was rewrapped into a new tensor: backward ends there and gives {names} nothing",
-        seen=(f"{passes(loss.loss.count)} from this line reached no parameter",),
+        seen=(f"{passes(paths(trace).alike(loss.loss))} from this line reached no parameter",),
     )
 
 

@@ -39,6 +39,18 @@ _WHOLE = (
     ast.Constant,
 )  # need no parentheses behind a minus
 
+BY_LABEL = (
+    "eq",
+    "ne",
+    "__eq__",
+    "__ne__",
+    "one_hot",
+    "embedding",
+    "gather",
+    "scatter",
+    "scatter_",
+    "index_select",
+)
 CLASSIFYING = ("cross_entropy", "nll_loss", "nll_loss_nd")
 
 
@@ -120,7 +132,7 @@ def _term(trace: Trace, known: Paths, term: DeadTerm) -> Finding:
         why=f"it was computed from {names}, but no gradient gets past {code(trace, place, 'this call')}",
         fix=fix,
         edits=edits,
-        count=term.loss.count,
+        count=paths(trace).alike(term.loss),
         severity="warning",
         subjects=frozenset({("term", *place.location())}),
     )
@@ -184,7 +196,7 @@ def _finding(
         why=f"the loss depends on {names} only through {code(trace, op.site.user, f'`{op.name}`')}, which {fault}",
         fix=fix,
         edits=edits,
-        count=loss.count,
+        count=paths(trace).alike(loss),
         subjects=parameter_subjects(ids),
     )
 
@@ -320,10 +332,44 @@ def _fix(trace: Trace, op: Op, leaf: Site | None = None) -> tuple[str, Edits]:
     return _other_fix(trace, op, place, name), ()
 
 
+def _of_two_chances(trace: Trace, op: Op) -> int | None:
+    """The axis of an `argmax` over the two probabilities that a softmax gave, where what reads it does not take it
+    for a label."""
+    graph, dims = trace.graph(op.graph), list(op.extra.get("dims") or ())
+    made = graph.maker(op.inputs[0]) if op.inputs else None
+    if (
+        op.name != "argmax"
+        or made is None
+        or made.name != "softmax"
+        or list(made.extra.get("dims") or ()) != dims
+    ):
+        return None
+    shape: list[int] = list(graph.values[op.inputs[0]].shape)
+    axis = int(dims[0]) if len(dims) == 1 else None
+    if axis is None or axis not in (-1, *range(len(shape))) or shape[axis] != 2:
+        return None
+    todo, seen = list(op.outputs), set(op.outputs)
+    while todo:
+        for reader in graph.consumers.get(todo.pop(), ()):
+            if reader.name in CLASSIFYING or reader.name in BY_LABEL:
+                return None
+            new = [i for i in reader.outputs if i not in seen]
+            seen.update(new)
+            todo += new
+    return axis
+
+
 def _other_fix(trace: Trace, op: Op, place: str, name: str) -> str:
     if name in ("argmax", "argmin", "max", "min", "topk", "sort", "argsort"):
         scores = names_of(trace).receiver(op.site.user)
         given = f"`{scores}`" if scores else "what goes into it"
+        axis = _of_two_chances(trace, op)
+        if axis is not None and scores:
+            soft = f"{scores}[{':, ' * axis}1]" if axis >= 0 else f"{scores}[..., 1]"
+            return (
+                f"take `{soft}` in place of {place}: the probability of the second of both, where the index is 0 or 1;"
+                " it has a gradient"
+            )
         ends = "cross entropy takes the scores themselves"
         if not any(op.name in CLASSIFYING for graph in trace.graphs for op in graph.ops):
             ends = "a loss that is computed from the scores has a gradient"

@@ -25,7 +25,7 @@ from gradscope.analysis.reach import passes
 from gradscope.analysis.words import code, located, parameter_subjects
 from gradscope.fixes.calls import under_no_grad
 from gradscope.fixes.source import Source
-from gradscope.model import Edit, Finding, Graph
+from gradscope.model import Edit, Finding, Graph, Site
 from gradscope.rules import rule
 from gradscope.rules.reach._advantages import advantage_finding, advantages
 from gradscope.rules.reach._bootstraps import Bootstrap, bootstraps, copy_finding, trained_copies
@@ -92,20 +92,51 @@ def _finding(trace: Trace, known: Calls, graph: Graph, found: Bootstrap) -> Find
         related=((found.call.entry, "the network's own estimate"),)
         if found.call.entry.location() != made.location()
         else (),
-        seen=(f"in {passes(graph.count)} {len(found.shared)} parameters got a gradient from both sides",),
-        fix=f"put `.detach()` after {located(trace, found.call.entry, f'the call of {net}')}, or make it"
-        " under `with torch.no_grad():`",
-        count=graph.count,
+        seen=(f"in {passes(found.times)} {len(found.shared)} parameters got a gradient from both sides",),
+        fix=_fix(trace, graph, found, net, name or ""),
+        count=found.times,
         edits=_detached(trace, found),
         subjects=parameter_subjects(found.shared) | {("made", line) for line in found.way},
     )
 
 
+def _fix(trace: Trace, graph: Graph, found: Bootstrap, net: str, name: str) -> str:
+    call, operand = located(trace, found.call.entry, f"the call of {net}"), found.operand
+    if not found.serves:
+        return f"put `.detach()` after {call}, or make it under `with torch.no_grad():`"
+    if found.total is not None:
+        total = names_of(trace).name(graph, found.total)
+        what = f"`{total}`" if total else "what they are added up to"
+        return (
+            f"the differences of several steps are added up, and each holds a prediction: add the estimates of {net}"
+            f" to {what}, both without their graph (`.detach()`), for the target, and compare the estimates with"
+            f" that. Not behind {call}: the predictions come from there as well"
+        )
+    if operand is not None:
+        behind = f"`.detach()` behind {located(trace, operand.site.user)}"
+        return f"put {behind}, not where {net} is called: the prediction comes from there as well"
+    return f"compare with `{name or 'target'}.detach()`, or make it under `with torch.no_grad():`"
+
+
 def _detached(trace: Trace, found: Bootstrap) -> tuple[Edit, ...]:
-    """`.detach()` behind the network's call in the target; the whole target without gradients where it
-    is a loss's own argument and the call stands elsewhere."""
+    """`.detach()` behind the network's call in the target, or behind what its statement takes of it where the
+    prediction comes from that line too; the whole target without gradients where it is a loss's own argument
+    and the call stands elsewhere."""
+    if found.total is not None:
+        return ()
+    if found.serves and found.operand is not None:
+        return _behind(trace, found.operand.site.user)
     here, call, made = Source(trace, found.made.site.user.path), found.call.entry, found.made.site.user
     node, statement = here.file.at(call), here.file.statement(made)
-    if isinstance(node, ast.Call) and call.path == made.path and here.file.statement(call) is statement:
+    alone = not found.serves and call.path == made.path and here.file.statement(call) is statement
+    if alone and isinstance(node, ast.Call):
         return here.append(node, ".detach()")
     return under_no_grad(trace, made) if found.loss.name in COMPARING_LOSSES else ()
+
+
+def _behind(trace: Trace, site: Site) -> tuple[Edit, ...]:
+    here = Source(trace, site.path)
+    node = here.file.at(site)
+    if isinstance(node, (ast.BinOp, ast.UnaryOp)):
+        return here.insert(node, "(") + here.append(node, ").detach()")
+    return here.append(node, ".detach()") if isinstance(node, (ast.Call, ast.Subscript)) else ()

@@ -68,7 +68,7 @@ def good() -> None:
         opt.step()
 
 
-@rule("GS201", name="stale-gradient-accumulated", severity="error", over=("GS308",))
+@rule("GS201", name="stale-gradient-accumulated", severity="error", over=("GS232", "GS308"))
 def stale_gradient_accumulated(trace: Trace) -> Iterator[Finding]:
     used = list(_sums_used(trace))
     yield from used

@@ -33,7 +33,7 @@ from gradscope.analysis.words import (
     variable,
     where,
 )
-from gradscope.events import Backward
+from gradscope.events import Backward, ZeroGrad
 from gradscope.fixes.calls import moved, receiver_replaced
 from gradscope.model import Finding, Site
 from gradscope.rules import rule
@@ -84,6 +84,7 @@ def _finding(trace: Trace, number: int, tally: Tally, told: Counter[Site]) -> Fi
         cause=step,
         cause_label=f"{parameter_names(trace, ids)}: no gradient at this point",
         seen=(f"{empty} of {tally.steps} steps of this `{trace.optimizers[number].cls}` found no gradient",),
+        related=_of_closure(trace, step) if tally.closure and not trace.of(Backward) else (),
         fix=_fix(trace, number, step, late, tally.closure),
         count=empty,
         edits=moved(trace, step, late.site.user, after=True) if late is not None else (),
@@ -104,6 +105,18 @@ def _finding(trace: Trace, number: int, tally: Tally, told: Counter[Site]) -> Fi
         edits=parentheses(meant),
         subjects=found.subjects | {named_subject(meant)},
     )
+
+
+def _of_closure(trace: Trace, step: Site) -> tuple[tuple[Site, str], ...]:
+    """Where the closure of this step makes the last value with a graph, which it returns and nothing goes through."""
+    for graph in trace.graphs:
+        for op in reversed(graph.ops):
+            frames = op.site.stack
+            at = next((i for i, frame in enumerate(frames) if frame.location() == step.location()), None)
+            inside = [f for f in frames[at + 1 :] if f.kind == "user"] if at is not None and op.nodes else []
+            if inside:
+                return ((inside[0], f"the last that `{inside[0].function}` computes: no pass begins here"),)
+    return ()
 
 
 def _mistaken(trace: Trace, number: int, found: Finding) -> Finding:
@@ -134,7 +147,13 @@ def _own_pass(trace: Trace, ids: set[int]) -> Backward | None:
 
 def _fix(trace: Trace, number: int, step: Site, late: Backward | None, closure: bool) -> str:
     if closure:
-        return f"call `backward()` on the loss in the closure that {located(trace, step, 'the step')} calls"
+        call = f"`backward()` on the loss in the closure that {located(trace, step, 'the step')} calls"
+        if trace.of(ZeroGrad):
+            return f"call {call}"
+        return (
+            f"call {method(trace, number, 'zero_grad')}, and then {call}, and return the loss: a step may call it"
+            " several times, and each pass adds to what the gradients hold"
+        )
     if late is None:
         return f"call `backward()` on the loss before {located(trace, step, 'the step')}"
     return (

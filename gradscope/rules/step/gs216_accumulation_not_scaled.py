@@ -106,9 +106,9 @@ def _is_mean(trace: Trace, event: Rooted) -> bool:
     graph, roots = trace.graph(event.graph), list(event.roots)
     if len(roots) != 1:
         return False
-    op = _maker(graph, roots[0])
+    op = graph.maker(roots[0])
     if op is not None and op.name in MULTIPLICATIONS and _by_scaler(op):
-        op = _maker(graph, op.inputs[0])
+        op = graph.maker(op.inputs[0])
     if op is None or graph.values[roots[0]].shape:
         return False
     return _mean_of(trace, graph, op)
@@ -117,20 +117,15 @@ def _is_mean(trace: Trace, event: Rooted) -> bool:
 def _mean_of(trace: Trace, graph: Graph, op: Op) -> bool:
     """Whether `op` takes a mean, or adds one to others that may have a weight."""
     if op.name in ADDITIONS:
-        terms = [_maker(graph, value) for value in op.inputs]
+        terms = [graph.maker(value) for value in op.inputs]
         weighted = [
-            _maker(graph, t.inputs[0]) if t and t.name in MULTIPLICATIONS and t.inputs else t for t in terms
+            graph.maker(t.inputs[0]) if t and t.name in MULTIPLICATIONS and t.inputs else t for t in terms
         ]
         known = all(term is not None and _mean_of(trace, graph, term) for term in weighted)
         return known and any(term is not None and term.name not in MULTIPLICATIONS for term in terms)
     if op.name in MEANS:
         return not _divided(graph, op.inputs[0])
     return op.name in LOSSES and op.extra.get("reduction", "mean") == "mean"
-
-
-def _maker(graph: Graph, value: int) -> Op | None:
-    op = graph.values[value].op
-    return graph.ops[op] if op is not None else None
 
 
 def _by_scaler(op: Op) -> bool:
@@ -140,7 +135,7 @@ def _by_scaler(op: Op) -> bool:
 
 def _divided(graph: Graph, value: int) -> bool:
     """Whether a mean is taken of something that was divided last."""
-    op = _maker(graph, value)
+    op = graph.maker(value)
     return op is not None and op.name in SCALES
 
 

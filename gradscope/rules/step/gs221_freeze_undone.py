@@ -85,13 +85,13 @@ def _trained(trace: Trace) -> set[int]:
 
 
 def _pairs(trace: Trace) -> Iterator[tuple[_Switch, _Switch, set[int]]]:
-    """Each line that switched off, one that switched on after it, and the leaves of both; before anything ran."""
+    """Each line that switched off, one that switched on with nothing run in between, and the leaves of both."""
     lines: dict[tuple[Line, bool], _Switch] = {}
     last: dict[int, Line] = {}
     undone: dict[tuple[Line, Line], set[int]] = {}
     for _, event in in_order(trace):
         if isinstance(event, (ModuleCall, Backward, Step)):
-            break
+            last.clear()
         if isinstance(event, RequiresGrad) and event.leaf is not None:
             line = event.site.user.location()
             lines.setdefault((line, event.to), _Switch(event)).leaves.add(event.leaf)

@@ -13,7 +13,7 @@ from textual.binding import Binding, BindingType
 from gradscope.analysis.names import short_path
 from gradscope.check import Report
 from gradscope.escape import one_line
-from gradscope.model import Finding, GradscopeError, Location
+from gradscope.model import Finding, GradscopeError, Location, place_of
 from gradscope.render.frames import GUTTER_STYLE
 from gradscope.render.text import STYLES, field_rows, finding_rows
 from gradscope.tui import editor
@@ -74,7 +74,7 @@ class FindingsPage(Page):
             Text(_SIGNS[finding.severity], style),
             Text(finding.code, style),
             Text(one_line(finding.message) + times),
-            Text(f"{short_path(place.path)}:{place.line}" if place else ""),
+            Text(place_of(short_path(place.path), place.line) if place else ""),
         ]
 
     def on_table_moved(self, event: Table.Moved) -> None:
@@ -161,7 +161,7 @@ class FindingsPage(Page):
 
 
 def _text(finding: Finding) -> str:
-    places = " ".join(f"{place.path}:{place.line}" for place in finding.locations)
+    places = " ".join(str(place) for place in finding.locations)
     return f"{finding.severity} {finding.code} {finding.name} {finding.message} {places}"
 
 
@@ -180,7 +180,8 @@ def _facts(report: Report, width: int, running: bool) -> Iterable[Text]:
     yield from field_rows("seen", facts, width)
     yield from field_rows("fault", report.faults, width)
     unused = [
-        f"`# gradscope: ignore` at {path}:{line} silences nothing" for path, line in report.unused_ignores
+        f"`# gradscope: ignore` at {place_of(path, line)} silences nothing"
+        for path, line in report.unused_ignores
     ]
     yield from field_rows("note", [*([] if running else unwatched(report.trace)), *unused], width)
     yield from field_rows("next", [] if running else hints(report.trace), width)

@@ -343,3 +343,66 @@ def good_divided_by_a_count_of_one_or_more() -> None:
         opt.zero_grad()
         loss.backward()
         opt.step()
+
+
+def bad_logarithm_of_a_softmax_by_another_function() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 3)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+
+    def chances(x):
+        return torch.softmax(500 * model(x), dim=1)
+
+    for _ in range(3):
+        opt.zero_grad()
+        label = torch.randint(0, 3, (8,))
+        guess = chances(torch.randn(8, 4))
+        loss = nn.functional.nll_loss(torch.log(guess), label)  # cause: GS701
+        loss.backward()  # effect: GS701
+        opt.step()
+
+
+def bad_logarithm_of_a_sum_of_exponentials() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 3)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        density = -500 - model(torch.randn(8, 4)).pow(2)
+        loss = -torch.log(torch.exp(density).sum(-1)).mean()  # cause: GS701
+        loss.backward()  # effect: GS701
+        opt.step()
+
+
+def bad_divided_after_the_mask() -> None:
+    import torch
+    from torch import nn
+
+    model, heat = nn.Linear(4, 3), nn.Parameter(torch.tensor(0.5))
+    opt = torch.optim.SGD([*model.parameters(), heat], lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        mask = torch.tensor([False, False, True])
+        scores = model(torch.randn(8, 4)).masked_fill(mask, float("-inf")) / heat  # cause: GS701
+        loss = nn.functional.cross_entropy(scores, torch.randint(0, 2, (8,)))
+        loss.backward()  # effect: GS701
+        opt.step()
+
+
+def good_divided_before_the_mask() -> None:
+    import torch
+    from torch import nn
+
+    model, heat = nn.Linear(4, 3), nn.Parameter(torch.tensor(0.5))
+    opt = torch.optim.SGD([*model.parameters(), heat], lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        mask = torch.tensor([False, False, True])
+        scores = (model(torch.randn(8, 4)) / heat).masked_fill(mask, float("-inf"))
+        loss = nn.functional.cross_entropy(scores, torch.randint(0, 2, (8,)))
+        loss.backward()
+        opt.step()

@@ -14,7 +14,7 @@ def bad_relu_at_the_end() -> None:
     for _ in range(60):
         opt.zero_grad()
         scores = torch.relu(model(x))  # cause: GS707
-        loss = nn.functional.binary_cross_entropy_with_logits(scores, y)
+        loss = nn.functional.mse_loss(scores, y)
         loss.backward()  # effect: GS707
         opt.step()
 

@@ -76,3 +76,59 @@ def bad_numbers_of_tensors_in_a_new_one() -> None:
     angle = torch.zeros((), requires_grad=True)
     turn = torch.tensor([[angle.cos(), -angle.sin()], [angle.sin(), angle.cos()]])  # cause: GS303
     (turn @ torch.ones(2)).pow(2).sum().backward()  # effect: GS303
+
+
+def bad_closure_called_where_gradients_are_off() -> None:
+    import torch
+    from torch import nn
+
+    class Plain(torch.optim.Optimizer):
+        def __init__(self, params):
+            super().__init__(params, {"lr": 0.1})
+
+        @torch.no_grad()
+        def step(self, closure=None):
+            loss = closure()  # cause: GS303
+            for p in self.param_groups[0]["params"]:
+                p.sub_(0.1 * p.grad)
+            return loss
+
+    model = nn.Linear(4, 1)
+    opt = Plain(model.parameters())
+
+    def closure():
+        opt.zero_grad()
+        loss = model(torch.randn(8, 4)).pow(2).mean()
+        loss.backward()  # effect: GS303
+        return loss
+
+    opt.step(closure)
+
+
+def good_closure_called_with_gradients_on() -> None:
+    import torch
+    from torch import nn
+
+    class Plain(torch.optim.Optimizer):
+        def __init__(self, params):
+            super().__init__(params, {"lr": 0.1})
+
+        @torch.no_grad()
+        def step(self, closure=None):
+            with torch.enable_grad():
+                loss = closure()
+            for p in self.param_groups[0]["params"]:
+                p.sub_(0.1 * p.grad)
+            return loss
+
+    model = nn.Linear(4, 1)
+    opt = Plain(model.parameters())
+
+    def closure():
+        opt.zero_grad()
+        loss = model(torch.randn(8, 4)).pow(2).mean()
+        loss.backward()
+        return loss
+
+    for _ in range(3):
+        opt.step(closure)

@@ -288,3 +288,20 @@ def bad_mask_that_chooses() -> None:  # fix: by hand
         opt.zero_grad()
         loss.backward()  # effect: GS305
         opt.step()
+
+
+def bad_edges_of_the_class_map() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    net = nn.Conv2d(3, 2, 3, padding=1)
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    for _ in range(3):
+        image, label = torch.rand(4, 3, 8, 8), torch.randint(0, 2, (4, 8, 8))
+        chance = net(image).softmax(1)
+        inside = chance.argmax(1).float()  # cause: GS305
+        edges = (inside[:, 1:] - inside[:, :-1]).pow(2).mean()
+        loss = nn.functional.nll_loss((chance + 1e-6).log(), label) + edges
+        opt.zero_grad()
+        loss.backward()  # effect: GS305
+        opt.step()

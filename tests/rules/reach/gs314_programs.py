@@ -107,6 +107,46 @@ def bad_advantage_with_its_graph() -> None:
         opt.step()
 
 
+def bad_estimate_of_one_call_on_both_sides() -> None:
+    import torch
+    from torch import nn
+
+    critic, actor = nn.Linear(3, 1), nn.Linear(3, 2)
+    opt = torch.optim.SGD([*critic.parameters(), *actor.parameters()], lr=0.1)
+    for _ in range(3):
+        states = torch.randn(9, 3)
+        policy = torch.distributions.Categorical(logits=actor(states))
+        action, values = policy.sample(), critic(states).squeeze(1)
+        reward = (action == 1).float()
+        goal = reward[:-1] + 0.9 * values[1:]  # cause: GS314
+        opt.zero_grad()
+        lesson = nn.functional.mse_loss(values[:-1], goal)  # effect: GS314
+        (lesson - (policy.log_prob(action) * reward).mean()).backward()
+        opt.step()
+
+
+def bad_reward_that_another_network_has_chosen() -> None:
+    import torch
+    from torch import nn
+
+    actor, critic = nn.Linear(3, 2), nn.Linear(3, 1)
+    for_actor = torch.optim.SGD(actor.parameters(), lr=0.1)
+    for_critic = torch.optim.SGD(critic.parameters(), lr=0.1)
+    for _ in range(3):
+        state, after = torch.randn(8, 3), torch.randn(8, 3)
+        value, following = critic(state).squeeze(1), critic(after).squeeze(1)
+        policy = torch.distributions.Categorical(logits=actor(state))
+        action = policy.sample()
+        target = action.float() + 0.9 * following  # cause: GS314
+        error = target - value  # effect: GS314
+        for_critic.zero_grad()
+        error.pow(2).mean().backward()
+        for_critic.step()
+        for_actor.zero_grad()
+        (-policy.log_prob(action) * error.detach()).mean().backward()
+        for_actor.step()
+
+
 def good_advantage_detached() -> None:
     import torch
     from torch import nn

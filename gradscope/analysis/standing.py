@@ -1,0 +1,79 @@
+"""How each process of a run ended, and where one stood that did not end by itself."""
+
+from __future__ import annotations
+
+import signal
+from typing import Any
+
+from gradscope.analysis.names import place
+from gradscope.events import Crashed
+from gradscope.model import Site
+from gradscope.store import Member, Run, Trace
+
+
+def how_it_ended(run: Run) -> list[str]:
+    """A sentence for each process that was killed, hangs or failed, alike ones together; none where all ended well."""
+    said: dict[str, list[str]] = {}
+    for member in run.members:
+        if text := _end(member):
+            said.setdefault(text, []).append(member.name)
+    return [
+        f"{_subject(names)} {text if len(names) == 1 else text.replace('was ', 'were ').replace('has ', 'have ')}"
+        for text, names in said.items()
+    ]
+
+
+def stood_at(trace: Trace) -> Site | None:
+    """The call in which the process was when a signal ended it, else what it was last seen to do."""
+    site = trace.site(trace.program.get("stood"))
+    if site is not None:
+        return site
+    segments = {segment.events: segment.index for segment in trace.segments if segment.events is not None}
+    last = max((e for e in trace.events), key=lambda e: _latest(trace, segments, e.segment), default=None)
+    return last.site if last is not None else None
+
+
+def _latest(trace: Trace, segments: dict[int, int], first: int) -> int:
+    """The last segment with the events of this one."""
+    events = trace.segments[first].events if first < len(trace.segments) else None
+    return segments.get(events, first) if events is not None else first
+
+
+def _end(member: Member) -> str:
+    program: dict[str, Any] = member.trace.program
+    exception = program.get("exception")
+    if exception:
+        crashes = member.trace.of(Crashed)
+        site = crashes[-1].site.user if crashes else None
+        where = f" at {place(site)}" if site is not None and site.kind == "user" else ""
+        return f"ended by {exception.get('type', 'an exception')}{where}"
+    code = program.get("exit_code")
+    if program.get("ended") and isinstance(code, int) and code >= 0:
+        return f"ended with exit code {code}" if code else ""
+    if program.get("ended") and code is None:
+        return ""
+    how = f"was ended by {_signal(-code)}" if isinstance(code, int) else "has not ended yet, or was killed"
+    site = stood_at(member.trace)
+    if site is None or site.user.kind != "user":
+        return how
+    doing = f" in `{site.function.rpartition('.')[2]}`" if site.kind == "torch" and "stood" in program else ""
+    verb = "it stood" if program.get("stood") is not None else "it was last seen"
+    step = member.trace.summary["steps"]
+    return f"{how}: {verb}{doing} at {place(site.user)}, after {step:,} step{'' if step == 1 else 's'}"
+
+
+def _subject(names: list[str]) -> str:
+    if len(names) == 1:
+        return names[0]
+    if all(name.startswith("rank ") for name in names):
+        numbers = [name.removeprefix("rank ") for name in names]
+        shown = numbers if len(numbers) <= 8 else [*numbers[:7], f"{len(numbers) - 7:,} more"]
+        return f"ranks {', '.join(shown[:-1])} and {shown[-1]}"
+    return f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def _signal(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"

@@ -1,0 +1,44 @@
+"""What of a trace a picture is of: the flow of one step, with what belongs to it, and how that is called."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from gradscope.analysis.flow import Flow, join
+from gradscope.graph._earlier import earlier
+from gradscope.graph._marks import Mark, marks
+from gradscope.graph._relevant import relevant
+from gradscope.graph._select import select
+from gradscope.model import Finding
+from gradscope.store import Trace
+
+
+@dataclass
+class Shown:
+    """A flow with its cuts. notes: what the reader should know of the choice."""
+
+    flow: Flow
+    marks: dict[int, Mark]  # by op of the flow
+    title: str
+    notes: list[str]
+
+
+def shown(trace: Trace, step: int | None, findings: Sequence[Finding], whole: bool = False) -> Shown:
+    """The step that matters most, or the one that is asked for. whole: with what no backward pass depends on."""
+    chosen = select(trace, step, findings)
+    flow = join(trace, chosen.graphs, earlier=earlier(trace, chosen.graphs))
+    total = len(flow.ops)
+    if not whole:
+        flow = relevant(flow, list(findings))
+    program = " ".join(trace.program["argv"][:1]) or trace.path.name
+    found = Shown(flow, marks(flow), f"{Path(program).name}, {chosen.title}", list(chosen.notes))
+    if left := total - len(flow.ops):
+        ops = (
+            "1 op that no backward pass depends on is"
+            if left == 1
+            else f"{left:,} ops that no backward pass depends on are"
+        )
+        found.notes.append(f"{ops} left out")
+    return found

@@ -1,0 +1,131 @@
+"""How fast a tensor that the program keeps beside a trained parameter follows it: the part of their distance that
+is left after an update between two steps. Measured at the first steps of each optimizer and then ever more seldom,
+on the CPU only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from gradscope.hooks import Hook
+from gradscope.hooks import _torch as private
+from gradscope.hooks.recorder.leaf import LeafRecord
+from gradscope.hooks.recorder.values import measurable
+
+WRITES = ("add_", "sub_", "lerp_", "mul_", "copy_")
+MAX_ELEMENTS = 1_000_000
+MOST = 4  # tensors that are followed
+FIRST = 3  # step
+OFTEN = 12  # so many copies before they become seldom
+FAR = 1e-4  # distance from the parameter, in its own norm: less is rounding
+ALIKE = 1e-2  # what of the new distance may not lie in the direction of the old one
+
+
+@dataclass
+class _Kept:
+    """One tensor that the program writes to."""
+
+    ref: Any
+    written: int  # site of the last write
+    old: Any = None  # its numbers after the step before
+    by: int = -1  # the optimizer whose step that was
+    at: int = 0  # that step
+    times: int = 0  # that they were taken
+    site: int = 0  # of the write before the last measurement
+    parameter: int | None = None
+    left: list[tuple[int, float]] = field(default_factory=list)  # (step, part of the distance)
+
+
+class Averages(Hook):
+    order = 93  # after the mode that calls it
+
+    def install(self) -> None:
+        self.kept: dict[int, _Kept] = {}
+        self.shapes: dict[int, set[Any]] = {}  # of what each optimizer steps
+        self.recorder.functions.follow(WRITES, self._written)
+        self.recorder.signals.before_step.connect(self._before)
+        self.recorder.signals.after_step.connect(self._after)
+        self.recorder.signals.before_end.connect(self._tell)
+
+    def _written(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:
+        t: Any = args[0] if args else None
+        if type(t) not in (torch.Tensor, torch.nn.Parameter) or not any(
+            t.shape in shapes for shapes in self.shapes.values()
+        ):
+            return
+        known = self.kept.get(id(t))
+        if known is not None and known.ref() is t:
+            known.written = self.recorder.sites.current(frame)
+            return
+        if t.requires_grad and t.grad_fn is not None:
+            return
+        self.kept = {key: kept for key, kept in self.kept.items() if kept.ref() is not None}
+        if len(self.kept) < MOST and measurable(t) and t.is_cpu and t.is_floating_point():
+            if 0 < t.numel() <= MAX_ELEMENTS and t.layout is torch.strided:
+                site = self.recorder.sites.current(frame)
+                self.kept[id(t)] = _Kept(private.TensorRef(t), site)
+
+    def _before(self, optimizer: Any, number: int, records: list[LeafRecord]) -> None:
+        self.shapes.setdefault(number, set()).update(
+            t.shape for record in records if (t := record.ref()) is not None
+        )
+        step = int(self.recorder.optimizers[number]["steps"])
+        for kept in self.kept.values():
+            if kept.by != number:
+                continue
+            old, kept.old = kept.old, None
+            t = kept.ref()
+            if (
+                old is not None
+                and t is not None
+                and step == kept.at
+                and measurable(t)
+                and t.shape == old.shape
+            ):
+                with torch.no_grad(), private.aside():
+                    self._measure(kept, t.detach(), old, step, records)
+
+    def _measure(self, kept: _Kept, now: Any, old: Any, step: int, records: list[LeafRecord]) -> None:
+        for record in records:
+            p = record.ref()
+            if p is None or p.shape != now.shape or not measurable(p) or p.dtype != now.dtype or not p.is_cpu:
+                continue
+            if kept.parameter not in (None, record.id):
+                continue
+            before, after = (old - p.detach()).double(), (now - p.detach()).double()
+            far = float(before.norm())
+            if now.data_ptr() == p.data_ptr() or far <= FAR * float(p.norm()):
+                continue
+            left = float((before * after).sum()) / far**2
+            if (
+                left != 0
+                and float((after - left * before).norm()) <= ALIKE * min(abs(left), abs(1 - left)) * far
+            ):
+                kept.parameter, kept.site = record.id, kept.written
+                kept.left.append((step, left))
+                return
+
+    def _after(self, optimizer: Any, number: int, site: int) -> None:
+        step = int(self.recorder.optimizers[number]["steps"]) + 1
+        if step < FIRST:
+            return
+        for kept in self.kept.values():
+            seldom = kept.times >= OFTEN and step < 2 * kept.at
+            t = kept.ref() if not seldom else None
+            if t is not None and measurable(t) and t.shape in self.shapes.get(number, ()):
+                with torch.no_grad(), private.aside():
+                    kept.old, kept.at, kept.times = t.detach().clone(), step, kept.times + 1
+                kept.by = number
+
+    def _tell(self) -> None:
+        sites: set[int] = set()
+        for kept in self.kept.values():
+            if kept.left and kept.site not in sites:
+                sites.add(kept.site)
+                data = {
+                    "parameter": kept.parameter,
+                    "left": [[step, round(left, 6)] for step, left in kept.left],
+                }
+                self.recorder.emit("average", kept.site, data)

@@ -1,0 +1,73 @@
+"""Prints of tensors: a few numbers each, by which two ranks can tell whether they hold the same."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+
+from gradscope.hooks._torch import float_norms
+from gradscope.hooks.measures.arriving import Arriving, send
+from gradscope.hooks.recorder.leaf import LeafRecord
+from gradscope.hooks.recorder.values import measurable
+
+MOST = 2_000  # parameters
+TENSORS = 8  # of the inputs of a call
+ELEMENTS = 1 << 16  # looked at of an input
+
+
+@dataclass(frozen=True)
+class Printed:
+    """Numbers on their way. `names`: what each stands for."""
+
+    names: list[str]
+    parts: list[Arriving]
+    kind: str = ""
+    of: int = -1
+    number: int = 0
+    site: int = 0
+
+    def told(self, kind: str, of: int, number: int, site: int) -> Printed:
+        return replace(self, kind=kind, of=of, number=number, site=site)
+
+    def here(self) -> bool:
+        return all(part.here() for part in self.parts)
+
+    def read(self) -> dict[str, float]:
+        numbers = [number for part in self.parts for number in part.read()]
+        return {name: float(f"{n:.12g}") for name, n in zip(self.names, numbers, strict=True)}
+
+
+def print_of_parameters(records: list[LeafRecord]) -> Printed | None:
+    """The norm of each parameter that has one here, by its number. None where none can be measured."""
+    by_device: dict[torch.device, tuple[list[str], list[torch.Tensor]]] = {}
+    for record in records[:MOST]:
+        t = record.ref()
+        if t is None or not measurable(t) or t.layout is not torch.strided or not t.is_floating_point():
+            continue
+        names, tensors = by_device.setdefault(t.device, ([], []))
+        names.append(str(record.id))
+        tensors.append(t.detach())
+    if not by_device:
+        return None
+    parts = [
+        send(torch.stack([n.float() for n in float_norms(tensors)])) for _, tensors in by_device.values()
+    ]
+    return Printed([name for names, _ in by_device.values() for name in names], parts)
+
+
+def print_of_inputs(given: list[Any]) -> Printed | None:
+    """Of each input two numbers: a sum with weights, and how much its elements differ from its first."""
+    names: list[str] = []
+    parts = []
+    for place, t in enumerate(given[:TENSORS]):
+        if not measurable(t) or t.layout is not torch.strided or t.is_complex() or t.numel() < 2:
+            continue
+        flat = t.detach().reshape(-1)[:: 1 + t.numel() // ELEMENTS].double()
+        weights = (
+            torch.arange(len(flat), device=flat.device, dtype=torch.float64).mul_(0.618033988749895).frac_()
+        )
+        parts.append(send(torch.stack([flat.dot(weights), (flat - flat[0]).abs().sum()])))
+        names += [f"{place}", f"{place} varies"]
+    return Printed(names, parts) if names else None

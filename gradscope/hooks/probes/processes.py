@@ -1,0 +1,70 @@
+"""Watches processes that the program starts and that may train: the ranks of a launcher (torchrun, accelerate)
+run under `gradscope run`, children of `multiprocessing` begin a watch of their own (gradscope/offspring.py). Each
+writes its own trace, in one folder."""
+
+from __future__ import annotations
+
+import multiprocessing.process
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from gradscope.hooks import Hook
+from gradscope.hooks._torch import worker_module
+from gradscope.ranks import starts_rank, watched_command
+
+
+class Processes(Hook):
+    order = 12
+
+    def install(self) -> None:
+        if self.recorder.children is None:
+            return
+        self.folder: Path = self.recorder.children
+        self.patch(subprocess.Popen, "__init__", self._open(subprocess.Popen.__init__))
+        process = multiprocessing.process.BaseProcess
+        self.patch(process, "start", self._start(process.start))
+
+    def _open(self, real: Any) -> Any:
+        def __init__(popen: Any, args: Any, *more: Any, **kwargs: Any) -> None:
+            real(popen, self._watched(args, kwargs.get("env")), *more, **kwargs)
+
+        return __init__
+
+    def _watched(self, args: Any, env: Any) -> Any:
+        """The command as it is, or that of a rank under gradscope."""
+        try:
+            if isinstance(args, (list, tuple)) and starts_rank(args, env, os.environ):
+                self.folder.mkdir(parents=True, exist_ok=True)
+                options = ["--beside", str(self.folder)]
+                options += ["--full"] * (not self.recorder.sample) + ["--prove"] * self.recorder.prove
+                return watched_command(args, options) or args
+        except Exception as error:
+            self.recorder.fault("watching a rank that starts", error)
+        return args
+
+    def _start(self, real: Any) -> Any:
+        def start(process: Any) -> None:
+            watched = self._with_a_watch(process)
+            try:
+                real(process)
+            finally:
+                if watched:
+                    vars(process).pop("run", None)
+
+        return start
+
+    def _with_a_watch(self, process: Any) -> bool:
+        """Has the child begin a watch before what it runs; not a DataLoader's worker, which does not train."""
+        try:
+            target = getattr(process, "_target", None)
+            if getattr(target, "__module__", "") == worker_module.__name__ or "run" in vars(process):
+                return False
+            stand_in = self.recorder.services.in_child(process)
+            if stand_in is not None:
+                vars(process)["run"] = stand_in
+            return stand_in is not None
+        except Exception as error:
+            self.recorder.fault("watching a process that starts", error)
+            return False

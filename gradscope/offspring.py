@@ -1,0 +1,126 @@
+"""A watch in the processes that a watched program makes with `multiprocessing`: of those that train a trace is kept."""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gradscope.ranks import file_of
+
+if TYPE_CHECKING:
+    from gradscope.session import Session
+
+
+@dataclass
+class Settings:
+    """How a child is watched: what its parent knows of the run."""
+
+    folder: str  # for its trace
+    number: int
+    parent: int  # process
+    argv: list[str]
+    main: str | None
+    sample: bool
+    prove: bool
+
+
+class Watched:
+    """Stands for `run` of a `multiprocessing.Process` in the child: the same, under a watch."""
+
+    def __init__(self, process: Any, settings: Settings):
+        self.process, self.settings = process, settings
+
+    def __call__(self) -> None:
+        process = self.process
+        vars(process).pop("run", None)
+        session = _begun(self.settings)
+        if session is None:
+            process.run()
+            return
+        raised: BaseException | None = None
+        try:
+            process.run()
+        except BaseException as error:
+            from gradscope.tracebacks import clean_exception
+
+            raised = error
+            clean_exception(error)
+            raise
+        finally:
+            _over(session, raised)
+            raised = None
+
+
+def _begun(settings: Settings) -> Session | None:
+    """A watch of this process; None where it has not loaded torch, or it can't be watched: it then runs plain."""
+    if "torch" not in sys.modules:
+        return None
+    try:
+        from gradscope.session import Session
+
+        folder = Path(settings.folder)
+        folder.mkdir(parents=True, exist_ok=True)
+        path = folder / f"process-{settings.number}-{os.getpid()}.gradscope"
+        child = {"number": settings.number, "parent": settings.parent}
+        session = Session(settings.argv, path, settings.main, settings.sample, settings.prove, child=child)
+        watch_children(session, folder)
+
+        def killed(number: int, hung: bool) -> None:
+            session.note_where_it_stands()
+            session.cut_short(-number) if hung else session.stop(-number)
+
+        session.recorder.signals.killed.connect(killed)
+        session.start(sys._getframe(1), outermost=True)
+        return session
+    except Exception:
+        return None
+
+
+def _over(session: Session, raised: BaseException | None) -> None:
+    """Ends the watch, and keeps its trace where there was something to see."""
+    with suppress(Exception):
+        code = raised.code if isinstance(raised, SystemExit) else int(raised is not None)
+        # `torch.multiprocessing.spawn` has caught the exception and leaves by this one.
+        cause = raised.__context__ if isinstance(raised, SystemExit) else raised
+        session.stop(code if isinstance(code, int) else 0, cause)
+        if not session.recorder.passes and session.rank is None:
+            session.path.unlink(missing_ok=True)
+        elif session.rank is not None:
+            whole = session.path.with_name(f"{file_of(session.rank['rank'])}.gradscope")
+            if not _is_sibling(whole, session.child or {}):
+                os.replace(session.path, whole)
+
+
+def _is_sibling(trace: Path, child: dict[str, Any]) -> bool:
+    """Whether there is a trace of another child of the same parent, which has taken the same rank before."""
+    from gradscope.model import GradscopeError
+    from gradscope.store import Trace
+
+    try:
+        found = Trace(trace)
+    except GradscopeError:
+        return False
+    try:
+        return bool((found.program.get("child") or {}).get("parent") == child.get("parent"))
+    finally:
+        found.close()
+
+
+def watch_children(session: Session, folder: Path) -> None:
+    """Has the processes that the program makes keep their traces in `folder`, which is made for the first of them."""
+    recorder = session.recorder
+    recorder.children = folder
+
+    def stand_in(process: Any) -> Watched:
+        main = recorder.sites.main
+        number = process._identity[-1] if process._identity else 0
+        settings = Settings(
+            str(folder), number, os.getpid(), session.argv, main, recorder.sample, recorder.prove
+        )
+        return Watched(process, settings)
+
+    recorder.services.in_child = stand_in

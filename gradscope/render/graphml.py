@@ -1,0 +1,19 @@
+"""The graph as GraphML, for yEd, Gephi, igraph and networkx (`nx.read_graphml(…, force_multigraph=True)`)."""
+
+from __future__ import annotations
+
+import io
+
+import networkx as nx
+
+from gradscope.graph import View
+from gradscope.render._plain import plain_graph
+
+PICTURES = ("graphml",)
+
+
+def paint(view: View, kind: str) -> bytes:
+    """The file's content."""
+    file = io.BytesIO()
+    nx.write_graphml(plain_graph(view, lists=False), file)
+    return file.getvalue()

@@ -1,0 +1,73 @@
+"""The run of a page, stretch by stretch."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import dataclass
+
+from gradscope.store import Pages, Trace
+
+MOST = 400  # stretches that are listed
+
+
+@dataclass
+class Stretch:
+    """Equal stretches of the run, one after another."""
+
+    steps: str
+    ops: str
+    nodes: str
+    each: str  # milliseconds
+    loss: str
+    events: str
+
+
+def stretches(trace: Trace) -> tuple[list[Stretch], int]:
+    """The first of them, and how many more there are."""
+    graphs = {graph.id: graph for graph in Pages(trace).graphs()}
+    losses = dict(trace.numbers("loss"))
+    owner = {s.index: (s.events, s.graph) for s in trace.segments}
+    kinds: dict[tuple[int | None, int | None], Counter[str]] = {}
+    for event in trace.events:
+        kinds.setdefault(owner[event.segment], Counter())[event.kind] += 1
+    found, done = [], 0
+    for segment in trace.segments:
+        count = segment.repeat if segment.is_step else 0
+        first, last = done + 1, done + count
+        done = last
+        graph = graphs.get(segment.graph) if segment.graph is not None else None
+        told = kinds.get((segment.events, segment.graph), Counter())
+        words = ", ".join(f"{kind}{f' ×{n}' if n > 1 else ''}" for kind, n in told.items())
+        loss = next((losses[step] for step in range(last, first - 1, -1) if step in losses), None)
+        found.append(
+            Stretch(
+                _title(first, last, segment.repeat) if count else _outside(segment.repeat),
+                f"{graph.ops:,}" if graph else "",
+                f"{graph.nodes:,}" if graph else "",
+                _each(segment.duration, segment.repeat),
+                "" if loss is None else f"{loss:.4g}",
+                words or ("" if graph else "not looked at"),
+            )
+        )
+    return found[:MOST], max(len(found) - MOST, 0)
+
+
+def losses(trace: Trace, points: int = 300) -> list[tuple[int, float]]:
+    """(step, loss) over the run, thinned."""
+    known = [(step, float(f"{loss:.4g}")) for step, loss in trace.numbers("loss") if math.isfinite(loss)]
+    every = max(len(known) // points, 1)
+    return known[::every]
+
+
+def _title(first: int, last: int, repeat: int) -> str:
+    return f"{first:,}" if repeat == 1 else f"{first:,}–{last:,}"
+
+
+def _outside(repeat: int) -> str:
+    return "no step" + (f" ×{repeat:,}" if repeat > 1 else "")
+
+
+def _each(duration: float, repeat: int) -> str:
+    each = duration * 1000 / max(repeat, 1)
+    return f"{each:.3g}" if each < 100 else f"{each:,.0f}"

@@ -1,0 +1,18 @@
+"""The graph as JSON, as networkx and d3 have it: `nx.node_link_graph(json.load(file), edges="edges")`."""
+
+from __future__ import annotations
+
+import json
+
+import networkx as nx
+
+from gradscope.graph import View
+from gradscope.render._plain import plain_graph
+
+PICTURES = ("json",)
+
+
+def paint(view: View, kind: str) -> bytes:
+    """The file's content."""
+    data = nx.node_link_data(plain_graph(view), edges="edges")
+    return (json.dumps(data, indent=1, allow_nan=False) + "\n").encode()

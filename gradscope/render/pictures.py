@@ -1,0 +1,89 @@
+"""The kinds of pictures: one file each, found by being in this folder.
+
+A painter is a file with `PICTURES` (suffixes, without the dot) and `paint(view, kind) -> bytes`.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import os
+import pkgutil
+import tempfile
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+
+from gradscope import render
+from gradscope.graph import View
+from gradscope.model import GradscopeError
+
+
+@cache
+def painters() -> dict[str, str]:
+    """Kind (a suffix without its dot) → the file here that paints it. Loads none: most want one."""
+    found: dict[str, str] = {}
+    for info in pkgutil.iter_modules(render.__path__):
+        path = Path(render.__path__[0], f"{info.name}.py")
+        if info.ispkg or "\nPICTURES = " not in (text := path.read_text(encoding="utf-8")):
+            continue
+        (kinds,) = (
+            ast.literal_eval(line.value)
+            for line in ast.parse(text).body
+            if isinstance(line, ast.Assign) and ast.unparse(line.targets[0]) == "PICTURES"
+        )
+        found.update(dict.fromkeys(kinds, info.name))
+    return found
+
+
+def paint(view: View, kind: str) -> bytes:
+    """The content of a file of that kind."""
+    painter = importlib.import_module(f"{render.__name__}.{painters()[kind]}")
+    return bytes(painter.paint(view, kind))
+
+
+def check_target(path: Path) -> str:
+    """The kind of picture for `path`, before any work is done. Raises GradscopeError."""
+    kind = path.suffix.lower().removeprefix(".")
+    if kind not in painters():
+        *most, last = (f".{known}" for known in sorted(painters(), key=_rank))
+        raise GradscopeError(
+            f"can't tell the kind of picture from `{path}`: end it in {', '.join(most)} or {last}"
+        )
+    if path.is_dir():
+        raise GradscopeError(f"`{path}` is a directory, not a file for the picture")
+    if not path.absolute().parent.is_dir():
+        raise GradscopeError(f"no directory `{path.parent}` for the picture")
+    return kind
+
+
+def _rank(kind: str) -> tuple[int, str]:
+    usual = ("svg", "png", "pdf", "dot")
+    return (usual.index(kind) if kind in usual else len(usual)), kind
+
+
+def draw(view: View, path: Path) -> Path:
+    """Writes the picture that the suffix of `path` asks for, and gives its path. What was there stays until it is made.
+
+    Raises GradscopeError for another suffix, a missing folder, or without a layout engine.
+    """
+    kind = check_target(path)
+    content = paint(view, kind)
+    try:
+        handle, name = tempfile.mkstemp(
+            dir=path.absolute().parent, prefix=f".{path.stem}-", suffix=path.suffix
+        )
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(content)
+            mask = os.umask(0)
+            os.umask(mask)
+            Path(name).chmod(0o666 & ~mask)
+            Path(name).replace(path)
+        except BaseException:
+            with suppress(OSError):
+                Path(name).unlink()
+            raise
+    except OSError as error:
+        raise GradscopeError(f"cannot write {path}: {error.strerror}") from None
+    return path

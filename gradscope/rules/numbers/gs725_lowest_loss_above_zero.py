@@ -1,0 +1,98 @@
+"""A binary cross entropy comes near the lowest value that its targets let it have, and that is far above zero.
+
+Why: its lowest value is that of outputs which equal the targets. For targets of 0 and 1 that is zero. For targets
+between them it is their entropy, up to 0.693 at one half: the number stays there however well the model does, and
+what is left of its fall looks like a training that stands still.
+
+Fix: judge the model by another measure of the distance (`mse_loss`, `l1_loss`), or train on it; or subtract that
+lowest value from the number that is shown.
+
+Measured: the entropy of the targets at the first call, and the losses. Silent on: losses that are still far above
+that, targets of 0 and 1, losses with weights.
+"""
+
+import math
+from collections.abc import Iterator
+
+from gradscope.analysis.made import layer_site
+from gradscope.analysis.reach import Key, Paths, paths
+from gradscope.analysis.words import located
+from gradscope.events import Backward, Targets
+from gradscope.model import Finding
+from gradscope.rules import rule
+from gradscope.rules.numbers._losses import losses
+from gradscope.store import Trace
+
+MEAN = ("mean", None)
+FLOOR = 0.1  # at least
+LEFT = 0.25  # of what the loss was above that at first, at most
+BETWEEN = 0.5  # share of the targets that are neither 0 nor 1, at least
+
+
+def bad() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    x, share = torch.eye(4), torch.tensor([[0.2], [0.4], [0.6], [0.8]])
+    model = nn.Linear(4, 1, bias=False)
+    opt = torch.optim.SGD(model.parameters(), lr=16.0)
+    for _ in range(40):
+        opt.zero_grad()
+        loss = nn.functional.binary_cross_entropy_with_logits(model(x), share)  # cause: GS725
+        loss.backward()
+        opt.step()
+
+
+def good() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    x, share = torch.eye(4), torch.tensor([[0.2], [0.4], [0.6], [0.8]])
+    model = nn.Linear(4, 1, bias=False)
+    opt = torch.optim.SGD(model.parameters(), lr=16.0)
+    for _ in range(40):
+        opt.zero_grad()
+        nn.functional.mse_loss(torch.sigmoid(model(x)), share).backward()
+        opt.step()
+
+
+@rule("GS725", name="lowest-loss-above-zero", severity="note")
+def lowest_loss_above_zero(trace: Trace) -> Iterator[Finding]:
+    known = paths(trace)
+    measured = {event.site.user.location(): event for event in trace.of(Targets)}
+    told: set[tuple[str, int]] = set()
+    for _, op in losses(known, {"binary_cross_entropy", "binary_cross_entropy_with_logits"}):
+        place = op.site.user.location()
+        event = measured.get(place)
+        if event is None or event.floor is None or place in told or event.floor < FLOOR:
+            continue
+        if (event.between or 0) < BETWEEN or op.extra.get("reduction") not in MEAN:
+            continue
+        values = _values(trace, known, (op.graph, op.outputs[0]))
+        if len(values) > 1 and values[-1] - event.floor <= LEFT * (values[0] - event.floor):
+            told.add(place)
+            layer = layer_site(trace, op, alone=True)
+            yield Finding(
+                message=f"`{op.name}` cannot fall below {event.floor:.3g} with these targets: {event.between:.0%}"
+                " of them are neither 0 nor 1",
+                cause=op.site.user,
+                cause_label=f"its lowest value is {event.floor:.3g}",
+                related=((layer, "the loss"),) if layer is not None else (),
+                seen=(
+                    f"of the targets of the first call outputs that equal them give {event.floor:.4g}; the loss was"
+                    f" {values[0]:.4g} at first and {values[-1]:.4g} at last, {values[-1] / event.floor - 1:.1%} above"
+                    " that",
+                ),
+                fix="what is left of this loss tells nothing of the model: compare outputs and targets by `mse_loss` or"
+                f" `l1_loss`, or train on one of them in place of {located(trace, layer or op.site.user)}",
+                severity="note",
+            )
+
+
+def _values(trace: Trace, known: Paths, key: Key) -> list[float]:
+    """The measured losses of all passes from the lines where one began at this value, also while sampling slept."""
+    lines = {event.site.user.location() for event in known.roots.get(key, ())}
+    sites = {event.site.id for event in trace.of(Backward) if event.site.user.location() in lines}
+    return [v for _, v in trace.numbers("loss", None, sites) if math.isfinite(v)] if sites else []

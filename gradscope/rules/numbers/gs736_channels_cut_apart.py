@@ -1,0 +1,154 @@
+"""A `view` stands where the channels had to be moved: each row of features holds places of one channel.
+
+Why: `view` and `reshape` leave the elements in the order in which they lie in memory and only cut them anew. Of a
+convolution's (batch, channels, height, width) a view as (batch, height * width, channels) has the right sizes, but its
+rows are runs of places of one or two channels, and no longer the channels of one place.
+
+Fix: move the axis first: `x.flatten(2).transpose(1, 2)`, or `x.permute(0, 2, 3, 1).reshape(…)`; on the way back
+`x.transpose(1, 2).reshape(…)`.
+
+Measured: the features that one layer made along their axis, the axis that the next layer takes for features, and
+what the view put there. Silent on: other sizes (features that are grouped anew), sizes that stand there twice, views
+behind a `permute` or `transpose`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gradscope.analysis.axes import POINTWISE, VIEWS, Axes, Axis, Straddle, axes
+from gradscope.analysis.names import names_of
+from gradscope.analysis.reach import Key, Paths, paths
+from gradscope.analysis.words import code, located
+from gradscope.fixes.calls import renamed
+from gradscope.model import Finding, Op
+from gradscope.rules import rule
+from gradscope.store import Trace
+
+KINDS = ("conv", "conv_transpose", "max_pool", "avg_pool", "adaptive_avg_pool")
+FIRST = {f"{kind}{rank}d" for kind in KINDS for rank in (1, 2, 3)}  # layers whose features lie along axis 1
+LAST = {"linear", "layer_norm"}  # along the last one
+
+
+def bad() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    conv, head = nn.Conv2d(3, 6, 3), nn.Linear(6, 2)
+    opt = torch.optim.SGD([*conv.parameters(), *head.parameters()], lr=0.1)
+    for _ in range(3):
+        maps = conv(torch.randn(8, 3, 6, 6)).relu()  # (8, 6, 4, 4)
+        scores = head(maps.view(8, 16, 6)).mean(1)  # cause: GS736  # effect: GS736
+        opt.zero_grad()
+        nn.functional.cross_entropy(scores, torch.randint(0, 2, (8,))).backward()
+        opt.step()
+
+
+def good() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    conv, head = nn.Conv2d(3, 6, 3), nn.Linear(6, 2)
+    opt = torch.optim.SGD([*conv.parameters(), *head.parameters()], lr=0.1)
+    for _ in range(3):
+        maps = conv(torch.randn(8, 3, 6, 6)).relu()
+        scores = head(maps.flatten(2).transpose(1, 2)).mean(1)
+        opt.zero_grad()
+        nn.functional.cross_entropy(scores, torch.randint(0, 2, (8,))).backward()
+        opt.step()
+
+
+@rule("GS736", name="channels-cut-apart", severity="warning")
+def channels_cut_apart(trace: Trace) -> Iterator[Finding]:
+    known, found = paths(trace), axes(trace)
+    told: set[tuple[str, int]] = set()
+    for straddle in found.straddles.values():
+        op = straddle.op
+        place = op.site.user.location()
+        if place in told or not _permuted(known, found, straddle):
+            continue
+        layer = _made(known, found, (op.graph, op.inputs[0]), straddle.before)
+        taker = _taken(known, found, op, straddle) if layer is not None else None
+        if layer is not None and taker is not None:
+            told.add(place)
+            yield _finding(trace, known, straddle, layer, taker)
+
+
+def _permuted(known: Paths, found: Axes, straddle: Straddle) -> bool:
+    """Whether the sizes are those of features that were moved: each batch on its own, and no other axis as long."""
+    op = straddle.op
+    graph = known.graph(op.graph)
+    taken, given = graph.values[op.inputs[0]].shape, graph.values[op.outputs[0]].shape
+    size = given[straddle.given]
+    before, after = (found.of((op.graph, index)) for index in (op.inputs[0], op.outputs[0]))
+    ends = {(1, len(given) - 1), (len(taken) - 1, 1)}
+    return (
+        taken == straddle.shape
+        and (straddle.taken, straddle.given) in ends
+        and before[0] == after[0]
+        and size > 1
+        and taken[1:].count(size) == given[1:].count(size) == 1
+    )
+
+
+def _made(known: Paths, found: Axes, key: Key, axis: Axis) -> Op | None:
+    """The layer that made this axis as its features, going back through what works on each element."""
+    for _ in range(64):
+        op = known.maker(key)
+        if op is None or not op.inputs:
+            return None
+        own = found.of(known.made(key))
+        at = 1 if op.name in FIRST else len(own) - 1 if op.name in LAST else None
+        if at is not None and len(own) > 2 and own[at] == axis:
+            return op
+        if op.name not in POINTWISE or op.name in VIEWS:
+            return None
+        key = (op.graph, op.inputs[0])
+    return None
+
+
+def _taken(known: Paths, found: Axes, view: Op, straddle: Straddle) -> Op | None:
+    """The layer that takes the straddling axis for features, behind what works on each element."""
+    graph = known.graph(view.graph)
+    todo, seen = list(view.outputs), set(view.outputs)
+    for value in todo:  # grows while it is walked
+        own = found.of((graph.id, value))
+        for op in graph.consumers.get(value, ()):
+            at = 1 if op.name in FIRST else len(own) - 1 if op.name in LAST else None
+            if at is not None and op.inputs[0] == value and len(own) > at and own[at] == straddle.axis:
+                return op
+            if op.name in POINTWISE:
+                todo += [output for output in op.outputs if output not in seen]
+                seen.update(op.outputs)
+    return None
+
+
+def _finding(trace: Trace, known: Paths, straddle: Straddle, layer: Op, taker: Op) -> Finding:
+    op = straddle.op
+    graph = known.graph(op.graph)
+    taken, given = graph.values[op.inputs[0]].shape, graph.values[op.outputs[0]].shape
+    size = given[straddle.given]
+    name = names_of(trace).name(graph, op.inputs[0])
+    what = f"`{name}`" if name else "its input"
+    rest = [axis for axis in range(1, len(taken)) if axis != straddle.taken]
+    order = (0, *rest, straddle.taken) if straddle.taken == 1 else (0, straddle.taken, *rest)
+    move = "transpose(1, 2)" if len(taken) == 3 else f"permute{order}"
+    new = f"{move}.reshape"
+    return Finding(
+        message=f"{code(trace, op.site.user, f'`{op.name}`')} does not move the {size} features of {what}: it cuts the"
+        f" elements anew, and each row of {size} holds places of a few features",
+        cause=op.site.user,
+        cause_label=f"{taken} becomes {given}",
+        effect=taker.site.user,
+        effect_label=f"takes axis {straddle.given} for the {size} features",
+        related=((layer.site.user, f"makes {size} features along axis {straddle.taken}"),),
+        seen=(
+            f"`{layer.name}` gave {taken} with its {size} features along axis {straddle.taken}; after the view"
+            f" `{taker.name}` takes axis {straddle.given} of {given} for features, which is {size} long, too, and runs"
+            " over parts of several of the old axes",
+        ),
+        fix=f"move the axis first: `.{new}(…)` in {located(trace, op.site.user, f'`{op.name}`')}",
+        edits=renamed(trace, op.site.user, op.name, new),
+    )

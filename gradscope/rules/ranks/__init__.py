@@ -1,0 +1,1 @@
+"""GS801 to GS803: many processes that train one model."""

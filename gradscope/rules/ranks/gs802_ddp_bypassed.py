@@ -1,0 +1,164 @@
+"""Ranks train past each other: around the `DistributedDataParallel` wrapper, or all on the same data.
+
+Why: the wrapper averages gradients over the ranks, where its own `forward` was called. Called past it
+(`model.module(x)`) each rank keeps its own gradients, and the models part without an error. Where all ranks are given
+the same data, or the same order of it in every epoch, they compute the same things and the run learns no faster than
+one process would.
+
+Fix: call the wrapper, not its `.module`, where gradients are wanted. Give each rank its part of the data with a
+`DistributedSampler`, and call its `set_epoch(epoch)` before each epoch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gradscope.analysis.parting import parted
+from gradscope.analysis.words import located, parameter_subjects
+from gradscope.analysis.wrappers import Round, comparable, rounds, wrapped
+from gradscope.events import ModuleCall, Sampler, Wrapped
+from gradscope.model import Finding
+from gradscope.rules import rule_across
+from gradscope.store import Member, Run, Trace
+
+_ENOUGH = 3  # calls with the same inputs
+
+
+def bad() -> None:
+    import torch
+    from torch import nn
+    from torch.nn.parallel import DistributedDataParallel
+
+    model = DistributedDataParallel(nn.Linear(4, 1))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(5):
+        opt.zero_grad()
+        loss = model.module(torch.randn(8, 4)).pow(2).mean()  # cause: GS802
+        loss.backward()  # effect: GS802
+        opt.step()
+
+
+def good() -> None:
+    import torch
+    from torch import nn
+    from torch.nn.parallel import DistributedDataParallel
+
+    model = DistributedDataParallel(nn.Linear(4, 1))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(5):
+        opt.zero_grad()
+        loss = model(torch.randn(8, 4)).pow(2).mean()
+        loss.backward()
+        opt.step()
+
+
+@rule_across("GS802", name="ddp-bypassed", severity="error", over=("GS801",))
+def ddp_bypassed(run: Run) -> Iterator[tuple[Member, Finding]]:
+    for group in run.alike:
+        for finding in _of_one(run, group[0].trace):
+            yield from ((member, finding) for member in group)
+    yield from _same_data(run)
+
+
+def _of_one(run: Run, trace: Trace) -> Iterator[Finding]:
+    for of in wrapped(trace):
+        found = [r for r in rounds(trace, of) if r.around and r.step is not None]
+        if found and (not comparable(run) or parted(run)):
+            yield _around(trace, of, found, sure=comparable(run))
+    for sampler in trace.of(Sampler):
+        if sampler.shuffles and sampler.times > 1 and sampler.epochs == 1:
+            yield _same_order(trace, sampler)
+
+
+def _around(trace: Trace, of: Wrapped, found: list[Round], *, sure: bool) -> Finding:
+    first = found[0]
+    call = first.call.site.user
+    return Finding(
+        message="the model was called past its `DistributedDataParallel` wrapper: each rank keeps its own gradients",
+        cause=call,
+        cause_label="calls the wrapped model itself",
+        effect=first.passes[-1].site.user,
+        effect_label="its gradients are not averaged over the ranks",
+        related=((of.site.user, "wrapped here"),),
+        seen=(
+            f"the wrapper's own call was not part of {sum(r.times for r in found):,} passes that a step used",
+            *(("the parameters differ between the ranks afterwards",) if sure else ()),
+        ),
+        fix=f"call the wrapper in place of {located(trace, call, 'its `.module`')}",
+        count=sum(r.times for r in found),
+        severity="" if sure else "warning",
+        subjects=parameter_subjects(list(of.parameters)),
+    )
+
+
+def _same_order(trace: Trace, sampler: Sampler) -> Finding:
+    loop = trace.site(sampler.loop)
+    return Finding(
+        message="`set_epoch` is missing: the `DistributedSampler` gives the same order in every epoch",
+        cause=loop.user if loop is not None else sampler.site.user,
+        cause_label="each time around in the same order",
+        related=((sampler.site.user, "the sampler is made here"),) if loop is not None else (),
+        seen=(
+            f"{sampler.times:,} epochs were gone through, all with the sampler's `epoch` at the same value",
+        ),
+        why="the order is drawn anew from the seed and the epoch's number, which only `set_epoch` changes",
+        fix=f"call `set_epoch(epoch)` of {located(trace, sampler.site.user, 'the sampler')} before each epoch",
+        severity="warning",
+    )
+
+
+def _same_data(run: Run) -> Iterator[tuple[Member, Finding]]:
+    """Ranks whose first calls were given the same numbers."""
+    groups: dict[object, list[tuple[Member, Wrapped]]] = {}
+    for members in run.alike:
+        for of in wrapped(members[0].trace):
+            for member in members:
+                given = _given(member.trace, of.wrapper)
+                if len(given) >= _ENOUGH:
+                    groups.setdefault((of.wrapper, of.ranks, given[:_ENOUGH]), []).append((member, of))
+    for alike in groups.values():
+        if len(alike) < 2 or not _learn_alike([member for member, _ in alike]):
+            continue
+        for member, of in alike:
+            yield member, _same(member, of, len(alike))
+
+
+def _given(trace: Trace, wrapper: int) -> tuple[tuple[tuple[str, float], ...], ...]:
+    """What its calls were given, without tensors that say nothing (ones, an empty mask)."""
+    found = []
+    for _, numbers in trace.prints("input").get(wrapper, {}).values():
+        telling = tuple((k, v) for k, v in numbers.items() if numbers.get(f"{k} varies"))
+        if telling:
+            found.append(telling)
+    return tuple(found)
+
+
+def _learn_alike(members: list[Member]) -> bool:
+    """Whether their losses are the same too, or differ by chance alone: with other targets for the same input (the
+    nodes of a graph) ranks do different work."""
+    losses = [[loss for _, loss in member.trace.numbers("loss")][:_ENOUGH] for member in members]
+    if all(known == losses[0] for known in losses):
+        return True
+    return any(
+        member.trace.modules[layer].cls.startswith("Dropout")
+        for member in members
+        for event in member.trace.of(ModuleCall)
+        for layer in event.train_layers
+        if layer in member.trace.modules
+    )
+
+
+def _same(member: Member, of: Wrapped, ranks: int) -> Finding:
+    trace = member.trace
+    call = next((r.call for r in rounds(trace, of) if not r.around), None)
+    site = call.site.user if call is not None else of.site.user
+    return Finding(
+        message=f"{ranks:,} ranks are given the same data: each computes what the others do",
+        cause=site,
+        cause_label="called with the same input on each of them",
+        related=((of.site.user, "wrapped here"),),
+        seen=(f"the inputs of the first {_ENOUGH} calls are the same, number by number",),
+        fix="give each rank a part of its own: `DataLoader(…, sampler=DistributedSampler(data))`; or, where data is"
+        f" drawn at random, another seed for each rank (the input comes from {located(trace, site, 'this call')})",
+        severity="warning",
+    )

@@ -1,0 +1,191 @@
+"""A layer works on numbers drawn with `sample()`: no gradient comes back to what the distribution is made of.
+
+Why: `sample()` draws under `no_grad`. The numbers are right, and no gradient goes back from them to the mean and the
+deviation that they were drawn with. Where another term of the loss (a KL divergence) still trains these, nothing
+looks broken: the encoder of a variational autoencoder learns to please that term alone.
+
+Fix: `rsample()`, which computes the same numbers from the mean, the deviation and a noise, with a graph.
+
+Silent on: distributions that have no `rsample()`, numbers of which the log-probability is taken (policy gradients),
+distributions that nothing else trains in the same pass, targets, passes that draw with `rsample()` elsewhere (who
+knows it may mean the other).
+"""
+
+from collections.abc import Iterator
+
+from gradscope.analysis.ops import PASSING
+from gradscope.analysis.reach import Key, Paths, paths
+from gradscope.analysis.words import code, located, parameter_names, parameter_subjects
+from gradscope.fixes.calls import renamed
+from gradscope.model import Finding, Graph, Op
+from gradscope.rules import rule
+from gradscope.store import Trace
+
+DISTRIBUTIONS = "distributions"  # the folder of torch's
+LAYERS = {
+    "linear",
+    "conv1d",
+    "conv2d",
+    "conv3d",
+    "conv_transpose1d",
+    "conv_transpose2d",
+    "lstm",
+    "gru",
+    "matmul",
+    "addmm",
+}
+
+
+def bad() -> None:
+    import torch
+    from torch import nn
+    from torch.distributions import Normal, kl_divergence
+
+    torch.manual_seed(0)
+    encoder, decoder = nn.Linear(6, 4), nn.Linear(2, 6)
+    opt = torch.optim.Adam([*encoder.parameters(), *decoder.parameters()])
+    for _ in range(3):
+        x = torch.randn(16, 6)
+        mean, spread = encoder(x).chunk(2, 1)
+        q = Normal(mean, spread.exp())
+        z = q.sample()  # cause: GS320
+        error = (decoder(z) - x).pow(2).sum(1).mean()  # effect: GS320
+        loss = error + kl_divergence(q, Normal(0.0, 1.0)).sum(1).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good() -> None:
+    import torch
+    from torch import nn
+    from torch.distributions import Normal, kl_divergence
+
+    torch.manual_seed(0)
+    encoder, decoder = nn.Linear(6, 4), nn.Linear(2, 6)
+    opt = torch.optim.Adam([*encoder.parameters(), *decoder.parameters()])
+    for _ in range(3):
+        x = torch.randn(16, 6)
+        mean, spread = encoder(x).chunk(2, 1)
+        q = Normal(mean, spread.exp())
+        z = q.rsample()
+        loss = (decoder(z) - x).pow(2).sum(1).mean() + kl_divergence(q, Normal(0.0, 1.0)).sum(1).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+@rule("GS320", name="sample-cuts-gradient", severity="warning")
+def sample_cuts_gradient(trace: Trace) -> Iterator[Finding]:
+    known = paths(trace)
+    told: set[tuple[str, int]] = set()
+    for event in known.backwards:
+        graph = known.graph(event.graph)
+        if any(map(_keeps_graph, graph.ops)):
+            continue
+        reached = None
+        for op in graph.ops:
+            if op.cut != "no_grad" or len(op.outputs) != 1 or not _of_sample(op):
+                continue
+            place, drawn = op.site.user.location(), _drawn(graph, op)
+            if place in told or drawn is None:
+                continue
+            if reached is None:
+                reached = known.reach((graph.id, root) for root in event.roots)
+            layer = _layer(known, op, drawn, reached.nodes)
+            behind = _behind(known, (graph.id, drawn))
+            if layer is not None and behind and behind <= reached.parameters:
+                told.add(place)
+                yield _finding(trace, op, layer, sorted(behind))
+
+
+def _of_sample(op: Op) -> bool:
+    """Whether it is a part of a `sample()` of torch's, of a distribution that has an `rsample()`."""
+    inner = [
+        frame.function for frame in op.site.stack if DISTRIBUTIONS in frame.path and frame.kind == "torch"
+    ]
+    return "Normal.sample" in inner or (
+        any(name.endswith(".rsample") for name in inner) and any(name.endswith(".sample") for name in inner)
+    )
+
+
+def _keeps_graph(op: Op) -> bool:
+    """Whether it is a part of an `rsample()` that the program calls itself."""
+    inner = [
+        frame.function for frame in op.site.stack if DISTRIBUTIONS in frame.path and frame.kind == "torch"
+    ]
+    return any(name.endswith(".rsample") for name in inner) and not any(
+        name.endswith(".sample") for name in inner
+    )
+
+
+def _drawn(graph: Graph, op: Op) -> int | None:
+    """The value that the `sample()` gives in which `op` draws; None where another call of it draws."""
+    value = op.outputs[0]
+    for _ in range(len(graph.ops)):
+        readers = [r for r in graph.consumers.get(value, ()) if _sampling(r) and r.outputs]
+        if not readers:
+            return value
+        if readers[0].cut == "no_grad" and _of_sample(readers[0]):
+            return None
+        value = readers[0].outputs[0]
+    return None
+
+
+def _sampling(op: Op) -> bool:
+    return any(
+        frame.function.endswith(".sample") and DISTRIBUTIONS in frame.path and frame.kind == "torch"
+        for frame in op.site.stack
+    )
+
+
+def _behind(known: Paths, key: Key) -> set[int]:
+    """The parameters that the numbers were computed from, with which they are not drawn."""
+    found = set()
+    for source in known.flow([key]).order:
+        parameter = known.parameter_of(source)
+        if parameter is not None:
+            found.add(parameter.id)
+    return found
+
+
+def _layer(known: Paths, op: Op, made: int, reached: set[Key]) -> Op | None:
+    """The first layer that works on what was drawn, on the way of the pass; None where its probability is asked
+    for, or where it meets what it was drawn from."""
+    graph = known.graph(op.graph)
+    drawn = {value for index in op.inputs for value in graph.upstream(index)[:8]}
+    found = None
+    todo, seen = [made], {made}
+    for value in todo:  # grows while it is walked
+        for reader in graph.consumers.get(value, ()):
+            if any(frame.function.endswith(".log_prob") for frame in reader.site.stack):
+                return None
+            others = {index for index in reader.inputs if index != value}
+            if reader.name in LAYERS and any((graph.id, node) in reached for node in reader.nodes):
+                found = found or reader
+            elif reader.name not in PASSING and others & drawn:
+                return None
+            elif reader.name in PASSING:
+                todo += [out for out in reader.outputs if out not in seen]
+                seen.update(reader.outputs)
+    return found
+
+
+def _finding(trace: Trace, op: Op, layer: Op, behind: list[int]) -> Finding:
+    site = op.site.user
+    text = code(trace, site, "`sample()`")
+    return Finding(
+        message=f"{text} keeps no graph: {parameter_names(trace, behind)} get no gradient from what is computed"
+        " with it",
+        cause=site,
+        cause_label="is drawn under `no_grad`",
+        effect=layer.site.user,
+        effect_label="works on it, and its gradient ends there",
+        seen=(
+            f"the distribution is computed from {parameter_names(trace, behind)}; the pass reaches them by other ways"
+            " only, and no log-probability of what was drawn is taken",
+        ),
+        fix=f"draw with `rsample()` in {located(trace, site)}",
+        edits=renamed(trace, site, "sample", "rsample"),
+        subjects=parameter_subjects(behind),
+    )

@@ -1,0 +1,190 @@
+"""A step also uses the gradients of a loss that is another optimizer's: its pass went through these parameters, too.
+
+Why: the loss of an actor goes through the critic, that of a generator through the discriminator, and `backward()`
+puts gradients into the parameters of both. Where these are not cleared before the critic's step, it follows the
+sum: it learns to be what the actor wants it to be.
+
+Fix: make each step right behind its own pass and call `zero_grad()` of its optimizer before that; or freeze the
+network that is only gone through (`requires_grad_(False)`).
+
+Silent on: networks whose loss is kept from no other one (an encoder and a decoder that are trained by one loss, and
+a second one of the decoder alone), trunks that several heads share, gradients that the program puts together itself,
+sums that are cleared before the step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from gradscope.analysis.gradients import Fill, Turn, gradients
+from gradscope.analysis.reach import Paths, paths
+from gradscope.analysis.since import since_stretch
+from gradscope.analysis.words import (
+    code,
+    method,
+    optimizer_name,
+    parameter_names,
+    parameter_subjects,
+    plural,
+    root_of,
+    where,
+)
+from gradscope.model import Finding, Site
+from gradscope.rules import rule
+from gradscope.store import Trace
+
+
+def bad() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    actor, critic = nn.Linear(3, 2), nn.Linear(5, 1)
+    actor_opt = torch.optim.Adam(actor.parameters(), lr=0.01)
+    critic_opt = torch.optim.Adam(critic.parameters(), lr=0.01)
+    for _ in range(4):
+        state = torch.randn(8, 3)
+        action = actor(state)
+        value = critic(torch.cat([state, action.detach()], 1))
+        critic_opt.zero_grad()
+        (value - torch.rand(8, 1)).pow(2).mean().backward()  # effect: GS232
+        actor_opt.zero_grad()
+        (-critic(torch.cat([state, action], 1)).mean()).backward()  # cause: GS232
+        critic_opt.step()
+        actor_opt.step()
+
+
+def good() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    actor, critic = nn.Linear(3, 2), nn.Linear(5, 1)
+    actor_opt = torch.optim.Adam(actor.parameters(), lr=0.01)
+    critic_opt = torch.optim.Adam(critic.parameters(), lr=0.01)
+    for _ in range(4):
+        state = torch.randn(8, 3)
+        action = actor(state)
+        value = critic(torch.cat([state, action.detach()], 1))
+        critic_opt.zero_grad()
+        (value - torch.rand(8, 1)).pow(2).mean().backward()
+        critic_opt.step()
+        actor_opt.zero_grad()
+        (-critic(torch.cat([state, action], 1)).mean()).backward()
+        actor_opt.step()
+
+
+@dataclass
+class _Mixed:
+    first: Turn
+    own: Fill
+    other: Fill
+    to: int  # the optimizer that the other pass is for
+    count: int = 0
+
+
+@rule("GS232", name="step-takes-another-loss-too", severity="warning")
+def step_takes_another_loss_too(trace: Trace) -> Iterator[Finding]:
+    turns = gradients(trace).turns
+    if len({turn.step.optimizer for turn in turns}) < 2:
+        return
+    known, found = paths(trace), dict[tuple[int, Site, Site], _Mixed]()
+    for turn in turns:
+        pair = _pair(trace, turn)
+        if pair is None or not _alone(turns, *pair):
+            continue
+        own, other, to = pair
+        key = (turn.step.optimizer, own.event.site, other.event.site)
+        if key in found or _kept_apart(known, own, trace.optimizers[to].parameters):
+            mixed = found.setdefault(key, _Mixed(turn, own, other, to))
+            mixed.count += turn.times
+    for mixed in found.values():
+        number = mixed.first.step.optimizer
+        if mixed.count > 1 and mixed.count * 2 >= sum(t.times for t in turns if t.step.optimizer == number):
+            yield _finding(trace, mixed)
+
+
+def _pair(trace: Trace, turn: Turn) -> tuple[Fill, Fill, int] | None:
+    """The two passes that a step used: its own, which fills only what it holds, and one that fills all of that and
+    what another optimizer holds; and that optimizer."""
+    if len(turn.fills) != 2 or turn.step.placed or turn.step.in_state("stale"):
+        return None
+    held = set(trace.optimizers[turn.step.optimizer].parameters)
+    own = [fill for fill in turn.fills if fill.parameters <= held]
+    other = [fill for fill in turn.fills if not fill.parameters <= held]
+    if (
+        len(own) != 1
+        or len(other) != 1
+        or not own[0].parameters <= other[0].parameters & turn.fills[other[0]]
+    ):
+        return None
+    rest = other[0].parameters - held
+    to = [
+        n
+        for n, o in trace.optimizers.items()
+        if o.steps and rest <= set(o.parameters) and not held & set(o.parameters)
+    ]
+    return (own[0], other[0], to[0]) if len(to) == 1 else None
+
+
+def _alone(turns: list[Turn], own: Fill, other: Fill, to: int) -> bool:
+    """Whether the other optimizer's step uses the other pass, and nothing else."""
+    return any(turn.step.optimizer == to and list(turn.fills) == [other] for turn in turns)
+
+
+def _kept_apart(known: Paths, own: Fill, parameters: list[int]) -> bool:
+    """Whether the own loss was computed from what the other network gave, with its gradient cut off."""
+    event, others = own.event, set(parameters)
+    if event.graph < 0:
+        return False
+    flow = known.flow((event.graph, root) for root in event.roots)
+    feeding = {p.id for key in flow.order if (p := known.parameter_of(key)) is not None}
+    return bool(feeding & others)
+
+
+def _finding(trace: Trace, mixed: _Mixed) -> Finding:
+    step, own, other = mixed.first.step, mixed.own.event.site.user, mixed.other.event.site.user
+    site = step.site.user
+    cause, effect = (other, own) if other.location() != own.location() else _callers(mixed)
+    ids = sorted(mixed.own.parameters)
+    names, taken = _names(trace, ids), code(trace, site, "the step")
+    name, to = optimizer_name(trace, step.optimizer), optimizer_name(trace, mixed.to)
+    theirs = sorted(mixed.other.parameters - mixed.own.parameters)
+    clear = method(trace, step.optimizer, "zero_grad")
+    return Finding(
+        message=f"{taken} uses gradients of two losses in {names}: of its own, and of one that trains"
+        f" {_names(trace, theirs)}",
+        cause=cause,
+        cause_label=f"the other loss, whose pass leaves gradients in {names} too",
+        effect=effect if effect.location() != cause.location() else None,
+        effect_label=f"the pass of its own loss, which fills no gradient of {to}",
+        related=((site, "uses the sum of both"),),
+        seen=(
+            f"in {plural(mixed.count, 'step')} the gradients of {names} were the sum of two passes: one filled only"
+            f" these, the other {_names(trace, theirs)} too, whose own step used that pass alone; the loss of the"
+            " first was computed from what those parameters gave, with their gradient cut off",
+        ),
+        fix=f"step {name} right behind its own pass, before the other one, and call {clear} before that; or"
+        f" call `requires_grad_(False)` on {names} while the other loss ({where(other)}) is computed",
+        count=mixed.count,
+        subjects=parameter_subjects(ids),
+        since=since_stretch(trace, mixed.first.stretch),
+    )
+
+
+def _names(trace: Trace, ids: list[int]) -> str:
+    """All parameters of one network by its name or class, others by their own names."""
+    number = root_of(trace, trace.parameter(ids[0])) if ids else None
+    whole = {p.id for p in trace.parameters if number is not None and root_of(trace, p) == number}
+    if number is None or whole != set(ids):
+        return parameter_names(trace, ids)
+    root = trace.modules[number]
+    return f"the parameters of `{root.name or root.cls}`"
+
+
+def _callers(mixed: _Mixed) -> tuple[Site, Site]:
+    """Where the functions that make both passes in one line were called."""
+    one, two = mixed.other.event.site, mixed.own.event.site
+    pairs = zip(one.stack, two.stack, strict=False)
+    return next(((a, b) for a, b in pairs if a.location() != b.location()), (one.user, two.user))

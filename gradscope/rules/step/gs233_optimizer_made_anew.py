@@ -1,0 +1,136 @@
+"""An optimizer is made anew again and again for the same parameters, before its averages have begun to count.
+
+Why: Adam, and SGD with momentum, average the gradients of the last steps; what they have averaged is kept in the
+optimizer. One that is made in each epoch begins from nothing each time: a momentum of 0.9 needs ten steps, Adam's
+second average a thousand, and until then each step is as large as those at the very start of a training.
+
+Fix: make the optimizer once, before the loop, and give it to the function that trains; set `group["lr"]` of its
+`param_groups` (or use a scheduler) where the rate is to change.
+
+Silent on: optimizers that average nothing (plain SGD), LBFGS; parameters that the program writes to in between
+(an average over clients, a reset); optimizers that live for as many steps as their momentum averages over.
+"""
+
+import ast
+from collections.abc import Iterator
+
+from gradscope.analysis.loop import in_order, parameters_of
+from gradscope.analysis.words import counted, located, optimizer_name
+from gradscope.events import OptimizerMade, Step
+from gradscope.fixes.source import LOOPS, Edits, Source, names_in
+from gradscope.model import Finding, Optimizer, Site
+from gradscope.rules import rule
+from gradscope.store import Trace
+
+OFTEN = 4  # one after the other from one line
+BETA = {
+    "Adam": 0.9,
+    "AdamW": 0.9,
+    "NAdam": 0.9,
+    "RAdam": 0.9,
+    "Adamax": 0.9,
+}  # where the trace has no `betas`
+
+
+def bad() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(3, 1)
+    for _ in range(6):
+        opt = torch.optim.Adam(model.parameters(), lr=0.01)  # cause: GS233
+        for _ in range(3):
+            opt.zero_grad()
+            model(torch.randn(8, 3)).pow(2).mean().backward()
+            opt.step()  # effect: GS233
+
+
+def good() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(3, 1)
+    opt = torch.optim.Adam(model.parameters(), lr=0.01)
+    for _ in range(6):
+        for _ in range(3):
+            opt.zero_grad()
+            model(torch.randn(8, 3)).pow(2).mean().backward()
+            opt.step()
+
+
+@rule("GS233", name="optimizer-made-anew", severity="warning")
+def optimizer_made_anew(trace: Trace) -> Iterator[Finding]:
+    alike: dict[tuple[object, ...], list[Optimizer]] = {}
+    for optimizer in trace.optimizers.values():
+        if optimizer.site is not None and optimizer.parameters:
+            place = optimizer.site.user.location()
+            key = (place, optimizer.cls, repr(optimizer.groups))
+            alike.setdefault(key, []).append(optimizer)
+    for made in alike.values():
+        length = _length(made[0])
+        if len(made) < OFTEN or not length or max(o.steps for o in made) >= length:
+            continue
+        stepped = [o for o in made if o.steps]
+        written = any(p.updates for p in parameters_of(trace, made[0].parameters))
+        if len(stepped) == len(made) and not written and _one_after_the_other(trace, {o.id for o in made}):
+            yield _finding(trace, made, length)
+
+
+def _length(optimizer: Optimizer) -> float:
+    """How many steps its shortest average runs over; 0 where it averages nothing, or that is not known."""
+    rates = [group.get("momentum") or BETA.get(optimizer.cls, 0.0) for group in optimizer.groups]
+    known = [rate for rate in rates if isinstance(rate, float) and 0 < rate < 1]
+    return min(1 / (1 - rate) for rate in known) if known and len(known) == len(rates) else 0.0
+
+
+def _one_after_the_other(trace: Trace, numbers: set[int]) -> bool:
+    """Whether each of them is made after the last step of those before, and no other optimizer steps."""
+    newest = -1
+    for _, event in in_order(trace):
+        if isinstance(event, OptimizerMade) and event.optimizer in numbers:
+            newest = event.optimizer
+        elif isinstance(event, Step) and newest >= 0 and event.optimizer != newest:
+            return False
+    return True
+
+
+def _finding(trace: Trace, made: list[Optimizer], length: float) -> Finding:
+    first = made[0]
+    site = first.site.user if first.site is not None else None
+    step = next(event for event in trace.of(Step) if event.optimizer == first.id)
+    steps = [optimizer.steps for optimizer in made]
+    each = f"{min(steps)} to {max(steps)}" if min(steps) != max(steps) else f"{steps[0]}"
+    name, own = optimizer_name(trace, first.id), f"`{first.cls}`"
+    edits = _made_once(trace, site)
+    return Finding(
+        message=f"a new {own} is made {counted(len(made), 'time')} for the same parameters: its averages begin from"
+        " nothing each time",
+        cause=site,
+        cause_label=f"makes {name} anew; what the last one had averaged is gone",
+        effect=step.site.user,
+        effect_label="its steps are those of a training's beginning, again and again",
+        seen=(
+            f"{counted(len(made), 'optimizer')} with the same settings and parameters were made here one after the"
+            f" other; each took {each} {'step' if each == '1' else 'steps'}, its momentum averages over"
+            f" {length:.0f}, and the program wrote to no parameter in between",
+        ),
+        fix=f"make it once: take {located(trace, site, 'the optimizer')} out of what runs again and again, to before"
+        " the loop" + ("" if edits else f", and hand {name} to the function that trains"),
+        edits=edits,
+        count=len(made),
+        subjects=frozenset(("optimizer", optimizer.id) for optimizer in made),
+    )
+
+
+def _made_once(trace: Trace, site: Site | None) -> Edits:
+    """The statement to the line before the loop that it stands in, where all that it names is known there."""
+    here = Source(trace, site.path) if site is not None else None
+    statement = here.file.statement(site) if here is not None and site is not None else None
+    loop = here.file.parent.get(id(statement)) if here is not None else None
+    if here is None or not isinstance(statement, ast.Assign) or not isinstance(loop, LOOPS):
+        return ()
+    if names_in(loop, ast.Store) & names_in(statement.value, ast.Load):
+        return ()
+    return here.move(statement, loop)

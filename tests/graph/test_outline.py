@@ -1,0 +1,110 @@
+"""Boxes within boxes: closed ones say what the picture of their depth says."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+import gradscope
+from gradscope.graph import view
+from gradscope.graph.outline import Outline, outline
+
+
+class Block(nn.Module):
+    def __init__(self, size: int):
+        super().__init__()
+        self.one, self.two = nn.Linear(size, 2 * size), nn.Linear(2 * size, size)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        hidden = torch.relu(self.one(x))
+        return x + self.two(hidden)
+
+
+class Net(nn.Module):
+    def __init__(self, depth: int):
+        super().__init__()
+        self.inner = nn.Linear(3, 4)
+        self.blocks = nn.ModuleList(Block(4) for _ in range(depth))
+        self.side = nn.Sequential(nn.Linear(4, 4), nn.Tanh(), nn.Linear(4, 1))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = self.inner(x)
+        for block in self.blocks:
+            x = block(x)
+        return self.side(x.detach() if x.shape[0] > 8 else x)
+
+
+def traced(depth: int, rows: int = 4) -> Any:
+    net = Net(depth)
+    step = torch.optim.SGD(net.parameters(), lr=0.1)
+    with gradscope.watch() as scope:
+        for _ in range(2):
+            loss = net(torch.randn(rows, 3)).pow(2).mean()
+            step.zero_grad()
+            loss.backward()
+            step.step()
+    return scope
+
+
+def closed(found: Outline, way: str) -> list[int]:
+    """The boxes of a way that are seen at first."""
+    boxes = found.ways[way]
+    return [n for n, b in enumerate(boxes) if not b.opened and (b.parent is None or _open(boxes, b.parent))]
+
+
+def _open(boxes: list[Any], number: int) -> bool:
+    box = boxes[number]
+    return box.opened and (box.parent is None or _open(boxes, box.parent))
+
+
+@pytest.mark.parametrize("depth", [1, 2, 6])
+@pytest.mark.parametrize("rows", [4, 16])
+def test_what_is_shown_first_is_the_picture(depth: int, rows: int) -> None:
+    scope = traced(depth, rows)
+    found = outline(scope.trace, scope.findings)
+    shown = found.view.graph.nodes(data=True)
+    kinds = ("line", "module", "op", "cut")
+    drawn = Counter((d["label"], d["count"]) for _, d in shown if d["kind"] in kinds and not d["earlier"])
+    boxes = found.ways[found.view.level]
+    told = [boxes[n].data for n in closed(found, found.view.level)]
+    assert Counter((d["label"], d["count"]) for d in told if d["kind"] in kinds) == drawn
+
+
+@pytest.mark.parametrize("way", ["module", "line"])
+def test_every_innermost_box_lies_in_one_box_of_each_depth(way: str) -> None:
+    found = outline(traced(4).trace)
+    boxes = found.ways[way]
+    innermost = Counter(atom for box in boxes if box.leaf for atom in box.atoms)
+    ops = {id for id in found.graph if id.startswith("op:")}
+    assert set(innermost) == ops and set(innermost.values()) == {1}
+    for number, box in enumerate(boxes):
+        inside = [atom for b in boxes if b.parent == number for atom in b.atoms]
+        assert box.leaf or sorted(inside) == sorted(box.atoms)
+
+
+def test_findings_point_at_innermost_boxes() -> None:
+    scope = traced(2, rows=16)
+    found = outline(scope.trace, scope.findings)
+    causes, _ = found.pointed[[f.code for f in scope.findings].index("GS301")]
+    assert [found.graph.nodes[id]["cut"] for id in causes] == ["detach"]
+
+
+def test_a_line_that_calls_a_loop_ran_once(tmp_path: Path) -> None:
+    scope = traced(6)
+    counts = {
+        d["label"]: d["count"]
+        for _, d in view(scope.trace, "line", depth=0).graph.nodes(data=True)
+        if d["kind"] == "line"
+    }
+    assert counts == {"loss = net(torch.randn(rows, 3)).pow(2).mean()": 1}
+    counts = {
+        d["label"]: d["count"]
+        for _, d in view(scope.trace, "line", depth=1).graph.nodes(data=True)
+        if d["kind"] == "line"
+    }
+    assert counts["x = block(x)"] == 6 and counts["x = self.inner(x)"] == 1

@@ -1,0 +1,53 @@
+"""The examples of two ranks run as under plain Python, and gradscope says of them what their marks say; their fixed
+twins are clean."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from pathlib import Path
+
+import pytest
+from two_ranks import GRADSCOPE, execute
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+EXAMPLES = sorted((ROOT / "examples").glob("ddp*.py"))
+MARK = re.compile(r"# (cause|effect): (GS\d{3})")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("fixed", [False, True], ids=["wrong", "fixed"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(path.stem, marks=() if path.stem == "ddp_unused" else pytest.mark.nightly)
+        for path in EXAMPLES
+    ],
+)
+def test_example(name: str, fixed: bool, tmp_path: Path) -> None:
+    source = ROOT / "examples" / ("fixed" if fixed else "") / f"{name}.py"
+    plain = execute(tmp_path, [sys.executable, str(source)])
+    ran = execute(tmp_path, [*GRADSCOPE, "run", "--report", "report.json", str(source)])
+    assert (ran.status, ran.out) == (plain.status, plain.out), ran.err
+    assert ran.status == 0 and ran.out
+    report = json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))
+    found = {
+        (finding["code"], place["role"], place["line"], tuple(finding["ranks"]))
+        for finding in report["findings"]
+        if finding["severity"] != "note"
+        for place in finding["locations"]
+        if place["role"] != "related"
+    }
+    lines = source.read_text(encoding="utf-8").splitlines()
+    marked = {
+        (code, role, number, (0, 1))
+        for number, line in enumerate(lines, 1)
+        for role, code in MARK.findall(line)
+    }
+    assert found == marked and bool(marked) != fixed, report["findings"]
+
+
+def test_scenario_30_is_shown() -> None:
+    assert len(EXAMPLES) == 4
+    assert all("SCENARIOS 30" in path.read_text(encoding="utf-8") for path in EXAMPLES)

@@ -1,0 +1,263 @@
+"""A run of several processes is one run: a trace each in one folder, one report, the same numbers and exit codes."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import socket
+import sqlite3
+import subprocess
+import time
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from two_ranks import ENV, GRADSCOPE, TORCHRUN, Ran, Start, execute, program
+
+TRAIN = """
+def train(rank):
+    model = DDP(nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1)))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for step in range(6):
+        if "clean" in sys.argv or (rank and "one" in sys.argv):
+            optimizer.zero_grad()
+        model(torch.randn(8, 4)).pow(2).mean().backward()
+        if rank and step == 3 and "killed" in sys.argv:
+            os.kill(os.getpid(), signal.SIGKILL)
+        if rank and step == 3 and "raises" in sys.argv:
+            raise ValueError("of its own")
+        if rank and step == 3 and "hangs" in sys.argv:
+            time.sleep(600)  # it hangs here
+        optimizer.step()
+    open(f"weights-{rank}", "w").write(repr([p.tolist() for p in model.parameters()]))
+"""
+SCRIPT = TRAIN + "\n\nrank = begin()\ntrain(rank)\nend()\n"
+SPAWN = (
+    TRAIN
+    + """
+
+def work(rank, world):
+    os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=sys.argv[1])
+    begin(rank, world)
+    train(rank)
+    end()
+
+
+if __name__ == "__main__":
+    torch.multiprocessing.spawn(work, (2,), nprocs=2)
+"""
+)
+
+
+def weights(folder: Path) -> list[str]:
+    return [(folder / f"weights-{rank}").read_text() for rank in range(2)]
+
+
+@pytest.fixture
+def port() -> str:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return str(free.getsockname()[1])
+
+
+def names(run: Path) -> set[str]:
+    return {path.name for path in run.glob("*.gradscope")} - {"parent.gradscope"}
+
+
+BOTH = {"rank-0.gradscope", "rank-1.gradscope"}
+ON_BOTH = [("GS201", "error", [0, 1])]
+
+
+@pytest.mark.parametrize("how", ["run", "launcher"])
+def test_one_folder_and_one_report(how: str, ranks: Start, tmp_path: Path) -> None:
+    plain = ranks(SCRIPT, how="plain")
+    before = weights(tmp_path)
+    ran = ranks(SCRIPT, how=how, options=("--report", "report.json", "--graph", "graph.svg"))
+    assert (ran.status, ran.out) == (plain.status, plain.out) == (0, "")
+    assert weights(tmp_path) == before, "bit-equal"
+    assert names(ran.run) == BOTH
+    assert ran.err.count("error[GS201]") == 1 and "on all 2 ranks" in ran.told
+    report = json.loads((tmp_path / "report.json").read_text())
+    assert [(f["code"], f["ranks"]) for f in report["findings"]] == [("GS201", [0, 1])]
+    assert (tmp_path / "graph.svg").stat().st_size > 1000
+    assert ran.findings() == ON_BOTH
+
+
+def test_what_one_rank_does_is_told_of_that_rank(ranks: Start) -> None:
+    ran = ranks(SCRIPT, "one", options=("--trace-dir", "traces"))
+    assert names(ran.folder / "traces") == BOTH and not (ran.folder / ".gradscope").exists()
+    assert "on rank 0 of 2" in ran.told
+    assert ran.findings("traces") == [("GS201", "error", [0])]
+    for form, text in (("github", "on rank 0 of 2"), ("sarif", '"ranks"'), ("concise", "on rank 0 of 2")):
+        command = [*GRADSCOPE, "check", "traces", "--output-format", form]
+        assert text in execute(ran.folder, command).out
+    for rank, answer in ((0, "5"), (1, "6")):
+        why = execute(ran.folder, [*GRADSCOPE, "why", "--rank", str(rank), "traces", "module.0.weight"])
+        assert why.status == 0 and "module.0.weight" in why.out, answer
+    picture = execute(ran.folder, [*GRADSCOPE, "graph", "traces", "--rank", "1", "-o", "one.svg"])
+    assert picture.status == 0 and (ran.folder / "one.svg").exists()
+    none = execute(ran.folder, [*GRADSCOPE, "why", "--rank", "7", "traces", "module.0.weight"])
+    assert none.status == 2 and "no trace of rank 7" in none.err and none.err.count("\n") == 1
+
+
+def test_a_trace_file_that_is_asked_for_becomes_a_folder(ranks: Start) -> None:
+    ran = ranks(SCRIPT, "clean", options=("--trace", "out/mine.gradscope"))
+    assert names(ran.folder / "out" / "mine") == BOTH and "nothing to report" in ran.told
+
+
+def test_spawned_ranks(tmp_path: Path, port: str) -> None:
+    (tmp_path / "train.py").write_text(program(SPAWN))
+    command = ["train.py", port]
+    assert execute(tmp_path, [GRADSCOPE[0], *command]).status == 0
+    before = weights(tmp_path)
+    ran = execute(tmp_path, [*GRADSCOPE, "run", *command])
+    assert ran.status == 0 and weights(tmp_path) == before
+    assert names(ran.run) == BOTH and ran.findings() == ON_BOTH
+    assert ran.err.count("error[GS201]") == 1
+
+
+def test_children_that_train_without_ranks_and_those_that_do_not(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(
+        program("""
+        import multiprocessing
+
+        def work(number):
+            model = nn.Linear(3, 1)
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+            for _ in range(5):
+                if number == 1:
+                    optimizer.zero_grad()
+                model(torch.ones(2, 3)).sum().backward()
+                optimizer.step()
+            if number == 2:
+                raise KeyError("of its own")
+
+        def double(x):
+            return 2 * x
+
+        if __name__ == "__main__":
+            context = multiprocessing.get_context("fork")
+            processes = [context.Process(target=work, args=(number,)) for number in (1, 2)]
+            for process in processes:
+                process.start()
+            for process in processes:
+                process.join()
+            with context.Pool(2) as pool:
+                print([process.exitcode for process in processes], pool.map(double, range(3)))
+        """)
+    )
+    plain = execute(tmp_path, [GRADSCOPE[0], "train.py"])
+    ran = execute(tmp_path, [*GRADSCOPE, "run", "train.py"])
+    assert (ran.status, ran.out) == (0, plain.out) == (0, "[0, 1] [0, 2, 4]\n")
+    assert ran.err.startswith(plain.err), "the child's traceback is its own"
+    assert {name.split("-")[1] for name in names(ran.run)} == {"1", "2"}
+    assert "in process 2" in ran.told and "process 2 ended by KeyError" in ran.told
+
+
+def test_one_more_batch_on_one_rank_is_told_as_what_the_others_wait_for(ranks: Start) -> None:
+    ran = ranks(
+        """
+        rank = begin()
+        model = DDP(nn.Linear(4, 1))
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for _ in range(5 + rank):
+            optimizer.zero_grad()
+            loss = model(torch.randn(8, 4)).pow(2).mean()
+            loss.backward()
+            optimizer.step()
+        """,
+        how="launcher",
+    )
+    assert ran.status == 1
+    (finding,) = [f for f in ran.report()["findings"] if f["severity"] != "note"]
+    assert (finding["code"], finding["ranks"]) == ("GS801", [1])
+    assert "different numbers of passes" in finding["message"]
+    assert finding["seen"] == ["of these passes rank 0 ended after 5; rank 1 was in one more after 5"]
+
+
+@pytest.mark.parametrize(
+    ("how", "end", "told"),
+    [
+        ("run", "killed", "rank 1 has not ended yet, or was killed: it was last seen at train.py:"),
+        ("launcher", "raises", "rank 1 ended by ValueError at train.py:"),
+    ],
+)
+def test_a_rank_that_dies_is_told_and_its_trace_read(how: str, end: str, told: str, ranks: Start) -> None:
+    plain = ranks(SCRIPT, "clean", end, how="plain")
+    ran = ranks(SCRIPT, "clean", end, how=how)
+    assert ran.status == plain.status == 1
+    assert told in ran.told
+    assert names(ran.run) == BOTH
+    report = ran.report()
+    assert any(told in note for note in report["unwatched"])
+    assert all("nother rank has gone" in f["message"] for f in report["findings"])
+
+
+def test_a_hanging_rank_is_told_with_its_line(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(program(SCRIPT))
+    command = [*TORCHRUN, "-m", "gradscope", "run", "train.py", "clean", "hangs"]
+    process = subprocess.Popen(
+        command, cwd=tmp_path, env=ENV, text=True, stderr=subprocess.PIPE, start_new_session=True
+    )
+    try:
+        until = time.monotonic() + 60
+        last = tmp_path / ".gradscope" / "last"
+        while not last.exists() and time.monotonic() < until:
+            time.sleep(0.2)
+        time.sleep(8)  # then it hangs
+        process.terminate()
+        process.communicate(timeout=60)
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+    notes = Ran(tmp_path, 0, "", "").report()["unwatched"]
+    line = 1 + program(SCRIPT).splitlines().index("            time.sleep(600)  # it hangs here")
+    assert f"rank 1 was ended by SIGTERM: it stood at train.py:{line}, after 3 steps" in notes
+    assert any(note.startswith("rank 0 was ended by SIGTERM: it stood") for note in notes)
+
+
+def test_what_is_missing_damaged_or_of_another_run_is_told_and_the_rest_used(ranks: Start) -> None:
+    ran = ranks(SCRIPT, options=("--trace-dir", "first"))
+    again = execute(ran.folder, [*TORCHRUN, "-m", "gradscope", "run", "--trace-dir", "second", "train.py"])
+    assert again.status == 0
+    first, second = ran.folder / "first", ran.folder / "second"
+    (first / "rank-1.gradscope").unlink()
+    assert ran.findings("first") == [("GS201", "error", [0])]
+    assert ran.report("first")["unwatched"] == ["rank 1 of 2 has left no trace here"]
+    whole = (second / "rank-1.gradscope").read_bytes()
+    (second / "rank-1.gradscope").write_bytes(whole[:5000])
+    told = ran.report("second")["unwatched"]
+    assert "rank-1.gradscope" in told[0] and told[0].endswith(": left out") and len(told) == 2
+    shutil.copy(first / "rank-0.gradscope", second / "rank-1.gradscope")
+    told = ran.report("second")["unwatched"]
+    assert told[0] == "rank-1.gradscope is of another run, or an earlier one of these ranks: left out"
+    for path in second.glob("*.gradscope"):
+        path.write_bytes(b"")
+    nothing = execute(ran.folder, [*GRADSCOPE, "check", "second"])
+    assert nothing.status == 2 and nothing.err.count("\n") == 1 and "no trace in the folder" in nothing.err
+
+
+def test_many_ranks_alike_are_looked_at_once_and_another_one_is_told(ranks: Start) -> None:
+    """More than are looked at one by one: copies of two real ones, the last with other parameters from step 3 on."""
+    ran = ranks(SCRIPT, options=("--trace-dir", "real"))
+    many = ran.folder / "many"
+    many.mkdir()
+    for rank in range(20):
+        path = many / f"rank-{rank}.gradscope"
+        shutil.copy(ran.folder / "real" / f"rank-{min(rank, 1)}.gradscope", path)
+        with closing(sqlite3.connect(path)) as db, db:
+            program = json.loads(db.execute("SELECT value FROM meta WHERE key = 'program'").fetchone()[0])
+            program["rank"] |= {"rank": rank, "world": 20, "agent": ""}
+            db.execute("UPDATE meta SET value = ? WHERE key = 'program'", (json.dumps(program),))
+            db.execute("DELETE FROM print WHERE kind = 'input'")  # copies are given the same data
+            if rank == 19:
+                query = "SELECT of, number, data FROM print WHERE kind = 'parameters' AND number > 2"
+                for of, number, data in db.execute(query).fetchall():
+                    moved = json.dumps({id: 2 * norm for id, norm in json.loads(data).items()})
+                    db.execute("UPDATE print SET data = ? WHERE of = ? AND number = ?", (moved, of, number))
+    everyone = list(range(20))
+    assert sorted(ran.findings("many")) == [("GS201", "error", everyone), ("GS801", "error", everyone)]
+    (parting,) = [f for f in ran.report("many")["findings"] if f["code"] == "GS801"]
+    assert parting["since"] == 3 and "on rank 19" in parting["seen"][0]

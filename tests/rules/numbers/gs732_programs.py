@@ -1,0 +1,56 @@
+"""More programs of GS732: each bad one is reported at its marks, each good one by no rule."""
+
+
+def bad_parameter_by_keyword() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    gain = nn.Parameter(torch.randn(6))
+    opt = torch.optim.SGD([gain], lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        errors = (gain * torch.randn(32, 6) - torch.randn(32, 6)).pow(2).mean(0)
+        errors.backward(gradient=gain)  # cause: GS732
+        opt.step()
+
+
+def good_weights_of_ones_own() -> None:
+    import torch
+
+    x = torch.tensor([1.0, -2.0, 3.0], requires_grad=True)
+    weights = torch.tensor([0.5, 0.2, 0.3])
+    for _ in range(3):
+        y = (x - 1).pow(2)
+        y.backward(weights)
+        with torch.no_grad():
+            x -= 0.1 * x.grad
+        x.grad = None
+
+
+def good_product_with_a_vector() -> None:
+    """The double backward that gives a Jacobian times a vector."""
+    import torch
+
+    x = torch.tensor([1.0, -2.0, 3.0], requires_grad=True)
+    y = x.pow(3)
+    v = torch.zeros_like(y, requires_grad=True)
+    (g,) = torch.autograd.grad(y, x, v, create_graph=True)
+    (product,) = torch.autograd.grad(g, v, torch.ones_like(g))
+    print(product.tolist())
+
+
+def good_weights_that_are_learned() -> None:
+    """Another leaf: it weighs what is differentiated by `x`."""
+    import torch
+
+    x = torch.tensor([1.0, -2.0, 3.0], requires_grad=True)
+    scale = torch.tensor([0.5, 0.2, 0.3], requires_grad=True)
+    for _ in range(3):
+        y = (x - 1).pow(2)
+        y.backward(scale.detach())
+        with torch.no_grad():
+            x -= 0.1 * x.grad
+        x.grad = None
+    (scale * x.detach()).sum().backward()
+    print(scale.grad.tolist())

@@ -1,0 +1,56 @@
+"""More programs of GS733: each bad one is reported at its marks, each good one by no rule."""
+
+
+def bad_activation_behind_the_last_layer_only() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.first = nn.Linear(2, 8)  # cause: GS733
+            self.second = nn.Linear(8, 8)
+            self.last = nn.Linear(8, 1)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return torch.sigmoid(self.last(self.second(self.first(x))))
+
+    torch.manual_seed(0)
+    x = torch.randn(64, 2)
+    y = (x[:, :1] * x[:, 1:] > 0).float()
+    net = Net()
+    opt = torch.optim.SGD(net.parameters(), lr=0.01)
+    for _ in range(400):
+        opt.zero_grad()
+        loss = nn.functional.mse_loss(net(x), y)
+        loss.backward()  # effect: GS733
+        opt.step()
+
+
+def good_loss_that_falls() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    x = torch.randn(64, 4)
+    y = x.sum(1, keepdim=True)
+    model = nn.Sequential(nn.Linear(4, 8), nn.Linear(8, 1))
+    opt = torch.optim.Adam(model.parameters(), lr=0.05)
+    for _ in range(400):
+        opt.zero_grad()
+        nn.functional.mse_loss(model(x), y).backward()
+        opt.step()
+
+
+def good_low_rank() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    x, y = torch.randn(64, 8), torch.randn(64, 8)
+    down, up = nn.Linear(8, 2, bias=False), nn.Linear(2, 8, bias=False)
+    opt = torch.optim.SGD([*down.parameters(), *up.parameters()], lr=0.001)
+    for _ in range(400):
+        opt.zero_grad()
+        nn.functional.mse_loss(up(down(x)), y).backward()
+        opt.step()

@@ -1,0 +1,106 @@
+"""More programs of GS736: each bad one is reported at its marks, each good one by no rule."""
+
+
+def bad_tokens_back_to_a_map() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    embed, conv = nn.Linear(5, 6), nn.Conv2d(6, 2, 3)
+    opt = torch.optim.SGD([*embed.parameters(), *conv.parameters()], lr=0.1)
+    for _ in range(3):
+        tokens = embed(torch.randn(8, 16, 5))
+        maps = torch.tanh(tokens).reshape(8, 6, 4, 4)  # cause: GS736
+        scores = conv(maps).mean((2, 3))  # effect: GS736
+        opt.zero_grad()
+        nn.functional.cross_entropy(scores, torch.randint(0, 2, (8,))).backward()
+        opt.step()
+
+
+def bad_series_of_a_convolution() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    conv, norm, head = nn.Conv1d(3, 6, 3), nn.LayerNorm(6), nn.Linear(6, 2)
+    opt = torch.optim.SGD([*conv.parameters(), *norm.parameters(), *head.parameters()], lr=0.1)
+    for _ in range(3):
+        series = conv(torch.randn(8, 3, 12))
+        rows = torch.relu(series).view(8, 10, 6)  # cause: GS736
+        scores = head(norm(rows)).mean(1)  # effect: GS736
+        opt.zero_grad()
+        nn.functional.cross_entropy(scores, torch.randint(0, 2, (8,))).backward()
+        opt.step()
+
+
+def good_features_grouped_anew() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    conv, head = nn.Conv2d(3, 6, 3), nn.Linear(8, 2)
+    opt = torch.optim.SGD([*conv.parameters(), *head.parameters()], lr=0.1)
+    for _ in range(3):
+        parts = conv(torch.randn(8, 3, 6, 6)).view(8, 12, 8)
+        scores = head(parts).mean(1)
+        opt.zero_grad()
+        nn.functional.cross_entropy(scores, torch.randint(0, 2, (8,))).backward()
+        opt.step()
+
+
+def good_moved_first() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    conv, head = nn.Conv2d(3, 6, 3), nn.Linear(6, 2)
+    opt = torch.optim.SGD([*conv.parameters(), *head.parameters()], lr=0.1)
+    for _ in range(3):
+        maps = conv(torch.randn(8, 3, 6, 6))
+        scores = head(maps.permute(0, 2, 3, 1).reshape(8, 16, 6)).mean(1)
+        opt.zero_grad()
+        nn.functional.cross_entropy(scores, torch.randint(0, 2, (8,))).backward()
+        opt.step()
+
+
+def good_flattened_for_a_linear_layer() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    conv, head = nn.Conv2d(3, 6, 3), nn.Linear(96, 2)
+    opt = torch.optim.SGD([*conv.parameters(), *head.parameters()], lr=0.1)
+    for _ in range(3):
+        scores = head(conv(torch.randn(8, 3, 6, 6)).view(8, -1))
+        opt.zero_grad()
+        nn.functional.cross_entropy(scores, torch.randint(0, 2, (8,))).backward()
+        opt.step()
+
+
+def good_there_and_back() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    conv, back, last = nn.Conv2d(3, 6, 3), nn.Linear(6, 6), nn.Conv2d(6, 2, 3)
+    opt = torch.optim.SGD([*conv.parameters(), *back.parameters(), *last.parameters()], lr=0.1)
+    for _ in range(3):
+        tokens = back(conv(torch.randn(8, 3, 6, 6)).flatten(2).transpose(1, 2))
+        scores = last(tokens.transpose(1, 2).reshape(8, 6, 4, 4)).mean((2, 3))
+        opt.zero_grad()
+        nn.functional.cross_entropy(scores, torch.randint(0, 2, (8,))).backward()
+        opt.step()
+
+
+def good_image_from_a_vector() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    first, conv = nn.Linear(5, 96), nn.Conv2d(6, 2, 3)
+    opt = torch.optim.SGD([*first.parameters(), *conv.parameters()], lr=0.1)
+    for _ in range(3):
+        scores = conv(first(torch.randn(8, 5)).view(8, 6, 4, 4)).mean((2, 3))
+        opt.zero_grad()
+        nn.functional.cross_entropy(scores, torch.randint(0, 2, (8,))).backward()
+        opt.step()

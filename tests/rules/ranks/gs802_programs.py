@@ -1,0 +1,113 @@
+from __future__ import annotations
+
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
+from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
+
+
+def points() -> TensorDataset:
+    made = torch.Generator().manual_seed(7)
+    return TensorDataset(torch.randn(64, 4, generator=made), torch.randn(64, 1, generator=made))
+
+
+def bad_part_of_the_model() -> None:
+    model = DistributedDataParallel(nn.Sequential(nn.Linear(4, 8), nn.Linear(8, 1)))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(4):
+        opt.zero_grad()
+        hidden = model.module[0](torch.randn(8, 4))  # cause: GS802
+        model.module[1](hidden).pow(2).mean().backward()  # effect: GS802
+        opt.step()
+
+
+def bad_no_sampler() -> None:
+    torch.manual_seed(0)
+    model = DistributedDataParallel(nn.Linear(4, 1))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for x, y in DataLoader(points(), batch_size=8, shuffle=True):
+        opt.zero_grad()
+        (model(x) - y).pow(2).mean().backward()  # cause: GS802
+        opt.step()
+
+
+def bad_set_epoch_missing() -> None:
+    model = DistributedDataParallel(nn.Linear(4, 1))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    data = points()
+    loader = DataLoader(data, batch_size=8, sampler=DistributedSampler(data))
+    for _ in range(2):
+        for x, y in loader:  # cause: GS802
+            opt.zero_grad()
+            (model(x) - y).pow(2).mean().backward()
+            opt.step()
+
+
+def good_epochs() -> None:
+    model = DistributedDataParallel(nn.Linear(4, 1))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    data = points()
+    sampler = DistributedSampler(data)
+    loader = DataLoader(data, batch_size=8, sampler=sampler)
+    for epoch in range(2):
+        sampler.set_epoch(epoch)
+        for x, y in loader:
+            opt.zero_grad()
+            (model(x) - y).pow(2).mean().backward()
+            opt.step()
+
+
+def good_evaluation_in_order() -> None:
+    model = DistributedDataParallel(nn.Linear(4, 1))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    data = points()
+    sampler = DistributedSampler(data)
+    checked = DataLoader(data, batch_size=8, sampler=DistributedSampler(data, shuffle=False))
+    for epoch in range(2):
+        sampler.set_epoch(epoch)
+        for x, y in DataLoader(data, batch_size=8, sampler=sampler):
+            opt.zero_grad()
+            (model(x) - y).pow(2).mean().backward()
+            opt.step()
+        model.eval()
+        with torch.no_grad():
+            for x, y in checked:
+                (model(x) - y).pow(2).mean()
+        model.train()
+
+
+def good_averaged_by_hand() -> None:
+    model = DistributedDataParallel(nn.Linear(4, 1))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(4):
+        opt.zero_grad()
+        model.module(torch.randn(8, 4)).pow(2).mean().backward()
+        for p in model.parameters():
+            dist.all_reduce(p.grad)
+            p.grad /= dist.get_world_size()
+        opt.step()
+
+
+def good_other_targets_for_the_same_input() -> None:
+    """As with the nodes of one graph: each rank has the loss of its own part."""
+    whole = torch.randn(16, 4, generator=torch.Generator().manual_seed(3))
+    mine = torch.arange(dist.get_rank(), 16, dist.get_world_size())
+    model = DistributedDataParallel(nn.Linear(4, 1))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(5):
+        opt.zero_grad()
+        (model(whole)[mine] - 1).pow(2).mean().backward()
+        opt.step()
+
+
+def good_passed_around_for_a_look() -> None:
+    model = DistributedDataParallel(nn.Linear(4, 1))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(4):
+        opt.zero_grad()
+        x = torch.randn(8, 4)
+        model(x).pow(2).mean().backward()
+        opt.step()
+        with torch.no_grad():
+            model.module(x).mean().item()

@@ -1,0 +1,100 @@
+"""More programs of GS320: each bad one is reported at its marks, each good one by no rule."""
+
+
+def bad_distribution_of_several_dimensions() -> None:
+    import torch
+    from torch import nn
+    from torch.distributions import Independent, LogNormal
+
+    torch.manual_seed(0)
+    encoder, decoder = nn.Linear(6, 4), nn.Linear(2, 6)
+    opt = torch.optim.Adam([*encoder.parameters(), *decoder.parameters()])
+    for _ in range(3):
+        x = torch.randn(16, 6)
+        mean, spread = encoder(x).chunk(2, 1)
+        q = Independent(LogNormal(mean, nn.functional.softplus(spread) + 0.1), 1)
+        z = q.sample()  # cause: GS320
+        shown = decoder(z)  # effect: GS320
+        loss = nn.functional.mse_loss(shown, x) + 0.1 * mean.pow(2).mean() + 0.1 * spread.pow(2).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_policy_gradient() -> None:
+    import torch
+    from torch import nn
+    from torch.distributions import Normal
+
+    torch.manual_seed(0)
+    policy, value = nn.Linear(4, 1), nn.Linear(5, 1)
+    opt = torch.optim.Adam([*policy.parameters(), *value.parameters()])
+    for _ in range(3):
+        state = torch.randn(16, 4)
+        pi = Normal(policy(state), 1.0)
+        action = pi.sample()
+        reward = -(action - state[:, :1]).pow(2)
+        estimate = value(torch.cat([state, action], 1))
+        advantage = (reward - estimate).detach()
+        loss = (estimate - reward).pow(2).mean() - (pi.log_prob(action) * advantage).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_labels_of_a_teacher() -> None:
+    """What is drawn trains another model: nothing in that pass is to reach what it was drawn from."""
+    import torch
+    from torch import nn
+    from torch.distributions import Normal
+
+    torch.manual_seed(0)
+    source, model = nn.Linear(4, 2), nn.Linear(2, 2)
+    one = torch.optim.Adam(source.parameters())
+    two = torch.optim.Adam(model.parameters())
+    for _ in range(3):
+        x, y = torch.randn(16, 4), torch.randn(16, 2)
+        q = Normal(source(x), 1.0)
+        noisy = q.sample()
+        one.zero_grad()
+        (q.mean - y).pow(2).mean().backward()
+        one.step()
+        two.zero_grad()
+        (model(noisy) - y).pow(2).mean().backward()
+        two.step()
+
+
+def good_no_rsample() -> None:
+    import torch
+    from torch import nn
+    from torch.distributions import Bernoulli
+
+    torch.manual_seed(0)
+    gate, model = nn.Linear(4, 4), nn.Linear(4, 1)
+    opt = torch.optim.Adam([*gate.parameters(), *model.parameters()])
+    for _ in range(3):
+        x, y = torch.randn(16, 4), torch.randn(16, 1)
+        q = Bernoulli(logits=gate(x))
+        error = (model(x * q.sample()) - y).pow(2)
+        opt.zero_grad()
+        (error.mean() - 0.1 * q.entropy().mean()).backward()
+        opt.step()
+
+
+def good_a_probe_beside_rsample() -> None:
+    import torch
+    from torch import nn
+    from torch.distributions import Normal
+
+    torch.manual_seed(0)
+    encoder, decoder, probe = nn.Linear(4, 4), nn.Linear(2, 4), nn.Linear(2, 1)
+    opt = torch.optim.Adam([*encoder.parameters(), *decoder.parameters(), *probe.parameters()])
+    for _ in range(3):
+        x = torch.randn(8, 4)
+        mean, log_deviation = encoder(x).chunk(2, 1)
+        q = Normal(mean, log_deviation.exp())
+        told = probe(q.sample())  # the encoder is not to learn from the probe
+        loss = (decoder(q.rsample()) - x).pow(2).mean() + (told - x.sum(1, keepdim=True)).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

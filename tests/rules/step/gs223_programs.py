@@ -1,0 +1,97 @@
+"""More programs of GS223: each bad one is reported at its marks, each good one by no rule."""
+
+
+def bad_pushed_away() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 1))
+    shadow = [p.detach().clone() for p in model.parameters()]
+    opt = torch.optim.Adam(model.parameters(), lr=0.01)
+    for _ in range(50):
+        opt.zero_grad()
+        nn.functional.mse_loss(model(torch.randn(8, 4)), torch.randn(8, 1)).backward()
+        opt.step()
+        for average, p in zip(shadow, model.parameters(), strict=True):
+            average += 0.01 * (average - p.detach())  # cause: GS223
+
+
+def bad_target_network_at_once() -> None:
+    import copy
+
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    net = nn.Linear(4, 2)
+    target = copy.deepcopy(net).requires_grad_(False)
+    opt = torch.optim.Adam(net.parameters(), lr=0.01)
+    tau = 0.995
+    for _ in range(80):
+        state = torch.randn(8, 4)
+        with torch.no_grad():
+            wanted = 0.9 * target(state) + 1
+        opt.zero_grad()
+        nn.functional.mse_loss(net(state), wanted).backward()
+        opt.step()
+        for old, new in zip(target.parameters(), net.parameters(), strict=True):
+            old.lerp_(new.detach(), tau)  # cause: GS223
+
+
+def good_decay_that_grows() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(4, 1)
+    shadow = [p.detach().clone() for p in model.parameters()]
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for step in range(100):
+        opt.zero_grad()
+        nn.functional.mse_loss(model(torch.randn(8, 4)), torch.randn(8, 1)).backward()
+        opt.step()
+        decay = min(0.999, (1 + step) / (10 + step))
+        with torch.no_grad():
+            for average, p in zip(shadow, model.parameters(), strict=True):
+                average.lerp_(p, 1 - decay)
+
+
+def good_target_network_that_is_copied() -> None:
+    import copy
+
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    net = nn.Linear(4, 2)
+    target = copy.deepcopy(net).requires_grad_(False)
+    opt = torch.optim.Adam(net.parameters(), lr=0.01)
+    for _ in range(80):
+        state = torch.randn(8, 4)
+        with torch.no_grad():
+            wanted = 0.9 * target(state) + 1
+        opt.zero_grad()
+        nn.functional.mse_loss(net(state), wanted).backward()
+        opt.step()
+        for old, new in zip(target.parameters(), net.parameters(), strict=True):
+            old.copy_(new.detach())
+
+
+def good_optimizer_of_ones_own() -> None:
+    """A running mean of gradients lies in no direction from the weights."""
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(4, 1)
+    speed = [torch.zeros_like(p) for p in model.parameters()]
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(60):
+        opt.zero_grad()
+        nn.functional.mse_loss(model(torch.randn(8, 4)), torch.randn(8, 1)).backward()
+        with torch.no_grad():
+            for v, p in zip(speed, model.parameters(), strict=True):
+                v.mul_(0.1).add_(p.grad)
+                p.grad.copy_(v)
+        opt.step()

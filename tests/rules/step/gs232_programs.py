@@ -1,0 +1,145 @@
+"""More programs of GS232: each bad one is reported at its marks, each good one by no rule."""
+
+
+def bad_gan_whose_steps_come_last() -> None:
+    import torch
+    from torch import nn
+    from torch.nn import functional as F
+
+    torch.manual_seed(0)
+    generator, critic = nn.Linear(3, 4), nn.Linear(4, 1)
+    g_opt = torch.optim.Adam(generator.parameters(), lr=0.01)
+    d_opt = torch.optim.Adam(critic.parameters(), lr=0.01)
+    for _ in range(4):
+        g_opt.zero_grad()
+        d_opt.zero_grad()
+        fake = generator(torch.randn(8, 3))
+        d_loss = F.softplus(critic(fake.detach())).mean() + F.softplus(-critic(torch.randn(8, 4))).mean()
+        d_loss.backward()  # effect: GS232
+        g_loss = F.softplus(-critic(fake)).mean()
+        g_loss.backward()  # cause: GS232
+        d_opt.step()
+        g_opt.step()
+
+
+def bad_generator_first() -> None:
+    import torch
+    from torch import nn
+    from torch.nn import functional as F
+
+    torch.manual_seed(0)
+    generator, critic = nn.Linear(3, 4), nn.Linear(4, 1)
+    g_opt = torch.optim.Adam(generator.parameters(), lr=0.01)
+    d_opt = torch.optim.Adam(critic.parameters(), lr=0.01)
+    for _ in range(4):
+        g_opt.zero_grad()
+        d_opt.zero_grad()
+        fake = generator(torch.randn(8, 3))
+        F.softplus(-critic(fake)).mean().backward()  # cause: GS232
+        g_opt.step()
+        real = F.softplus(-critic(torch.randn(8, 4))).mean()
+        (F.softplus(critic(fake.detach())).mean() + real).backward()  # effect: GS232
+        d_opt.step()
+
+
+def good_frozen_meanwhile() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    actor, critic = nn.Linear(3, 2), nn.Linear(5, 1)
+    actor_opt = torch.optim.Adam(actor.parameters(), lr=0.01)
+    critic_opt = torch.optim.Adam(critic.parameters(), lr=0.01)
+    for _ in range(4):
+        state = torch.randn(8, 3)
+        action = actor(state)
+        value = critic(torch.cat([state, action.detach()], 1))
+        critic_opt.zero_grad()
+        (value - torch.rand(8, 1)).pow(2).mean().backward()
+        critic.requires_grad_(False)
+        actor_opt.zero_grad()
+        (-critic(torch.cat([state, action], 1)).mean()).backward()
+        critic.requires_grad_(True)
+        critic_opt.step()
+        actor_opt.step()
+
+
+def good_decoder_with_a_loss_of_its_own() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    encoder, decoder = nn.Linear(6, 3), nn.Linear(3, 6)
+    e_opt = torch.optim.Adam(encoder.parameters(), lr=0.01)
+    d_opt = torch.optim.Adam(decoder.parameters(), lr=0.01)
+    for _ in range(4):
+        x = torch.randn(8, 6)
+        e_opt.zero_grad()
+        d_opt.zero_grad()
+        decoder(torch.randn(8, 3)).pow(2).mean().backward()
+        (decoder(encoder(x)) - x).pow(2).mean().backward()
+        d_opt.step()
+        e_opt.step()
+
+
+def good_a_trunk_with_two_heads() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    trunk, first, second = nn.Linear(6, 3), nn.Linear(3, 1), nn.Linear(3, 1)
+    t_opt = torch.optim.Adam([*trunk.parameters(), *first.parameters()], lr=0.01)
+    s_opt = torch.optim.Adam(second.parameters(), lr=0.01)
+    for _ in range(4):
+        x = torch.randn(8, 6)
+        t_opt.zero_grad()
+        s_opt.zero_grad()
+        with torch.no_grad():
+            aim = second(trunk(x))
+        (first(trunk(x)) - aim).pow(2).mean().backward()
+        (second(trunk(x)) - 1).pow(2).mean().backward()
+        t_opt.step()
+        s_opt.step()
+
+
+def good_own_gradient_put_back() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    actor, critic = nn.Linear(3, 2), nn.Linear(5, 1)
+    actor_opt = torch.optim.Adam(actor.parameters(), lr=0.01)
+    critic_opt = torch.optim.Adam(critic.parameters(), lr=0.01)
+    for _ in range(4):
+        state = torch.randn(8, 3)
+        action = actor(state)
+        critic_opt.zero_grad()
+        value = critic(torch.cat([state, action.detach()], 1))
+        (value - torch.rand(8, 1)).pow(2).mean().backward()
+        own = [p.grad.clone() for p in critic.parameters()]
+        actor_opt.zero_grad()
+        (-critic(torch.cat([state, action], 1)).mean()).backward()
+        for p, grad in zip(critic.parameters(), own, strict=True):
+            p.grad = grad
+        critic_opt.step()
+        actor_opt.step()
+
+
+def good_cleared_in_between() -> None:
+    import torch
+    from torch import nn
+    from torch.nn import functional as F
+
+    torch.manual_seed(0)
+    generator, critic = nn.Linear(3, 4), nn.Linear(4, 1)
+    g_opt = torch.optim.Adam(generator.parameters(), lr=0.01)
+    d_opt = torch.optim.Adam(critic.parameters(), lr=0.01)
+    for _ in range(4):
+        fake = generator(torch.randn(8, 3))
+        g_opt.zero_grad()
+        F.softplus(-critic(fake)).mean().backward()
+        g_opt.step()
+        d_opt.zero_grad()
+        real = F.softplus(-critic(torch.randn(8, 4))).mean()
+        (F.softplus(critic(fake.detach())).mean() + real).backward()
+        d_opt.step()

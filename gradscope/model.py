@@ -398,20 +398,21 @@ class Ranks:
 
     def __str__(self) -> str:
         if not self.numbers:
-            return f"in {_listed(self.names)}" if self.names else ""
+            return f"in {listed_ranks(self.names)}" if self.names else ""
         if len(self.numbers) == self.of:
             return f"on all {self.of:,} ranks" if self.of > 1 else "on the only rank"
         if len(self.numbers) == 1:
             return f"on rank {self.numbers[0]:,} of {self.of:,}"
         if len(self.numbers) > _NAMED:
             return f"on {len(self.numbers):,} of {self.of:,} ranks, the first is {self.numbers[0]:,}"
-        return f"on ranks {_listed(tuple(f'{n:,}' for n in self.numbers))} of {self.of:,}"
+        return f"on ranks {listed_ranks([f'{n:,}' for n in self.numbers])} of {self.of:,}"
 
 
 _NAMED = 8  # ranks that are told one by one
 
 
-def _listed(words: tuple[str, ...]) -> str:
+def listed_ranks(words: Sequence[str]) -> str:
+    """ "0, 3 and 5": ranks or processes one by one, and how many more there are."""
     if len(words) > _NAMED:
         words = (*words[: _NAMED - 1], f"{len(words) - _NAMED + 1:,} more")
     return " and ".join(filter(None, [", ".join(words[:-1]), words[-1]]))

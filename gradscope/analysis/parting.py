@@ -63,11 +63,7 @@ def _of_optimizer(members: list[Member], number: int) -> Parting | None:
     if not common or len({len(table[step][1]) for table in tables for step in common}) != 1:
         return None
     ids = [int(id) for id in tables[0][common[0]][1]]
-    shapes = [
-        [m.trace.parameter(int(id)).shape for id in t[common[0]][1]]
-        for m, t in zip(members, tables, strict=True)
-    ]
-    if any(other != shapes[0] for other in shapes):
+    if not _same_shapes(members, [list(table[common[0]][1]) for table in tables]):
         return None
     averaged = {id for of in wrapped(members[0].trace) for id in of.parameters if _all_in(of.ranks, members)}
     once_equal: set[int] = set()
@@ -119,15 +115,15 @@ def uneven(run: Run) -> Uneven | None:
     """Where ranks make different numbers of passes, so that some wait for others that have ended well."""
     if all(_ended_well(member.trace.program) for member in run.ranks):
         return None
-    counts = {id(m): sum(e.count for e in _passes(m)) for m in _wrapping(run)}
-    through = [(m, counts[id(m)]) for m in _wrapping(run) if _ended_well(m.trace.program)]
+    counted = [(member, sum(event.count for event in _passes(member))) for member in _wrapping(run)]
+    through = [(member, count) for member, count in counted if _ended_well(member.trace.program)]
     if not through:
         return None
     most = max(count for _, count in through)
     waiting = [
-        (m, counts[id(m)])
-        for m in _wrapping(run)
-        if not _ended_well(m.trace.program) and counts[id(m)] >= most and _waited(m.trace)
+        (member, count)
+        for member, count in counted
+        if not _ended_well(member.trace.program) and count >= most and _waited(member.trace)
     ]
     passes = _passes(waiting[0][0]) if waiting else []
     return Uneven(through, waiting, passes[-1].site.user) if passes else None

@@ -7,7 +7,7 @@ from typing import Any
 
 from gradscope.analysis.names import place
 from gradscope.events import Crashed
-from gradscope.model import Site
+from gradscope.model import Site, listed_ranks
 from gradscope.store import Member, Run, Trace
 
 
@@ -52,7 +52,9 @@ def _end(member: Member) -> str:
         return f"ended with exit code {code}" if code else ""
     if program.get("ended") and code is None:
         return ""
-    how = f"was ended by {_signal(-code)}" if isinstance(code, int) else "has not ended yet, or was killed"
+    how = (
+        f"was ended by {signal_name(-code)}" if isinstance(code, int) else "has not ended yet, or was killed"
+    )
     site = stood_at(member.trace)
     if site is None or site.user.kind != "user":
         return how
@@ -66,13 +68,12 @@ def _subject(names: list[str]) -> str:
     if len(names) == 1:
         return names[0]
     if all(name.startswith("rank ") for name in names):
-        numbers = [name.removeprefix("rank ") for name in names]
-        shown = numbers if len(numbers) <= 8 else [*numbers[:7], f"{len(numbers) - 7:,} more"]
-        return f"ranks {', '.join(shown[:-1])} and {shown[-1]}"
-    return f"{', '.join(names[:-1])} and {names[-1]}"
+        return f"ranks {listed_ranks([name.removeprefix('rank ') for name in names])}"
+    return listed_ranks(names)
 
 
-def _signal(number: int) -> str:
+def signal_name(number: int) -> str:
+    """SIGTERM of 15."""
     try:
         return signal.Signals(number).name
     except ValueError:

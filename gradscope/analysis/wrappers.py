@@ -9,7 +9,7 @@ from gradscope.analysis.loop import in_order
 from gradscope.analysis.memo import once
 from gradscope.events import Backward, ModuleCall, Step, Unsynced, Wrapped
 from gradscope.model import Event
-from gradscope.store import Run, Trace
+from gradscope.store import Trace
 
 
 @dataclass
@@ -68,11 +68,6 @@ def _went_on(current: Round, event: Event, known: set[int]) -> Round | None:
         current.step = current.step or event
         current.closed = True
     return current
-
-
-def comparable(run: Run) -> bool:
-    """Whether there are several ranks to compare."""
-    return len(run.ranks) > 1
 
 
 def _within(trace: Trace, module: int) -> set[int]:

@@ -23,7 +23,7 @@ from gradscope.render.terminal import print_rows
 from gradscope.render.text import field_rows
 
 MISSING = "missing"
-LIBRARIES = ("click", "rich", "networkx", "graphviz", "graphviz-pure", "textual")
+LIBRARIES = ("click", "rich", "networkx", "graphviz", "graphviz-pure", "jinja2", "pygments", "textual")
 
 
 @click.command()

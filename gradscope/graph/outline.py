@@ -12,7 +12,7 @@ from typing import Any
 
 from gradscope.analysis.flow import Flow
 from gradscope.graph import View, view
-from gradscope.graph._attempts import deepest_call, deepest_module
+from gradscope.graph._attempts import FITTING, deepest_call, deepest_module
 from gradscope.graph._build import Builder
 from gradscope.graph._owners import Boxes, Key, groups_of, line_boxes, module_boxes
 from gradscope.graph._shown import shown
@@ -112,7 +112,7 @@ def _grad_fns(builder: Builder) -> dict[str, list[str]]:
 
 def _fitting(ladder: list[Boxes]) -> int:
     """The depth that is shown first of a way that the picture did not take."""
-    return max((depth for depth, boxes in enumerate(ladder) if len(set(boxes.keys)) <= 28), default=0)
+    return max((depth for depth, boxes in enumerate(ladder) if len(set(boxes.keys)) <= FITTING), default=0)
 
 
 def _nested(builders: list[Builder], innermost: Builder, depth: int) -> list[Box]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import signal
 import textwrap
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -13,6 +12,7 @@ from rich.text import Text
 
 from gradscope.analysis.names import parameter_name
 from gradscope.analysis.names import place as place_at
+from gradscope.analysis.standing import signal_name
 from gradscope.analysis.words import counted
 from gradscope.check import Report
 from gradscope.escape import one_line
@@ -217,15 +217,8 @@ def _end(program: dict[str, Any]) -> str:
     if not program.get("ended", True):
         return "it has not ended yet, or was killed"
     if isinstance(code, int) and code < 0:
-        return f"ended by {_signal(-code)}"
+        return f"ended by {signal_name(-code)}"
     return f"exit code {code}" if code else ""
-
-
-def _signal(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"
 
 
 def _next(report: Report) -> list[str]:

@@ -8,11 +8,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from gradscope.model import GradscopeError
+from gradscope.model import GradscopeError, listed_ranks
 from gradscope.store.outline import outline
 from gradscope.store.reader import Trace
 
-_SHOWN = 8  # ranks that a line names
 _FEW = 4  # processes that are each looked at, alike or not
 
 
@@ -87,7 +86,7 @@ class Run:
         for member in self.members:
             if member.rank == rank or (member.rank is None and member.name == f"process {rank}"):
                 return member
-        known = ", ".join(str(m.rank) if m.rank is not None else m.name for m in self.members[:_SHOWN])
+        known = listed_ranks([str(m.rank) if m.rank is not None else m.name for m in self.members])
         raise GradscopeError(f"no trace of rank {rank} in {self.path} (there are: {known})")
 
     def close(self) -> None:
@@ -119,7 +118,7 @@ class Run:
                 strangers.append(member)
                 member.trace.close()
         if strangers:
-            names = listed(sorted(member.trace.path.name for member in strangers))
+            names = listed_ranks(sorted(member.trace.path.name for member in strangers))
             are = "is" if len(strangers) == 1 else "are"
             self._notes.append(f"{names} {are} of another run, or an earlier one of these ranks: left out")
         return sorted(kept.values(), key=_order)
@@ -131,7 +130,7 @@ class Run:
             word = "rank" if len(missing) == 1 else "ranks"
             has = "has" if len(missing) == 1 else "have"
             self._notes.append(
-                f"{word} {listed([str(r) for r in missing])} of {self.world:,} {has} left no trace here"
+                f"{word} {listed_ranks([str(r) for r in missing])} of {self.world:,} {has} left no trace here"
             )
 
 
@@ -143,13 +142,6 @@ def member_of(trace: Trace) -> Member:
         return Member(f"rank {rank}", rank, int(world), trace)
     number = (trace.program.get("child") or {}).get("number")
     return Member(f"process {number}" if number else "the parent process", None, 0, trace)
-
-
-def listed(words: list[str]) -> str:
-    """ "0, 3 and 5", and how many more."""
-    if len(words) > _SHOWN:
-        return f"{', '.join(words[: _SHOWN - 1])} and {len(words) - _SHOWN + 1:,} more"
-    return " and ".join(filter(None, [", ".join(words[:-1]), words[-1]]))
 
 
 def _same_run(member: Member, other: Member) -> bool:

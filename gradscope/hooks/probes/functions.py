@@ -178,12 +178,12 @@ class Functions(Hook):
                 return True
         return False
 
-    # -- the mode on and off --------------------------------------------------------
-
     def follow(self, names: Iterable[str], told: Callable[..., None]) -> None:
         """Has `told(name, args, kwargs, result, frame)` called after each call of these ops that is looked at."""
         for name in names:
             self.after.setdefault(name, []).append(told)
+
+    # -- the mode on and off --------------------------------------------------------
 
     def install(self) -> None:
         self.recorder.signals.asleep.connect(self.pause)

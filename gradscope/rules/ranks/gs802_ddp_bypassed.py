@@ -15,7 +15,7 @@ from collections.abc import Iterator
 
 from gradscope.analysis.parting import parted
 from gradscope.analysis.words import located, parameter_subjects
-from gradscope.analysis.wrappers import Round, comparable, rounds, wrapped
+from gradscope.analysis.wrappers import Round, rounds, wrapped
 from gradscope.events import ModuleCall, Sampler, Wrapped
 from gradscope.model import Finding
 from gradscope.rules import rule_across
@@ -61,10 +61,11 @@ def ddp_bypassed(run: Run) -> Iterator[tuple[Member, Finding]]:
 
 
 def _of_one(run: Run, trace: Trace) -> Iterator[Finding]:
+    several = len(run.ranks) > 1
     for of in wrapped(trace):
         found = [r for r in rounds(trace, of) if r.around and r.step is not None]
-        if found and (not comparable(run) or parted(run)):
-            yield _around(trace, of, found, sure=comparable(run))
+        if found and (not several or parted(run)):
+            yield _around(trace, of, found, sure=several)
     for sampler in trace.of(Sampler):
         if sampler.shuffles and sampler.times > 1 and sampler.epochs == 1:
             yield _same_order(trace, sampler)

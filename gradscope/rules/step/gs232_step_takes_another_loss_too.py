@@ -92,7 +92,7 @@ def step_takes_another_loss_too(trace: Trace) -> Iterator[Finding]:
     known, found = paths(trace), dict[tuple[int, Site, Site], _Mixed]()
     for turn in turns:
         pair = _pair(trace, turn)
-        if pair is None or not _alone(turns, *pair):
+        if pair is None or not _alone(turns, *pair[1:]):
             continue
         own, other, to = pair
         key = (turn.step.optimizer, own.event.site, other.event.site)
@@ -128,7 +128,7 @@ def _pair(trace: Trace, turn: Turn) -> tuple[Fill, Fill, int] | None:
     return (own[0], other[0], to[0]) if len(to) == 1 else None
 
 
-def _alone(turns: list[Turn], own: Fill, other: Fill, to: int) -> bool:
+def _alone(turns: list[Turn], other: Fill, to: int) -> bool:
     """Whether the other optimizer's step uses the other pass, and nothing else."""
     return any(turn.step.optimizer == to and list(turn.fills) == [other] for turn in turns)
 

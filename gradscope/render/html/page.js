@@ -118,7 +118,7 @@ const page = (() => {
       const parents = new Set([...view.shown.values()].map((b) => b.up));
       const deepest = view.clusters.filter((c) => parents.has(c.id) && !view.clusters.some((other) => other.up === c.id));
       deepest.forEach((box) => { box.opened = false; });
-      boxes.forEach((box) => { if (box.up !== undefined && !boxes[box.up].opened) box.opened = box.opened && false; });
+      boxes.forEach((box) => { if (box.up !== undefined && !boxes[box.up].opened) box.opened = false; });
     }
     redraw(() => fit(0.5));
     say(`${state.view.shown.size} boxes`);

@@ -39,6 +39,7 @@ def view(path: Path, command: list[str] | None = None) -> int:
         return child.go_on(_print)
     check = " ".join(["gradscope check", *([] if path.parent.name == FOLDER else [os.path.relpath(path)])])
     _tell(f"the program runs on, as process {child.process_id}. It prints to {output}, at its end the report")
+    _tell("nothing can be typed for it any more: what it reads has ended")
     _tell(f"meanwhile `{check}` says what is wrong so far, `kill -INT {child.process_id}` interrupts it")
     return 0
 

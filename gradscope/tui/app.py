@@ -13,6 +13,7 @@ from textual.app import SystemCommand
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
 
+from gradscope.analysis.words import counted
 from gradscope.check import Report
 from gradscope.escape import one_line
 from gradscope.model import GradscopeError
@@ -20,8 +21,8 @@ from gradscope.store import Pages, Trace, tidy
 from gradscope.tui import editor, jobs
 from gradscope.tui.child import Child
 from gradscope.tui.screens._page import Page
-from gradscope.tui.screens.ask import AskText, Leaving
-from gradscope.tui.screens.findings import FindingsPage
+from gradscope.tui.screens.ask import AskText, Confirm, Leaving
+from gradscope.tui.screens.findings import BESIDE, FindingsPage
 from gradscope.tui.screens.graph import GraphPage
 from gradscope.tui.screens.help import Help
 from gradscope.tui.screens.output import OutputPage
@@ -33,6 +34,7 @@ from gradscope.tui.shell import Shell
 
 PAGES = (FindingsPage, GraphPage, SourcePage, ParametersPage, StepsPage, WhyPage)
 _POLL = 0.5  # seconds between looks at a growing trace
+_LINE = 20_000  # letters that are kept of a line without an end
 _SHARE = 10  # a growing trace is checked for at most one part in this many of the time
 
 
@@ -43,7 +45,7 @@ class Inspector(Shell):
     CSS_PATH = "app.tcss"
     MODES: ClassVar[dict[str, Any]] = {page.NAME: page for page in (*PAGES, OutputPage)}
     DEFAULT_MODE = "findings"
-    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-wide")]
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-wide"), (BESIDE, "-beside")]
     BINDINGS: ClassVar[list[BindingType]] = [
         *(
             Binding(str(n), f"page('{page.NAME}')", page.TITLE_TEXT, show=False, tooltip=page.ABOUT)
@@ -51,6 +53,7 @@ class Inspector(Shell):
         ),
         Binding("g", "export", "Export", tooltip="Write a picture or a report to a file"),
         Binding("question_mark", "help", "Help", key_display="?", tooltip="Every key of this screen"),
+        Binding("x", "interrupt", "Ctrl-C", tooltip="Interrupt the program, as Ctrl-C in its terminal does"),
         Binding("q", "leave", "Quit", tooltip="Leave"),
         # Textual's own would leave at once, or tell of a key that does.
         Binding("ctrl+c,ctrl+q", "leave", "Quit", show=False, priority=True, system=True),
@@ -67,6 +70,7 @@ class Inspector(Shell):
         self.output: list[str] = [""]
         output = Path(f"{path}.out")
         self.child = Child(command, output, self._printed) if command is not None else None
+        self._page_before = self.DEFAULT_MODE
         self.interrupted = False  # by the user: leave when it has ended
         self._version: int | None = None
         self._check_after = 0.0
@@ -201,13 +205,17 @@ class Inspector(Shell):
             self.exit(code)
             return
         self._open()
+        if isinstance(self.screen, Leaving):  # nothing is left to be asked
+            self.screen.dismiss("")
         self.notify(f"the program ended with exit code {code}", markup=False)
 
     def _printed(self, text: str) -> None:
         """Adds what the program printed: a carriage return starts its line again."""
+        if not text:
+            return
         first, *rest = text.replace("\r\n", "\n").split("\n")
         lines = [self.output.pop() + first, *rest]
-        self.output += [line.rstrip("\r").rpartition("\r")[2] for line in lines[:-1]] + [lines[-1]]
+        self.output += [line.rstrip("\r").rpartition("\r")[2] for line in lines[:-1]] + [lines[-1][-_LINE:]]
         del self.output[:-20_000]
         for screen in self.screen_stack[-1:]:
             if isinstance(screen, OutputPage):
@@ -225,23 +233,32 @@ class Inspector(Shell):
             ended = "running" if self.child.running else f"exit code {self.child.exit_code}"
         elif exception := self.trace.program.get("exception"):
             ended = str(exception.get("type", ""))
-        words = [program, f"{steps:,} step{'' if steps == 1 else 's'}", ended]
+        words = [program, counted(steps, "step"), ended]
         return one_line(", ".join(word for word in words if word))
 
     # -- actions of every screen -----------------------------------------------------------
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        if action == "interrupt":
+            return self.running
         return action != "page" or parameters != (OutputPage.NAME,) or self.child is not None
 
     async def action_page(self, name: str) -> None:
         """Shows a screen."""
-        if not isinstance(self.screen, Page):
-            return
+        if isinstance(self.screen, Page):
+            await self._turn_to(name)
+
+    async def _turn_to(self, name: str) -> None:
+        if name != self.current_mode:
+            self._page_before = self.current_mode
         await self.switch_mode(name)
+
+    async def action_page_before(self) -> None:
+        await self._turn_to(self._page_before)
 
     async def open_page(self, kind: type[Page], *what: Any) -> None:
         """Shows a screen at one thing: `page.show_at(*what)`."""
-        await self.switch_mode(kind.NAME)
+        await self._turn_to(kind.NAME)
         if isinstance(self.screen, Page):
             self.screen.show_at(*what)
 
@@ -314,15 +331,27 @@ class Inspector(Shell):
 
     def _leave(self, choice: str | None) -> None:
         assert self.child is not None
-        if choice == "run on":
+        if choice and not self.running:  # it has ended meanwhile
+            self.exit(self.child.exit_code)
+        elif choice == "run on":
             self.exit(0)
         elif choice == "interrupt":
             self.interrupted = True
             self.child.interrupt()
-            if self.running:
-                self.notify("interrupted: this closes when the program has ended", markup=False)
-            else:
-                self.exit(self.child.exit_code)
+            self.notify("interrupted: this closes when the program has ended, q asks again", markup=False)
+        elif choice == "kill":
+            self.interrupted = True
+            self.child.kill()
+
+    def action_interrupt(self) -> None:
+        """Hands Ctrl-C on to the program, and stays."""
+        if self.running and isinstance(self.screen, Page):
+            self.push_screen(Confirm("interrupt the program, as Ctrl-C does?"), self._interrupt)
+
+    def _interrupt(self, sure: bool | None) -> None:
+        if sure and self.child is not None:
+            self.child.interrupt()
+            self.tell("interrupted" if self.running else "the program has ended already")
 
     # -- the palette ---------------------------------------------------------------------
 

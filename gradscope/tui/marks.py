@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from rich.text import Text
 
+from gradscope.analysis.words import counted
 from gradscope.model import SEVERITIES, Finding, Location, Region
 from gradscope.store import LineWork
 
@@ -52,11 +53,11 @@ class Line:
             label = f" ({place.role}: {place.label})" if place.label else f" ({place.role})"
             yield Text.assemble((f"{sign} {finding.code} ", style), finding.message, (label, "dim"))
         if work.ops:
-            words = [f"{_many(work.ops, 'op')} ran here, {_many(work.nodes, 'grad node')} built"]
+            words = [f"{counted(work.ops, 'op')} ran here, {counted(work.nodes, 'grad node')} built"]
             words += [f"the gradient was cut {'once' if work.cuts == 1 else f'{work.cuts:,} times'}"] * bool(
                 work.cuts
             )
-            words += [f"{_many(work.writes, 'in-place write')}"] * bool(work.writes)
+            words += [counted(work.writes, "in-place write")] * bool(work.writes)
             yield Text("; ".join(words))
         for region in self.regions:
             yield Text(f"under `{region.kind}`, opened at line {region.site.line}", "dim")
@@ -90,7 +91,3 @@ def _short(count: int) -> str:
         if count >= limit:
             return f"{count / (10**6 if unit == 'M' else 1000):.3g}{unit}"
     return str(count)
-
-
-def _many(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"

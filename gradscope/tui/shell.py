@@ -47,6 +47,10 @@ class Shell(App[int]):
         """Shows the screen with this name."""
         raise NotImplementedError
 
+    async def action_page_before(self) -> None:
+        """Shows the screen that was shown before this one."""
+        raise NotImplementedError
+
     async def open_source(self, path: str, line: int) -> None:
         """Shows a line of the user's source."""
         raise NotImplementedError

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from gradscope.analysis.names import names_of, op_name, parameter_name, place, shape_words, short_path
+from gradscope.analysis.words import counted
 from gradscope.model import Node, Op, Parameter, Site, Value
 from gradscope.store import Pages, Trace
 from gradscope.store.pages import WINDOW
@@ -185,7 +186,7 @@ class Walk:
             f"requires grad, by {', '.join(held) or 'no optimizer'}" if p.requires_grad else "frozen",
         )
         never = p.requires_grad and not p.passes
-        text = "never got a gradient" if not p.passes else f"got one in {p.passes:,} backward passes"
+        text = "never got a gradient" if not p.passes else f"got one in {counted(p.passes, 'backward pass')}"
         yield Fact("gradient", text, style="bold red" if never else "")
         if p.grad_norm is not None:
             yield Fact("norm", f"{p.grad_norm:.4g} at the end")

@@ -23,6 +23,13 @@ def test_findings_show_the_source_with_cause_and_effect(trace: Path) -> None:
         assert "GS301" in shown and "train.py:11" in shown
         assert "return self.second(self.first(x).detach())" in shown
         assert "^^^" in shown and "seen:" in shown and "fix:" in shown
+        assert "enter Source" in shown.splitlines()[-1]
+        (listed,) = [line for line in shown.splitlines() if "✗ error" in line]
+        assert "return" not in listed
+        await pilot.resize_terminal(160, 40)
+        await settled(pilot)
+        beside = screen(app).splitlines()
+        assert "✗ error" in beside[2] and "detach" in beside[2].partition("│")[2], "beside each other"
 
     drive(trace, steps, size=(100, 40))
 
@@ -34,8 +41,6 @@ def test_numbers_and_clicks_turn_the_screens(trace: Path) -> None:
             "5": "ms each", "6": "never got a gradient",
         }  # fmt: skip
         for key, sign in signs.items():
-            if key == "6":
-                await pilot.press("escape")
             await pilot.press(key)
             await settled(pilot)
             assert sign in screen(app), key
@@ -171,6 +176,9 @@ def test_steps_tell_events_and_are_compared(trace: Path) -> None:
     async def steps(app: Inspector, pilot: Pilot[Any]) -> None:
         await pilot.press("5")
         await settled(pilot)
+        titles = [line[2:18].strip() for line in screen(app).splitlines()[2:]]
+        assert titles[:2] == ["set-up", "step 1"] and "step 4" in titles and "evaluation" in titles
+        assert "call_time" not in screen(app) and "no_effect" not in screen(app)
         assert "backward" in screen(app) and "loss.backward()" not in screen(app)
         await pilot.press("down")
         assert "loss.backward()" in screen(app)
@@ -185,12 +193,53 @@ def test_steps_tell_events_and_are_compared(trace: Path) -> None:
 
 def test_why_answers_names_and_says_what_it_does_not_know(trace: Path) -> None:
     async def steps(app: Inspector, pilot: Pilot[Any]) -> None:
-        await pilot.press("6", *"loss", "enter")
+        await pilot.press("6")
+        await settled(pilot)
+        await pilot.press("a", *"loss", "enter")
         await settled(pilot)
         assert "`loss`" in screen(app) and "train.py:18" in screen(app)
         await pilot.press("a", *"nonsense", "enter")
         await settled(pilot)
         assert "no answer" in screen(app) and "called `nonsense`" in told(app)
+
+    drive(trace, steps)
+
+
+def test_why_starts_with_those_without_a_gradient_completes_names_and_is_left(trace: Path) -> None:
+    async def steps(app: Inspector, pilot: Pilot[Any]) -> None:
+        for page in "46":
+            await pilot.press(page)
+            await settled(pilot)
+        rows = [line.split() for line in screen(app).splitlines() if "never got a gradient" in line]
+        assert [(row[0], row[-1]) for row in rows] == [("first.weight", "GS301"), ("first.bias", "GS301")]
+        await pilot.press("down", "enter")
+        await settled(pilot)
+        assert "`first.bias`" in screen(app) and "the graph ends here" in screen(app)
+        await pilot.press("escape")
+        assert "GS301" in screen(app), "the names again"
+        await pilot.press("a", *"sec", "tab")
+        assert "second." in screen(app) and "first.bias" not in screen(app)
+        await pilot.press("w", "tab", "enter")
+        await settled(pilot)
+        assert "`second.weight`" in screen(app)
+        await pilot.press("a", "ctrl+u", *"los", "down", "enter")
+        await settled(pilot)
+        assert "`loss`" in screen(app)
+        await pilot.press("escape", "escape")
+        await settled(pilot)
+        assert "4 trainable" in screen(app), "where one came from"
+
+    drive(trace, steps)
+
+
+@pytest.mark.parametrize("page", ["1", "2", "3", "4", "5"])
+def test_w_asks_why_on_every_screen(page: str, trace: Path) -> None:
+    async def steps(app: Inspector, pilot: Pilot[Any]) -> None:
+        await pilot.press(page)
+        await settled(pilot)
+        await pilot.press("w")
+        await settled(pilot)
+        assert app.current_mode == "why" and "is on this screen" not in told(app)
 
     drive(trace, steps)
 
@@ -328,7 +377,9 @@ def test_large_traces_are_worked_on_in_another_process(trace: Path, monkeypatch:
         await pilot.press("3")
         await settled(pilot)
         assert any("✂" in line for line in screen(app).splitlines() if ".detach())" in line)
-        await pilot.press("6", *"first.weight", "enter")
+        await pilot.press("6")
+        await settled(pilot)
+        await pilot.press("a", *"first.weight", "enter")
         await settled(pilot)
         assert "the graph ends here" in screen(app)
         await pilot.press("a", *"nonsense", "enter")

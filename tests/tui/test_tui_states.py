@@ -27,7 +27,7 @@ STATES = {
     "graph": ("2", "slash", *"second", "enter", "f"),
     "source": ("3",),
     "parameters": ("4",),
-    "why": ("6", *"first.weight", "enter"),
+    "why": ("6", "a", *"first.weight", "enter"),
     "help": ("question_mark",),
     "export": ("g",),
 }
@@ -89,7 +89,7 @@ def test_clean_run_says_what_was_watched(tmp_path: Path) -> None:
     trace = record(tmp_path, CLEAN)
 
     async def steps(app: Inspector, pilot: Pilot[Any]) -> None:
-        assert "nothing to report" in screen(app) and "1 backward passes were watched" in screen(app)
+        assert "nothing to report" in screen(app) and "watched 0 steps and 1 backward pass" in screen(app)
         for key in ("down", "enter", "i", "o", "y", "n", "2", "f", "b", "3", "4", "enter", "5", "c", "enter"):
             await pilot.press(key)
             await settled(pilot)
@@ -121,6 +121,7 @@ def test_numbers_that_are_not_finite_are_shown(tmp_path: Path) -> None:
             "down",
             "c",
             "6",
+            "a",
             *"weight",
             "enter",
         ):
@@ -306,6 +307,68 @@ def test_leaving_a_run_may_let_the_program_run_on(
         time.sleep(0.2)
     assert "step 301\nwhole" in output.read_text() and "found: nothing to report" in output.read_text()
     assert "302 steps" in gradscope("check", cwd=tmp_path).stdout
+
+
+ASKS = """\
+import getpass, sys, torch
+torch.ones(3, requires_grad=True).sum().backward()
+print("hello", input("name? "), sys.stdin.isatty())
+print("a secret of", len(getpass.getpass("password: ")))
+print("then", repr(sys.stdin.read()))
+sys.exit(3)
+"""
+
+
+def test_what_a_program_reads_is_typed_on_the_output_screen(
+    tmp_path: Path, terminal: Callable[..., Terminal]
+) -> None:
+    (tmp_path / "asks.py").write_text(ASKS)
+    window = terminal("run --view asks.py", size=(100, 24))
+    window.press("7")
+    steps = (
+        ("name?", "Bob", "hello Bob True"),
+        ("password:", "abcdef", "a secret of 6"),
+        ("", "more", "more"),
+    )
+    for ready, typed, said in steps:
+        window.wait(lambda shown, ready=ready: ready in shown and "to the program" not in shown)
+        window.press("Enter")
+        window.wait(lambda shown: "to the program" in shown)
+        window.press(typed, "Enter")
+        window.wait(lambda shown, said=said: said in shown)
+    window.press("d")
+    assert "abcdef" not in window.wait(lambda shown: "[exit code 3]" in shown)
+    assert "then 'more\\n'" in (tmp_path / ".gradscope").glob("*.out").__next__().read_text()
+    window.press("q")
+    window.wait(lambda shown: "ended with 3" in shown)
+
+
+STUBBORN = """\
+import time, torch
+torch.ones(3, requires_grad=True).sum().backward()
+for times in range(10):
+    try:
+        print("up", times, flush=True)
+        time.sleep(1000)
+    except KeyboardInterrupt:
+        print("told", times, flush=True)
+"""
+
+
+def test_ctrl_c_is_handed_on_and_what_ignores_it_can_be_killed(
+    tmp_path: Path, terminal: Callable[..., Terminal]
+) -> None:
+    (tmp_path / "stubborn.py").write_text(STUBBORN)
+    window = terminal("run --view stubborn.py")
+    window.press("7")
+    window.wait(lambda shown: "up 0" in shown)
+    for key, sign in (("x", "as Ctrl-C does?"), ("y", "up 1"), ("q", "still runs"), ("i", "up 2")):
+        window.press(key)
+        window.wait(lambda shown, sign=sign: sign in shown)
+    window.press("q")
+    window.wait(lambda shown: "was interrupted and has not ended yet" in shown)
+    window.press("k")
+    window.wait(lambda shown: "ended with 137" in shown)
 
 
 def test_a_fault_of_the_ui_leaves_the_program_alone(

@@ -32,6 +32,7 @@ class Page(Screen[None]):
         Binding("slash", "find", "Find", key_display="/", tooltip="Find text on this screen"),
         Binding("n", "find_next(True)", "Next", show=False, tooltip="Next place that was found"),
         Binding("N", "find_next(False)", "Previous", show=False, tooltip="Previous place that was found"),
+        Binding("w", "why", "Why", tooltip="Explain the gradient of what is selected"),
         Binding("o", "edit", "Edit", tooltip="Open $EDITOR at this line"),
         Binding("y", "copy", "Copy", show=False, tooltip="Copy what is selected"),
     ]
@@ -154,6 +155,17 @@ class Page(Screen[None]):
     def copied(self) -> str:
         """The text of what is selected."""
         return ""
+
+    def asked_about(self) -> str:
+        """What `w` asks of: a name or a place as `gradscope why` takes it; "" where nothing is selected."""
+        return ""
+
+    async def action_why(self) -> None:
+        """Asks the Why screen, or goes to its list."""
+        if asked := self.asked_about():
+            await self.inspector.open_why(asked)
+        else:
+            await self.inspector.action_page("why")
 
     def action_edit(self) -> None:
         """Opens the editor."""

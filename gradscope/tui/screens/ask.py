@@ -43,10 +43,11 @@ class Confirm(Dialog[bool]):
 
 
 class Leaving(Dialog[str | None]):
-    """What becomes of a program that still runs; escape stays."""
+    """What becomes of a program that still runs; escape stays. One that an interrupt did not end can be killed."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("i", "answer('interrupt')", "Interrupt"),
+        Binding("k", "answer('kill')", "Kill"),
         Binding("r", "answer('run on')", "Run on"),
         Binding("s,escape,n,q", "answer('')", "Stay"),
     ]
@@ -55,8 +56,13 @@ class Leaving(Dialog[str | None]):
         super().__init__()
         self._interrupted = interrupted
 
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        return parameters != ("kill",) or self._interrupted
+
     def compose(self) -> ComposeResult:
-        keys = ((" i ", "interrupt it, as Ctrl-C does"), (" r ", "let it run on and leave"), (" s ", "stay"))
+        keys = [(" i ", "interrupt it, as Ctrl-C does")]
+        keys += [(" k ", "end it at once, without its say")] * self._interrupted
+        keys += [(" r ", "let it run on and leave"), (" s ", "stay")]
         with Vertical():
             again = "was interrupted and has not ended yet" if self._interrupted else "still runs"
             yield Label(f"the program {again}", markup=False)

@@ -9,8 +9,10 @@ from typing import ClassVar
 from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
+from textual.containers import Container
 
-from gradscope.analysis.names import short_path
+from gradscope.analysis.names import parameter_name, short_path
+from gradscope.analysis.words import counted
 from gradscope.check import Report
 from gradscope.escape import one_line
 from gradscope.model import Finding, GradscopeError, Location, place_of
@@ -29,17 +31,20 @@ _COLUMNS = (
     Column("finding", 24, wide=True),
     Column("place", 22, tail=True),
 )
+BESIDE = 120  # cells from which on list and finding stand beside each other
 _SIGNS = {"error": "✗ error", "warning": "▲ warn", "note": "• note"}
 
 
 class FindingsPage(Page):
-    """The list on top, the selected finding below."""
+    """The list on top, the selected finding below; beside it on a wide terminal."""
 
     NAME = "findings"
     TITLE_TEXT = "Findings"
     ABOUT = "What is wrong in this run, most severe first"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "open_source", "Source", tooltip="Show the place among its source", priority=False),
+        Binding(
+            "enter", "open_source", "Source", key_display="enter", tooltip="Show the place among its source"
+        ),
         Binding("i", "ignore", "Ignore", tooltip="Write a comment that silences this finding, after asking"),
     ]
 
@@ -48,8 +53,9 @@ class FindingsPage(Page):
         self._shown: Finding | None = None
 
     def body(self) -> ComposeResult:
-        yield Table(id="findings-list")
-        yield Rows(id="finding")
+        with Container(id="findings-body"):
+            yield Table(id="findings-list")
+            yield Rows(id="finding")
 
     @property
     def _findings(self) -> Sequence[Finding]:
@@ -59,11 +65,26 @@ class FindingsPage(Page):
     def fill(self) -> None:
         table = self.query_one(Table)
         empty = "checking …" if self.inspector.checked is None else ""
-        table.show(_COLUMNS, len(self._findings), self._cells, empty=empty)
-        table.styles.height = min(max(len(self._findings), 1) + 2, 12)
+        columns = _COLUMNS[:-1] if self._beside else _COLUMNS
+        table.show(columns, len(self._findings), self._cells, empty=empty)
+        self.set_class(bool(self._findings), "-found")
+        self._lay_out()
         if self.focused is None:
             table.focus()
         self._select(table.cursor, keep_place=True)
+
+    def on_resize(self) -> None:
+        self.renew()
+
+    def _lay_out(self) -> None:
+        """Below each other the list takes as many rows as it has findings."""
+        rows = min(max(len(self._findings), 1) + 2, 12)
+        self.query_one(Table).styles.height = None if self._beside else rows
+
+    @property
+    def _beside(self) -> bool:
+        """Whether there is room for the finding beside the list: then it is there that its place stands."""
+        return bool(self._findings) and self.app.size.width >= BESIDE
 
     def _cells(self, row: int) -> list[Text]:
         finding = self._findings[row]
@@ -128,6 +149,17 @@ class FindingsPage(Page):
     def copied(self) -> str:
         return self.query_one("#finding", Rows).text
 
+    def asked_about(self) -> str:
+        """A parameter that the finding names, else its place."""
+        found, trace, place = self._shown, self.inspector.trace, self.target()
+        if found is None or trace is None:
+            return ""
+        text = " ".join((found.message, *found.seen))
+        names = [name for p in trace.parameters if (name := parameter_name(trace, p)) and f"`{name}`" in text]
+        if names:
+            return min(names, key=lambda name: text.index(f"`{name}`"))
+        return f"{place[0]}:{place[1]}" if place is not None else ""
+
     async def action_open_source(self) -> None:
         """Shows the place on the Source screen."""
         if (place := self.target()) is not None:
@@ -170,12 +202,15 @@ def _facts(report: Report, width: int, running: bool) -> Iterable[Text]:
     summary = report.trace.summary
     if running:
         yield Text("nothing to report so far", "bold green")
-        facts = [f"{summary['steps']:,} steps were watched"]
+        facts = [f"watched {counted(summary['steps'], 'step')}"]
     else:
         judged = summary["passes"]
         yield Text("nothing to report", "bold green") if judged else Text(f"found {NO_PASS}", "bold yellow")
-        facts = [f"{summary['steps']:,} steps and {summary['passes']:,} backward passes were watched"]
-    facts.append(f"{summary['distinct_graphs']:,} distinct graphs with {summary['nodes']:,} nodes")
+        facts = [
+            f"watched {counted(summary['steps'], 'step')} and {counted(summary['passes'], 'backward pass')}"
+        ]
+    graphs = counted(summary["distinct_graphs"], "distinct graph")
+    facts.append(f"{graphs} with {counted(summary['nodes'], 'node')}")
     yield Text()
     yield from field_rows("seen", facts, width)
     yield from field_rows("fault", report.faults, width)

@@ -39,7 +39,6 @@ class GraphPage(Page):
         Binding("backspace", "back", "Back", key_display="⌫", tooltip="Back to where you were"),
         Binding("enter", "enter", "Go there", show=False, tooltip="Go to what this row names"),
         Binding("s", "source", "Source", tooltip="Show the line among its source"),
-        Binding("w", "why", "Why", tooltip="Explain the gradient of what is selected"),
         Binding(
             "left_square_bracket",
             "turn(-1)",
@@ -321,14 +320,13 @@ class GraphPage(Page):
         if (found := self.target()) is not None:
             await self.inspector.open_source(*found)
 
-    async def action_why(self) -> None:
-        """Asks the Why screen about a parameter, or about an op's line."""
+    def asked_about(self) -> str:
         if self._here is None or self._walk is None:
-            return
+            return ""
         if self._here[0] == "parameter":
-            await self.inspector.open_why(self._walk.title(self._here))
-        elif (found := self.target()) is not None:
-            await self.inspector.open_why(f"{found[0]}:{found[1]}")
+            return self._walk.title(self._here)
+        found = self.target()
+        return f"{found[0]}:{found[1]}" if found is not None else ""
 
     def copied(self) -> str:
         return "\n".join(f"{fact.label:>9}  {fact.text}" for fact in self._facts)

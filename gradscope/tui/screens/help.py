@@ -13,6 +13,7 @@ from textual.containers import Vertical
 
 from gradscope.tui.screens._page import Page
 from gradscope.tui.screens.ask import Dialog
+from gradscope.tui.widgets.keys import in_reach
 from gradscope.tui.widgets.rows import Rows
 
 
@@ -25,7 +26,7 @@ class Help(Dialog[None]):
         super().__init__()
         self._about = f"{page.TITLE_TEXT}: {page.ABOUT[:1].lower()}{page.ABOUT[1:]}"
         self._keys: dict[str, tuple[list[str], str]] = {}
-        for active in sorted(page.active_bindings.values(), key=_order):
+        for active in sorted(in_reach(page), key=_order):
             binding = active.binding
             ours = binding.tooltip or not isinstance(active.node, (Page, App))
             if (

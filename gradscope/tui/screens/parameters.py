@@ -13,6 +13,7 @@ from textual.widgets import Static
 
 from gradscope.analysis.gradients import how_received
 from gradscope.analysis.names import parameter_name, shape_words
+from gradscope.analysis.words import counted
 from gradscope.escape import one_line
 from gradscope.model import Parameter
 from gradscope.store import Trace
@@ -37,7 +38,7 @@ class ParametersPage(Page):
     TITLE_TEXT = "Parameters"
     ABOUT = "Every parameter: trained or not, by which optimizer, with what gradient"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "why", "Why", tooltip="Explain the gradient of this parameter"),
+        Binding("enter", "why", "Why", key_display="enter", tooltip="Explain the gradient of this parameter"),
         Binding("s", "sort(1)", "Sort", tooltip="Sort by the next column"),
         Binding("S", "sort_back", "Turn round", show=False, tooltip="Sort the other way round"),
         Binding("f", "filter", "Filter", tooltip="Show only rows with a text in them"),
@@ -89,7 +90,7 @@ class ParametersPage(Page):
     def _how(self, trace: Trace) -> str:
         trained = [p for p in trace.parameters if p.requires_grad]
         without = sum(not how_received(trace, p) for p in trained)
-        words = [f"{len(trace.parameters):,} parameters, {len(trained):,} trainable"]
+        words = [f"{counted(len(trace.parameters), 'parameter')}, {len(trained):,} trainable"]
         if without:
             words.append(f"{without:,} of them never got a gradient")
         if self._filter:
@@ -143,7 +144,7 @@ class ParametersPage(Page):
             lambda p: _size(p.shape),
             lambda p: p.requires_grad,
             lambda p: self._optimizer(trace, p),
-            lambda p: p.passes,
+            lambda p: _received(trace, p),
             lambda p: _order(_last_norm(trace, p)),
             lambda p: max((_order(n) for _, n in trace.numbers("grad_norm", p.id)), default=_order(None)),
         ]
@@ -177,10 +178,9 @@ class ParametersPage(Page):
             self._filter = event.text
             self._arrange()
 
-    async def action_why(self) -> None:
-        """Asks the Why screen."""
-        if (p := self._selected) is not None:
-            await self.inspector.open_why(self._names[p.id])
+    def asked_about(self) -> str:
+        p = self._selected
+        return self._names[p.id] if p is not None else ""
 
     async def on_table_chosen(self, event: Table.Chosen) -> None:
         await self.action_why()
@@ -218,6 +218,13 @@ def got(trace: Trace, p: Parameter) -> Text:
         return Text("–", "dim")
     how = how_received(trace, p)
     return Text(_RECEIVED[how], "green") if how else Text("never", "bold red")
+
+
+def _received(trace: Trace, p: Parameter) -> tuple[int, int]:
+    """In the order of what is shown: never, frozen, by hand, asked for, ×1, ×2."""
+    shown = got(trace, p).plain
+    kinds = ["never", "–", *sorted(set(_RECEIVED.values()), reverse=True)]
+    return (kinds.index(shown), 0) if shown in kinds else (len(kinds), p.passes)
 
 
 def _last_norm(trace: Trace, p: Parameter) -> float | None:

@@ -31,9 +31,18 @@ class SourcePage(Page):
     TITLE_TEXT = "Source"
     ABOUT = "Your files as they ran: nodes built, cuts, regions, in-place writes, findings"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("left_square_bracket", "file(-1)", "File back", key_display="[", tooltip="The file before"),
-        Binding("right_square_bracket", "file(1)", "File on", key_display="]", tooltip="The next file"),
-        Binding("enter", "graph", "Graph", tooltip="Show what this line did in the graph"),
+        Binding(
+            "left_square_bracket",
+            "file(-1)",
+            "File back",
+            key_display="[",
+            show=False,
+            tooltip="The file before",
+        ),
+        Binding("right_square_bracket", "file(1)", "Next file", key_display="]", tooltip="The next file"),
+        Binding(
+            "enter", "graph", "Graph", key_display="enter", tooltip="Show what this line did in the graph"
+        ),
         Binding("m", "mark(True)", "Mark", tooltip="Go to the next line with a finding, a cut or a write"),
         Binding("M", "mark(False)", "Mark back", show=False, tooltip="Go to the marked line before"),
     ]
@@ -194,6 +203,10 @@ class SourcePage(Page):
 
     def target(self) -> tuple[str, int] | None:
         return (self._path, self.query_one(Table).cursor + 1) if self._path is not None else None
+
+    def asked_about(self) -> str:
+        found = self.target()
+        return f"{found[0]}:{found[1]}" if found is not None else ""
 
     def copied(self) -> str:
         at = self.query_one(Table).cursor

@@ -12,6 +12,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
 from gradscope.analysis.names import op_name, place
+from gradscope.analysis.words import counted
 from gradscope.escape import one_line
 from gradscope.model import Event, Segment
 from gradscope.render.text import field_rows
@@ -22,28 +23,40 @@ from gradscope.tui.widgets.rows import Rows
 from gradscope.tui.widgets.table import Column, Table
 
 _COLUMNS = (
-    Column("", 1), Column("steps", 13), Column("graph", 5, right=True), Column("ops", 7, right=True),
+    Column("", 1), Column("stretch", 16), Column("graph", 5, right=True), Column("ops", 7, right=True),
     Column("nodes", 7, right=True), Column("ms each", 8, right=True), Column("loss", 9, right=True),
     Column("events", 12, wide=True),
 )  # fmt: skip
 Shape = dict[tuple[int, str], int]  # (site, op) → how often
 _MOST = 200  # events, or differing ops, that are told
+# What the program itself did: the other kinds hold what rules want to know of it.
+_DID = {
+    "backward": "backward", "step": "step", "zero_grad": "zero_grad", "clip": "clip", "update": "update by hand",
+    "call": "model called", "mode": "train/eval", "optimizer": "optimizer made", "scheduler": "scheduler made",
+    "scheduled": "scheduler step", "scaler": "grad scaler", "requires_grad": "requires_grad set",
+    "state_loaded": "state loaded", "error": "error", "crashed": "crash", "non_finite": "not finite",
+    "hidden_write": "hidden write", "corrupted": "corrupted",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Stretch:
-    """A row: equal segments in a row, by the optimizer steps they were."""
+    """A row: equal segments in a row, by the optimizer steps they were. `kind` is what a stretch without one
+    was for."""
 
     segment: Segment
     first: int
     last: int
+    kind: str = ""
 
     @property
     def title(self) -> str:
         if not self.segment.is_step:
             times = f" ×{self.segment.repeat:,}" if self.segment.repeat > 1 else ""
-            return f"no step{times}"
-        return f"{self.first:,}" if self.first == self.last else f"{self.first:,}–{self.last:,}"
+            return f"{self.kind}{times}"
+        if self.first == self.last:
+            return f"step {self.first:,}"
+        return f"steps {self.first:,}–{self.last:,}"
 
 
 class StepsPage(Page):
@@ -53,7 +66,7 @@ class StepsPage(Page):
     TITLE_TEXT = "Steps"
     ABOUT = "Each stretch of the run: graph, time, loss, events; compare two"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "graph", "Graph", tooltip="Show the graph of this stretch"),
+        Binding("enter", "graph", "Graph", key_display="enter", tooltip="Show the graph of this stretch"),
         Binding("m", "mark", "Mark", tooltip="Mark this row, to compare another with it"),
         Binding("c", "compare", "Compare", tooltip="Compare this row with the marked one"),
     ]
@@ -75,16 +88,19 @@ class StepsPage(Page):
         assert trace is not None and pages is not None
         self._graphs = {g.id: g for g in pages.graphs()}
         self._losses = dict(trace.numbers("loss"))
-        self._rows, done = [], 0
-        for segment in trace.segments:
-            count = segment.repeat if segment.is_step else 0
-            self._rows.append(Stretch(segment, done + 1, done + count))
-            done += count
         lists: dict[tuple[int | None, int], list[Event]] = {}
         owner = {s.index: (s.events, -1 if s.graph is None else s.graph) for s in trace.segments}
         for event in trace.events:
-            lists.setdefault(owner[event.segment], []).append(event)
+            if event.kind in _DID:
+                lists.setdefault(owner[event.segment], []).append(event)
         self._events = {index: lists.get(key, []) for index, key in owner.items()}
+        self._rows, done, passed = [], 0, False
+        for segment in trace.segments:
+            count = segment.repeat if segment.is_step else 0
+            kinds = {event.kind for event in self._events[segment.index]}
+            passed = passed or bool(kinds & {"backward", "step"})
+            self._rows.append(Stretch(segment, done + 1, done + count, _purpose(kinds, passed)))
+            done += count
         table = self.query_one(Table)
         table.show(_COLUMNS, len(self._rows), self._row, empty="nothing ran yet")
         if self.focused is None:
@@ -123,13 +139,12 @@ class StepsPage(Page):
             self.query_one("#step", Rows).show(lambda width: self._told(row, width))
 
     def _told(self, row: Stretch, width: int) -> Iterable[Text]:
-        what = f"steps {row.title}" if row.segment.is_step else "a stretch without an optimizer step"
-        yield Text(f"{what}, from {row.segment.started:.2f} s on", "bold")
+        yield Text(f"{row.title}, from {max(row.segment.started, 0.0):.2f} s on", "bold")
         events = self._events.get(row.segment.index, [])
         told = Counter((event.kind, self._said(event)) for event in events)
         for (kind, text), times in list(told.items())[:_MOST]:
             again = (f"  ×{times:,}", "magenta") if times > 1 else ""
-            yield Text.assemble((f"{kind:>12}  ", "bold"), one_line(text), again)
+            yield Text.assemble((f"{_DID[kind]:>17}  ", "bold"), one_line(text), again)
         if len(told) > _MOST:
             yield Text(f"and {len(told) - _MOST:,} more", "dim")
         if not events:
@@ -183,7 +198,7 @@ class StepsPage(Page):
         for word, more in only:
             yield from field_rows("more", [f"in the {word}: {_kinds(more)}"] if more else [], width)
         if a.segment.graph is None or b.segment.graph is None:
-            yield Text("one of them was not looked at: sampling slept", "dim")
+            yield Text("one of them was not looked at: sampling was asleep", "dim")
         elif shapes is None:
             yield Text("both built the same graph", "green")
         else:
@@ -194,7 +209,9 @@ class StepsPage(Page):
         assert trace is not None
         differ = [k for k in {**shapes[0], **shapes[1]} if shapes[0].get(k, 0) != shapes[1].get(k, 0)]
         yield Text(
-            f"their graphs differ in {len(differ):,} calls" if differ else "the same calls, wired otherwise"
+            f"their graphs differ in {counted(len(differ), 'call')}"
+            if differ
+            else "the same calls, wired otherwise"
         )
         for site_id, name in differ[:_MOST]:
             site = trace.site(site_id)
@@ -208,7 +225,7 @@ class StepsPage(Page):
         if row is not None and row.segment.graph is not None:
             await self.inspector.open_graph(row.segment.graph)
         else:
-            self.inspector.tell("this stretch was not looked at: sampling slept")
+            self.inspector.tell("this stretch was not looked at: sampling was asleep")
 
     async def on_table_chosen(self, event: Table.Chosen) -> None:
         await self.action_graph()
@@ -243,4 +260,13 @@ def _each(segment: Segment) -> str:
 
 
 def _kinds(kinds: Counter[str]) -> str:
-    return ", ".join(f"{kind}{f' ×{n}' if n > 1 else ''}" for kind, n in kinds.items())
+    return ", ".join(f"{_DID[kind]}{f' ×{n}' if n > 1 else ''}" for kind, n in kinds.items())
+
+
+def _purpose(kinds: set[str], passed: bool) -> str:
+    """What a stretch without an optimizer step was for. `passed`: a pass or a step has been before its end."""
+    if "backward" in kinds:
+        return "backward only"
+    if "call" in kinds:
+        return "evaluation"
+    return "between steps" if passed else "set-up"

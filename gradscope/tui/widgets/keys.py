@@ -10,10 +10,13 @@ from collections.abc import Iterator
 from typing import Any
 
 from rich.text import Text
-from textual.binding import Binding
+from textual.binding import ActiveBinding, Binding
 from textual.events import Click
 from textual.screen import Screen
 from textual.widget import Widget
+from textual.widgets import Tree
+
+from gradscope.tui.widgets.table import Table
 
 
 class KeyBar(Widget):
@@ -34,7 +37,7 @@ class KeyBar(Widget):
     def _shown(self) -> Iterator[tuple[Binding, str, Any]]:
         """(binding, its key as text, the node it belongs to), a key for each action."""
         seen = set()
-        for active in self.screen.active_bindings.values():
+        for active in in_reach(self.screen):
             binding = active.binding
             if binding.show and binding.description and active.enabled and binding.action not in seen:
                 seen.add(binding.action)
@@ -60,3 +63,14 @@ class KeyBar(Widget):
             if event.x < at:
                 await self.app.run_action(binding.action, node)
                 return
+
+
+def in_reach(screen: Screen[Any]) -> list[ActiveBinding]:
+    """The bindings that work now. What enter does on a row is the screen's to say, not the table's."""
+    own = {binding.key: binding for binding in type(screen).BINDINGS if isinstance(binding, Binding)}
+    return [
+        active._replace(node=screen, binding=own[key])
+        if key == "enter" and key in own and isinstance(active.node, (Table, Tree))
+        else active
+        for key, active in screen.active_bindings.items()
+    ]

@@ -12,6 +12,7 @@ from gradscope.commands._opening import one_trace
 from gradscope.graph import LEVELS, view
 from gradscope.places import last_trace
 from gradscope.render import renderer_for, write_text
+from gradscope.render.picture import fits_screen
 from gradscope.render.pictures import check_target, draw
 
 
@@ -45,7 +46,7 @@ def command(
         return _page(source, rank, path, step, asked=bool(level or around or depth is not None))
     check_target(path)
     opened = one_trace(source, rank)
-    shown = view(opened, level, check(opened), step=step, around=around, depth=depth)
+    shown = view(opened, level, check(opened), step=step, around=around, depth=depth, fits=fits_screen)
     draw(shown, path)
     with printing() as stdout:
         for note in shown.notes:

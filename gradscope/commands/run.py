@@ -323,9 +323,10 @@ def _write(
 
 def _draw(report: Report, path: Path, stream: TextIO | None) -> None:
     from gradscope.graph import view
+    from gradscope.render.picture import fits_screen
     from gradscope.render.pictures import draw
 
-    drawn = view(report.trace, findings=report.findings)
+    drawn = view(report.trace, findings=report.findings, fits=fits_screen)
     draw(drawn, path)
     for note in drawn.notes:
         say(note, stream)

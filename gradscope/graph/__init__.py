@@ -35,7 +35,7 @@ shape, dtype, trainable, count, severed, loop (into the next round of a loop).
 from __future__ import annotations
 
 import difflib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -83,12 +83,14 @@ def view(
     step: int | None = None,
     around: str | None = None,
     depth: int | None = None,
+    fits: Callable[[View], bool] | None = None,
 ) -> View:
     """The graph of `trace` at one level ("module", "line", "op"; without one, what suits the program).
 
     findings: those to mark. step: which optimizer step (from 1; 0: all graphs of the run); without
     it the step that matters most. around: only what lies near a name, within `depth` edges of it. depth, without
-    `around`: modules or calls nested deeper than this are drawn as the one around them.
+    `around`: modules or calls nested deeper than this are drawn as the one around them. fits: whether a view can be
+    shown at once; where no level and no depth is asked for, one that can't is drawn coarser.
     Raises GradscopeError for an unknown level, step or name.
     """
     if level is not None and level not in LEVELS:
@@ -110,7 +112,9 @@ def view(
             shown.level, shown.clusters, shown.nesting = attempt.level, boxes.titles, boxes.nesting
             shown.depth = attempt.depth
             count = size(shown.graph)
-            if not attempt.too_many(count, _below(shown.graph)):
+            if not attempt.too_many(count, _below(shown.graph)) and (
+                fits is None or not attempt.at_once or fits(shown)
+            ):
                 shown.notes += [attempt.note] if attempt.note else []
                 break
         if attempt.coarser:

@@ -27,9 +27,14 @@ class Attempt:
     note: str = ""
     depth: int | None = None  # of the calls or modules that it opens, where not all are
 
+    @property
+    def at_once(self) -> bool:
+        """Whether the picture should fit a screen."""
+        return self.most == FITTING
+
     def too_many(self, nodes: int, below: int = 0) -> bool:
         """Whether a picture of so many boxes, so many of them below each other, can't be read."""
-        return self.most is not None and (nodes > self.most or (self.most == FITTING and below > TALL))
+        return self.most is not None and (nodes > self.most or (self.at_once and below > TALL))
 
 
 def attempts(flow: Flow, level: str | None, depth: int | None, sliced: bool = False) -> Iterator[Attempt]:

@@ -6,7 +6,7 @@ its depth says of it. Innermost are ops, those of the rounds of a loop and of eq
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -52,9 +52,14 @@ class Outline:
     notes: list[str] = field(default_factory=list)
 
 
-def outline(trace: Trace, findings: Sequence[Finding] = (), step: int | None = None) -> Outline:
-    """The boxes of the step that a picture shows."""
-    first = view(trace, None, findings, step=step)
+def outline(
+    trace: Trace,
+    findings: Sequence[Finding] = (),
+    step: int | None = None,
+    fits: Callable[[View], bool] | None = None,
+) -> Outline:
+    """The boxes of the step that a picture shows. fits: as for `gradscope.graph.view`."""
+    first = view(trace, None, findings, step=step, fits=fits)
     known = shown(trace, step, findings)
     flow, found = known.flow, list(findings)
     ladders = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from math import ceil
 
 from gradscope.render._layout import lay_out
@@ -25,7 +26,7 @@ class Columns:
 def columns(dot: str, around: Mapping[str, tuple[int, ...]]) -> Columns:
     """The columns that a DOT text is better laid out in; none where it fits, or where they would be too wide.
     around: box → the clusters that it lies in, which are not cut where that can be avoided."""
-    boxes = _boxes(lay_out(dot, "plain").decode(errors="replace"))
+    boxes = _boxes(_plain(dot))
     if not boxes:
         return Columns()
     height = max(y for y, *_ in boxes.values()) + 40
@@ -44,9 +45,21 @@ def columns(dot: str, around: Mapping[str, tuple[int, ...]]) -> Columns:
 
 def in_order(dot: str, known: Columns) -> bool:
     """Whether the layout engine has put the columns from left to right: it can't be told to."""
-    boxes = _boxes(lay_out(dot, "plain").decode(errors="replace"))
+    boxes = _boxes(_plain(dot))
     places = [boxes[head][1] for head in known.heads]
     return places == sorted(places)
+
+
+def extent(dot: str) -> tuple[float, float]:
+    """Width and height of the layout, in points."""
+    _, _, width, height = _plain(dot).split("\n", 1)[0].split()
+    return float(width) * 72, float(height) * 72
+
+
+@lru_cache(maxsize=4)
+def _plain(dot: str) -> str:
+    """The layout in graphviz's plain format."""
+    return lay_out(dot, "plain").decode(errors="replace")
 
 
 def _cut(

@@ -15,14 +15,15 @@ import graphviz
 from gradscope import escape
 from gradscope.analysis.names import relative
 from gradscope.graph import View, rows_of
-from gradscope.model import Region, place_of
+from gradscope.model import GradscopeError, Region, place_of
 from gradscope.render import _labels as labels
 from gradscope.render import _style as style
-from gradscope.render._columns import Columns, columns, in_order
+from gradscope.render._columns import Columns, columns, extent, in_order
 from gradscope.render._layout import lay_out
 from gradscope.render._region import region_words
 
 PICTURES = ("svg", "png", "pdf", "dot")
+SCREEN = (1400, 1000)  # points, width and height of a picture that is seen at once
 MAX_NAMES = 48  # characters of a list of names
 MAX_TITLE = 60  # characters above a group of boxes
 
@@ -30,6 +31,15 @@ MAX_TITLE = 60  # characters above a group of boxes
 def paint(view: View, kind: str) -> bytes:
     """The picture as a file of one of PICTURES. Raises GradscopeError without a layout engine."""
     return dot_text(view).encode() if kind == "dot" else lay_out(_fitted(view), kind)
+
+
+def fits_screen(view: View) -> bool:
+    """Whether the picture is no larger than SCREEN; also where no layout engine can tell."""
+    try:
+        width, height = extent(_fitted(view))
+    except GradscopeError:
+        return True
+    return width <= SCREEN[0] and height <= SCREEN[1]
 
 
 def svg(view: View) -> str:
@@ -343,7 +353,7 @@ class _Drawing:
         if any(k == "finding" for k, _, _ in kinds):
             extras.append(("⇢", style.RED, "ties a finding to what it is about"))
         if any(data["loop"] for _, _, data in graph.edges(data=True)):
-            extras.append(("↺", style.FLOW, "into the next round"))
+            extras.append(("↑", style.FLOW, "into the next round"))
         if any(data["count"] > 1 for _, data in graph.nodes(data=True)):
             extras.append(("×n", style.INK, "that many times"))
         if any(d["causes"] for _, d in graph.nodes(data=True)):

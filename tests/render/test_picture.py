@@ -1,6 +1,7 @@
 """Pictures: what is drawn, that nothing of the program's text becomes markup, and where it is written."""
 
 import re
+import runpy
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
@@ -61,6 +62,18 @@ def test_every_suffix(scope, tmp_path):
         assert picture(scope.trace, "line").render(path) == path
         assert path.read_bytes().startswith(head)
     assert sorted(p.name for p in tmp_path.iterdir()) == ["g.dot", "g.png", "g.svg"]
+
+
+def test_a_picture_of_a_transformer_fits_a_screen():
+    """By its calls it has few enough boxes one level deeper, but their layout is too high."""
+    with gradscope.watch() as scope:
+        runpy.run_path(str(Path(__file__).parents[2] / "tools" / "gallery" / "gpt.py"), run_name="__main__")
+    shown = picture(scope.trace)
+    width, height = (
+        float(found) for found in re.findall(r'<svg width="(.+?)pt" height="(.+?)pt"', svg(shown.view))[0]
+    )
+    assert width <= 1400 and height <= 1000
+    assert any("--depth" in note for note in shown.notes)
 
 
 def test_no_text_becomes_markup(scope):

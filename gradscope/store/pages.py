@@ -63,6 +63,36 @@ class Pages:
         )
         return [op_of(row, self._trace.sites_by_id) for row in rows]
 
+    def first_ops(self, graph: int) -> dict[int | None, int]:
+        """Module → the index of the first op that ran directly in it."""
+        rows = self._trace.rows(
+            f"SELECT module, min(idx) FROM op{self._by_module} WHERE graph = ? GROUP BY module", graph
+        )
+        return dict(rows)
+
+    def ops_before(self, graph: int, module: int | None, index: float) -> int:
+        """How many ops ran directly in a module before the op `index`."""
+        rows = self._trace.rows(
+            f"SELECT count(*) FROM op{self._by_module} WHERE graph = ? AND module IS ? AND idx < ?",
+            graph, module, index,
+        )  # fmt: skip
+        return int(rows[0][0])
+
+    def op_names(self, graph: int) -> list[str]:
+        """The names of the ops in a graph, each once."""
+        return [name for (name,) in self._trace.rows("SELECT DISTINCT name FROM op WHERE graph = ?", graph)]
+
+    def op_called(self, graph: int, names: Iterable[str], index: int, *, forward: bool) -> int | None:
+        """The next op after (or the one before) the op `index` that has one of these names."""
+        some = list(names)[:500]
+        marks = ",".join("?" * len(some))
+        way, order = (">", "ASC") if forward else ("<", "DESC")
+        rows = self._trace.rows(
+            f"SELECT idx FROM op WHERE graph = ? AND idx {way} ? AND name IN ({marks}) ORDER BY idx {order} LIMIT 1",
+            graph, index, *some,
+        )  # fmt: skip
+        return int(rows[0][0]) if rows else None
+
     def op(self, graph: int, index: int) -> Op | None:
         rows = self._trace.rows(f"{OPS} WHERE graph = ? AND idx = ?", graph, index)
         return op_of(rows[0], self._trace.sites_by_id) if rows else None
@@ -79,13 +109,13 @@ class Pages:
         rows = self._trace.rows(f"{NODES} WHERE graph = ? AND idx = ?", graph, index)
         return node_of(rows[0], self._trace.sites_by_id) if rows else None
 
-    def readers(self, graph: int, value: Value, limit: int) -> list[Op]:
-        """The first ops that read a value, among the WINDOW ops after it was made."""
+    def readers(self, graph: int, value: Value, limit: int, window: int = WINDOW) -> list[Op]:
+        """The first ops that read a value, among the `window` ops after it was made."""
         first = -1 if value.op is None else value.op
         rows = self._trace.rows(
             f"{OPS} WHERE graph = ? AND idx > ? AND idx <= ?"
             " AND instr(replace(replace(inputs, '[', ','), ']', ','), ?) ORDER BY idx LIMIT ?",
-            graph, first, first + WINDOW, f",{value.index},", limit,
+            graph, first, first + window, f",{value.index},", limit,
         )  # fmt: skip
         return [op_of(row, self._trace.sites_by_id) for row in rows]
 

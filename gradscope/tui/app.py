@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
-from textual.app import SystemCommand
+from textual.app import App, SystemCommand
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
 
@@ -31,6 +31,7 @@ from gradscope.tui.screens.source import SourcePage
 from gradscope.tui.screens.steps import StepsPage
 from gradscope.tui.screens.why import WhyPage
 from gradscope.tui.shell import Shell
+from gradscope.tui.widgets.keys import in_reach
 
 PAGES = (FindingsPage, GraphPage, SourcePage, ParametersPage, StepsPage, WhyPage)
 _POLL = 0.5  # seconds between looks at a growing trace
@@ -105,6 +106,8 @@ class Inspector(Shell):
     # -- the trace -------------------------------------------------------------------
 
     def on_mount(self) -> None:
+        if self.console.color_system == "standard" and not self.is_headless:
+            self.theme = "ansi-dark"  # the terminal's own 16 colours, and its background
         if self.child is not None:
             self.run_worker(self._run_child(self.child), group="child")
         else:
@@ -363,10 +366,12 @@ class Inspector(Shell):
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
         """Every action that has a key, and Textual's own (the theme)."""
         seen = set()
-        for active in screen.active_bindings.values():
+        for active in in_reach(screen):
             binding = active.binding
             if not active.enabled or not binding.description or binding.action in seen:
                 continue
+            if not isinstance(active.node, (Page, App)) or not binding.tooltip:
+                continue  # to move about needs no palette
             if binding.system or binding.action in ("command_palette", "help_quit"):
                 continue
             seen.add(binding.action)

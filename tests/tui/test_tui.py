@@ -142,6 +142,80 @@ def test_graph_is_walked_with_a_way_back(trace: Path) -> None:
     drive(trace, steps)
 
 
+def test_graph_draws_what_surrounds_the_cursor_and_tree_and_walk_stay_in_step(trace: Path) -> None:
+    async def steps(app: Inspector, pilot: Pilot[Any]) -> None:
+        await pilot.press("2")
+        await settled(pilot)
+
+        def tree() -> list[str]:
+            return [line[:35].strip() for line in screen(app).splitlines()[2:-1]]
+
+        def cursor() -> Any:
+            return app.screen.query_one("#tree").cursor_node.data
+
+        order = [
+            next(n for n, line in enumerate(tree()) if word in line) for word in ("first", "detach", "second")
+        ]
+        assert order == sorted(order), "in the order they ran"
+        await pilot.press("slash", *"detach", "enter")
+        drawn = [line.partition("│")[2] for line in screen(app).splitlines()]
+        rows = [
+            next(n for n, line in enumerate(drawn) if sign in line)
+            for sign in ("● linear", "◆ detach", "● linear 2×1")
+        ]
+        assert rows == sorted(rows) and "✂ detach" in drawn[rows[1]]
+        here = cursor()
+        assert here[0] == "op" and "detach" in app.screen.query_one("#tree").cursor_node.label.plain
+        await pilot.press("f")
+        assert "linear" in app.screen.query_one("#tree").cursor_node.label.plain and cursor() != here
+        assert any("◆ linear" in line for line in screen(app).splitlines())
+        assert any("◇ second.weight" in line for line in screen(app).splitlines())
+        await pilot.press("backspace")
+        assert cursor() == here
+        await pilot.press("left")
+        assert cursor()[0] == "module" and "model Net" in screen(app)
+        await pilot.press("left")
+        assert not any("second" in line for line in tree())
+        await pilot.press("right", "right")
+        assert any("second" in line for line in tree()) and cursor() != here
+        await pilot.press("slash", *"linear", "enter")
+        found = [cursor()]
+        for key in ("n", "n", "n", "N"):
+            await pilot.press(key)
+            found.append(cursor())
+        assert {thing[0] for thing in found} == {"module", "op"} and found[2] == found[4]
+
+    drive(trace, steps, size=(110, 34))
+
+
+LONG = """\
+import torch
+w = torch.ones(2, requires_grad=True)
+x = w
+for i in range(350):
+    x = x * 1.01 if i != 333 else torch.tanh(x)
+x.sum().backward()
+"""
+
+
+def test_a_long_branch_opens_at_the_op_that_was_found(tmp_path: Path) -> None:
+    async def steps(app: Inspector, pilot: Pilot[Any]) -> None:
+        await pilot.press("2")
+        await settled(pilot)
+        tree = app.screen.query_one("#tree")
+        assert "mul line 5" in screen(app), "the only branch is open"
+        await pilot.press("slash", *"tanh", "enter")
+        assert tree.cursor_node.data == ("op", 0, 333) or "tanh" in tree.cursor_node.label.plain
+        first = tree.cursor_node.parent.children[0]
+        assert "300 before" in first.label.plain
+        tree.move_cursor(first)
+        await pilot.press("enter")
+        assert "200 before" in tree.cursor_node.parent.children[0].label.plain
+        assert "more" in tree.cursor_node.parent.children[-1].label.plain
+
+    drive(record(tmp_path, LONG), steps)
+
+
 def test_detail_leads_to_neighbours_and_to_the_source(trace: Path) -> None:
     async def steps(app: Inspector, pilot: Pilot[Any]) -> None:
         await pilot.press("2")
@@ -266,8 +340,10 @@ def test_help_and_palette_list_every_key(trace: Path) -> None:
     async def steps(app: Inspector, pilot: Pilot[Any]) -> None:
         known = {command.title for command in app.get_system_commands(app.screen)}
         assert {"Findings", "Ignore", "Edit", "Copy", "Export", "Quit", "Find", "Theme"} <= known
+        assert not known & {"Up", "Down", "Page up", "Text to the left", "Focus Next", "Maximize"}
         await pilot.press("question_mark")
         await pilot.pause()
+        assert "✗  error: this run has proven it" in screen(app)
         for about in ("Write a comment that silences", "Open $EDITOR", "Find text", "Write a picture"):
             assert about in screen(app)
         await pilot.press("escape", "ctrl+p")
@@ -277,7 +353,7 @@ def test_help_and_palette_list_every_key(trace: Path) -> None:
         await pilot.pause(0.2)
         assert "4 trainable" in screen(app)
 
-    drive(trace, steps, size=(100, 50))
+    drive(trace, steps, size=(100, 60))
 
 
 def test_ignore_asks_and_writes_the_comment(tmp_path: Path) -> None:

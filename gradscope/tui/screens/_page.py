@@ -28,6 +28,7 @@ class Page(Screen[None]):
     NAME: ClassVar[str]
     TITLE_TEXT: ClassVar[str]
     ABOUT: ClassVar[str]
+    LEGEND: ClassVar[tuple[tuple[str, str, str], ...]] = ()  # (mark, its style, what it means)
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("slash", "find", "Find", key_display="/", tooltip="Find text on this screen"),
         Binding("n", "find_next(True)", "Next", show=False, tooltip="Next place that was found"),

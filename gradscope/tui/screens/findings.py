@@ -41,6 +41,14 @@ class FindingsPage(Page):
     NAME = "findings"
     TITLE_TEXT = "Findings"
     ABOUT = "What is wrong in this run, most severe first"
+    LEGEND = (
+        ("✗", "bold red", "error: this run has proven it"),
+        ("▲", "bold yellow", "warning: wrong in all likelihood"),
+        ("•", "bold cyan", "note: may be meant"),
+        ("^^^", "bold red", "the place that the finding points at"),
+        ("---", "bold bright_blue", "other places of it"),
+        ("×4", "bold magenta", "so often"),
+    )
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding(
             "enter", "open_source", "Source", key_display="enter", tooltip="Show the place among its source"

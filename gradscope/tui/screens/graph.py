@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator
 from typing import Any, ClassVar
 
 from rich.text import Text
@@ -11,28 +9,40 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.widgets import Static, Tree
-from textual.widgets.tree import TreeNode
 
-from gradscope.analysis.names import op_name, shape_words
+from gradscope.analysis.names import op_name
+from gradscope.analysis.words import counted
 from gradscope.escape import one_line
-from gradscope.model import Module, Parameter
+from gradscope.model import Op
 from gradscope.store import GraphSize
-from gradscope.tui.screens._page import Page, search_rows
-from gradscope.tui.screens.parameters import got
+from gradscope.tui.neighbourhood import around
+from gradscope.tui.screens._page import Page
+from gradscope.tui.screens._tree import OUTSIDE, ModuleTree
 from gradscope.tui.walk import Fact, Thing, Walk
+from gradscope.tui.widgets.rows import Rows
 from gradscope.tui.widgets.table import Column, Table
 
-_PAGE = 100  # children that a branch shows before it says how many more there are
 _COLUMNS = (Column("", 9), Column("", 20, wide=True))
-_OUTSIDE = -1  # stands for "in no module" in the tree
 
 
 class GraphPage(Page):
-    """Tree on the left, detail on the right; each row of the detail leads on."""
+    """Tree on the left; on the right what surrounds the op one is at, drawn, and its detail, each row of which
+    leads on. Tree and walk stay in step."""
 
     NAME = "graph"
     TITLE_TEXT = "Graph"
-    ABOUT = "The modules and what ran in them; walk from op to op"
+    ABOUT = "The modules and what ran in them, in order; walk from op to op"
+    LEGEND = (
+        ("✂", "bold magenta", "no gradient passes here; with a number: so many cuts in there"),
+        ("no gradient", "red", "holds a parameter that never got one"),
+        ("×4", "green", "so many passes gave this parameter a gradient"),
+        ("◆", "bold", "the op that you are at"),
+        ("●", "bold", "another op: above what it reads, below what reads it"),
+        ("◇", "bold", "a parameter"),
+        ("○", "bold", "an input, or a value made before this graph"),
+        ("│", "green", "a gradient flows back along this line"),
+        ("┊", "dim", "none does"),
+    )
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("b", "follow('backward')", "Backward", tooltip="Go where the gradient flows to"),
         Binding("f", "follow('forward')", "Forward", tooltip="Go to what reads this"),
@@ -66,24 +76,21 @@ class GraphPage(Page):
         self._here: Thing | None = None
         self._way: list[Thing] = []
         self._facts: list[Fact] = []
-        self._cuts: Counter[int] = Counter()
-        self._children: dict[int | None, list[Module]] = {}
-        self._own: dict[int | None, list[Parameter]] = {}
 
     def body(self) -> ComposeResult:
         yield Static(id="which", classes="title", markup=False)
         with Horizontal(id="graph-body"):
-            tree: Tree[Any] = Tree("", id="tree")
-            tree.show_root = False
-            tree.guide_depth = 2
-            yield tree
+            yield ModuleTree(id="tree")
             with Vertical():
                 yield Static(id="crumbs", markup=False)
+                surroundings = Rows(id="around")
+                surroundings.can_focus = False  # it follows the cursor
+                yield surroundings
                 yield Table(head=False, id="detail", empty="choose something on the left")
 
     @property
-    def _tree(self) -> Tree[Any]:
-        return self.query_one("#tree", Tree)
+    def _tree(self) -> ModuleTree:
+        return self.query_one("#tree", ModuleTree)
 
     @property
     def _graphs(self) -> list[GraphSize]:
@@ -100,7 +107,7 @@ class GraphPage(Page):
         order = list(graphs).index(which.id) + 1
         times = f", built {which.count:,} times" if which.count > 1 else ""
         self.query_one("#which", Static).update(
-            f"graph {order} of {len(graphs)}: {which.ops:,} ops, {which.nodes:,} grad nodes{times}"
+            f"graph {order} of {len(graphs)}: {counted(which.ops, 'op')}, {counted(which.nodes, 'grad node')}{times}"
         )
         if self._built != (self.inspector.edition, self._graph):
             self._build(which)
@@ -114,110 +121,21 @@ class GraphPage(Page):
         assert trace is not None and pages is not None
         self._built = self.inspector.edition, graph.id
         self._walk = Walk(trace, pages, graph.id, graph.ops)
-        self._children, self._own = {}, {}
-        for module in trace.modules.values():
-            self._children.setdefault(module.parent, []).append(module)
-        for parameter in trace.parameters:
-            self._own.setdefault(parameter.module, []).append(parameter)
-        self._cuts = self._cuts_by_module(graph.id)
-        tree = self._tree
-        opened = {node.data for node in _nodes(tree.root) if node.is_expanded}
-        tree.clear()
-        for module in self._children.get(None, []):
-            node = self._add(tree.root, ("module", graph.id, module.id))
-            if not opened:
-                node.expand()
-        self._add(tree.root, ("module", graph.id, _OUTSIDE))
-        for node in list(_nodes(tree.root)):
-            if node.data in opened:
-                node.expand()
-        if self._here is not None and self._here[1] == graph.id:
-            self._tell()
-        else:
-            self._here, self._way = None, []
-            roots = self._children.get(None, [])
-            if roots:
-                self._here = ("module", graph.id, roots[0].id)
-            self._tell()
-
-    def _cuts_by_module(self, graph: int) -> Counter[int]:
-        """Module → cuts in it and below it."""
-        trace, pages = self.inspector.trace, self.inspector.pages
-        assert trace is not None and pages is not None
-        found: Counter[int] = Counter()
-        for module, _, count in pages.cuts(graph):
-            at: int | None = module if module in trace.modules else _OUTSIDE
-            while at is not None:
-                found[at] += count
-                at = trace.modules[at].parent if at in trace.modules else None
-        return found
-
-    def _add(self, node: TreeNode[Any], thing: Thing) -> TreeNode[Any]:
-        kind, _, index = thing
-        if kind == "module":
-            return node.add(self._module_label(index), thing, allow_expand=True)
-        return node.add_leaf(self._parameter_label(index), thing)
-
-    def _module_label(self, id: int) -> Text:
-        trace = self.inspector.trace
-        assert trace is not None
-        if id == _OUTSIDE:
-            label = Text("outside any module", "italic")
-        else:
-            module = trace.modules[id]
-            name = module.path.rpartition(".")[2] or module.name or "model"
-            label = Text.assemble((one_line(name), "bold"), (f" {one_line(module.cls)}", "dim"))
-        if self._cuts[id]:
-            label.append(f" ✂{self._cuts[id]}", "bold magenta")
-        if any(p.requires_grad and not p.passes for p in self._own.get(id, ())):
-            label.append(" no gradient", "red")
-        return label
-
-    def _parameter_label(self, id: int) -> Text:
-        trace = self.inspector.trace
-        assert trace is not None
-        p = trace.parameter(id)
-        shape = shape_words(p.shape)
-        name = one_line(p.name.rpartition(".")[2]) or f"parameter {id}"
-        state = got(trace, p) if p.requires_grad else Text("frozen", "dim")
-        return Text.assemble(name, (f" {shape} ", "dim"), state)
-
-    def on_tree_node_expanded(self, event: Tree.NodeExpanded[Any]) -> None:
-        if not event.node.children and event.node.data is not None:
-            self._grow(event.node, 0)
-
-    def _grow(self, node: TreeNode[Any], first: int) -> None:
-        """Adds a page of children: modules and parameters with the first, then ops."""
-        assert node.data is not None
-        _, graph, id = node.data
-        outside = id == _OUTSIDE
-        if not first:
-            for module in () if outside else self._children.get(id, ()):
-                self._add(node, ("module", graph, module.id))
-            for parameter in self._own.get(None if outside else id, ()):
-                self._add(node, ("parameter", graph, parameter.id))
-        pages = self.inspector.pages
-        assert pages is not None and self._walk is not None
-        ops = pages.ops_of_module(graph, None if outside else id, first, _PAGE + 1)
-        for op in ops[:_PAGE]:
-            label = Text.assemble(
-                one_line(op_name(op.name)), (f" {one_line(self._walk.where(op.site))}", "dim")
-            )
-            label.append(" ✂" if op.cut else "", "bold magenta")
-            node.add_leaf(label, ("op", graph, op.index))
-        if len(ops) > _PAGE:
-            node.add_leaf(Text("more …", "italic"), ("more", graph, first + _PAGE))
+        self._tree.build(trace, pages, self._walk, graph.id)
+        if self._here is None or self._here[1] != graph.id:
+            roots = [module for module in trace.modules.values() if module.parent is None]
+            self._here = ("module", graph.id, roots[0].id) if roots else None
+            self._way = []
+        if self._here is not None:
+            self._tree.point_at(self._here)
+        self._tell()
 
     def on_tree_node_highlighted(self, event: Tree.NodeHighlighted[Any]) -> None:
         thing = event.node.data
-        if thing is not None and thing[0] != "more" and thing[2] != _OUTSIDE and self._tree.has_focus:
+        if event.node is not self._tree.cursor_node or not self._tree.has_focus:
+            return  # the tree follows the walk
+        if thing is not None and thing[0] != "more" and thing[2] != OUTSIDE:
             self._go(thing, walked=False)
-
-    def on_tree_node_selected(self, event: Tree.NodeSelected[Any]) -> None:
-        if event.node.data is not None and event.node.data[0] == "more" and event.node.parent is not None:
-            parent, first = event.node.parent, event.node.data[2]
-            event.node.remove()
-            self._grow(parent, first)
 
     # -- the walk --------------------------------------------------------------------------
 
@@ -230,6 +148,7 @@ class GraphPage(Page):
         elif not walked:
             self._way = []
         self._here = thing
+        self._tree.point_at(thing)
         self.query_one("#detail", Table).cursor = 0
         self._tell()
 
@@ -237,6 +156,30 @@ class GraphPage(Page):
         assert self._walk is not None
         self._facts = self._walk.facts(self._here) if self._here is not None else []
         self._show_facts()
+        self._show_around()
+
+    def _show_around(self) -> None:
+        """Draws what surrounds the op that one is at, or the first one of a module or with a parameter."""
+        op = self._op_here()
+        drawn = around(self._walk, op) if op is not None and self._walk is not None else []
+        pane = self.query_one("#around", Rows)
+        height = 1 + min(len(drawn), max(self.size.height // 2 - 2, 4))
+        pane.styles.height = height
+        pane.display = bool(drawn)
+        pane.show(lambda width: drawn)
+        here = next((n for n, row in enumerate(drawn) if "◆" in row.plain), 0)
+        pane.scroll_to(y=max(here - height // 2, 0), animate=False)
+
+    def _op_here(self) -> Op | None:
+        pages, trace = self.inspector.pages, self.inspector.trace
+        if self._here is None or self._walk is None or pages is None or trace is None:
+            return None
+        kind, graph, index = self._here
+        if kind == "parameter":
+            users = self._walk.users(trace.parameter(index))
+            return users[0] if users else None
+        found = self._tree.first_op(index) if kind == "module" else index
+        return pages.op(graph, found) if found is not None else None
 
     def _show_facts(self) -> None:
         self.query_one("#detail", Table).show(_COLUMNS, len(self._facts), self._fact)
@@ -296,6 +239,7 @@ class GraphPage(Page):
         """Goes back one step of the walk."""
         if self._way:
             self._here = self._way.pop()
+            self._tree.point_at(self._here)
             self._tell()
 
     def action_turn(self, by: int) -> None:
@@ -332,41 +276,50 @@ class GraphPage(Page):
         return "\n".join(f"{fact.label:>9}  {fact.text}" for fact in self._facts)
 
     def search(self, text: str, *, forward: bool, again: bool) -> bool:
-        """Looks in the names of modules and parameters, opened or not."""
-        trace, graph = self.inspector.trace, self._graph
-        if trace is None or graph is None or self._walk is None:
+        """Looks in the names of modules and parameters, opened or not, then of ops, round the end."""
+        trace, graph, pages = self.inspector.trace, self._graph, self.inspector.pages
+        if trace is None or graph is None or self._walk is None or pages is None:
             return False
         things: list[Thing] = [("module", graph, id) for id in trace.modules]
         things += [("parameter", graph, p.id) for p in trace.parameters]
-        at = things.index(self._here) if self._here in things else 0
-        row = search_rows(
-            text, len(things), at, lambda i: self._searched(things[i]), forward=forward, again=again
+        fold = text.islower()
+        named = [n for n in pages.op_names(graph) if text in (op_name(n).lower() if fold else op_name(n))]
+        rows = [thing for thing in things if _holds(self._searched(thing), text)]
+        here = self._here
+        at = things.index(here) if here in things else len(things) if forward else -1
+        here_op = here[2] if here is not None and here[0] == "op" else None
+        if not again and here is not None and (here in rows or self._is_one_of(named, here_op)):
+            return True
+        before = [thing for thing in rows if things.index(thing) < at]
+        after = [thing for thing in rows if things.index(thing) > at]
+        ops = pages.op_called(graph, named, here_op if here_op is not None else -1, forward=True)
+        first, last = (
+            pages.op_called(graph, named, -1, forward=True),
+            pages.op_called(graph, named, 1 << 40, forward=False),
         )
-        if row is not None:
-            self._go(things[row], walked=False)
-            self._point_at(things[row])
-        return row is not None
+        if here_op is None:
+            order = (
+                [*after, _op(graph, first), *before]
+                if forward
+                else [*before[::-1], _op(graph, last), *after[::-1]]
+            )
+        elif forward:
+            order = [_op(graph, ops), *rows, _op(graph, first)]
+        else:
+            back = pages.op_called(graph, named, here_op, forward=False)
+            order = [_op(graph, back), *rows[::-1], _op(graph, last)]
+        found = next((thing for thing in order if thing is not None), here if here in rows else None)
+        if found is not None:
+            self._go(found, walked=False)
+        return found is not None
 
-    def _point_at(self, thing: Thing) -> None:
-        """Opens the tree down to a module or a parameter, and puts its cursor there."""
-        trace = self.inspector.trace
-        assert trace is not None
-        kind, graph, id = thing
-        at = trace.parameter(id).module if kind == "parameter" else trace.modules[id].parent
-        above: list[Thing] = []
-        while at is not None:
-            above.append(("module", graph, at))
-            at = trace.modules[at].parent
-        node: TreeNode[Any] | None = self._tree.root
-        for step in [*reversed(above), thing]:
-            if node is None:
-                return
-            if not node.children and node.data is not None:
-                self._grow(node, 0)
-            node.expand()
-            node = next((child for child in node.children if child.data == step), None)
-        if node is not None:
-            self._tree.move_cursor(node)
+    def _is_one_of(self, named: list[str], index: int | None) -> bool:
+        op = (
+            self.inspector.pages.op(self._graph or 0, index)
+            if index is not None and self.inspector.pages
+            else None
+        )
+        return op is not None and op.name in named
 
     def _searched(self, thing: Thing) -> str:
         assert self._walk is not None and self.inspector.trace is not None
@@ -383,7 +336,10 @@ def _busiest(graphs: list[GraphSize]) -> int | None:
     return best.id if best is not None else None
 
 
-def _nodes(node: TreeNode[Any]) -> Iterator[TreeNode[Any]]:
-    for child in node.children:
-        yield child
-        yield from _nodes(child)
+def _op(graph: int, index: int | None) -> Thing | None:
+    return ("op", graph, index) if index is not None else None
+
+
+def _holds(held: str, text: str) -> bool:
+    """Capital letters count where `text` has any."""
+    return text in (held.lower() if text.islower() else held)

@@ -18,13 +18,14 @@ from gradscope.tui.widgets.rows import Rows
 
 
 class Help(Dialog[None]):
-    """Every key that works on `page`, with what it does: its own first, then those for moving."""
+    """Every key that works on `page`, with what it does: its own first, then those for moving; last its marks."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,question_mark", "leave", "Close")]
 
     def __init__(self, page: Page):
         super().__init__()
         self._about = f"{page.TITLE_TEXT}: {page.ABOUT[:1].lower()}{page.ABOUT[1:]}"
+        self._legend = page.LEGEND
         self._keys: dict[str, tuple[list[str], str]] = {}
         for active in sorted(in_reach(page), key=_order):
             binding = active.binding
@@ -51,6 +52,12 @@ class Help(Dialog[None]):
         for keys, about in self._keys.values():
             for number, line in enumerate(textwrap.wrap(about, max(width - 12, 20))):
                 yield Text.assemble((f"{'' if number else ' '.join(keys):>10}  ", "bold"), line)
+        if self._legend:
+            yield Text()
+            yield Text("What the marks mean", "bold")
+        for mark, style, about in self._legend:
+            for number, line in enumerate(textwrap.wrap(about, max(width - 12, 20))):
+                yield Text.assemble((f"{'' if number else mark:>10}  ", style), line)
 
     def action_leave(self) -> None:
         self.dismiss()

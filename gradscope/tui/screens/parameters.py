@@ -37,6 +37,16 @@ class ParametersPage(Page):
     NAME = "parameters"
     TITLE_TEXT = "Parameters"
     ABOUT = "Every parameter: trained or not, by which optimizer, with what gradient"
+    LEGEND = (
+        ("×4", "green", "so many passes gave it a gradient"),
+        ("never", "bold red", "none did, though it requires one"),
+        ("asked for", "green", "a pass was asked for it: autograd.grad"),
+        ("by hand", "green", "the program wrote its .grad itself"),
+        ("–", "dim", "frozen: it requires none"),
+        ("▁▄█", "green", "the norm of its gradient over the run, up to the largest"),
+        ("!", "green", "a norm that is not finite"),
+        ("▲ ▼", "bold", "sorted by this column, upwards or downwards"),
+    )
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "why", "Why", key_display="enter", tooltip="Explain the gradient of this parameter"),
         Binding("s", "sort(1)", "Sort", tooltip="Sort by the next column"),

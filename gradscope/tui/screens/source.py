@@ -30,6 +30,15 @@ class SourcePage(Page):
     NAME = "source"
     TITLE_TEXT = "Source"
     ABOUT = "Your files as they ran: nodes built, cuts, regions, in-place writes, findings"
+    LEGEND = (
+        ("✗", "bold red", "error: this run has proven it"),
+        ("▲", "bold yellow", "warning: wrong in all likelihood"),
+        ("•", "bold cyan", "note: may be meant"),
+        ("12", "green", "grad nodes that the line built"),
+        ("✂", "bold magenta", "the gradient was cut on this line"),
+        ("✎", "yellow", "an in-place write"),
+        ("┃", "blue", "gradients are switched off here (no_grad, inference_mode)"),
+    )
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding(
             "left_square_bracket",

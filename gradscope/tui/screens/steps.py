@@ -65,6 +65,11 @@ class StepsPage(Page):
     NAME = "steps"
     TITLE_TEXT = "Steps"
     ABOUT = "Each stretch of the run: graph, time, loss, events; compare two"
+    LEGEND = (
+        ("●", "bold magenta", "marked, to be compared"),
+        ("×4", "bold", "so many alike in a row"),
+        ("–", "dim", "not looked at: sampling was asleep, the same graph had repeated"),
+    )
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "graph", "Graph", key_display="enter", tooltip="Show the graph of this stretch"),
         Binding("m", "mark", "Mark", tooltip="Mark this row, to compare another with it"),

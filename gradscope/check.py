@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import traceback
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatch
 from functools import reduce
@@ -67,11 +67,13 @@ def check(trace: Trace, config: Config | None = None) -> list[Finding]:
 
 
 def examine(
-    trace: Trace, config: Config | None = None, *, each: bool = False, more: Sequence[Finding] = ()
-) -> Report:
+    trace: Trace, config: Config | None = None, *, each: bool = False, more: Sequence[Finding] = (),
+    progress: Callable[[int, int], None] | None = None,
+) -> Report:  # fmt: skip
     """Like `check`, as a whole report: with the rules that failed and the unused ignores.
     `each` keeps notes apart that say the same of several places; `more` was found of this trace by
-    looking at others too (gradscope/together.py).
+    looking at others too (gradscope/together.py). `progress` is told of each rule that is done: how many, of how
+    many.
 
     Raises GradscopeError for an unknown code in `config` and for a damaged trace.
     """
@@ -79,7 +81,7 @@ def examine(
     config = config or Config()
     cwd = trace.program.get("cwd") or ""
     rules = selected_rules(config)
-    found, faults = _run(rules, trace, cwd)
+    found, faults = _run(rules, trace, cwd, progress)
     found += more
     faults = [*trace.meta.get("faults", ()), *faults]
     found = _fold_named(_fold_consequences(_fold_equal(found)))
@@ -175,10 +177,14 @@ def _close(text: str, known: list[str]) -> str:
 # -- running them --------------------------------------------------------------
 
 
-def _run(rules: list[Rule], trace: Trace, cwd: str) -> tuple[list[Finding], list[str]]:
+def _run(
+    rules: list[Rule], trace: Trace, cwd: str, progress: Callable[[int, int], None] | None = None
+) -> tuple[list[Finding], list[str]]:
     found: list[Finding] = []
     faults: list[str] = []
-    for rule in rules:
+    for done, rule in enumerate(rules):
+        if progress is not None:
+            progress(done, len(rules))
         try:
             for finding in rule.check(trace):
                 finding = replace(finding, since=finding.since or since_places(trace, finding))

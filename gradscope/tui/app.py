@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import subprocess
 import time
 from collections.abc import Iterable
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
@@ -36,7 +38,28 @@ from gradscope.tui.widgets.keys import in_reach
 PAGES = (FindingsPage, GraphPage, SourcePage, ParametersPage, StepsPage, WhyPage)
 _POLL = 0.5  # seconds between looks at a growing trace
 _LINE = 20_000  # letters that are kept of a line without an end
+_SOON = 0.8  # seconds of work that nobody needs to be told of
 _SHARE = 10  # a growing trace is checked for at most one part in this many of the time
+
+
+@dataclass(eq=False)
+class Work:
+    """A job that goes on beside the UI."""
+
+    what: str
+    began: float
+    task: asyncio.Task[Any]
+    said: str = ""
+    cancelled: bool = False
+
+    def tell(self, said: str) -> None:
+        self.said = said
+
+    @property
+    def words(self) -> str:
+        """`checking: rule 12 of 91, 4 s`."""
+        seconds = f"{time.monotonic() - self.began:.0f} s"
+        return f"{self.what}: {self.said}, {seconds}" if self.said else f"{self.what}, {seconds}"
 
 
 class Inspector(Shell):
@@ -54,6 +77,14 @@ class Inspector(Shell):
         ),
         Binding("g", "export", "Export", tooltip="Write a picture or a report to a file"),
         Binding("question_mark", "help", "Help", key_display="?", tooltip="Every key of this screen"),
+        Binding(
+            "escape",
+            "cancel",
+            "Cancel",
+            show=False,
+            tooltip="Cancel the work that the bar at the top tells of",
+        ),
+        Binding("r", "check_again", "Check", tooltip="Run the rules, which were cancelled"),
         Binding("x", "interrupt", "Ctrl-C", tooltip="Interrupt the program, as Ctrl-C in its terminal does"),
         Binding("q", "leave", "Quit", tooltip="Leave"),
         # Textual's own would leave at once, or tell of a key that does.
@@ -71,6 +102,9 @@ class Inspector(Shell):
         self.output: list[str] = [""]
         output = Path(f"{path}.out")
         self.child = Child(command, output, self._printed) if command is not None else None
+        self.helper = jobs.Helper()
+        self.works: list[Work] = []  # the first is being done
+        self.given_up = False  # the rules were cancelled
         self._page_before = self.DEFAULT_MODE
         self.interrupted = False  # by the user: leave when it has ended
         self._version: int | None = None
@@ -81,6 +115,7 @@ class Inspector(Shell):
         try:
             code = self.run()
         finally:
+            self.helper.close()
             if self.trace is not None:
                 self.trace.close()
             if self.child is not None and not self.child.running:
@@ -150,6 +185,8 @@ class Inspector(Shell):
         self._check()
 
     def _look(self) -> None:
+        if self.works:
+            self.refresh_state()
         if self.trace is None:
             if self.child is not None:
                 self._open()
@@ -178,17 +215,57 @@ class Inspector(Shell):
         began = time.monotonic()
         edition = self.edition
         try:
-            checked = await jobs.run(jobs.check, self.path, str(Path.cwd()), large=self.large)
+            checked = await self._work("checking", jobs.check, str(Path.cwd()))
         except GradscopeError as error:
             self.fault = str(error)
         except Exception as error:  # ours: the other screens work on
             self.fault = f"no findings, a fault of its own: {type(error).__name__}: {error}"
         else:
-            self.checked = checked
+            self.given_up = checked is None
+            self.checked = checked or self.checked
         self.edition += 1
         if edition + 1 != self.edition or self.running:
             self._check_after = time.monotonic() + _SHARE * (time.monotonic() - began)
         self._show()
+
+    # -- long work ---------------------------------------------------------------------------
+
+    async def _work(self, what: str, job: jobs.Job, *args: str) -> Any:
+        """What a job gives; None where the user has cancelled it. Raises GradscopeError."""
+        task = asyncio.current_task()
+        assert task is not None
+        work = Work(what, time.monotonic(), task)
+        self.works.append(work)
+        try:
+            return await self.helper.run(job, self.path, *args, large=self.large, progress=work.tell)
+        except asyncio.CancelledError:
+            if not work.cancelled:
+                raise
+            task.uncancel()
+            return None
+        finally:
+            self.works.remove(work)
+            self.refresh_state()
+
+    def action_cancel(self) -> None:
+        """Ends the work that has gone on for longest."""
+        if self.works:
+            work = self.works[0]
+            work.cancelled = True
+            work.task.cancel()
+            self.tell(f"cancelled: {work.what}")
+
+    def action_check_again(self) -> None:
+        """Runs the rules after they were cancelled."""
+        self.given_up = False
+        self._check()
+        self._show()
+
+    def refresh_state(self) -> None:
+        """Says in the bar how the work goes."""
+        for screen in self.screen_stack[-1:]:
+            if isinstance(screen, Page):
+                screen.tell_state()
 
     def _show(self) -> None:
         for screen in self.screen_stack[-1:]:  # none while the UI ends
@@ -227,6 +304,10 @@ class Inspector(Shell):
     @property
     def state(self) -> str:
         """The run in a few words."""
+        long = [work for work in self.works if time.monotonic() - work.began > _SOON]
+        if long:
+            waiting = f", {len(self.works) - 1} waiting" if len(self.works) > 1 else ""
+            return one_line(f"{long[0].words}{waiting}, esc cancels")
         if self.trace is None:
             return "waiting for the first step" if self.child is not None else ""
         program = Path(" ".join(self.trace.program["argv"][:1])).name or self.path.name
@@ -244,6 +325,10 @@ class Inspector(Shell):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if action == "interrupt":
             return self.running
+        if action == "check_again":
+            return self.given_up
+        if action == "cancel":
+            return bool(self.works)
         return action != "page" or parameters != (OutputPage.NAME,) or self.child is not None
 
     async def action_page(self, name: str) -> None:
@@ -300,8 +385,9 @@ class Inspector(Shell):
 
     async def job(self, job: jobs.Job, *args: str) -> Any:
         """What a job gives; None where it failed, which the user is told."""
+        what = {"export": f"writing {args[0]}", "explain": f"why {args[0]}"} if args else {}
         try:
-            return await jobs.run(job, self.path, *args, large=self.large)
+            return await self._work(what.get(job.__name__, "reading the trace"), job, *args)
         except GradscopeError as error:
             self.tell(str(error), wrong=True)
             return None

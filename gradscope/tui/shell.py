@@ -20,6 +20,7 @@ class Shell(App[int]):
     checked: jobs.Checked | None = None
     child: Child | None = None  # the program that is watched meanwhile
     fault = ""  # why there is no trace, or no findings, to show
+    given_up = False  # the rules were cancelled
     edition = 0  # counts what has been read of a growing trace
     output: list[str]  # lines that the program has printed
 

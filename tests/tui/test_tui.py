@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 from textual.pilot import Pilot
 from tui_driver import DETACHED, drive, record, screen, settled, told
 
+from gradscope.tui import inspector
 from gradscope.tui.app import Inspector
 
 
@@ -450,6 +452,7 @@ def test_large_traces_are_worked_on_in_another_process(trace: Path, monkeypatch:
 
     async def steps(app: Inspector, pilot: Pilot[Any]) -> None:
         assert app.large and "GS301" in screen(app) and "^^^" in screen(app)
+        process = app.helper.process_id
         await pilot.press("3")
         await settled(pilot)
         assert any("✂" in line for line in screen(app).splitlines() if ".detach())" in line)
@@ -461,8 +464,34 @@ def test_large_traces_are_worked_on_in_another_process(trace: Path, monkeypatch:
         await pilot.press("a", *"nonsense", "enter")
         await settled(pilot)
         assert "called `nonsense`" in told(app)
+        assert process is not None and app.helper.process_id == process, "one process does it all"
 
     drive(trace, steps)
+
+
+def test_long_work_is_told_of_and_cancelled(trace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gradscope.tui.jobs.LARGE", 0)
+    monkeypatch.setattr("gradscope.tui.app._SOON", 0)
+
+    async def session() -> None:
+        app = inspector(trace)
+        async with app.run_test(size=(110, 30), notifications=True) as pilot:
+            app.refresh_state()
+            assert "checking, 0 s, esc cancels" in screen(app)
+            await pilot.press("escape")
+            await settled(pilot)
+            assert "cancelled: checking" in told(app) and app.helper.process_id is None
+            assert "press r to run them" in screen(app) and "esc cancels" not in screen(app)
+            await pilot.press("r")
+            await settled(pilot, lambda: app.checked is not None)
+            assert "GS301" in screen(app) and "press r" not in screen(app)
+            await pilot.press("6")
+            await settled(pilot)
+            await pilot.press("enter", "escape")
+            await settled(pilot)
+            assert "never got a gradient" in screen(app), "the answer was given up, the names are back"
+
+    asyncio.run(session())
 
 
 def test_editor_opens_at_the_line(trace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

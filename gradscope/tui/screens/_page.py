@@ -85,10 +85,15 @@ class Page(Screen[None]):
     def refill(self) -> None:
         """`renew` with every widget there."""
         self._edition = self.inspector.edition
-        self.query_one(PageBar).show(self.inspector.state)
+        self.tell_state()
         self.notice(self.inspector.fault)
         if self.inspector.trace is not None:
             self.fill()
+
+    def tell_state(self) -> None:
+        """Shows the run, or the work that goes on, in the bar."""
+        if self._ready:
+            self.query_one(PageBar).show(self.inspector.state)
 
     def fill(self) -> None:
         """Puts the trace into the widgets; there is one."""

@@ -151,8 +151,12 @@ class ModuleTree(Tree[Any]):
         if first:
             node.add_leaf(Text(f"… {first:,} before", "italic"), ("more", graph, max(first - _PAGE, 0)))
         else:
-            for parameter in self._own.get(module, ()):
+            own = self._own.get(module, [])
+            for parameter in own[:_PAGE]:
                 self._add(node, ("parameter", graph, parameter.id))
+            if len(own) > _PAGE:
+                rest = f"{len(own) - _PAGE:,} more parameters: screen 4 has all"
+                node.add_leaf(Text(rest, "italic"), ("more", graph, first))
         below = [] if id == OUTSIDE else self._children.get(id, [])
         modules = [m for m in below if begin <= self._when(m.id) and (end is None or self._when(m.id) < end)]
         for op in ops[:_PAGE]:
@@ -163,8 +167,8 @@ class ModuleTree(Tree[Any]):
             )
             label.append(" ✂" if op.cut else "", "bold magenta")
             node.add_leaf(label, ("op", graph, op.index))
-        for rest in modules:
-            self._add(node, ("module", graph, rest.id))
+        for later in modules:
+            self._add(node, ("module", graph, later.id))
         if end is not None:
             node.add_leaf(Text("more …", "italic"), ("more", graph, first + _PAGE))
 

@@ -73,6 +73,8 @@ class FindingsPage(Page):
     def fill(self) -> None:
         table = self.query_one(Table)
         empty = "checking …" if self.inspector.checked is None else ""
+        if self.inspector.given_up:
+            empty = "the rules were cancelled: press r to run them"
         columns = _COLUMNS[:-1] if self._beside else _COLUMNS
         table.show(columns, len(self._findings), self._cells, empty=empty)
         self.set_class(bool(self._findings), "-found")

@@ -44,8 +44,10 @@ class PageBar(Widget):
             style = self.get_component_rich_style("page-bar--here") if name == self._here else ""
             line.append(f" {number} {title} ", style)
         room = self.size.width - len(line) - 1
-        *_, last = self._facts.rpartition(", ")
-        facts = Text(self._facts if len(self._facts) <= room else last, "dim")
+        words = self._facts.split(", ")
+        while len(words) > 1 and len(", ".join(words)) > room:
+            del words[0]
+        facts = Text(", ".join(words), "dim")
         if len(facts) <= room:
             facts.align("right", room)
             line.append_text(facts)

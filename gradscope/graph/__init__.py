@@ -42,6 +42,7 @@ from typing import Any
 from gradscope.analysis.flow import Flow, join
 from gradscope.graph._attempts import READABLE, attempts
 from gradscope.graph._build import Builder
+from gradscope.graph._owners import joined_name
 from gradscope.graph._select import select
 from gradscope.graph._shown import shown as shown_of
 from gradscope.model import Finding, GradscopeError, Region
@@ -49,9 +50,10 @@ from gradscope.store import Trace
 
 LEVELS = ("module", "line", "op")
 DEPTH = 3  # of a slice, where none is given
+TALL = 15  # boxes below each other that fit a screen
 ROOMY = 22  # boxes up to which parameters have boxes of their own
 
-__all__ = ["DEPTH", "LEVELS", "READABLE", "Flow", "View", "flow_of", "rows_of", "size", "view"]
+__all__ = ["DEPTH", "LEVELS", "READABLE", "Flow", "View", "flow_of", "joined_name", "rows_of", "size", "view"]
 
 
 @dataclass
@@ -112,9 +114,7 @@ def view(
             shown.level, shown.clusters, shown.nesting = attempt.level, boxes.titles, boxes.nesting
             shown.depth = attempt.depth
             count = size(shown.graph)
-            if not attempt.too_many(count, _below(shown.graph)) and (
-                fits is None or not attempt.at_once or fits(shown)
-            ):
+            if not attempt.too_many(count) and (not attempt.at_once or (fits or _not_tall)(shown)):
                 shown.notes += [attempt.note] if attempt.note else []
                 break
         if attempt.coarser:
@@ -163,8 +163,10 @@ def size(graph: Any) -> int:
     return total + len(shared)
 
 
-def _below(graph: Any) -> int:
-    """How many boxes stand below each other: on the longest way of data that takes each round of a loop once."""
+def _not_tall(shown: View) -> bool:
+    """Whether few enough boxes stand below each other: on the longest way of data that takes each round of a loop
+    once. That is how many fit a screen, as far as one can tell without a layout."""
+    graph = shown.graph
     deep: dict[str, int] = {}
     order = [
         id for id, data in graph.nodes(data=True) if data["kind"] not in ("parameter", "buffer", "input")
@@ -176,7 +178,7 @@ def _below(graph: Any) -> int:
             if data["kind"] == "flow" and not data["loop"] and tail in deep
         ]
         deep[id] = max(above, default=0) + 1
-    return max(deep.values(), default=0)
+    return max(deep.values(), default=0) <= TALL
 
 
 def _slice(graph: Any, name: str, depth: int) -> Any:

@@ -12,7 +12,6 @@ from gradscope.graph._owners import Boxes, line_boxes, module_boxes, op_boxes
 
 READABLE = 150  # nodes; above it a coarser level is shown
 FITTING = 28  # nodes of a picture that fits a screen; where no level is asked for there are no more
-TALL = 15  # boxes below each other that fit a screen
 HIDDEN = 8  # modules that one line goes through from which on their own level says more
 
 
@@ -32,9 +31,9 @@ class Attempt:
         """Whether the picture should fit a screen."""
         return self.most == FITTING
 
-    def too_many(self, nodes: int, below: int = 0) -> bool:
-        """Whether a picture of so many boxes, so many of them below each other, can't be read."""
-        return self.most is not None and (nodes > self.most or (self.at_once and below > TALL))
+    def too_many(self, nodes: int) -> bool:
+        """Whether a picture of so many boxes can't be read."""
+        return self.most is not None and nodes > self.most
 
 
 def attempts(flow: Flow, level: str | None, depth: int | None, sliced: bool = False) -> Iterator[Attempt]:
@@ -56,7 +55,7 @@ def attempts(flow: Flow, level: str | None, depth: int | None, sliced: bool = Fa
 def _fitting(flow: Flow, level: str) -> Iterator[Attempt]:
     if level == "line":
         deepest = deepest_call(flow)
-        for depth in range(deepest, -1, -1):
+        for depth in range(deepest, min(deepest, 1) - 1, -1):  # the outermost calls alone would be one box
             note = "" if depth == deepest else _told(depth, deepest, "calls")
             yield Attempt("line", partial(line_boxes, flow, depth), FITTING, note=note, depth=depth)
     yield from _shallower(flow, FITTING)

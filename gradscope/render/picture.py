@@ -14,7 +14,7 @@ import graphviz
 
 from gradscope import escape
 from gradscope.analysis.names import relative
-from gradscope.graph import View, rows_of
+from gradscope.graph import View, joined_name, rows_of
 from gradscope.model import GradscopeError, Region, place_of
 from gradscope.render import _labels as labels
 from gradscope.render import _style as style
@@ -442,7 +442,8 @@ def _add_row(rows: list[dict[str, Any]], leaf: dict[str, Any]) -> None:
             row[k] == leaf[k] for k in ("kind", "shape", "dtype", "trainable", "severed", "got_gradient")
         )
         if same and row["label"].split(".")[-1] == leaf["label"].split(".")[-1]:
-            row["label"] = leaf["label"].split(".")[-1]
+            row["called"].append(leaf["label"])
+            row["label"] = joined_name(row["called"])
             row["count"] += leaf["count"]
             return
-    rows.append(leaf)
+    rows.append({**leaf, "called": [leaf["label"]]})

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from gradscope.analysis.loop import timeline
-from gradscope.events import Backward, Scaler, Step, ZeroGrad
+from gradscope.events import Backward, Scaler, Step, Update, ZeroGrad
 from gradscope.model import Event, Site
 from gradscope.store import Trace
 
@@ -80,6 +80,7 @@ class _Run:
         self.filled: dict[int, int] = {}  # parameter → number of the pass that filled it
         self.passes: list[_Place] = []
         self.served: set[int] = set()  # passes that a step has used
+        self.stale: set[int] = set()  # gradients of which a part is new
         self.dropped: dict[int, tuple[ZeroGrad, _Place]] = {}  # parameter → the call, and whence to look
         self.waiting: _Waiting | None = None
         self.late: set[tuple[Site, Site]] = set()  # cleared in time, it is the backward that is missing
@@ -92,6 +93,8 @@ class _Run:
                     self._fill(event)
                 elif isinstance(event, Step):
                     self._step(event, repeat)
+                elif isinstance(event, Update):
+                    self.stale.discard(event.parameter)
                 elif isinstance(event, Scaler) and NO_GRADIENT in event.error:
                     self._refused(event, repeat)
 
@@ -113,17 +116,19 @@ class _Run:
         if wait is not None and wait.parameters & set(event.filled):
             if not self._forward_between(wait.step, event, wait.parameters):
                 self.late.add(wait.place)  # the forward before the step is backwarded after it
+        self.stale |= set(event.stale)
         for parameter in event.filled:
             self.dropped.pop(parameter, None)
             self.filled[parameter] = len(self.passes)
         self.passes.append(self._place(event))
 
     def _clear(self, event: ZeroGrad) -> None:
-        for parameter in event.dropped:
+        for parameter in {*event.dropped, *self.stale.intersection(event.parameters)}:
             made = self.filled.get(parameter)
             # What another optimizer's step has used was made for that one.
             start = self.passes[made] if made in self.served and made is not None else self._place(event)
             self.dropped[parameter] = (event, start)
+        self.stale -= set(event.parameters)
 
     def _step(self, event: Step, repeat: int) -> None:
         states = event.states
@@ -132,6 +137,7 @@ class _Run:
         for ids in states.values():
             for parameter in ids:
                 self.dropped.pop(parameter, None)
+            self.stale -= set(ids)
 
     def _count(self, event: Step | Scaler, states: dict[str, tuple[int, ...]], repeat: int) -> None:
         tally = self.tallies.setdefault(event.optimizer, _Tally())

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from gradscope.analysis.calls import Call, Calls
-from gradscope.analysis.loop import in_order, timeline
+from gradscope.analysis.loop import in_order, parameters_of, timeline
 from gradscope.analysis.reach import Key
 from gradscope.events import Backward, Mode, ModuleCall, Step, ZeroGrad
 from gradscope.model import Graph, Region, Value
@@ -168,16 +169,32 @@ def asked_in_a_row(trace: Trace, sites: set[int]) -> bool:
     return False
 
 
-def left_off(trace: Trace) -> Iterator[tuple[ModuleCall, Region]]:
-    """Training calls without a graph, once per statement that turned gradients off: `train()` was called since,
-    and the same lines built graphs before."""
+@dataclass
+class LeftOff:
+    """A training call that built no graph, since an earlier statement had turned gradients off."""
+
+    call: ModuleCall
+    region: Region
+    trains: bool  # `train()` was called of its model after that statement
+    steps: int = 0  # that found no gradient since, of optimizers of its model whose steps found some before
+
+
+def left_off(trace: Trace) -> Iterator[LeftOff]:
+    """Training calls without a graph, once per statement that turned gradients off: the same lines built graphs
+    before, and since then `train()` was called, or an optimizer stepped on without gradients."""
     trained: set[tuple[str, int]] = set()  # lines that built a graph in training mode
     off: dict[int, set[int]] = {}  # regions that calls were in → models on which `train()` was called since
-    found: dict[tuple[str, int], tuple[ModuleCall, Region]] = {}
-    for _, event in in_order(trace):
+    found: dict[tuple[str, int], LeftOff] = {}
+    fed: set[int] = set()  # optimizers whose steps found gradients
+    for repeat, event in in_order(trace):
         if isinstance(event, Mode) and event.training:
             for models in off.values():
                 models.add(_model(trace, event))
+        elif isinstance(event, Step):
+            if event.fed:
+                fed.add(event.optimizer)
+            for one in found.values() if event.optimizer in fed and not event.fed else ():
+                one.steps += repeat if _model(trace, one.call) in _models(trace, event) else 0
         if not isinstance(event, ModuleCall):
             continue
         place = event.site.user.location()
@@ -189,10 +206,35 @@ def left_off(trace: Trace) -> Iterator[tuple[ModuleCall, Region]]:
         region = _region_of_call(trace, event)
         if region is None or not as_statement(trace, region):
             continue
-        if event.training and place in trained and _model(trace, event) in off.get(region.id, ()):
-            found.setdefault(place, (event, region))
+        if place in trained and (event.training or _returned(region, event)):
+            trains = event.training and _model(trace, event) in off.get(region.id, ())
+            if place not in found or (trains and not found[place].trains):
+                found[place] = LeftOff(event, region, trains, found[place].steps if place in found else 0)
         off.setdefault(region.id, set())
-    yield from {region.id: (event, region) for event, region in reversed(found.values())}.values()
+    told = [o for o in found.values() if o.trains or (o.steps >= 2 and not _decides(trace, o.region))]
+    yield from {one.region.id: one for one in reversed(told)}.values()
+
+
+def _returned(region: Region, call: ModuleCall) -> bool:
+    """Whether the function that turned gradients off is over: in it, a call in evaluation mode is meant."""
+    opened = region.site.user
+    inside = {(frame.path, frame.function) for frame in call.site.stack}
+    return not opened.function.startswith("<") and (opened.path, opened.function) not in inside
+
+
+def _models(trace: Trace, step: Step) -> set[int]:
+    """The outermost modules that have parameters of this optimizer."""
+    held = trace.optimizers[step.optimizer].parameters if step.optimizer in trace.optimizers else ()
+    numbers = {p.module for p in parameters_of(trace, list(held)) if p.module in trace.modules}
+    return {trace.modules[number].root for number in numbers if number is not None}
+
+
+def _decides(trace: Trace, region: Region) -> bool:
+    """Whether the statement computes if gradients are on (`set_grad_enabled(phase == "train")`): a loop that
+    steps in both phases is not one that has forgotten to switch back."""
+    node = trace.source_file(region.site.path).at(region.site)
+    given = [*node.args, *(word.value for word in node.keywords)] if isinstance(node, ast.Call) else []
+    return any(not isinstance(value, ast.Constant) for value in given)
 
 
 def _model(trace: Trace, event: ModuleCall | Mode) -> int:

@@ -13,22 +13,34 @@ from gradscope.model import Finding, Since, Site
 from gradscope.store import Trace
 
 Line = tuple[str, int]
+Span = tuple[str, int, int, int, int]
 
 
 def since_segment(trace: Trace, index: int) -> Since | None:
-    """The step to which a segment belongs. None where no step came after it."""
+    """The step to which a segment belongs: the one that was to come where passes went on after the last. None
+    where training was over."""
     known = _steps(trace)
     place = bisect_left(known.indices, index)
     before = known.before[place] if place < len(known.indices) else known.total
-    return known.since(before + 1, place > 0 and place - 1 in known.asleep) if before < known.total else None
+    if before == known.total and not (known.total and index <= known.trained):
+        return None
+    return known.since(before + 1, known.slept_before(place))
 
 
-def since_step(trace: Trace, step: int | None) -> Since | None:
-    """A step of which it is known that this was seen in it; what slept before it may have had it already."""
+def since_graph(trace: Trace, number: int) -> Since | None:
+    """The step in which this graph was first seen."""
+    first = next((segment.index for segment in trace.segments if segment.graph == number), None)
+    return since_segment(trace, first) if first is not None else None
+
+
+def since_step(trace: Trace, step: int | None, before: int | None = None) -> Since | None:
+    """A step of which it is known that this was seen in it; what slept before it may have had it already, or
+    nobody measured it since `before`."""
     known = _steps(trace)
     if step is None or step > known.total:
         return None
-    return known.since(step, bisect_left(known.before, step) - 2 in known.asleep)
+    unknown = before is not None and before < step - 1
+    return known.since(step, unknown or bisect_left(known.before, step) - 2 in known.asleep)
 
 
 def since_stretch(trace: Trace, number: int) -> Since | None:
@@ -51,11 +63,17 @@ def since_pass(trace: Trace, ids: Iterable[int]) -> Since | None:
 
 
 def since_places(trace: Trace, finding: Finding) -> Since | None:
-    """The first step in which the lines of its cause and its effect had both run."""
+    """The first step in which its cause and its effect had both run: these expressions, else their lines."""
     first = _first_runs(trace)
-    lines = (site.location() for site in (finding.cause, finding.effect) if site is not None)
-    found = [first[line] for line in lines if line in first]
+    found = []
+    for site in (finding.cause, finding.effect):
+        places = (_span(site), site.location()) if site is not None else ()
+        found += [first[place] for place in places if place in first][:1]
     return since_segment(trace, max(found)) if found else None
+
+
+def _span(site: Site) -> Span:
+    return site.path, site.line, site.column, site.end_line, site.end_column
 
 
 class _Steps:
@@ -69,7 +87,17 @@ class _Steps:
         slept = {event.segment for event in trace.of(Backward) if event.unlooked}
         lists = {(s.events, s.graph) for s in trace.segments if s.index in slept}
         self.asleep = {place for place, s in enumerate(trace.segments) if (s.events, s.graph) in lists}
+        self.steps = [place for place, segment in enumerate(trace.segments) if segment.is_step]
+        self.trained = max(  # the last segment with a pass
+            (s.index for s, events in stretches(trace) if any(isinstance(e, Backward) for e in events)),
+            default=-1,
+        )
         self.round = sum(optimizer.steps > 0 for optimizer in trace.optimizers.values())
+
+    def slept_before(self, place: int) -> bool:
+        """Whether sampling slept in the step before this segment."""
+        at = bisect_left(self.steps, place)
+        return at > 0 and self.steps[at - 1] in self.asleep
 
     def since(self, step: int, asleep: bool) -> Since:
         """The steps of several optimizers in the first round of a loop are its first."""
@@ -82,8 +110,9 @@ def _steps(trace: Trace) -> _Steps:
 
 
 @once
-def _first_runs(trace: Trace) -> dict[Line, int]:
-    """Line of the program → the first segment in which it computed something or an event came from it."""
+def _first_runs(trace: Trace) -> dict[Line | Span, int]:
+    """Line of the program, or expression → the first segment in which it computed something or an event came
+    from it."""
     sites: dict[int, tuple[Site, int]] = {}
     graphs: set[int] = set()
     for segment in trace.segments:
@@ -95,8 +124,9 @@ def _first_runs(trace: Trace) -> dict[Line, int]:
         known = sites.get(event.site.id)
         if known is None or event.segment < known[1]:
             sites[event.site.id] = event.site, event.segment
-    found: dict[Line, int] = {}
+    found: dict[Line | Span, int] = {}
     for site, index in sites.values():
         for frame in site.stack:
-            found[frame.location()] = min(found.get(frame.location(), index), index)
+            for place in (frame.location(), _span(frame)):
+                found[place] = min(found.get(place, index), index)
     return found

@@ -17,6 +17,7 @@ from functools import cached_property
 from gradscope.analysis.cuts import constant_derivative
 from gradscope.analysis.loop import settled
 from gradscope.analysis.reach import Key, Paths, Reach, passes, paths
+from gradscope.analysis.since import since_segment
 from gradscope.analysis.unread import time_of
 from gradscope.analysis.words import code, located, plural
 from gradscope.events import Backward, ErrorRaised, Rooted
@@ -114,6 +115,7 @@ def _finding(trace: Trace, events: list[Backward]) -> Finding:
         count=times,
         edits=without_argument(trace, event.site.user, argument),
         subjects=frozenset({("retain", event.site.user.location())}),
+        since=since_segment(trace, event.segment),
     )
 
 

@@ -16,6 +16,7 @@ from collections.abc import Iterator
 
 from gradscope.analysis.calls import Call, Calls, calls
 from gradscope.analysis.modes import relied_on, switched_back, trained_in_eval
+from gradscope.analysis.since import since_segment
 from gradscope.analysis.words import code, located, plural, user
 from gradscope.events import Mode, ModuleCall
 from gradscope.fixes.calls import beside, line_after
@@ -95,6 +96,7 @@ def _finding(known: Calls, call: Call, mode: Mode | None, times: int) -> Finding
         count=times,
         edits=edits,
         subjects=frozenset({("module", known.called(call.event)), ("call", call.entry.location())}),
+        since=since_segment(known.trace, call.event.segment),
     )
 
 

@@ -16,6 +16,7 @@ from dataclasses import replace
 from gradscope.analysis.names import names_of, op_name, place
 from gradscope.analysis.ops import MULTIPLICATIONS, POINTWISE_LOSSES, QUOTIENTS, REDUCTIONS, SUBTRACTIONS
 from gradscope.analysis.reach import Key, Paths, paths
+from gradscope.analysis.since import since_graph
 from gradscope.analysis.words import source
 from gradscope.fixes.calls import assigned_back, method_added
 from gradscope.model import Edit, Finding, Graph, Op, Site
@@ -178,6 +179,7 @@ def _finding(trace: Trace, known: Paths, ops: list[Op]) -> Finding:
         fix=fix,
         count=len(ops),
         edits=tuple(e for own in edits for e in own) if all(edits) else (),
+        since=since_graph(trace, op.graph),
     )
     dropped = _dropped(trace, graph, op)
     if dropped is None:

@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from gradscope.analysis.gradients import thrown_away
 from gradscope.analysis.ops import CUTTING_OFF, SATURATING, ZERO_GRADIENT
 from gradscope.analysis.reach import Paths, passes, paths
+from gradscope.analysis.since import since_step
 from gradscope.analysis.words import code, located, numbers, parameter_names, parameter_subjects
 from gradscope.events import Backward, Scaler
 from gradscope.model import Finding, Op
@@ -80,8 +81,9 @@ def flat_activation(trace: Trace) -> Iterator[Finding]:
             yield _finding(trace, known, event, filled, sites, since)
 
 
-def _zero_since(trace: Trace, filled: list[int], sites: set[int]) -> int | None:
-    """The step from which on, to the end, every gradient was exactly zero while the loss was not."""
+def _zero_since(trace: Trace, filled: list[int], sites: set[int]) -> tuple[int, int | None] | None:
+    """The step from which on, to the end, every gradient was exactly zero while the loss was not; and the one
+    that was measured before it."""
     norms = [dict(trace.numbers("grad_norm", id, sites)) for id in filled]
     measured = sorted(set.intersection(*map(set, norms))) if norms else []
     late = list(measured)
@@ -93,23 +95,29 @@ def _zero_since(trace: Trace, filled: list[int], sites: set[int]) -> int | None:
     }  # there is something to learn
     if sum(step in wrong for step in late) < (PASSES if late == measured else LATE):
         return None
-    return late[0]
+    at = measured.index(late[0])
+    return late[0], measured[at - 1] if at else None
 
 
 def _finding(
-    trace: Trace, known: Paths, event: Backward, filled: list[int], sites: set[int], since: int
+    trace: Trace,
+    known: Paths,
+    event: Backward,
+    filled: list[int],
+    sites: set[int],
+    measured: tuple[int, int | None],
 ) -> Finding:
     op = _flat(known, event, filled)
+    since, before = measured
     steps = [step for step, _ in trace.numbers("grad_norm", filled[0], sites)]
     zero = [step for step in steps if step >= since]
     losses = [
         loss for step, loss in trace.numbers("loss", None, sites) if step >= since and math.isfinite(loss)
     ]
-    when = "" if len(zero) == len(steps) else f" since step {since}"
     told = numbers(losses[0]) + (f", then {numbers(losses[-1])}" if len(set(losses)) > 1 else " each time")
     cause, label = event.site.user, "leaves zeros in every `.grad`"
     return Finding(
-        message=f"every gradient is exactly zero{when}: {parameter_names(trace, filled)} learn nothing",
+        message=f"every gradient is exactly zero: {parameter_names(trace, filled)} learn nothing",
         cause=cause if op is None else op.site.user,
         cause_label=label if op is None else _label(op),
         effect=None if op is None else cause,
@@ -119,6 +127,7 @@ def _finding(
         ),
         fix=_fix(trace, event, op),
         subjects=parameter_subjects(filled),
+        since=since_step(trace, since, before) if before is not None else None,
     )
 
 

@@ -116,7 +116,7 @@ def _is_wrong(line: Zeros, count: int) -> bool:
 def _finding(line: Zeros, relu: Op, weight: int, dead: list[int]) -> Finding:
     trace, series = line.trace, line.series[weight]
     count = line.last(weight)
-    alive, since = count < len(series), series[-count][0]
+    alive = count < len(series)
     losses = [loss for _, loss in trace.numbers("loss", None, line.sites)]
     behind = f"`{parameter_name(trace, weight)}`"
     optimizer = _optimizer(trace, dead) if alive else None
@@ -153,7 +153,7 @@ def _finding(line: Zeros, relu: Op, weight: int, dead: list[int]) -> Finding:
         edits=edits,
         count=count,
         subjects=parameter_subjects([weight, *dead]),
-        since=since_step(trace, since) if alive else None,
+        since=since_step(trace, series[-count][0], series[-count - 1][0]) if alive else None,
     )
 
 

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 
 from gradscope.analysis.names import names_of
 from gradscope.analysis.reach import Key, Paths, paths
+from gradscope.analysis.since import since_segment
 from gradscope.analysis.words import code, located, owner, plural, source
 from gradscope.events import GradRead
 from gradscope.fixes.calls import beside, line_after
@@ -74,6 +75,7 @@ def _finding(trace: Trace, known: Paths, key: Key, event: Event) -> Finding:
         count=event.count,
         edits=_retained(trace, made, event.site.user, name),
         subjects=frozenset({("value", *key)}),
+        since=since_segment(trace, event.segment),
     )
 
 

@@ -13,8 +13,9 @@ Silent on: blocks and decorators that end; modes that are switched back before t
 from collections.abc import Iterator
 
 from gradscope.analysis.failures import failure_subject, opening
-from gradscope.analysis.modes import as_statement, left_off, region_of
-from gradscope.analysis.words import code, located
+from gradscope.analysis.modes import LeftOff, as_statement, left_off, region_of
+from gradscope.analysis.since import since_segment
+from gradscope.analysis.words import code, located, plural
 from gradscope.events import ErrorRaised
 from gradscope.fixes.blocks import rest_without_grad
 from gradscope.model import Event, Finding, Graph, Region, Site, Value
@@ -85,27 +86,37 @@ def _stopped(trace: Trace) -> Iterator[Finding]:
 def _silently(trace: Trace) -> Iterator[Finding]:
     """A training forward while gradients are still off, where nothing fails since the program leaves out
     a backward that it can't do."""
-    for event, region in left_off(trace):
-        yield _training_without(trace, event, region)
+    for left in left_off(trace):
+        yield _training_without(trace, left)
 
 
-def _training_without(trace: Trace, event: Event, region: Region) -> Finding:
+def _training_without(trace: Trace, left: LeftOff) -> Finding:
+    region, event = left.region, left.call
     opened, call = region.site.user, event.site.user
     shown = code(trace, opened)
+    steps = (
+        (f"{plural(left.steps, 'step')} since then found no gradient; those before did",)
+        if left.steps
+        else ()
+    )
     return Finding(
         message=f"gradients are still off in the training: {shown} was never undone",
         cause=opened,
         cause_label="gradients go off here, and stay off",
         effect=call,
-        effect_label="called in training mode, and builds no graph",
+        effect_label="called in training mode, and builds no graph"
+        if event.training
+        else "built graphs in training, and builds none any more",
         seen=(
             f"{code(trace, call, 'this call')} built a graph before, and none after {located(trace, opened)}",
+            *steps,
         ),
         why="as a statement it holds until it is switched back, also after its function has returned",
         fix=f"put what {located(trace, opened)} is meant for into `with torch.no_grad():`",
         count=event.count,
         edits=rest_without_grad(trace, opened, in_place_of_it=True),
         subjects=frozenset({("region", region.id)}),
+        since=since_segment(trace, event.segment),
     )
 
 

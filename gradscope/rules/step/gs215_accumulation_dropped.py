@@ -17,6 +17,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from gradscope.analysis.dropped import missed
 from gradscope.analysis.passes import Line, cleared_elsewhere, counts_passes, passes_by_line
 from gradscope.analysis.since import since_stretch
 from gradscope.analysis.words import code, listed, parameter_names, parameter_subjects, plural, where
@@ -62,6 +63,7 @@ def accumulation_dropped(trace: Trace) -> Iterator[Finding]:
     if not any(event.dropped for event in trace.of(ZeroGrad)):
         return
     lines = passes_by_line(trace)
+    before = {(found.clear, found.step) for found in missed(trace)}  # steps that found nothing: GS202's
     for site, line in lines.items():
         often = line.dropped >= 2 and line.dropped * 5 >= 2 * (line.dropped + line.used)
         if not often or line.spared:
@@ -69,6 +71,8 @@ def accumulation_dropped(trace: Trace) -> Iterator[Finding]:
             continue
         if line.used and line.step is not None and len(line.parts) > 1:
             yield _several(trace, site, line)
+        elif line.used and line.step is not None and (_most(line), line.step) in before:
+            continue
         elif line.used and line.step is not None:
             yield _finding(trace, site, line, line.step)
         elif not line.used and (step := _cleared_in_between(trace, lines, site)) is not None:
@@ -121,7 +125,7 @@ def _cleared_in_between(trace: Trace, lines: dict[Site, Line], site: Site) -> Si
 
 
 def _finding(trace: Trace, site: Site, line: Line, step: Site) -> Finding:
-    clear = max(line.clears, key=lambda place: line.clears[place])
+    clear = _most(line)
     clearing, stepping = _cleared(trace, clear), code(trace, step, "the step")
     passes = line.dropped + line.used
     names = parameter_names(trace, sorted(line.parameters))
@@ -146,6 +150,11 @@ def _finding(trace: Trace, site: Site, line: Line, step: Site) -> Finding:
         subjects=parameter_subjects(line.parameters),
         since=since_stretch(trace, line.first[clear]),
     )
+
+
+def _most(line: Line) -> Site:
+    """The call that dropped most of its passes."""
+    return max(line.clears, key=lambda place: line.clears[place])
 
 
 def _several(trace: Trace, site: Site, line: Line) -> Finding:

@@ -16,6 +16,7 @@ from statistics import mean
 
 from gradscope.analysis.gradients import Turn, gradients
 from gradscope.analysis.ops import ADDITIONS, LOSSES, MEANS, MULTIPLICATIONS, SCALES
+from gradscope.analysis.since import since_stretch
 from gradscope.analysis.words import code, parameter_names, parameter_subjects, where
 from gradscope.events import Backward, Clip, Rooted, Step
 from gradscope.fixes.blocks import divided
@@ -59,6 +60,7 @@ class _Sum:
     steps: dict[Site, int] = field(default_factory=dict)
     sizes: list[int] = field(default_factory=list)
     parameters: set[int] = field(default_factory=set)
+    first: int = -1  # the stretch of the first of these steps
 
 
 @rule("GS216", name="accumulation-not-scaled", severity="note")
@@ -90,6 +92,7 @@ def _count(trace: Trace, turn: Turn, sums: dict[Site, _Sum], plain: dict[tuple[i
             return
     one = sums.setdefault(passes[0].site.user, _Sum())
     one.sizes.append(total)
+    one.first = turn.stretch if one.first < 0 else one.first
     one.steps[step.site.user] = one.steps.get(step.site.user, 0) + 1
     one.parameters |= set(passes[0].filled)
 
@@ -165,6 +168,7 @@ def _finding(trace: Trace, site: Site, one: _Sum) -> Finding:
         edits=() if fell else edits,
         count=len(one.sizes),
         subjects=parameter_subjects(one.parameters),
+        since=since_stretch(trace, one.first),
     )
 
 

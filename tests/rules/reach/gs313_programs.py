@@ -135,3 +135,85 @@ def good_off_at_the_end() -> None:
     model.eval()
     assert not model(torch.randn(4, 3)).requires_grad
     torch.set_grad_enabled(True)
+
+
+def bad_steps_go_on() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    try:
+        for step in range(8):
+            opt.zero_grad()
+            loss = model(torch.randn(8, 3)).pow(2).mean()  # effect: GS313
+            if loss.requires_grad:
+                loss.backward()
+            opt.step()
+            if step == 3:
+                torch.set_grad_enabled(False)  # cause: GS313
+                print(float(model(torch.ones(2, 3)).mean()))
+    finally:
+        torch.set_grad_enabled(True)
+
+
+def good_steps_in_both_phases() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for phase in ("train", "val"):
+        torch.set_grad_enabled(phase == "train")
+        for _ in range(6):
+            opt.zero_grad()
+            loss = model(torch.randn(8, 3)).pow(2).mean()
+            if phase == "train":
+                loss.backward()
+            opt.step()
+    torch.set_grad_enabled(True)
+
+
+def bad_steps_go_on_after_an_evaluation() -> None:
+    import torch
+    from torch import nn
+
+    def evaluate(model: nn.Module) -> float:
+        torch.set_grad_enabled(False)  # cause: GS313
+        model.eval()
+        return float(model(torch.ones(2, 3)).mean())
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    try:
+        for step in range(8):
+            opt.zero_grad()
+            loss = model(torch.randn(8, 3)).pow(2).mean()  # effect: GS313
+            if loss.requires_grad:
+                loss.backward()
+            opt.step()
+            if step == 3:
+                evaluate(model)
+    finally:
+        torch.set_grad_enabled(True)
+
+
+def good_epoch_of_evaluation_that_steps_too() -> None:
+    import torch
+    from torch import nn
+
+    def epoch(model: nn.Module, opt: torch.optim.Optimizer) -> None:
+        for _ in range(6):
+            opt.zero_grad()
+            loss = model(torch.randn(8, 3)).pow(2).mean()
+            if loss.requires_grad:
+                loss.backward()
+            opt.step()
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    epoch(model, opt)
+    model.eval()
+    torch.set_grad_enabled(False)
+    epoch(model, opt)
+    torch.set_grad_enabled(True)

@@ -16,10 +16,12 @@ from gradscope.tui import view
 @click.option("--rank", type=click.IntRange(min=0), metavar="K", help="Of a run of several ranks, this one.")
 def command(trace: Path | None, rank: int | None) -> int:
     """Look through the run that TRACE holds (default: the newest): findings, graph, source,
-    parameters, steps. Also while the run still goes."""
+    parameters, steps. Also while the run still goes. Of several ranks the findings of all, and the rest of one
+    after the other."""
     path = trace or last_trace(Path.cwd())
-    if path.is_dir() or rank is not None:
+    folder = path if path.is_dir() else None
+    if folder is not None or rank is not None:
         opened = one_trace(path, rank)
         path = opened.path
         opened.close()
-    return view(path)
+    return view(path, folder=folder)

@@ -19,16 +19,17 @@ if TYPE_CHECKING:
     from gradscope.tui.app import Inspector
 
 
-def view(path: Path, command: list[str] | None = None) -> int:
+def view(path: Path, command: list[str] | None = None, folder: Path | None = None) -> int:
     """Shows the trace at `path` until the user leaves. command: a program that writes it, run
-    beside the UI; then its exit code is given back. Raises GradscopeError for a file that is
+    beside the UI; then its exit code is given back. folder: of a run of several processes, of which it is one.
+    Raises GradscopeError for a file that is
     no trace, and where there is no terminal or no Textual."""
     # Textual draws on stderr: stdout may be redirected.
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise GradscopeError("the terminal UI needs a terminal: `gradscope check` prints the same findings")
     if command is None:
         Trace(path).close()  # a bad file is told before the screen is taken
-    app = inspector(path, command)
+    app = inspector(path, command, folder)
     code = app.show_all()
     child = app.child
     if child is None or not child.running or child.process_id is None:
@@ -54,7 +55,7 @@ def _print(text: str) -> None:
         sys.stdout.flush()
 
 
-def inspector(path: Path, command: list[str] | None = None) -> Inspector:
+def inspector(path: Path, command: list[str] | None = None, folder: Path | None = None) -> Inspector:
     """The UI as a Textual app, not started."""
     try:
         from gradscope.tui.app import Inspector
@@ -64,4 +65,4 @@ def inspector(path: Path, command: list[str] | None = None) -> Inspector:
         raise GradscopeError(
             "textual is not installed: `pip install textual` brings the terminal UI"
         ) from None
-    return Inspector(path, command)
+    return Inspector(path, command, folder)

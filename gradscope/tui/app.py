@@ -6,6 +6,7 @@ import asyncio
 import subprocess
 import time
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -13,13 +14,15 @@ from typing import Any, ClassVar
 
 from textual.app import App, SystemCommand
 from textual.binding import Binding, BindingType
+from textual.command import CommandPalette
 from textual.screen import Screen
 
 from gradscope.analysis.words import counted
 from gradscope.check import Report
 from gradscope.escape import one_line
 from gradscope.model import GradscopeError
-from gradscope.store import Pages, Trace, tidy
+from gradscope.places import SUFFIX
+from gradscope.store import Pages, Run, Trace, tidy
 from gradscope.tui import editor, jobs
 from gradscope.tui.child import Child
 from gradscope.tui.screens._page import Page
@@ -40,6 +43,14 @@ _POLL = 0.5  # seconds between looks at a growing trace
 _LINE = 20_000  # letters that are kept of a line without an end
 _SOON = 0.8  # seconds of work that nobody needs to be told of
 _SHARE = 10  # a growing trace is checked for at most one part in this many of the time
+
+
+class Palette(CommandPalette):
+    """Textual's, which fails where its list is paged through while it has no rows yet (8.2)."""
+
+    def _action_command_list(self, action: str) -> None:
+        with suppress(KeyError):
+            super()._action_command_list(action)
 
 
 @dataclass(eq=False)
@@ -85,15 +96,21 @@ class Inspector(Shell):
             tooltip="Cancel the work that the bar at the top tells of",
         ),
         Binding("r", "check_again", "Check", tooltip="Run the rules, which were cancelled"),
+        Binding("R", "next_rank", "Rank", tooltip="The next process (rank) of the run"),
         Binding("x", "interrupt", "Ctrl-C", tooltip="Interrupt the program, as Ctrl-C in its terminal does"),
         Binding("q", "leave", "Quit", tooltip="Leave"),
         # Textual's own would leave at once, or tell of a key that does.
         Binding("ctrl+c,ctrl+q", "leave", "Quit", show=False, priority=True, system=True),
     ]
 
-    def __init__(self, path: Path, command: list[str] | None = None):
+    def __init__(self, path: Path, command: list[str] | None = None, folder: Path | None = None):
         super().__init__()
         self.path = path
+        self.folder = folder or path.with_suffix(
+            ""
+        )  # where processes that the program starts leave their traces
+        self.members: list[tuple[str, Path]] = []  # (name, trace) of the processes, where there are several
+        self._files: list[Path] = []
         self.trace: Trace | None = None
         self.pages: Pages | None = None
         self.checked: jobs.Checked | None = None
@@ -146,6 +163,7 @@ class Inspector(Shell):
         if self.child is not None:
             self.run_worker(self._run_child(self.child), group="child")
         else:
+            self._look_for_members()
             self._open()
         self.set_interval(_POLL, self._look)
 
@@ -164,6 +182,37 @@ class Inspector(Shell):
         if self.trace is None or self.checked is None:
             return None
         return Report(self.trace, self.checked.findings, self.checked.faults, self.checked.unused)
+
+    def _look_for_members(self) -> None:
+        """The processes of a run; goes to the first of them where this one only waits for them."""
+        files = sorted(self.folder.glob(f"*{SUFFIX}")) if self.folder.is_dir() else []
+        if files == self._files:
+            return
+        try:
+            run = Run(self.folder)
+        except GradscopeError:
+            return
+        self._files = files
+        self.members = [(member.name, member.trace.path) for member in run.members]
+        run.close()
+        paths = [path for _, path in self.members]
+        if self.path not in paths and (self.trace is None or not self.trace.summary["passes"]):
+            self._turn_to_member(0)
+
+    def _turn_to_member(self, number: int) -> None:
+        self.path = self.members[number][1]
+        self._open()
+
+    @property
+    def _whole(self) -> list[str]:
+        """The folder that the rules look at, where they look at several processes: once all have ended."""
+        return [str(self.folder)] if len(self.members) > 1 and not self.running else []
+
+    def action_next_rank(self) -> None:
+        """Shows the next process of the run."""
+        paths = [path for _, path in self.members]
+        at = paths.index(self.path) + 1 if self.path in paths else 0
+        self._turn_to_member(at % len(paths))
 
     def _open(self) -> None:
         """Reads the file anew, and has it checked."""
@@ -187,6 +236,7 @@ class Inspector(Shell):
     def _look(self) -> None:
         if self.works:
             self.refresh_state()
+        self._look_for_members()
         if self.trace is None:
             if self.child is not None:
                 self._open()
@@ -215,7 +265,7 @@ class Inspector(Shell):
         began = time.monotonic()
         edition = self.edition
         try:
-            checked = await self._work("checking", jobs.check, str(Path.cwd()))
+            checked = await self._work("checking", jobs.check, str(Path.cwd()), *self._whole)
         except GradscopeError as error:
             self.fault = str(error)
         except Exception as error:  # ours: the other screens work on
@@ -284,6 +334,7 @@ class Inspector(Shell):
         if self.interrupted:
             self.exit(code)
             return
+        self._look_for_members()
         self._open()
         if isinstance(self.screen, Leaving):  # nothing is left to be asked
             self.screen.dismiss("")
@@ -317,7 +368,11 @@ class Inspector(Shell):
             ended = "running" if self.child.running else f"exit code {self.child.exit_code}"
         elif exception := self.trace.program.get("exception"):
             ended = str(exception.get("type", ""))
-        words = [program, counted(steps, "step"), ended]
+        several = self.members if len(self.members) > 1 else ()
+        names = [name for name, path in several if path == self.path]
+        ranks = sum(name.startswith("rank ") for name, _ in self.members)
+        which = f"{names[0]} of {ranks}" if names and names[0].startswith("rank ") else "".join(names)
+        words = [program, which, counted(steps, "step"), ended]
         return one_line(", ".join(word for word in words if word))
 
     # -- actions of every screen -----------------------------------------------------------
@@ -327,6 +382,8 @@ class Inspector(Shell):
             return self.running
         if action == "check_again":
             return self.given_up
+        if action == "next_rank":
+            return len(self.members) > 1
         if action == "cancel":
             return bool(self.works)
         return action != "page" or parameters != (OutputPage.NAME,) or self.child is not None
@@ -381,7 +438,7 @@ class Inspector(Shell):
 
     async def _exported(self, target: str) -> None:
         self.notify(f"writing {target} …", markup=False)
-        self.tell(await self.job(jobs.export, target, str(Path.cwd())))
+        self.tell(await self.job(jobs.export, target, str(Path.cwd()), *self._whole))
 
     async def job(self, job: jobs.Job, *args: str) -> Any:
         """What a job gives; None where it failed, which the user is told."""
@@ -447,7 +504,7 @@ class Inspector(Shell):
     def action_command_palette(self) -> None:
         """Shows it over a page; over a dialog there might be one below, and it can stand there only once."""
         if isinstance(self.screen, Page):
-            super().action_command_palette()
+            self.push_screen(Palette(id="--command-palette"))
 
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
         """Every action that has a key, and Textual's own (the theme)."""

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from gradscope.model import Finding, GradscopeError
-from gradscope.store import LineWork, Pages, Trace
+from gradscope.store import LineWork, Pages, Run, Trace
 
 LARGE = 5_000  # ops
 
@@ -34,16 +34,24 @@ class Checked:
     unused: tuple[tuple[str, int], ...]
 
 
-def check(trace: Trace, folder: str, progress: Progress | None = None) -> Checked:
-    """What the rules say, under the configuration of `folder`."""
+def check(trace: Trace, folder: str, run: str = "", progress: Progress | None = None) -> Checked:
+    """What the rules say, under the configuration of `folder`; of all processes of the run whose traces are in
+    the folder `run`, where that is given."""
     from gradscope.check import examine, without_stacks
     from gradscope.config import load_config
+    from gradscope.together import examine_run
 
     def told(done: int, of: int) -> None:
         if progress is not None:
             progress(f"rule {done + 1} of {of}")
 
-    report = examine(trace, load_config(Path(folder)), progress=told)
+    config = load_config(Path(folder))
+    if run:
+        opened = Run(run)
+        report = examine_run(opened, config)
+        opened.close()
+    else:
+        report = examine(trace, config, progress=told)
     found = tuple(without_stacks(finding) for finding in report.findings)
     return Checked(found, tuple(report.faults), tuple(report.unused_ignores))
 
@@ -68,16 +76,16 @@ def shapes(trace: Trace, first: str, second: str) -> list[dict[tuple[int, str], 
     return [pages.shape_of(int(graph)) for graph in (first, second)]
 
 
-def export(trace: Trace, target: str, folder: str) -> str:
+def export(trace: Trace, target: str, folder: str, run: str = "") -> str:
     """Writes a picture or a report, as the suffix of `target` says; tells what was written."""
     from gradscope.render import renderers, write_report
 
     path = Path(folder) / target
     if path.suffix.lower() in {r.suffix for r in renderers().values()}:
-        from gradscope.check import examine
         from gradscope.config import load_config
+        from gradscope.together import examine_path
 
-        write_report(examine(trace, load_config(Path(folder))), path)
+        write_report(examine_path(Run(run) if run else trace, load_config(Path(folder))), path)
         return f"wrote {target}"
     from gradscope.check import check
     from gradscope.graph import view

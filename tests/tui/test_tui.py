@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -467,6 +470,34 @@ def test_large_traces_are_worked_on_in_another_process(trace: Path, monkeypatch:
         assert process is not None and app.helper.process_id == process, "one process does it all"
 
     drive(trace, steps)
+
+
+def test_ranks_of_a_run_are_shown_one_after_the_other(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(
+        DETACHED.replace("range(4)", "range(4 + int(__import__('os').environ['RANK']))")
+    )
+    command = [sys.executable, "-m", "gradscope", "run", "--full", "--trace-dir", "run", "train.py"]
+    given = {"WORLD_SIZE": "2", "MASTER_ADDR": "localhost", "MASTER_PORT": "29999"}
+    ranks = [
+        subprocess.Popen(command, cwd=tmp_path, env=os.environ | given | {"RANK": rank, "LOCAL_RANK": rank})
+        for rank in "01"
+    ]
+    assert [each.wait(120) for each in ranks] == [0, 0]
+    assert len(list((tmp_path / "run").glob("*.gradscope"))) == 2
+
+    async def session() -> None:
+        app = inspector(tmp_path / "run" / "rank-0.gradscope", folder=tmp_path / "run")
+        async with app.run_test(size=(110, 30)) as pilot:
+            await settled(pilot, lambda: app.checked is not None)
+            assert "on all 2 ranks" in screen(app) and "rank 0 of 2, 4 steps" in screen(app)
+            await pilot.press("4", "R")
+            await settled(pilot)
+            assert "rank 1 of 2, 5 steps" in screen(app) and "×5" in screen(app)
+            await pilot.press("R")
+            await settled(pilot)
+            assert "rank 0 of 2" in screen(app) and "×4" in screen(app)
+
+    asyncio.run(session())
 
 
 def test_long_work_is_told_of_and_cancelled(trace: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -28,6 +28,7 @@ class Page(Screen[None]):
     NAME: ClassVar[str]
     TITLE_TEXT: ClassVar[str]
     ABOUT: ClassVar[str]
+    NEEDS_TRACE: ClassVar[bool] = True  # for what its keys do
     LEGEND: ClassVar[tuple[tuple[str, str, str], ...]] = ()  # (mark, its style, what it means)
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("slash", "find", "Find", key_display="/", tooltip="Find text on this screen"),
@@ -74,7 +75,8 @@ class Page(Screen[None]):
             self.renew()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        return self._ready
+        """No key does anything before there is what it would do it with."""
+        return self._ready and (not self.NEEDS_TRACE or self.inspector.trace is not None)
 
     def renew(self) -> None:
         """Shows the trace as it is now. Called at any time, also while the widgets come or go: does

@@ -22,6 +22,7 @@ class OutputPage(Page):
 
     NAME = "output"
     TITLE_TEXT = "Output"
+    NEEDS_TRACE = False
     ABOUT = "What the program prints, and what you type for it"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "type", "Type", key_display="enter", tooltip="Type a line that the program reads"),

@@ -78,7 +78,8 @@ class ParametersPage(Page):
 
     def _arrange(self) -> None:
         trace = self.inspector.trace
-        assert trace is not None
+        if trace is None:
+            return
         table = self.query_one(Table)
         here = self._selected
         rows = [p for p in trace.parameters if self._fits(p)]

@@ -8,7 +8,7 @@ import random
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from typing import Any
 import torch
 from needs import skip_where_lacking
 from programs import compare_graphs
+from warm import python
 from witness import Check, graph_below
 
 import gradscope
@@ -137,17 +138,17 @@ def names(scope: Scope) -> list[str]:
 
 
 def run_both(
-    folder: Path, *arguments: str, returncode: int | None = 0
+    folder: Path, *arguments: str, returncode: int | None = 0, started: Sequence[str] = ()
 ) -> tuple[subprocess.CompletedProcess[str], subprocess.CompletedProcess[str]]:
     """Runs `python ARGUMENTS` and `gradscope run ARGUMENTS` in `folder`: same output, same
-    exit code, no fault, no finding that matters."""
+    exit code, no fault, no finding that matters. started: another Python."""
     found = []
     path = os.pathsep.join(p for p in sys.path if p)
     env = {**os.environ, "PYTHONPATH": path, "NO_COLOR": "1", "OMP_NUM_THREADS": "1"}
     for prefix in ([], ["-m", "gradscope", "run", "--full"]):
         found.append(
             subprocess.run(
-                [sys.executable, *prefix, *arguments],
+                [*(started or python()), *prefix, *arguments],
                 cwd=folder, text=True, capture_output=True, env=env, timeout=240,
             )
         )  # fmt: skip

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import re
+import shlex
 import subprocess
 import sys
 import textwrap
+from collections.abc import Iterator
 from importlib import metadata, util
 from pathlib import Path
 
@@ -15,6 +18,7 @@ ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "tools"))
 
 import doc_programs as programs  # noqa: E402
+from warm import python  # noqa: E402
 
 PAGES = programs.pages()
 NUMBER = re.compile(r"\d+\.\d+(?:e-?\d+)?|\d+(?= (?:m?s|steps)\b)|(?<=×)\d+")
@@ -29,7 +33,7 @@ STUBS = {  # what the recipes write to, as far as they do
         from contextlib import nullcontext as start_run
         def set_tag(key, value): print("tag", key, value)
     """,
-    "sitecustomize.py": """
+    "boards.py": """
         import sys, types
         board = types.ModuleType("torch.utils.tensorboard")
         class SummaryWriter:
@@ -48,6 +52,19 @@ def alike(text: str) -> str:
     """Without the figures that differ between machines and versions of torch (also how often sampling looked), and the
     ends of lines that they move."""
     return " ".join(NUMBER.sub("#", text).split())
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _shown_commands(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """What the pages call `python` and `gradscope` has imported torch already."""
+    folder, plain = tmp_path_factory.mktemp("bin"), programs.environment
+    for command, more in (("python", []), ("gradscope", ["-m", "gradscope"])):
+        (folder / command).write_text(f'#!/bin/sh\nexec {shlex.join([*python(), *more])} "$@"\n')
+        (folder / command).chmod(0o755)
+    with pytest.MonkeyPatch.context() as patch:
+        path = f"{folder}{os.pathsep}{plain()['PATH']}"
+        patch.setattr(programs, "environment", lambda: {**plain(), "PATH": path})
+        yield
 
 
 @pytest.mark.slow
@@ -77,7 +94,7 @@ def test_programs_run(page: Path, tmp_path: Path) -> None:
         environment = programs.environment()
         environment["PYTHONPATH"] = f"{tmp_path}:{environment['PYTHONPATH']}"
         ran = subprocess.run(
-            [sys.executable, "shown.py"],
+            [*python(), "-c", "import boards, runpy; runpy.run_path('shown.py', run_name='__main__')"],
             cwd=tmp_path,
             env=environment,
             text=True,
@@ -94,7 +111,7 @@ def test_the_tests_that_are_shown_pass(tmp_path: Path) -> None:
     installed = any(entry.name == "gradscope" for entry in metadata.entry_points(group="pytest11"))
     plugin = [] if installed else ["-p", "gradscope.pytest_plugin"]
     ran = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *plugin, "test_model.py"],
+        [*python(), "-m", "pytest", "-q", "-p", "no:cacheprovider", *plugin, "test_model.py"],
         cwd=tmp_path, env=programs.environment(), text=True, capture_output=True, timeout=300,
     )  # fmt: skip
     assert "2 passed" in ran.stdout, ran.stdout + ran.stderr

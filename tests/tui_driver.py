@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import subprocess
-import sys
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
 from textual.pilot import Pilot
+from warm import python
 
 from gradscope.tui import inspector
 from gradscope.tui.app import Inspector
@@ -45,7 +45,7 @@ def record(folder: Path, source: str, name: str = "train.py") -> Path:
     """The trace of a real run of `source` in `folder`."""
     (folder / name).write_text(source, encoding="utf-8")
     trace = folder / "run.gradscope"
-    command = [sys.executable, "-m", "gradscope", "run", "--full", "--trace", str(trace), name]
+    command = [*python(), "-m", "gradscope", "run", "--full", "--trace", str(trace), name]
     ran = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120)
     assert trace.exists(), ran.stderr
     return trace

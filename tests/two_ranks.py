@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 import torch
+from warm import python
 
 if not torch.distributed.is_available():
     pytest.skip("no torch.distributed", allow_module_level=True)
@@ -24,8 +25,7 @@ ENV = {
     **os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p), "OMP_NUM_THREADS": "1", "COLUMNS": "200",
     "NO_COLOR": "1",
 }  # fmt: skip
-TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
-GRADSCOPE = [sys.executable, "-m", "gradscope"]
+TORCHRUN = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
 HEAD = """
 import os, signal, sys, time
 import torch
@@ -45,6 +45,20 @@ def end():
     dist.destroy_process_group()
 
 """
+
+
+def both() -> list[str]:
+    """Starts two ranks of what follows."""
+    return [*python(), str(Path(__file__).parent / "launch.py"), "2"]
+
+
+def torchrun() -> list[str]:
+    """The same by torch's own launcher, under which each rank imports torch anew."""
+    return [*python(), *TORCHRUN]
+
+
+def gradscope() -> list[str]:
+    return [*python(), "-m", "gradscope"]
 
 
 def program(body: str) -> str:
@@ -72,7 +86,7 @@ class Ran:
 
     def report(self, *options: str) -> dict[str, Any]:
         """What `gradscope check` says of it."""
-        command = [*GRADSCOPE, "check", *options, "--output-format", "json"]
+        command = [*gradscope(), "check", *options, "--output-format", "json"]
         ran = subprocess.run(command, cwd=self.folder, env=ENV, text=True, capture_output=True, timeout=120)
         assert ran.stdout, ran.stderr
         found: dict[str, Any] = json.loads(ran.stdout)

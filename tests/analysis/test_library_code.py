@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from forked import Forks
+from warm import python
 
 LIBRARY = """\
 import torch
@@ -94,7 +95,7 @@ def test_a_line_that_calls_a_trainer_is_not_what_the_trainer_writes(off: str, tm
     report = tmp_path / "report.json"
     env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(installed), *filter(None, sys.path)])}
     subprocess.run(
-        [sys.executable, "-m", "gradscope", "run", "--report", str(report), "train.py"],
+        [*python(), "-m", "gradscope", "run", "--report", str(report), "train.py"],
         cwd=tmp_path, check=True, capture_output=True, env=env,
     )  # fmt: skip
     assert [f for f in json.loads(report.read_text())["findings"] if f["severity"] != "note"] == []

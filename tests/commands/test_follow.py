@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from warm import python
 
 import gradscope
 from gradscope.commands import main
@@ -40,7 +40,7 @@ while True:
 def test_a_run_is_stopped_by_what_is_certain(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(ENDLESS)
     ended = subprocess.run(
-        [sys.executable, "-m", "gradscope", "run", "--stop-on", "warning", "train.py"],
+        [*python(), "-m", "gradscope", "run", "--stop-on", "warning", "train.py"],
         cwd=tmp_path, text=True, capture_output=True, timeout=120,
         env={**os.environ, "OMP_NUM_THREADS": "1", "NO_COLOR": "1"},
     )  # fmt: skip
@@ -101,7 +101,7 @@ def test_a_program_that_listens_is_told(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(LOGGING)
     for listens, expected in (("", "1 train.py:"), ("deaf", "0\n")):
         ended = subprocess.run(
-            [sys.executable, "-m", "gradscope", "run", "train.py", listens], cwd=tmp_path, text=True,
+            [*python(), "-m", "gradscope", "run", "train.py", listens], cwd=tmp_path, text=True,
             capture_output=True, timeout=120, env={**os.environ, "OMP_NUM_THREADS": "1"},
         )  # fmt: skip
         lines = [

@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
+from warm import python
 
 import gradscope
 
@@ -43,7 +44,7 @@ def start(
 ) -> subprocess.Popen[str]:
     """The program as a process, once it has printed its first line."""
     (folder / "train.py").write_text(source, encoding="utf-8")
-    command = [sys.executable, *([] if plain else [*way_in, "run"]), "train.py"]
+    command = [*python(), *([] if plain else [*way_in, "run"]), "train.py"]
     with (folder / "stderr").open("w") as err:
         run = subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=err, text=True, env=ENV)
     assert run.stdout is not None and run.stdout.readline() == "up\n"
@@ -198,6 +199,6 @@ def test_a_run_is_the_last_one_from_its_first_moment(tmp_path: Path) -> None:
 
 
 def gradscope_check(folder: Path) -> str:
-    command = [sys.executable, "-m", "gradscope", "check"]
+    command = [*python(), "-m", "gradscope", "check"]
     ran = subprocess.run(command, cwd=folder, text=True, capture_output=True, env=ENV, timeout=60)
     return " ".join(ran.stdout.split())

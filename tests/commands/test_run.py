@@ -9,10 +9,12 @@ import subprocess
 import sys
 import time
 import zipapp
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 from forked import Forks
+from warm import python
 
 import gradscope
 from gradscope.events import Backward
@@ -51,9 +53,8 @@ PROGRAMS = {
     ),
     "workers": (
         "from torch.utils.data import DataLoader\nif __name__ == '__main__':\n"
-        "    for method in ('fork', 'spawn'):\n"
-        "        data = DataLoader(list(range(6)), batch_size=2, num_workers=2, multiprocessing_context=method)\n"
-        "        print([b.tolist() for b in data])"
+        "    data = DataLoader(list(range(6)), batch_size=2, num_workers=2)\n"
+        "    print([b.tolist() for b in data])"
     ),
     "threads": (
         "import threading\nout = []\ndef work():\n    x = torch.ones(3, requires_grad=True)\n"
@@ -66,10 +67,19 @@ PROGRAMS = {
 }  # fmt: skip
 
 
-def execute(folder: Path, *arguments: str, stdin: str = "hello") -> subprocess.CompletedProcess[str]:
+ANEW = (
+    "trains",
+    "argv_and_path",
+    "seeded_before_an_import",
+)  # in an interpreter that has imported nothing yet
+
+
+def execute(
+    folder: Path, *arguments: str, stdin: str = "hello", started: Sequence[str] = (sys.executable,)
+) -> subprocess.CompletedProcess[str]:
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p), "NO_COLOR": "1"}
     return subprocess.run(
-        [sys.executable, *arguments],
+        [*started, *arguments],
         cwd=folder,
         input=stdin,
         text=True,
@@ -84,8 +94,9 @@ def test_same_output_exit_code_and_traceback(name: str, tmp_path: Path) -> None:
     script = tmp_path / "program.py"
     needed = TORCH if "torch." in PROGRAMS[name] else ""
     script.write_text(f"{HEADER}{needed}HERE = 5\n{PROGRAMS[name]}\n")
-    plain = execute(tmp_path, "program.py", "--a", "1", "-x")
-    watched = execute(tmp_path, "-m", "gradscope", "run", "program.py", "--a", "1", "-x")
+    started = [sys.executable] if name in ANEW else python()
+    plain = execute(tmp_path, "program.py", "--a", "1", "-x", started=started)
+    watched = execute(tmp_path, "-m", "gradscope", "run", "program.py", "--a", "1", "-x", started=started)
     assert watched.stdout == plain.stdout
     assert watched.returncode == plain.returncode
     assert _own(watched.stderr).startswith(_own(plain.stderr))
@@ -110,9 +121,9 @@ def test_module(tmp_path: Path) -> None:
         "import sys\nfrom . import __name__ as n\nprint(n, sys.argv, __spec__.name)"
     )
     (package / "__main__.py").write_text("import sys\nprint('main', sys.argv, sys.path[0], __package__)")
-    for name in ("pkg.tool", "pkg"):
-        plain = execute(tmp_path, "-m", name, "--b", "2")
-        watched = execute(tmp_path, "-m", "gradscope", "run", "-m", name, "--b", "2")
+    for name, started in (("pkg.tool", [sys.executable]), ("pkg", python())):
+        plain = execute(tmp_path, "-m", name, "--b", "2", started=started)
+        watched = execute(tmp_path, "-m", "gradscope", "run", "-m", name, "--b", "2", started=started)
         assert (watched.stdout, watched.returncode) == (plain.stdout, plain.returncode)
         assert plain.returncode == 0
 
@@ -180,7 +191,7 @@ for step in range(100000):
 def test_trace_survives_a_sudden_end(kind: str, tmp_path: Path) -> None:
     (tmp_path / "loop.py").write_text(LOOP)
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
-    arguments = [sys.executable, "-m", "gradscope", "run", "--trace", "t.gradscope", "loop.py"]
+    arguments = [*python(), "-m", "gradscope", "run", "--trace", "t.gradscope", "loop.py"]
     with subprocess.Popen(
         [*arguments, *(["exit"] if kind == "_exit" else [])],
         cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env,

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 from tui_driver import drive, screen, settled
+from warm import python
 
 from gradscope.tui.app import Inspector
 
@@ -40,7 +41,7 @@ def execute(folder: Path, *command: str) -> subprocess.CompletedProcess[str]:
 
 def watched(folder: Path, *arguments: str) -> str:
     """The report on `gradscope run ARGUMENTS`, in one line."""
-    ran = execute(folder, sys.executable, "-m", "gradscope", "run", *arguments)
+    ran = execute(folder, *python(), "-m", "gradscope", "run", *arguments)
     assert ran.returncode == 0, ran.stderr
     return " ".join(ran.stderr.split())
 
@@ -56,7 +57,7 @@ def test_a_run_without_a_pass_says_so_in_every_output(tmp_path: Path) -> None:
     assert "the programs that it started" in told and "`python -m gradscope run` in place of" in told
     texts = {suffix: (tmp_path / f"a.{suffix}").read_text() for suffix in ("txt", "md", "json", "sarif")}
     for form in ("concise", "github"):
-        command = [sys.executable, "-m", "gradscope", "check", "--output-format", form]
+        command = [*python(), "-m", "gradscope", "check", "--output-format", form]
         texts[form] = execute(tmp_path, *command).stdout
     for form, text in texts.items():
         assert "no backward pass was seen in this process" in text, form
@@ -87,7 +88,7 @@ if __name__ == "__main__":
 """
     within = "    with gradscope.watch() as scope:\n        train()\n    print(scope.report())"
     (tmp_path / "within.py").write_text(TRAIN + body.replace("BODY", within))
-    ran = execute(tmp_path, sys.executable, "-m", "gradscope", "run", "within.py")
+    ran = execute(tmp_path, *python(), "-m", "gradscope", "run", "within.py")
     assert ran.stdout.count("error[GS201]") == 2
     assert ran.stderr.count("error[GS201]") == 1 and "in process 1 and process 2" in " ".join(
         ran.stderr.split()

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 import torch
 from torch import nn
+from warm import python
 
 import gradscope
 
@@ -143,7 +144,7 @@ def test_a_program_that_watches_is_the_same_under_run(tmp_path: Path) -> None:
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p), "OMP_NUM_THREADS": "1"}
     plain, watched = (
         subprocess.run(
-            [sys.executable, *how, "program.py"], cwd=tmp_path, env=env, text=True, capture_output=True,
+            [*python(), *how, "program.py"], cwd=tmp_path, env=env, text=True, capture_output=True,
             timeout=120,
         )
         for how in ([], ["-m", "gradscope", "run"])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import re
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,6 +12,7 @@ import crashing
 import pytest
 import torch
 from needs import skip_where_lacking
+from warm import python
 
 import gradscope
 from gradscope.model import Finding
@@ -237,7 +237,7 @@ def test_traceback_is_the_programs_own_and_the_explanation_stands_below(tmp_path
 
 def _run(arguments: list[str], cwd: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, *arguments], cwd=cwd, capture_output=True, text=True, encoding="utf-8", timeout=120
+        [*python(), *arguments], cwd=cwd, capture_output=True, text=True, encoding="utf-8", timeout=120
     )
 
 

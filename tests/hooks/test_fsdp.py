@@ -7,11 +7,11 @@ import json
 import os
 import socket
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 import torch
+from warm import python
 
 pytest.importorskip("torch.distributed.fsdp", reason="no FSDP")
 if not torch.distributed.is_available() or not hasattr(torch.distributed.fsdp, "fully_shard"):
@@ -65,8 +65,8 @@ def test_sharded_parameters(mistake: str, processes: int, codes: list[str], tmp_
         free.bind(("127.0.0.1", 0))
         port = str(free.getsockname()[1])
     shared = {**os.environ, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "WORLD_SIZE": str(processes)}
-    watched = [sys.executable, "-m", "gradscope", "run", "--report", "report.json", str(script), mistake]
-    plain = [sys.executable, str(script), mistake]
+    watched = [*python(), "-m", "gradscope", "run", "--report", "report.json", str(script), mistake]
+    plain = [*python(), str(script), mistake]
     started = [
         subprocess.Popen(
             plain if rank else watched,

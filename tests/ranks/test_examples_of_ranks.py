@@ -5,30 +5,38 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from pathlib import Path
 
 import pytest
-from two_ranks import GRADSCOPE, execute
+from two_ranks import execute, gradscope
+from warm import python
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 EXAMPLES = sorted((ROOT / "examples").glob("ddp*.py"))
 MARK = re.compile(r"# (cause|effect): (GS\d{3})")
 
 
+ORDINARY = [("ddp_unused", False)]  # their ranks import torch anew, each
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("fixed", [False, True], ids=["wrong", "fixed"])
 @pytest.mark.parametrize(
-    "name",
+    ("name", "fixed"),
     [
-        pytest.param(path.stem, marks=() if path.stem == "ddp_unused" else pytest.mark.nightly)
+        pytest.param(
+            path.stem,
+            fixed,
+            id=f"{path.stem}-{'fixed' if fixed else 'wrong'}",
+            marks=() if (path.stem, fixed) in ORDINARY else pytest.mark.nightly,
+        )
         for path in EXAMPLES
+        for fixed in (False, True)
     ],
 )
 def test_example(name: str, fixed: bool, tmp_path: Path) -> None:
     source = ROOT / "examples" / ("fixed" if fixed else "") / f"{name}.py"
-    plain = execute(tmp_path, [sys.executable, str(source)])
-    ran = execute(tmp_path, [*GRADSCOPE, "run", "--report", "report.json", str(source)])
+    plain = execute(tmp_path, [*python(), str(source)])
+    ran = execute(tmp_path, [*gradscope(), "run", "--report", "report.json", str(source)])
     assert (ran.status, ran.out) == (plain.status, plain.out), ran.err
     assert ran.status == 0 and ran.out
     report = json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from rule_programs import Program, of_ranks
-from two_ranks import TORCHRUN, execute
+from two_ranks import both, execute
 
 from gradscope.model import Finding
 from gradscope.store import Run
@@ -17,7 +17,7 @@ from gradscope.together import examine_run
 def traces(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """All of them, run once."""
     folder = tmp_path_factory.mktemp("traces")
-    command = [*TORCHRUN, str(Path(__file__).parent / "worker.py"), str(folder)]
+    command = [*both(), str(Path(__file__).parent / "worker.py"), str(folder)]
     ran = execute(folder, command, seconds=400, RULE_PROGRAMS=str(folder))
     assert ran.status == 0, ran.err
     return folder

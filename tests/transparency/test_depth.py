@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from warm import python
 
 SCRIPT = """
 import torch, gradscope
@@ -65,5 +65,5 @@ print("ok")
 def test_deep_graphs(name: str, length: int, tmp_path: Path) -> None:
     script = tmp_path / "deep.py"
     script.write_text(SCRIPT.replace("{name}", name).replace("{length}", str(length)))
-    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=900)
+    done = subprocess.run([*python(), str(script)], capture_output=True, text=True, timeout=900)
     assert (done.returncode, done.stdout) == (0, "ok\n"), done.stderr

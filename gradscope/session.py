@@ -128,7 +128,7 @@ class Session:
         with self._guarded("finding the caller"):
             if self._frame is not None:
                 self.recorder.sites.anchor(self._frame, outermost)
-        self._checkpoint_at = perf_counter() + 1.0
+        self._checkpoint_at = perf_counter()  # the first segment's events are committed at once, too
         self.recorder.signals.segment_ended.connect(self._now_and_then)
         self.running = True
         try:
@@ -284,6 +284,7 @@ class Session:
             return
         with self._guarded("writing the trace"), aside():
             self.checkpoint(norms=False)
+            self.writer.commit()
         took = perf_counter() - now
         self.recorder.own_time += took
         self._checkpoint_at = now + max(1.0, 300 * took)

@@ -15,7 +15,9 @@ import gradscope
 from gradscope.answers import why
 from gradscope.api import picture
 from gradscope.check import examine
+from gradscope.events import Backward
 from gradscope.model import GradscopeError
+from gradscope.store import Trace
 
 
 @pytest.fixture(scope="module")
@@ -98,3 +100,16 @@ def test_a_run_overwrites_nothing_but_traces(tmp_path: Path) -> None:
     with pytest.raises(GradscopeError, match="not overwritten"):
         TraceWriter(mine)
     assert mine.read_text() == "precious"
+
+
+def test_a_run_that_is_killed_early_has_its_parameters_in_its_trace(tmp_path: Path) -> None:
+    path = tmp_path / "early.gradscope"
+    net = nn.Linear(2, 1)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    with gradscope.watch(path=path):
+        for _ in range(2):
+            net(torch.ones(1, 2)).sum().backward()
+            optimizer.step()
+        early = Trace(path)
+        passes = early.of(Backward)
+        assert passes and {id for p in passes for id in p.filled} <= {p.id for p in early.parameters}

@@ -47,6 +47,15 @@ def _stops(text: str) -> bool:
     return any(word in text.lower() for word in ("stop", "block", "detach", "no grad"))
 
 
+def says_dropped(trace: Trace, site: Site) -> str:
+    """Of a call: that its result is not used."""
+    statement = trace.source_file(site.path).statement(site)
+    target = statement.targets[0] if isinstance(statement, ast.Assign) else None
+    if isinstance(target, ast.Name) and target.id.startswith("_"):
+        return f"its result is called `{target.id}`: a name for what is not used"
+    return ""
+
+
 def says_unfreeze(trace: Trace) -> str:
     """Of frozen parameters: that a line which did not run asks for their gradients again."""
     ran = {site.location() for site in trace.sites}

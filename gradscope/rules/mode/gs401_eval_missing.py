@@ -15,10 +15,10 @@ shape probes and forwards that only refresh running statistics.
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 
 from gradscope.analysis.calls import Call, Calls, calls
+from gradscope.analysis.intent import milder, says_dropped
 from gradscope.analysis.names import short_path
 from gradscope.analysis.unread import module_name
 from gradscope.analysis.words import located, numbers, plural
@@ -86,7 +86,8 @@ def eval_missing(trace: Trace) -> Iterator[Finding]:
             if group in told:
                 continue  # another layer of the same evaluation
             told.add(group)
-        yield _finding(trace, known, call, severity)
+        found = _finding(trace, known, call, severity)
+        yield milder(found, says_dropped(trace, call.entry)) if severity == "warning" else found
 
 
 def _finding(trace: Trace, known: Calls, call: Call, severity: str) -> Finding:
@@ -258,7 +259,7 @@ def kept(known: Calls, call: Call) -> bool:
         return False
     lines = known.trace.lines(entry.path)
     before = lines[entry.line - 1][: entry.column - 1].strip() if 0 < entry.line <= len(lines) else ""
-    return bool(before) and not before.endswith((":", ";")) and not re.match(r"_\w*\s*=$", before)
+    return bool(before) and not before.endswith((":", ";"))
 
 
 def trained_at(known: Calls, call: Call) -> Site | None:

@@ -13,13 +13,12 @@ purpose, a program that ends before the first epoch does, a schedule that is giv
 """
 
 import ast
-import re
 from collections.abc import Iterator
 
 from gradscope.analysis.loop import settled
 from gradscope.analysis.schedules import stepped_early
 from gradscope.analysis.since import since_segment
-from gradscope.analysis.text import called_in_source, calls_in_source
+from gradscope.analysis.text import called_in_source, calls_in_source, nodes_of_program
 from gradscope.analysis.words import code, located, optimizer_name, plural, variable, where
 from gradscope.events import Scaler, Scheduled, SchedulerMade, Step
 from gradscope.fixes.calls import moved_behind
@@ -126,10 +125,15 @@ def _taken_over(trace: Trace, site: Site) -> bool:
         given = [*call.args, *(keyword.value for keyword in call.keywords)]
         callee = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
         if any(isinstance(node, ast.Name) and node.id == name for node in given):
-            own = re.compile(rf"^\s*(?:async def|def|class)\s+{re.escape(callee)}\b", re.MULTILINE)
-            if callee not in PASSIVE and not any(own.search(text) for text in trace.sources.values()):
+            if callee not in PASSIVE and not _defines(trace, callee):
                 return True
     return False
+
+
+def _defines(trace: Trace, name: str) -> bool:
+    """Whether the program has a function, method or class of this name."""
+    kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+    return any(isinstance(node, kinds) and node.name == name for node in nodes_of_program(trace))
 
 
 def _forgotten(trace: Trace, made: SchedulerMade) -> Finding:

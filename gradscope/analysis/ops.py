@@ -65,6 +65,7 @@ PASSING = CASTS | JOINING | {
 }  # fmt: skip
 ALIASES = {"data", "detach"}
 EXITS = {"item", "tolist", "numpy", "__array__", "__float__"}  # give the numbers away
+DISTRIBUTIONS = "distributions"  # the folder of torch's
 WAITS = EXITS | {"__int__", "__bool__", "__format__"}  # for the device
 MAKERS = {
     "tensor", "as_tensor", "asarray", "scalar_tensor", "new_tensor", "from_numpy", "Tensor", "FloatTensor",

@@ -20,7 +20,9 @@ def cost(report: Report) -> str:
     if ran < 2:
         return f"{own + besides:.2f} s of {whole:.2f} s{felt}"
     plain, least = (whole - besides - factor * own for factor in (LEAST, MOST))
-    low = whole / max(plain, 1e-9)
+    if plain < whole / 10:  # what is left for it is no measure
+        return f"{own + besides:.2f} s of {whole:.2f} s{felt}"
+    low = whole / plain
     if least < whole / 10:
         return f"{low:.1f} × the plain run or more{felt}"
     high = whole / least

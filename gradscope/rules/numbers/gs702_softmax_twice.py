@@ -156,13 +156,13 @@ def _seen(trace: Trace, known: Paths, key: Key, op: Op) -> Iterator[str]:
     if op.name == "binary_cross_entropy_with_logits":
         floor = math.log(1 + 1 / math.e)
         best = _best(finite, math.prod(shape), floor, math.log(1 + math.e))
-        yield f"{best}of numbers between 0 and 1 the loss cannot be below {floor:.4g} (a mean)"
+        yield f"{best}given numbers between 0 and 1 as scores it cannot fall below {floor:.4g} (a mean)"
     if op.name not in ("cross_entropy", "log_softmax") or not shape:
         return
     classes = shape[1] if len(shape) > 1 else shape[0]
     floor = math.log(1 + (classes - 1) / math.e)
     best = _best(finite, math.prod(shape) // classes, floor, math.log(classes - 1 + math.e))
-    yield f"{best}of {classes} numbers between 0 and 1 the loss cannot be below {floor:.4g} (a mean over labels)"
+    yield f"{best}given {classes} numbers between 0 and 1 as scores it cannot fall below {floor:.4g} (a mean)"
 
 
 def _best(values: list[float], count: int, floor: float, ceiling: float) -> str:

@@ -170,7 +170,7 @@ def _finding(trace: Trace, known: Paths, ops: list[Op]) -> Finding:
     edits = [_fix(trace, known.graph(o.graph), o)[1] for o in spans.values()]
     found = Finding(
         message=f"{names[0]} {first} and {names[1]} {second} broadcast to {made}: "
-        "each of one meets all of the other",
+        "each element of one meets all of the other",
         cause=op.site.user,
         cause_label=f"{first} against {second}",
         effect=event.site.user if event is not None else None,

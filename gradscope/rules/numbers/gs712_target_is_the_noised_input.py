@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from gradscope.analysis.names import names_of
 from gradscope.analysis.ops import MULTIPLICATIONS, POINTWISE_LOSSES
 from gradscope.analysis.reach import Key, Paths, paths
-from gradscope.analysis.words import located
+from gradscope.analysis.words import code
 from gradscope.model import Finding, Op, Site
 from gradscope.rules import rule
 from gradscope.rules.numbers._losses import loss_event, losses
@@ -142,7 +142,7 @@ def _finding(trace: Trace, known: Paths, op: Op, target: Key, clean: Key) -> Fin
     before = _name(trace, *clean)
     where: Site | None = made.site.user if made is not None else None
     return Finding(
-        message=f"the target of {located(trace, op.site.user, 'the loss')} is {noised}, which the network was given:"
+        message=f"the target of {code(trace, op.site.user, 'the loss')} is {noised}, which the network was given:"
         " it learns to hand the noise on",
         cause=op.site.user,
         cause_label="compares with the network's own input",

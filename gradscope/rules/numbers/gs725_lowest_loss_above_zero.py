@@ -81,7 +81,7 @@ def lowest_loss_above_zero(trace: Trace) -> Iterator[Finding]:
                 cause_label=f"its lowest value is {event.floor:.3g}",
                 related=((layer, "the loss"),) if layer is not None else (),
                 seen=(
-                    f"of the targets of the first call outputs that equal them give {event.floor:.4g}; the loss was"
+                    f"outputs equal to the targets of the first call would give {event.floor:.4g}; the loss was"
                     f" {values[0]:.4g} at first and {values[-1]:.4g} at last, {values[-1] / event.floor - 1:.1%} above"
                     " that",
                 ),

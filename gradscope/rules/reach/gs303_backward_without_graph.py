@@ -294,7 +294,7 @@ def _steps(trace: Trace, known: Paths, root: Key, cut: Op | None) -> str:
         op = graph.ops[value.op]
         text = f"line {op.site.user.line}: {code(trace, op.site.user, f'`{op.name}`')}"
         if op is cut:
-            steps.append(f"{text} takes a value with a graph and gives one without")
+            steps.append(f"{text}, whose input has a graph and whose result has none")
             break
         if text not in steps:
             steps.append(text)
@@ -302,9 +302,7 @@ def _steps(trace: Trace, known: Paths, root: Key, cut: Op | None) -> str:
         steps = [*steps[:3], "…", steps[-1]]
     way = " ← ".join(steps)
     return (
-        f"the way back from the loss: {way}"
-        if way
-        else "the value is a leaf that does not require a gradient"
+        f"going back from the loss: {way}" if way else "the value is a leaf that does not require a gradient"
     )
 
 

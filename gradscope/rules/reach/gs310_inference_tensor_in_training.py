@@ -13,6 +13,7 @@ Silent on: inference tensors that never meet a graph.
 from collections.abc import Iterator
 
 from gradscope.analysis.failures import Failure, Operand, failures, opening, operand, region_of
+from gradscope.analysis.words import located
 from gradscope.fixes.calls import without_inference
 from gradscope.model import Finding, Region
 from gradscope.rules import rule
@@ -58,7 +59,7 @@ def _explained(trace: Trace, failure: Failure) -> Finding:
     region = _region(trace, found)
     shown = found.shown if found is not None else "a tensor"
     made = found.made if found is not None else None
-    begins = "inference mode begins here"
+    begins, used = "inference mode begins here", located(trace, failure.site)
     return Finding(
         message=f"{shown} was made in inference mode, and {_use(failure)}",
         cause=made or failure.site,
@@ -68,7 +69,7 @@ def _explained(trace: Trace, failure: Failure) -> Finding:
         related=((opening(trace, region.site.user), begins),) if region is not None else (),
         seen=(f"{shown}: {found.facts}, made in inference mode",) if found is not None else (failure.said,),
         fix=f"compute {shown} under `torch.no_grad()` instead of inference mode"
-        + (f", or use `{found.name}.clone()` here" if found is not None and found.name else ""),
+        + (f", or use `{found.name}.clone()` in {used}" if found is not None and found.name else ""),
         count=failure.event.count,
         edits=without_inference(trace, region.site.user) if region is not None else (),
     )

@@ -70,13 +70,13 @@ def _finding(trace: Trace, term: Constant) -> Finding:
     shown = f"`{text}`" if text else code(trace, term.added, "it")
     term_of = f"the term {shown}" if term.name else "a term"
     how = _how(term)
-    arrives = f"no gradient of it reaches {names}: in these passes only other terms of the loss do"
+    arrives = f"in these passes {names} got gradients of the other terms only"
     return Finding(
         message=f"{term_of} of the loss does not train {names}: {how} takes it out of the graph",
         cause=term.site,
         cause_label="the term's gradient stops here",
         effect=term.loss.site.user,
-        effect_label="only the other terms of the loss arrive",
+        effect_label="only the gradients of its other terms go back",
         related=((term.added, "the term that is added"),)
         if term.added.location() not in (term.site.location(), term.loss.site.user.location())
         else (),

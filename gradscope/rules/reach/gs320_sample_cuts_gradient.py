@@ -13,7 +13,7 @@ knows it may mean the other).
 
 from collections.abc import Iterator
 
-from gradscope.analysis.ops import PASSING
+from gradscope.analysis.ops import DISTRIBUTIONS, PASSING
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.words import code, located, parameter_names, parameter_subjects
 from gradscope.fixes.calls import renamed
@@ -21,7 +21,6 @@ from gradscope.model import Finding, Graph, Op
 from gradscope.rules import rule
 from gradscope.store import Trace
 
-DISTRIBUTIONS = "distributions"  # the folder of torch's
 LAYERS = {
     "linear",
     "conv1d",

@@ -13,7 +13,7 @@ Silent on: evaluation; numbers taken only now and then.
 from collections.abc import Iterator
 
 from gradscope.analysis.names import names_of
-from gradscope.analysis.ops import WAITS
+from gradscope.analysis.ops import DISTRIBUTIONS, WAITS
 from gradscope.analysis.words import code, located, plural
 from gradscope.model import Finding, Graph, Op, Site
 from gradscope.rules import rule
@@ -74,8 +74,7 @@ def item_in_hot_loop(trace: Trace) -> Iterator[Finding]:
                 if device != "cpu"
                 else "on a GPU each of them waits for the device",
                 seen=(f"in {times} of {plural(steps, 'step')} looked at, on {device}{waits}",),
-                fix=f"keep `{_value(trace, op.site.user)}.detach()` in place of {located(trace, op.site.user)}, and"
-                " turn it into a number once in a while: every hundred steps, or at the end of the epoch",
+                fix=_fix(trace, op),
                 count=times,
             )
 
@@ -84,6 +83,16 @@ def _trains(graph: Graph, op: Op) -> bool:
     """Whether this reads a number where gradients are at work: in a part of the run with a graph, or of
     a value that has one (the loss, after the step)."""
     return op.name in WAITS and bool(graph.nodes or any(value.requires_grad for value in graph.inputs(op)))
+
+
+def _fix(trace: Trace, op: Op) -> str:
+    here = located(trace, op.site.user)
+    if any(frame.kind == "torch" and DISTRIBUTIONS in frame.path for frame in op.site.stack):
+        return f"give `validate_args=False` to the distribution of {here}: it checks its arguments each time"
+    return (
+        f"keep `{_value(trace, op.site.user)}.detach()` in place of {here}, and turn it into a number once in a"
+        " while: every hundred steps, or at the end of the epoch"
+    )
 
 
 def _value(trace: Trace, site: Site) -> str:

@@ -139,7 +139,7 @@ def _finding(
         message=f"{names}: frozen all the time, though {group} holds "
         + ("them" if len(frozen) > 1 else "it"),
         cause=optimizer.site.user if optimizer.site else None,
-        cause_label=f"holds {plural(len(frozen), 'parameter')} without a gradient to come",
+        cause_label=f"holds {plural(len(frozen), 'parameter')} that will get no gradient",
         effect=froze,
         effect_label="frozen here",
         seen=(f"no gradient and no change in {plural(optimizer.steps, 'step')} of {holder}", *unused),

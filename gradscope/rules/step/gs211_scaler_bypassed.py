@@ -110,7 +110,7 @@ def _scaled(trace: Trace, found: MixedUp) -> Finding:
     arguments = name if " " not in name else "optimizer"
     stepping = code(trace, effect, "the step")
     return Finding(
-        message=f"{stepping} uses gradients that are multiplied{by}: the scaler is passed by",
+        message=f"{stepping} uses gradients that are still multiplied{by}: it does not go through the scaler",
         cause=cause,
         cause_label="computes scaled gradients",
         effect=effect,

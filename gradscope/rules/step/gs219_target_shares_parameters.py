@@ -128,8 +128,8 @@ def _finding(trace: Trace, mix: _Mix) -> Finding:
         effect=mix.site if given else None,
         effect_label="both sides are one tensor for some",
         seen=(
-            f"this line writes {plural(len(apart), 'parameter')} with what another one holds, and"
-            f" {plural(len(shared), 'parameter')} that an optimizer steps with nothing but {its} own numbers",
+            f"this line mixes {plural(len(apart), 'parameter')} with those of the other network, and"
+            f" {plural(len(shared), 'parameter')}, which an optimizer steps, with {its} own values only",
         ),
         fix=f"give the second network a part of its own, as `copy.deepcopy(…)` makes it"
         f"{f', in {located(trace, given)}' if given else ''}: now each step of the optimizer changes {names} in both",

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 
 from gradscope.analysis.reach import paths
 from gradscope.analysis.text import nodes_of_functions, site_of
-from gradscope.analysis.words import located, parameter_names, parameter_subjects, plural
+from gradscope.analysis.words import code, located, parameter_names, parameter_subjects, plural
 from gradscope.fixes.source import Edits, Source
 from gradscope.model import Finding, Graph, Module, Op, Site
 from gradscope.rules import rule
@@ -122,7 +122,7 @@ def _finding(trace: Trace, module: Module, site: Site, node: ast.BinOp, called: 
     new, edits = _comprehension(trace, site, node)
     names = parameter_names(trace, ids)
     return Finding(
-        message=f"{located(trace, site)} holds one `{module.cls}` several times, with one set of weights",
+        message=f"{code(trace, site, 'this list')} holds one `{module.cls}` several times, with one set of weights",
         cause=site,
         cause_label=f"one `{module.cls}`, and references to it",
         effect=called.site.user,

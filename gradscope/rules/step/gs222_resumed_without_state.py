@@ -1,7 +1,7 @@
 """A training is resumed in the middle of its schedule, with an optimizer that begins from nothing.
 
 Why: Adam, and SGD with momentum, keep running averages of the gradients. A new optimizer has none: its first steps
-are those of a training's beginning, full-size ones for Adam, into weights that had come to small ones.
+are those of a training's beginning, full-size ones with Adam, where the training had come to small ones.
 
 Fix: save `optimizer.state_dict()` with the rest, and load it where the schedule is loaded.
 
@@ -68,17 +68,17 @@ def resumed_without_state(trace: Trace) -> Iterator[Finding]:
         cls = trace.optimizers[event.optimizer].cls if event.optimizer in trace.optimizers else "an optimizer"
         steps = [step for step in trace.of(Step) if step.optimizer == event.optimizer]
         yield Finding(
-            message=f"the schedule goes on at turn {event.turn}, and {name}, its `{cls}`, began with an empty state",
+            message=f"the schedule resumes at step {event.turn}, but {name}, its `{cls}`, began with an empty state",
             cause=site,
-            cause_label=f"resumes the schedule at turn {event.turn}",
+            cause_label=f"resumes the schedule at step {event.turn}",
             effect=steps[0].site.user if steps else None,
             effect_label="its first step had no running averages",
             seen=(
-                f"{code(trace, site, 'the schedule')} set its turn to {event.turn}; when {name} stepped for the first"
-                " time after it, it held nothing, and has kept tensors since",
+                f"{code(trace, site, 'the schedule')} set the schedule's count of steps to {event.turn}; at the next"
+                f" step of {name} its state was empty, and it has held tensors since",
             ),
             fix=f"save the state of {name} with that of the schedule, and load it beside {located(trace, site)}"
-            f" with {method(trace, event.optimizer, 'load_state_dict')}",
+            f" by {method(trace, event.optimizer, 'load_state_dict')}",
             subjects=frozenset({("optimizer", event.optimizer)}),
             since=since_segment(trace, steps[0].segment) if steps else None,
         )

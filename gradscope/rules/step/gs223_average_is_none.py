@@ -107,9 +107,9 @@ def _pushed(trace: Trace, event: Average, last: tuple[int, float]) -> Finding:
         cause_label="makes the distance to the weights larger",
         seen=(
             f"in all of {len(event.left)} updates that were measured the distance became larger, in the same"
-            f" direction: {last[1]:.6g} times what it was behind step {last[0]}",
+            f" direction: {last[1]:.6g} times as large by the update at step {last[0]}",
         ),
-        fix=f"turn the sign round in {here}: a part of the difference `average - weight` has to be taken away (`sub_`),"
+        fix=f"change the sign in {here}: a part of the difference `average - weight` has to be taken away (`sub_`),"
         " or one of `weight - average` added",
     )
 
@@ -126,10 +126,10 @@ def _follows(trace: Trace, event: Average, last: tuple[int, float]) -> Finding:
         cause_label=f"takes {1 - left:.3g} of the new weights",
         related=tuple((site, f"sets `{text}`") for site, text in factors),
         seen=(
-            f"behind step {last[0]} an update left {left:.3g} of the distance between both; it was"
-            f" {', '.join(f'{part:.3g} (step {step})' for step, part in event.left[:3])} at first",
+            f"after the update at step {last[0]} {left:.3g} of the distance between average and weights was left; at"
+            f" first {', '.join(f'{part:.3g} (step {step})' for step, part in event.left[:3])}",
         ),
         fix=f"keep the larger part of the average in {here}, as in `average.mul_(decay).add_(weight, alpha=1 - decay)`"
-        f" with a decay of 0.99 or more; look at what the factors are by then{sets}",
+        f" with a decay of 0.99 or more; print the two factors to see what they are at that step{sets}",
         severity="warning" if left <= LITTLE else "note",
     )

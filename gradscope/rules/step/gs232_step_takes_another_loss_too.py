@@ -149,23 +149,22 @@ def _finding(trace: Trace, mixed: _Mixed) -> Finding:
     cause, effect = (other, own) if other.location() != own.location() else _callers(mixed)
     ids = sorted(mixed.own.parameters)
     names, taken = _names(trace, ids), code(trace, site, "the step")
-    name, to = optimizer_name(trace, step.optimizer), optimizer_name(trace, mixed.to)
+    name = optimizer_name(trace, step.optimizer)
     theirs = sorted(mixed.other.parameters - mixed.own.parameters)
     clear = method(trace, step.optimizer, "zero_grad")
     return Finding(
-        message=f"{taken} uses gradients of two losses in {names}: of its own, and of one that trains"
-        f" {_names(trace, theirs)}",
+        message=f"{taken} uses gradients of two losses: its own, and the one that trains {_names(trace, theirs)}",
         cause=cause,
-        cause_label=f"the other loss, whose pass leaves gradients in {names} too",
+        cause_label="the other loss",
         effect=effect if effect.location() != cause.location() else None,
-        effect_label=f"the pass of its own loss, which fills no gradient of {to}",
+        effect_label="the pass of its own loss",
         related=((site, "uses the sum of both"),),
         seen=(
             f"in {plural(mixed.count, 'step')} the gradients of {names} were the sum of two passes: one filled only"
-            f" these, the other {_names(trace, theirs)} too, whose own step used that pass alone; the loss of the"
-            " first was computed from what those parameters gave, with their gradient cut off",
+            f" these; the other also {_names(trace, theirs)}, whose own step used it alone. The first loss was"
+            " computed from their detached results",
         ),
-        fix=f"step {name} right behind its own pass, before the other one, and call {clear} before that; or"
+        fix=f"step {name} right after its own pass, with {clear} before that pass; or"
         f" call `requires_grad_(False)` on {names} while the other loss ({where(other)}) is computed",
         count=mixed.count,
         subjects=parameter_subjects(ids),

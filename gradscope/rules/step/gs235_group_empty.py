@@ -106,8 +106,10 @@ def _finding(trace: Trace, optimizer: Optimizer, place: int, differs: list[str])
         message=f"the {_nth(place)} group of {name} (`{settings}`) has no parameter"
         + (f": {flat} {verb} a weight decay of {with_decay}" if decayed else ""),
         cause=site,
-        cause_label="what is chosen here is nothing",
-        related=tuple((written[n], "has all") for n, _ in full if len(full) == 1 and n < len(written))
+        cause_label="selects no parameter",
+        related=tuple(
+            (written[n], "selects all of them") for n, _ in full if len(full) == 1 and n < len(written)
+        )
         + (((made, "made with the empty group"),) if made is not None and site is not made else ()),
         seen=(
             f"{name} was made with {counted(len(optimizer.groups), 'group')}: "

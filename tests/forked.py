@@ -8,6 +8,7 @@ signal, with its own stdout and stderr.
 from __future__ import annotations
 
 import gc
+import importlib
 import json
 import os
 import resource
@@ -143,7 +144,9 @@ if __name__ == "__main__":
     from gradscope.hooks import all_hooks
     from gradscope.rules import all_rules
 
-    all_hooks(), all_rules()
+    all_hooks()
+    for rule in all_rules().values():
+        importlib.import_module(rule.module)
     gc.freeze()
     asked = _serve()
     sys.exit(_main(asked) if asked is not None else 0)

@@ -146,7 +146,7 @@ def _all() -> tuple[Program, ...]:
 
 
 def _files(rule: Rule) -> Iterator[Path]:
-    yield _as_users_file(Path(inspect.getsourcefile(rule.across or rule.check) or ""))
+    yield _as_users_file(Path(importlib.import_module(rule.module).__file__ or ""))
     yield from HERE.rglob(f"{rule.code.lower()}_programs.py")
 
 

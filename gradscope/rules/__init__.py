@@ -5,24 +5,29 @@ A rule file has a docstring (first line: what it catches; then `Why:` and `Fix:`
 `# cause: GS201` or `# effect: GS201`, a `good…()` look-alike that must be silent under
 every rule, and one function under `@rule`. Further programs of it are in tests/rules/.
 Rules are pure functions of a trace: a rule file imports no torch at its top level (its
-examples do, inside their bodies).
+examples do, inside their bodies). What the mark says is read from the file's text, so that
+listing the rules imports none of them.
 """
 
 from __future__ import annotations
 
+import ast
 import importlib
 import inspect
-import pkgutil
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import cache, cached_property
-from types import ModuleType
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
 
 from gradscope.model import SEVERITIES, Finding
 from gradscope.store import Member, Run, Trace
 
 Check = Callable[[Trace], Iterable[Finding]]
 Across = Callable[[Run], Iterable[tuple[Member, Finding]]]  # what is found, and of which process
+
+_MARKED = re.compile(r"^@(rule|rule_across)\((.*?)\)(?: *#[^\n]*)?\ndef (\w+)\(", re.MULTILINE | re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -35,17 +40,10 @@ class Rule:
     severity: str
     check: Check
     module: str
+    doc: str
     over: tuple[str, ...] = ()
     default: bool = True
     across: Across | None = None  # of a rule that compares processes
-
-    @cached_property
-    def _module(self) -> ModuleType:
-        return importlib.import_module(self.module)
-
-    @cached_property
-    def doc(self) -> str:
-        return inspect.cleandoc(self._module.__doc__ or "")
 
     @property
     def title(self) -> str:
@@ -74,51 +72,67 @@ class Rule:
     def examples(self, kind: str) -> list[Callable[[], object]]:
         """The file's `bad…` or `good…` functions."""
         return [
-            f for name, f in vars(self._module).items() if name.startswith(kind) and inspect.isfunction(f)
+            function
+            for name, function in vars(importlib.import_module(self.module)).items()
+            if name.startswith(kind) and inspect.isfunction(function)
         ]
 
 
 def rule(
     code: str, *, name: str, severity: str, over: tuple[str, ...] = (), default: bool = True
 ) -> Callable[[Check], Check]:
-    """Makes the decorated function the check of rule `code` (see the package docstring)."""
-    if severity not in SEVERITIES:
-        raise ValueError(f"severity of {code} is {severity!r}, not one of {SEVERITIES}")
-
-    def mark(check: Check) -> Check:
-        check.__gradscope_rule__ = Rule(code, name, severity, check, check.__module__, over, default)  # type: ignore[attr-defined]
-        return check
-
-    return mark
+    """Marks the check of rule `code` (see the package docstring)."""
+    return _as_it_is
 
 
 def rule_across(
     code: str, *, name: str, severity: str, over: tuple[str, ...] = ()
 ) -> Callable[[Across], Across]:
     """The same for a rule that looks at a run of several processes, or at one process of it, as a whole."""
-
-    def mark(across: Across) -> Across:
-        known = Rule(code, name, severity, _nothing, across.__module__, over, across=across)
-        across.__gradscope_rule__ = known  # type: ignore[attr-defined]
-        return across
-
-    return mark
+    return _as_it_is
 
 
-def _nothing(trace: Trace) -> Iterable[Finding]:
-    return ()
+def _as_it_is(check: Any) -> Any:
+    return check
 
 
 @cache
 def all_rules() -> dict[str, Rule]:
     """Code → rule, from every file in this package, by code."""
     found: dict[str, Rule] = {}
-    for info in pkgutil.walk_packages(__path__, f"{__name__}."):
-        module = importlib.import_module(info.name)
-        for function in vars(module).values():
-            rule = getattr(function, "__gradscope_rule__", None)
-            if rule is not None and rule.module == module.__name__:
-                if rule.code in found:
-                    raise ValueError(f"{rule.code} is in {rule.module} and in {found[rule.code].module}")
-                found[rule.code] = rule
+    for path in sorted(Path(__file__).parent.glob("*/gs*.py")):
+        rule = _read(path)
+        if rule.code in found:
+            raise ValueError(f"{rule.code} is in {rule.module} and in {found[rule.code].module}")
+        found[rule.code] = rule
     return dict(sorted(found.items()))
+
+
+def _read(path: Path) -> Rule:
+    """The rule of a file. Raises ValueError where it has no mark, or one that says what no rule can be."""
+    text = path.read_text(encoding="utf-8")
+    marks = _MARKED.findall(text)
+    if len(marks) != 1:
+        raise ValueError(f"{path} has {len(marks)} functions under @rule, not one")
+    ((kind, given, function),) = marks
+    (call,) = ast.parse(f"f({given})").body
+    assert isinstance(call, ast.Expr) and isinstance(call.value, ast.Call)
+    code = ast.literal_eval(call.value.args[0])
+    said = {str(word.arg): ast.literal_eval(word.value) for word in call.value.keywords}
+    if said["severity"] not in SEVERITIES:
+        raise ValueError(f"severity of {code} is {said['severity']!r}, not one of {SEVERITIES}")
+    module = f"{__name__}.{path.parent.name}.{path.stem}"
+    run = partial(_run, module, function)
+    doc = inspect.cleandoc(ast.literal_eval(text[: text.index('"""', 3) + 3]))
+    if kind == "rule_across":
+        return Rule(code, check=_nothing, module=module, doc=doc, across=run, **said)
+    return Rule(code, check=run, module=module, doc=doc, **said)
+
+
+def _run(module: str, function: str, of: Any) -> Iterable[Any]:
+    found: Iterable[Any] = getattr(importlib.import_module(module), function)(of)
+    return found
+
+
+def _nothing(trace: Trace) -> Iterable[Finding]:
+    return ()

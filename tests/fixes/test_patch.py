@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import inspect
 import random
 import runpy
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -27,7 +27,8 @@ def patching() -> list[Rule]:
     return [
         rule
         for rule in all_rules().values()
-        if "edits=" in inspect.getsource(sys.modules[rule.module])  # told by the file, not by a list
+        if "edits="
+        in inspect.getsource(importlib.import_module(rule.module))  # told by the file, not by a list
     ]
 
 

@@ -57,7 +57,7 @@ def made_up(
     code: str, check: Callable[[Trace], Iterable[Finding]], *, severity: str = "error", **options: Any
 ) -> Rule:
     """A rule whose documentation is this file's docstring."""
-    return Rule(code, f"rule-{code.lower()}", severity, check, __name__, **options)
+    return Rule(code, f"rule-{code.lower()}", severity, check, __name__, __doc__ or "", **options)
 
 
 def corrupting(trace: Trace) -> list[Finding]:

@@ -41,6 +41,20 @@ def _shown(trace: Trace, place: tuple[str, int, int]) -> bool:
     return bool(found) and all(_ends_shown(trace, file, node, FAR) for node in found)
 
 
+def only_shown(trace: Trace, node: ast.Attribute) -> bool:
+    """Whether what this `.grad` of the program's text gives goes nowhere but into calls that show it, and is not
+    written to on the way (`p.grad.zero_()`)."""
+    file = next((f for f in map(trace.source_file, trace.sources) if id(node) in f.parent), None)
+    if file is None:
+        return False
+    above = file.parent.get(id(node))
+    while isinstance(above, ast.Attribute | ast.Call):
+        if isinstance(above, ast.Attribute) and above.attr.endswith("_"):
+            return False
+        above = file.parent.get(id(above))
+    return _ends_shown(trace, file, node, FAR)
+
+
 def _ends_shown(trace: Trace, file: SourceFile, node: ast.AST, far: int) -> bool:
     """Whether the value of this expression goes nowhere but into calls that show it."""
     inner, above, bare = node, file.parent.get(id(node)), far == FAR

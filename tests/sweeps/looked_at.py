@@ -42,14 +42,6 @@ def _show(names):
                 print(size)
 """
 
-# Programs that are told less of when their gradients are printed.
-KNOWN = {
-    "GS201-bad_cleared_before_the_other_pass",
-    "GS201-bad_other_pass_left_behind_though_weights_are_clamped",  # who names `.grad` may clear it unseen
-    "GS604-bad_create_in_loop",  # a gradient with a graph, whose norm has one too
-    "GS604-bad_create_and_clip",
-}
-
 
 def texts(program: Program) -> tuple[str, str]:
     """The program as it is, and with a look at all gradients after each `backward()`, on the same lines."""
@@ -83,7 +75,7 @@ def differences(programs: list[tuple[str, Program]]) -> list[str]:
     found = []
     for name, program in programs:
         plain, looking = texts(program)
-        if name not in KNOWN and plain != looking and (before := told(plain)) != (after := told(looking)):
+        if plain != looking and (before := told(plain)) != (after := told(looking)):
             found.append(f"{name}: {before} became {after}")
     return found
 

@@ -41,16 +41,10 @@ ALONE = {"GS233", "GS313", "GS720", "GS804", "GS806", "GS901", "GS805"}
 KNOWN = {
     frozenset({"GS201", "GS203"}): {"GS201"},  # the same said of both models, in one finding
     frozenset({"GS204", "GS205"}): {"GS205"},  # the one optimizer steps where the other's step belongs
-    # A model that is made after the first pass, or in its stretch: a note, as if it were written by hand.
-    frozenset({"GS101", "GS301"}): {"GS301"},
-    frozenset({"GS103", "GS301"}): {"GS301"},
-    frozenset({"GS109", "GS301"}): {"GS301"},
-    frozenset({"GS213", "GS301"}): {"GS301"},
     # What nothing else trains is no term of a loss, and what is wasted no state.
     frozenset({"GS205", "GS304"}): {"GS304"},
     frozenset({"GS215", "GS603"}): {"GS603"},
     frozenset({"GS602", "GS603"}): {"GS603"},
-    frozenset({"GS603", "GS605"}): {"GS603"},
     # Layers of one pass are compared with each other, whichever network they are of.
     frozenset({"GS605", "GS705"}): {"GS705"},
     frozenset({"GS211", "GS705"}): {"GS705"},  # a scaler anywhere

@@ -231,9 +231,13 @@ def _gradient_used(trace: Trace, known: Paths) -> bool:
             if unknown or gradients & {(number, value.index), value.origin}:
                 if (number, value.index) in known.roots:
                     return True
-                if any(graph.values[i].requires_grad for i in _made_of(graph, value.index)):
-                    if unknown or value.node is None or not known.reached.complete:
-                        return True
-                    if (number, value.node) in visited:
-                        return True
+                made = [
+                    graph.values[i].node
+                    for i in _made_of(graph, value.index)
+                    if graph.values[i].requires_grad
+                ]
+                if made and (not known.reached.complete or None in made):
+                    return True
+                if any((number, node) in visited for node in made):
+                    return True
     return False

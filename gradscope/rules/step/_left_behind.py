@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from gradscope.analysis.gradients import Fill, Turn, gradients
+from gradscope.analysis.looks import only_shown
 from gradscope.analysis.since import since_stretch
 from gradscope.analysis.text import nodes_of_program
 from gradscope.analysis.words import (
@@ -52,9 +53,15 @@ def left_behind(trace: Trace) -> list[Finding]:
 
 
 def _by_hand(trace: Trace) -> bool:
-    """Whether the text of what ran has `.grad`: it may clear gradients in a way that nobody sees."""
+    """Whether the text of what ran has `.grad`, but to show it: it may clear gradients in a way that nobody
+    sees."""
     return any(
-        (isinstance(node, ast.Attribute) and node.attr == "grad" and not _is_function(node.value))
+        (
+            isinstance(node, ast.Attribute)
+            and node.attr == "grad"
+            and not _is_function(node.value)
+            and not only_shown(trace, node)
+        )
         or (isinstance(node, ast.Constant) and node.value == "grad")
         for node in _ran(trace)
     )

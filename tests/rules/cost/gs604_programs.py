@@ -165,3 +165,35 @@ def good_state_carried_on_purpose() -> None:
     for _ in range(3):
         h = torch.tanh(h + w)
         h.pow(2).backward(retain_graph=True)
+
+
+def bad_create_and_print() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        loss = model(torch.randn(8, 4)).pow(2).mean()
+        loss.backward(create_graph=True)  # cause: GS604
+        print([p.grad.norm().item() for p in model.parameters() if p.grad is not None])
+        opt.step()
+
+
+def good_create_and_penalise_the_norm() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Sequential(nn.Linear(4, 4), nn.Tanh(), nn.Linear(4, 1))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        loss = model(torch.randn(8, 4)).pow(2).mean()
+        loss.backward(create_graph=True)
+        norms = [p.grad.norm() for p in model.parameters() if p.grad is not None]
+        print([norm.item() for norm in norms])
+        torch.stack(norms).sum().backward()
+        opt.step()
+        for p in model.parameters():
+            p.grad = None

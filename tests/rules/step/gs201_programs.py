@@ -304,3 +304,40 @@ def bad_other_pass_left_behind_though_weights_are_clamped() -> None:
                 p.clamp_(-0.5, 0.5)
         opt_maker.step()
         opt_maker.zero_grad()
+
+
+def bad_left_behind_and_printed() -> None:
+    import torch
+    from torch import nn
+
+    generator, critic = nn.Linear(2, 2), nn.Linear(2, 1)
+    opt_g = torch.optim.SGD(generator.parameters(), lr=0.1)
+    opt_c = torch.optim.SGD(critic.parameters(), lr=0.1)
+    for _ in range(4):
+        critic(torch.randn(8, 2)).mean().backward()  # effect: GS201
+        size = max(p.grad.norm().item() for p in critic.parameters() if p.grad is not None)
+        print(f"{size:.3f}")
+        opt_c.step()
+        opt_c.zero_grad()
+        critic(generator(torch.randn(8, 2))).mean().neg().backward()  # cause: GS201
+        opt_g.step()
+        opt_g.zero_grad()
+
+
+def good_left_behind_and_zeroed_by_hand() -> None:
+    import torch
+    from torch import nn
+
+    generator, critic = nn.Linear(2, 2), nn.Linear(2, 1)
+    opt_g = torch.optim.SGD(generator.parameters(), lr=0.1)
+    opt_c = torch.optim.SGD(critic.parameters(), lr=0.1)
+    for _ in range(4):
+        critic(torch.randn(8, 2)).mean().backward()
+        opt_c.step()
+        opt_c.zero_grad()
+        critic(generator(torch.randn(8, 2))).mean().neg().backward()
+        opt_g.step()
+        opt_g.zero_grad()
+        for p in critic.parameters():
+            if p.grad is not None:
+                p.grad.detach().zero_()

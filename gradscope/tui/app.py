@@ -181,7 +181,8 @@ class Inspector(Shell):
         """What the rules said of the trace, once they have been asked."""
         if self.trace is None or self.checked is None:
             return None
-        return Report(self.trace, self.checked.findings, self.checked.faults, self.checked.unused)
+        told = self.checked
+        return Report(self.trace, told.findings, told.faults, told.unused, notes=told.notes)
 
     def _look_for_members(self) -> None:
         """The processes of a run; goes to the first of them where this one only waits for them."""

@@ -32,6 +32,7 @@ class Checked:
     findings: tuple[Finding, ...]
     faults: tuple[str, ...]
     unused: tuple[tuple[str, int], ...]
+    notes: tuple[str, ...] = ()
 
 
 def check(trace: Trace, folder: str, run: str = "", progress: Progress | None = None) -> Checked:
@@ -53,7 +54,7 @@ def check(trace: Trace, folder: str, run: str = "", progress: Progress | None = 
     else:
         report = examine(trace, config, progress=told)
     found = tuple(without_stacks(finding) for finding in report.findings)
-    return Checked(found, tuple(report.faults), tuple(report.unused_ignores))
+    return Checked(found, tuple(report.faults), tuple(report.unused_ignores), tuple(report.notes))
 
 
 def explain(trace: Trace, name: str) -> Any:

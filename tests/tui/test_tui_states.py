@@ -89,7 +89,9 @@ def test_clean_run_says_what_was_watched(tmp_path: Path) -> None:
     trace = record(tmp_path, CLEAN)
 
     async def steps(app: Inspector, pilot: Pilot[Any]) -> None:
-        assert "nothing to report" in screen(app) and "watched 0 steps and 1 backward pass" in screen(app)
+        assert "nothing to report" in screen(app) and "0 steps, 1 backward pass, 1 distinct graph" in screen(
+            app
+        )
         for key in ("down", "enter", "i", "o", "y", "n", "2", "f", "b", "3", "4", "enter", "5", "c", "enter"):
             await pilot.press(key)
             await settled(pilot)

@@ -17,13 +17,12 @@ from gradscope.check import Report
 from gradscope.escape import one_line
 from gradscope.model import Finding, GradscopeError, Location, place_of
 from gradscope.render.frames import GUTTER_STYLE
-from gradscope.render.text import STYLES, field_rows, finding_rows
+from gradscope.render.text import STYLES, field_rows, finding_rows, summary
 from gradscope.tui import editor
 from gradscope.tui.screens._page import Page, search_rows
 from gradscope.tui.screens.ask import Confirm
 from gradscope.tui.widgets.rows import Rows
 from gradscope.tui.widgets.table import Column, Table
-from gradscope.unwatched import NO_PASS, hints, unwatched
 
 _COLUMNS = (
     Column("", 7),
@@ -209,25 +208,14 @@ def _text(finding: Finding) -> str:
 
 def _facts(report: Report, width: int, running: bool) -> Iterable[Text]:
     """What to say where nothing is wrong."""
-    summary = report.trace.summary
     if running:
         yield Text("nothing to report so far", "bold green")
-        facts = [f"watched {counted(summary['steps'], 'step')}"]
+        yield from field_rows("run", [f"{counted(report.trace.summary['steps'], 'step')} so far"], width)
+        yield from field_rows("fault", report.faults, width)
     else:
-        judged = summary["passes"]
-        yield Text("nothing to report", "bold green") if judged else Text(f"found {NO_PASS}", "bold yellow")
-        facts = [
-            f"watched {counted(summary['steps'], 'step')} and {counted(summary['passes'], 'backward pass')}"
-        ]
-    graphs = counted(summary["distinct_graphs"], "distinct graph")
-    facts.append(f"{graphs} with {counted(summary['nodes'], 'node')}")
-    yield Text()
-    yield from field_rows("seen", facts, width)
-    yield from field_rows("fault", report.faults, width)
-    unused = [
-        f"`# gradscope: ignore` at {place_of(path, line)} silences nothing"
-        for path, line in report.unused_ignores
-    ]
-    yield from field_rows("note", [*([] if running else unwatched(report.trace)), *unused], width)
-    yield from field_rows("next", [] if running else hints(report.trace), width)
+        for label, told in summary(report):
+            if isinstance(told, Text):
+                yield Text.assemble((f"{label:>5}: ", f"bold {GUTTER_STYLE}"), told)
+            elif label != "cost" and (label != "next" or not report.trace.summary["passes"]):
+                yield from field_rows(label, told, width)
     yield Text("press 4 for the parameters, 2 for the graph, ? for the keys", GUTTER_STYLE)

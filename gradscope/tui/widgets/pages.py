@@ -38,11 +38,18 @@ class PageBar(Widget):
             self._facts = facts
             self.refresh()
 
+    def _tabs(self) -> list[str]:
+        """A text for each screen: closer together where the run would not fit beside them."""
+        tabs = [f" {number} {title} " for number, (_, title) in enumerate(self._pages, 1)]
+        *_, last = self._facts.rpartition(", ")
+        if sum(map(len, tabs)) + len(last) < self.size.width:
+            return tabs
+        return [f" {number} {title}" for number, (_, title) in enumerate(self._pages, 1)]
+
     def render(self) -> Text:
         line = Text(no_wrap=True, end="")
-        for number, (name, title) in enumerate(self._pages, 1):
-            style = self.get_component_rich_style("page-bar--here") if name == self._here else ""
-            line.append(f" {number} {title} ", style)
+        for (name, _), tab in zip(self._pages, self._tabs(), strict=True):
+            line.append(tab, self.get_component_rich_style("page-bar--here") if name == self._here else "")
         room = self.size.width - len(line) - 1
         words = self._facts.split(", ")
         while len(words) > 1 and len(", ".join(words)) > room:
@@ -55,8 +62,8 @@ class PageBar(Widget):
 
     def on_click(self, event: Click) -> None:
         at = 0
-        for number, (name, title) in enumerate(self._pages, 1):
-            at += len(f" {number} {title} ")
+        for (name, _), tab in zip(self._pages, self._tabs(), strict=True):
+            at += len(tab)
             if event.x < at:
                 self.post_message(self.Asked(name))
                 return

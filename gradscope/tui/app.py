@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from textual.app import App, SystemCommand
+from textual.await_complete import AwaitComplete
 from textual.binding import Binding, BindingType
 from textual.command import CommandPalette
 from textual.screen import Screen
@@ -46,7 +47,11 @@ _SHARE = 10  # a growing trace is checked for at most one part in this many of t
 
 
 class Palette(CommandPalette):
-    """Textual's, which fails where its list is paged through while it has no rows yet (8.2)."""
+    """Textual's, which fails where its list is paged through while it has no rows yet, and where two keys
+    take it away (8.2)."""
+
+    def dismiss(self, result: Any = None) -> AwaitComplete:
+        return super().dismiss(result) if self.is_active else AwaitComplete()
 
     def _action_command_list(self, action: str) -> None:
         with suppress(KeyError):

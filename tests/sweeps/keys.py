@@ -27,6 +27,7 @@ KEYS = [
     *LETTERS, "Up", "Down", "Left", "Right", "Home", "End", "PageUp", "PageDown", "Enter", "Escape", "Tab", "BSpace",
     "Space", "C-p", "C-c", "C-q",
 ]  # fmt: skip
+_PACE = 0.1  # seconds between keys: a quick hand
 LEAVING = ("q", "C-c", "C-q")
 SIZES = [(80, 24), (120, 40), (200, 50)]
 EDITOR = "true"
@@ -172,6 +173,7 @@ def press_keys(
         key = rng.choice([key for key in KEYS if key not in (("C-p",) if name in LIVE else LEAVING)])
         pressed.append(key)
         window.press(key)
+        time.sleep(_PACE)
         if key in LEAVING:
             window.press("s")  # stay, where it was asked
         elif key == "x":
@@ -189,8 +191,8 @@ def press_keys(
 
 
 def leave(window: Window, name: str, code: int = 0) -> list[str]:
-    for _ in range(6):
-        if window.wait("ended with", 3):
+    for _ in range(20):  # it may still be busy with the keys that came before
+        if window.wait("ended with", 6):
             break
         for key in ("Escape", "Escape", "Escape", "q"):
             window.press(key)
@@ -235,7 +237,7 @@ def main() -> int:
     for name, source in {**FINISHED, **LIVE}.items():
         if args.only in (None, name):
             rng = random.Random(f"{args.seed} {name}")
-            found = soak(name, source, args.keys, rng, args.keys * 0.05 if name in LIVE else 0)
+            found = soak(name, source, args.keys, rng, args.keys * 0.15 if name in LIVE else 0)
             print(f"{name}: {args.keys} keys, {len(found)} faults", flush=True)
             faults += found
     print(*faults, sep="\n\n")

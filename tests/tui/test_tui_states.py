@@ -19,6 +19,7 @@ import pytest
 from textual.pilot import Pilot
 from tui_driver import DETACHED, drive, record, screen, settled
 
+from gradscope.tui import inspector
 from gradscope.tui.app import Inspector
 
 SCREENS = Path(__file__).parent / "screens"
@@ -388,6 +389,43 @@ def test_a_fault_of_the_ui_leaves_the_program_alone(
     window.wait(lambda shown: "a fault of the terminal UI has ended it. The program runs on" in shown)
     shown = window.wait(lambda shown: "ended with 7" in shown)
     assert "whole" in shown and "found: nothing to report" in shown
+
+
+def test_keys_that_come_twice_or_too_early_end_nothing(tmp_path: Path) -> None:
+    async def session() -> None:
+        app = inspector(tmp_path / "not-there-yet.gradscope")
+        async with app.run_test(size=(80, 24)) as pilot:
+            for page in "123456":
+                await pilot.press(page)
+                await settled(pilot)
+                for key in (
+                    "s",
+                    "S",
+                    "f",
+                    "b",
+                    "m",
+                    "c",
+                    "enter",
+                    "w",
+                    "o",
+                    "y",
+                    "slash",
+                    "escape",
+                    "left",
+                    "i",
+                ):
+                    await pilot.press(key)
+            for key in ("question_mark", "ctrl+p"):
+                await pilot.press(key)
+                await pilot.pause()
+                box = app.screen
+                assert box is not app.screen_stack[0]
+                box.dismiss()
+                box.dismiss()
+                await settled(pilot)
+            await pilot.press("ctrl+p", "pageup", "pagedown", "escape")
+
+    asyncio.run(session())
 
 
 def test_pages_that_come_and_go_while_the_trace_grows(trace: Path) -> None:

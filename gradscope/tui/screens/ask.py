@@ -6,6 +6,7 @@ from typing import ClassVar, TypeVar
 
 from rich.text import Text
 from textual.app import ComposeResult
+from textual.await_complete import AwaitComplete
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.screen import ModalScreen
@@ -16,6 +17,10 @@ T = TypeVar("T")
 
 class Dialog(ModalScreen[T]):
     """A box over the screen."""
+
+    def dismiss(self, result: T | None = None) -> AwaitComplete:
+        """A second key may come before the first has taken the box away: it would take the screen below."""
+        return super().dismiss(result) if self.is_active else AwaitComplete()
 
 
 class Confirm(Dialog[bool]):

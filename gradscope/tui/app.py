@@ -202,7 +202,9 @@ class Inspector(Shell):
         self.members = [(member.name, member.trace.path) for member in run.members]
         run.close()
         paths = [path for _, path in self.members]
-        if self.path not in paths and (self.trace is None or not self.trace.summary["passes"]):
+        waits = self.trace is None or not self.trace.summary["passes"]
+        renamed = not self.path.exists()  # by its rank, at the end
+        if self.path not in paths and (waits or renamed):
             self._turn_to_member(0)
 
     def _turn_to_member(self, number: int) -> None:

@@ -312,6 +312,18 @@ class Rates(Kind):
     settings = Field(_table)
 
 
+class Plateau(Kind):
+    """The numbers that a schedule was given which waits for them to improve."""
+
+    __slots__ = ()
+    of = "plateau"
+    scheduler = Field(_count)
+    optimizer = Field(_key)
+    mode = Field(_text)  # "min": it waits for smaller ones; "max"
+    given = Field(_numbers)
+    cuts = Field(_ids)  # the turns, from 1, that made the rate smaller
+
+
 class Scaler(Kind):
     """A call of an enabled gradient scaler."""
 

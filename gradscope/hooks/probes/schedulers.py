@@ -6,17 +6,19 @@ import functools
 import sys
 import weakref
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
-from torch.optim.lr_scheduler import LRScheduler
+from torch.optim.lr_scheduler import LRScheduler, ReduceLROnPlateau
 
 from gradscope.hooks import Hook
 from gradscope.hooks import _torch as private
 from gradscope.hooks.recorder.leaf import LeafRecord
+from gradscope.hooks.recorder.values import measurable
 
 NOTHING = 1e-3  # of the largest rate: below it hardly anything moves
+MOST_GIVEN = 200  # numbers that a plateau schedule was given are kept, the first ones
 SETTINGS = ("gamma", "step_size", "T_max", "total_steps", "total_iters", "T_0")
 
 
@@ -61,7 +63,9 @@ class Schedulers(Hook):
             finally:
                 self.depth -= 1
                 if outermost:
-                    self._note(scheduler, before, sys._getframe(1))
+                    self._note(
+                        scheduler, before, sys._getframe(1), args[0] if args else kwargs.get("metrics")
+                    )
 
         return step
 
@@ -125,7 +129,7 @@ class Schedulers(Hook):
             recorder.fault("recording a scheduler", error)
             return None
 
-    def _note(self, scheduler: Any, before: list[float] | None, frame: Any) -> None:
+    def _note(self, scheduler: Any, before: list[float] | None, frame: Any, given: Any) -> None:
         recorder = self.recorder
         number = self._number(scheduler, frame)
         try:
@@ -138,8 +142,10 @@ class Schedulers(Hook):
                 recorder.emit("schedule", site, data, before=before, after=after)
                 turns = self.turns.get(number)
                 if turns is None:
-                    turns = self.turns[number] = Turns(optimizer, _settings(scheduler))
+                    turns = self.turns[number] = Turns(optimizer, _settings(scheduler), mode=_mode(scheduler))
                 turns.add(site, before, after)
+                if turns.mode:
+                    turns.add_given(given, before, after)
         except Exception as error:
             recorder.fault("recording a scheduler", error)
 
@@ -151,6 +157,12 @@ class Schedulers(Hook):
                     "last": turns.last, "fell": turns.fell, "settings": turns.settings,
                 }  # fmt: skip
                 self.recorder.emit("rates", turns.site, data)
+            if turns.given and turns.high > 0:
+                plateau = {
+                    "scheduler": number, "optimizer": turns.optimizer, "mode": turns.mode, "given": turns.given,
+                    "cuts": turns.cuts,
+                }  # fmt: skip
+                self.recorder.emit("plateau", turns.site, plateau)
 
 
 @dataclass
@@ -174,6 +186,9 @@ class Turns:
     high: float = 0.0
     last: float = 0.0
     fell: int = 0  # the turn from which on the rate was next to nothing
+    mode: str = ""  # "min" or "max": of one that looks at a number
+    given: list[float] = field(default_factory=list)  # these numbers
+    cuts: list[int] = field(default_factory=list)  # the turns that made the rate smaller
 
     def add(self, site: int, before: list[float] | None, after: list[float] | None) -> None:
         self.site = site
@@ -183,6 +198,26 @@ class Turns:
             self.high = max(self.high, self.last, *before)
             if self.last > self.high * NOTHING:
                 self.fell = self.count + 1
+
+    def add_given(self, number: Any, before: list[float] | None, after: list[float] | None) -> None:
+        """`number` as the program gave it. A tensor on another device is not waited for."""
+        if isinstance(number, torch.Tensor):
+            with private.aside():
+                plain = measurable(number) and number.is_cpu and number.numel() == 1
+                number = number.item() if plain else None
+        elif isinstance(number, float):
+            number = float(number)  # NumPy's, too
+        if type(number) not in (int, float) or len(self.given) >= MOST_GIVEN:
+            return
+        self.given.append(float(number))
+        if before and after and max(after) < max(before):
+            self.cuts.append(len(self.given))
+
+
+def _mode(scheduler: Any) -> str:
+    """Whether a schedule waits for smaller or for larger numbers; "" of one that looks at none."""
+    mode = vars(scheduler).get("mode") if isinstance(scheduler, ReduceLROnPlateau) else None
+    return mode if mode in ("min", "max") else ""
 
 
 def _settings(scheduler: Any) -> dict[str, float]:

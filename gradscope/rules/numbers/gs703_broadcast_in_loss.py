@@ -14,7 +14,14 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from gradscope.analysis.names import names_of, op_name, place
-from gradscope.analysis.ops import MULTIPLICATIONS, POINTWISE_LOSSES, QUOTIENTS, REDUCTIONS, SUBTRACTIONS
+from gradscope.analysis.ops import (
+    MULTIPLICATIONS,
+    POINTWISE_LOSSES,
+    QUOTIENTS,
+    REDUCTIONS,
+    STATISTICS,
+    SUBTRACTIONS,
+)
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.since import since_graph
 from gradscope.analysis.words import source
@@ -100,7 +107,8 @@ def _is_loss(known: Paths, graph: Graph, op: Op) -> bool:
     if any(value.kind in ("parameter", "buffer") for value in (a, b)):
         return False
     if a.requires_grad == b.requires_grad and (a.requires_grad or not _one_is_predicted(known, graph, op)):
-        return False  # not a prediction and a target
+        if a.requires_grad or not _weighs_samples(known, graph, op):
+            return False  # not a prediction and a target
     return _without_ones(a.shape) == _without_ones(b.shape)  # the same examples on both sides
 
 
@@ -111,6 +119,38 @@ def _one_is_predicted(known: Paths, graph: Graph, op: Op) -> bool:
         for i in op.inputs[:2]
     ]
     return predicted[0] != predicted[1]
+
+
+def _weighs_samples(known: Paths, graph: Graph, op: Op) -> bool:
+    """Whether all that is done with a constant is to multiply numbers of the graph by it, which are one per
+    sample as what it was made from: the advantages of a policy's loss."""
+    todo, seen, shapes = (
+        [(graph.id, op.outputs[0])],
+        set[Key](),
+        [graph.values[i].shape for i in op.inputs[:2]],
+    )
+    found = False
+    while todo:
+        key = todo.pop()
+        for reader, made in known.used.feeds.get(key, ()):
+            if (
+                made is not None
+                and made.name in STATISTICS
+                and not known.graph(made.graph).values[reader[1]].shape
+            ):
+                continue  # it is brought to mean 0 and deviation 1
+            if made is None or made.name not in POINTWISE:
+                return False
+            here = known.graph(made.graph)
+            others = [here.values[i] for i in made.inputs if (made.graph, i) != key]
+            if any(other.requires_grad for other in others):
+                if made.name not in MULTIPLICATIONS or any(other.shape not in shapes for other in others):
+                    return False
+                found = True
+            elif reader not in seen:
+                seen.add(reader)
+                todo.append(reader)
+    return found
 
 
 def _without_ones(shape: tuple[int, ...]) -> tuple[int, ...]:

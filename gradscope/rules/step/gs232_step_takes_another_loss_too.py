@@ -22,6 +22,7 @@ from gradscope.analysis.reach import Paths, paths
 from gradscope.analysis.since import since_stretch
 from gradscope.analysis.words import (
     code,
+    located,
     method,
     optimizer_name,
     parameter_names,
@@ -30,12 +31,14 @@ from gradscope.analysis.words import (
     root_of,
     where,
 )
-from gradscope.model import Finding, Site
+from gradscope.fixes.calls import line_before
+from gradscope.fixes.source import receiver
+from gradscope.model import Edit, Finding, Site
 from gradscope.rules import rule
 from gradscope.store import Trace
 
 
-def bad() -> None:
+def bad() -> None:  # fix: by hand
     import torch
     from torch import nn
 
@@ -89,13 +92,14 @@ def step_takes_another_loss_too(trace: Trace) -> Iterator[Finding]:
     turns = gradients(trace).turns
     if len({turn.step.optimizer for turn in turns}) < 2:
         return
-    known, found = paths(trace), dict[tuple[int, Site, Site], _Mixed]()
+    known, found = paths(trace), dict[tuple[int, tuple[str, int], tuple[str, int]], _Mixed]()
     for turn in turns:
         pair = _pair(trace, turn)
         if pair is None or not _alone(turns, *pair[1:]):
             continue
         own, other, to = pair
-        key = (turn.step.optimizer, own.event.site, other.event.site)
+        lines = own.event.site.user.location(), other.event.site.user.location()
+        key = (turn.step.optimizer, *lines)  # their stacks differ where sampling slept
         if key in found or _kept_apart(known, own, trace.optimizers[to].parameters):
             mixed = found.setdefault(key, _Mixed(turn, own, other, to))
             mixed.count += turn.times
@@ -152,6 +156,7 @@ def _finding(trace: Trace, mixed: _Mixed) -> Finding:
     name = optimizer_name(trace, step.optimizer)
     theirs = sorted(mixed.other.parameters - mixed.own.parameters)
     clear = method(trace, step.optimizer, "zero_grad")
+    fix, edits = _cleared_before(trace, mixed)
     return Finding(
         message=f"{taken} uses gradients of two losses: its own, and the one that trains {_names(trace, theirs)}",
         cause=cause,
@@ -164,11 +169,29 @@ def _finding(trace: Trace, mixed: _Mixed) -> Finding:
             f" these; the other also {_names(trace, theirs)}, whose own step used it alone. The first loss was"
             " computed from their detached results",
         ),
-        fix=f"step {name} right after its own pass, with {clear} before that pass; or"
+        fix=fix
+        or f"step {name} right after its own pass, with {clear} before that pass; or"
         f" call `requires_grad_(False)` on {names} while the other loss ({where(other)}) is computed",
+        edits=edits,
         count=mixed.count,
         subjects=parameter_subjects(ids),
         since=since_stretch(trace, mixed.first.stretch),
+    )
+
+
+def _cleared_before(trace: Trace, mixed: _Mixed) -> tuple[str, tuple[Edit, ...]]:
+    """Where its own pass is the later one and its step stands behind it: what the other one left is cleared before."""
+    own, step = mixed.own.event.site.user, mixed.first.step.site.user
+    name = receiver(trace, step, "step")
+    if mixed.own.number < mixed.other.number or not name or own.line > step.line:
+        return "", ()
+    if (own.path, own.function) != (step.path, step.function):
+        return "", ()
+    text = f"{name}.zero_grad()"
+    edits = line_before(trace, own, text)
+    return (
+        f"call `{text}` right before its own pass, {located(trace, own)}: what the other one left is in there",
+        edits,
     )
 
 

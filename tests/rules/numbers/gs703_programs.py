@@ -237,3 +237,69 @@ def good_basis_functions() -> None:
         near = torch.exp(-((x - centers) ** 2))
         (head(near) - x).pow(2).mean().backward()
         opt.step()
+
+
+def bad_advantages_of_all_pairs() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    trunk, actions, worth = nn.Linear(3, 8), nn.Linear(8, 2), nn.Linear(8, 1)
+    opt = torch.optim.Adam([*trunk.parameters(), *actions.parameters(), *worth.parameters()], lr=0.01)
+    for _ in range(4):
+        seen, later = torch.randn(12, 3), torch.randn(12, 3)
+        with torch.no_grad():
+            returns = torch.rand(12) + 0.9 * worth(torch.tanh(trunk(later))).flatten()
+        hidden = torch.tanh(trunk(seen))
+        dist = torch.distributions.Categorical(logits=actions(hidden))
+        value = worth(hidden)
+        advantage = returns - value.detach()  # cause: GS703
+        advantage = (advantage - advantage.mean()) / (advantage.std() + 1e-6)
+        policy = -(dist.log_prob(dist.sample()) * advantage).mean()
+        loss = policy + (returns - value.squeeze(1)).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()  # effect: GS703
+        opt.step()
+
+
+def good_kernel_of_detached_features() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    net = nn.Linear(3, 1)
+    opt = torch.optim.Adam(net.parameters(), lr=0.01)
+    for _ in range(4):
+        x = torch.randn(12, 3)
+        y = net(x)
+        with torch.no_grad():
+            near = net(x)
+            other = net(x + 0.1).flatten()
+        kernel = torch.exp(-((near - other) ** 2))
+        loss = (kernel @ y).pow(2).mean() + (y - 1).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_advantages_one_per_sample() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    trunk, actions, worth = nn.Linear(3, 8), nn.Linear(8, 2), nn.Linear(8, 1)
+    opt = torch.optim.Adam([*trunk.parameters(), *actions.parameters(), *worth.parameters()], lr=0.01)
+    for _ in range(4):
+        seen, later = torch.randn(12, 3), torch.randn(12, 3)
+        with torch.no_grad():
+            returns = torch.rand(12, 1) + 0.9 * worth(torch.tanh(trunk(later)))
+        hidden = torch.tanh(trunk(seen))
+        dist = torch.distributions.Categorical(logits=actions(hidden))
+        value = worth(hidden)
+        advantage = (returns - value.detach()).flatten()
+        advantage = (advantage - advantage.mean()) / (advantage.std() + 1e-6)
+        policy = -(dist.log_prob(dist.sample()) * advantage).mean()
+        loss = policy + (returns - value).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

@@ -1,7 +1,7 @@
 """More programs of GS232: each bad one is reported at its marks, each good one by no rule."""
 
 
-def bad_gan_whose_steps_come_last() -> None:
+def bad_gan_whose_steps_come_last() -> None:  # fix: by hand
     import torch
     from torch import nn
     from torch.nn import functional as F
@@ -143,3 +143,44 @@ def good_cleared_in_between() -> None:
         real = F.softplus(-critic(torch.randn(8, 4))).mean()
         (F.softplus(critic(fake.detach())).mean() + real).backward()
         d_opt.step()
+
+
+def bad_one_loop_for_both() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    maker, judge = nn.Linear(4, 2), nn.Sequential(nn.Linear(2, 8), nn.LeakyReLU(), nn.Linear(8, 1))
+    optimizers = [torch.optim.Adam(maker.parameters()), torch.optim.Adam(judge.parameters())]
+    log = nn.functional.softplus
+    for _ in range(60):
+        for turn, optimizer in enumerate(optimizers):
+            made = maker(torch.randn(16, 4))
+            if turn == 0:
+                loss = log(-judge(made)).mean()
+            else:
+                loss = log(judge(made.detach())).mean() + log(-judge(torch.randn(16, 2) + 1)).mean()
+            loss.backward()  # cause: GS232
+            optimizer.step()
+            optimizer.zero_grad()
+
+
+def good_one_loop_that_clears_all() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    maker, judge = nn.Linear(4, 2), nn.Sequential(nn.Linear(2, 8), nn.LeakyReLU(), nn.Linear(8, 1))
+    optimizers = [torch.optim.Adam(maker.parameters()), torch.optim.Adam(judge.parameters())]
+    log = nn.functional.softplus
+    for _ in range(60):
+        for turn, optimizer in enumerate(optimizers):
+            made = maker(torch.randn(16, 4))
+            if turn == 0:
+                loss = log(-judge(made)).mean()
+            else:
+                loss = log(judge(made.detach())).mean() + log(-judge(torch.randn(16, 2) + 1)).mean()
+            loss.backward()
+            optimizer.step()
+            maker.zero_grad()
+            judge.zero_grad()

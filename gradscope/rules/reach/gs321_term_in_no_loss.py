@@ -1,0 +1,158 @@
+"""A term was computed of gradients that have a graph of their own, and is in no loss.
+
+Why: gradients are computed with `create_graph=True` so that a loss can be made of them: a gradient penalty, an equation
+with derivatives. A term that is never added to what `backward()` is called on costs its time and trains nothing. It
+can still be printed, and looks as if it took part.
+
+Fix: add the term to the loss.
+
+Measured: single numbers with a graph that leads through such gradients to parameters which other passes train; no
+pass of the run goes through them, and nothing but printing reads them.
+Silent on: terms that are added, or backwarded by themselves; gradients without a graph, which only measure something.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from gradscope.analysis.loop import settled
+from gradscope.analysis.ops import EXITS
+from gradscope.analysis.reach import Key, Paths, paths
+from gradscope.analysis.words import code, located, parameter_names, parameter_subjects, plural
+from gradscope.events import Backward
+from gradscope.fixes.calls import line_before
+from gradscope.fixes.source import receiver
+from gradscope.model import Edit, Finding, Graph, Op, Site
+from gradscope.rules import rule
+from gradscope.store import Trace
+
+
+def bad() -> None:
+    import torch
+    from torch import nn
+
+    critic = nn.Sequential(nn.Linear(3, 8), nn.Tanh(), nn.Linear(8, 1))
+    opt = torch.optim.Adam(critic.parameters(), lr=0.01)
+    for _ in range(4):
+        real, made = torch.randn(16, 3) + 1, torch.randn(16, 3)
+        between = (0.5 * real + 0.5 * made).requires_grad_()
+        slope = torch.autograd.grad(critic(between).sum(), between, create_graph=True)[0]
+        penalty = (slope.norm(dim=1) - 1).pow(2).mean()  # cause: GS321
+        loss = critic(made).mean() - critic(real).mean()
+        opt.zero_grad()
+        loss.backward()  # effect: GS321
+        opt.step()
+        print(penalty.item())
+
+
+def good() -> None:
+    import torch
+    from torch import nn
+
+    critic = nn.Sequential(nn.Linear(3, 8), nn.Tanh(), nn.Linear(8, 1))
+    opt = torch.optim.Adam(critic.parameters(), lr=0.01)
+    for _ in range(4):
+        real, made = torch.randn(16, 3) + 1, torch.randn(16, 3)
+        between = (0.5 * real + 0.5 * made).requires_grad_()
+        slope = torch.autograd.grad(critic(between).sum(), between, create_graph=True)[0]
+        penalty = (slope.norm(dim=1) - 1).pow(2).mean()
+        loss = critic(made).mean() - critic(real).mean() + 10 * penalty
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+        print(penalty.item())
+
+
+@rule("GS321", name="term-in-no-loss", severity="warning", over=("GS604", "GS402"))
+def term_in_no_loss(trace: Trace) -> Iterator[Finding]:
+    if not any(event.create_graph for event in trace.of(Backward)) or not settled(trace):
+        return
+    known = paths(trace)
+    ends: dict[tuple[str, int], tuple[Graph, Op, Op]] = {}
+    used: set[tuple[str, int]] = set()  # lines whose gradients a loss has a part of, at least in some steps
+    for number in known.graph_ids:
+        graph = known.graph(number)
+        for op in graph.ops:
+            if op.name == "grad" and op.extra.get("create_graph"):
+                end = _end(known, graph, op)
+                if end is None:
+                    used.add(_line(op))
+                else:
+                    ends.setdefault(_line(op), (graph, op, end))
+    for line, (graph, op, end) in ends.items():
+        found = _finding(trace, known, graph, op, end) if line not in used else None
+        if found is not None:
+            yield found
+
+
+def _end(known: Paths, graph: Graph, op: Op) -> Op | None:
+    """The op that made the one number that all use of these gradients ends in; None where a loss has a part of it."""
+    ends: list[Op] = []
+    todo = [output for output in op.outputs if graph.values[output].requires_grad]
+    seen = set(todo)
+    for value in todo:  # grows while it is walked
+        key: Key = (graph.id, value)
+        if key in known.used.order or key in known.roots:
+            return None
+        readers = [r for r in graph.consumers.get(value, ()) if r.name not in EXITS and r.outputs]
+        if any(reader.writes for reader in readers):
+            return None
+        new = [v for r in readers for v in r.outputs if graph.values[v].requires_grad and v not in seen]
+        maker = graph.maker(value)
+        if not readers and maker is not None and not graph.values[value].shape:
+            ends.append(maker)
+        elif not new and graph.values[value].shape:
+            return None  # what became of it is not known here
+        seen.update(new)
+        todo += new
+    return ends[-1] if ends else None
+
+
+def _finding(trace: Trace, known: Paths, graph: Graph, op: Op, end: Op) -> Finding | None:
+    behind = known.reach([(graph.id, end.outputs[0])])
+    ids = {p for p in behind.parameters if trace.parameter(p).steps}
+    loss = next((e for e in trace.of(Backward) if e.call == "backward" and ids & set(e.filled)), None)
+    if not ids or not behind.complete or loss is None:
+        return None
+    term, name = _kept(trace, end, loss.site.user)
+    times = sum(e.count for e in trace.of(Backward) if e.create_graph and e.site.user.location() == _line(op))
+    text = f"`{name}`" if name else code(trace, term, "a term")
+    names, to = parameter_names(trace, sorted(ids)), receiver(trace, loss.site.user, "backward")
+    edits: tuple[Edit, ...] = ()
+    if name and to and term.line < loss.site.user.line:
+        edits = line_before(trace, loss.site.user, f"{to} = {to} + {name}")
+    return Finding(
+        message=f"{text} is in no loss: it was made of gradients with a graph, and trains nothing",
+        cause=term,
+        cause_label="computed, and added to nothing",
+        effect=loss.site.user,
+        effect_label="goes through other terms only",
+        related=((op.site.user, "makes a graph of the gradients for it"),) if op.site.user != term else (),
+        seen=(
+            f"it has a graph that leads to {names}, over gradients of {plural(times, 'pass')} with"
+            " `create_graph=True`; no pass of the run went through it",
+        ),
+        fix=f"add {text} to the loss before {located(trace, loss.site.user)}"
+        f"{f': `{to} + {name}`' if to and name else ''}; where it is meant for printing only, leave"
+        " `create_graph=True` out",
+        edits=edits,
+        count=times,
+        subjects=parameter_subjects(ids) | {("retain", _line(op)), ("term", *term.location())},
+    )
+
+
+def _line(op: Op) -> tuple[str, int]:
+    return op.site.user.location()
+
+
+def _kept(trace: Trace, end: Op, loss: Site) -> tuple[Site, str]:
+    """Where the function that calls `backward()` gets the term, and its name there; else where it was made."""
+    for frame in reversed(end.site.stack):
+        if frame.kind == "user" and (frame.path, frame.function) == (loss.path, loss.function):
+            statement = trace.source_file(frame.path).statement(frame)
+            if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
+                target = statement.targets[0]
+                return frame, target.id if isinstance(target, ast.Name) else ""
+            return frame, ""
+    return end.site.user, ""

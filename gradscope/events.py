@@ -415,6 +415,14 @@ class Dropout(Kind):
     moved = Field(_number)
 
 
+class Still(Kind):
+    """Parameters without an optimizer that have the same numbers at the end as in the first steps."""
+
+    __slots__ = ()
+    of = "still"
+    parameters = Field(_ids)
+
+
 class Drift(Kind):
     """Running statistics moved in a layer whose parameters are frozen."""
 

@@ -25,15 +25,14 @@ def bad_share_of_right_pixels() -> None:
 def bad_by_keyword() -> None:
     import torch
     from torch import nn
+    from torch.optim.lr_scheduler import ReduceLROnPlateau
 
     torch.manual_seed(0)
     x = torch.randn(700, 6)
     y = (x.sum(1) > 0).long()
     model = nn.Linear(6, 2)
     opt = torch.optim.SGD(model.parameters(), lr=0.02)
-    sched = torch.optim.lr_scheduler.ReduceLROnPlateau(
-        opt, mode="min", patience=1, factor=0.3
-    )  # cause: GS224
+    sched = ReduceLROnPlateau(opt, mode="min", patience=1, factor=0.3)  # cause: GS224
     for _ in range(12):
         for part in torch.arange(700).split(100):
             opt.zero_grad()

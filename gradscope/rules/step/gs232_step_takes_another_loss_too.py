@@ -31,6 +31,7 @@ from gradscope.analysis.words import (
     root_of,
     where,
 )
+from gradscope.events import ZeroGrad
 from gradscope.fixes.calls import line_before
 from gradscope.fixes.source import receiver
 from gradscope.model import Edit, Finding, Site
@@ -163,7 +164,7 @@ def _finding(trace: Trace, mixed: _Mixed) -> Finding:
         cause_label="the other loss",
         effect=effect if effect.location() != cause.location() else None,
         effect_label="the pass of its own loss",
-        related=((site, "uses the sum of both"),),
+        related=((site, "uses the sum of both"), *_clears(trace, mixed)),
         seen=(
             f"in {plural(mixed.count, 'step')} the gradients of {names} were the sum of two passes: one filled only"
             f" these; the other also {_names(trace, theirs)}, whose own step used it alone. The first loss was"
@@ -177,6 +178,15 @@ def _finding(trace: Trace, mixed: _Mixed) -> Finding:
         subjects=parameter_subjects(ids),
         since=since_stretch(trace, mixed.first.stretch),
     )
+
+
+def _clears(trace: Trace, mixed: _Mixed) -> tuple[tuple[Site, str], ...]:
+    """Where its optimizer clears its gradients although the other pass comes next, in place of just before its own."""
+    number = mixed.first.step.optimizer
+    found = [e.site.user for e in trace.of(ZeroGrad) if e.by == "optimizer" and e.optimizer == number]
+    if len({site.location() for site in found}) != 1 or mixed.own.number < mixed.other.number:
+        return ()
+    return ((found[0], "clears them before the other pass, not after it"),)
 
 
 def _cleared_before(trace: Trace, mixed: _Mixed) -> tuple[str, tuple[Edit, ...]]:

@@ -80,8 +80,10 @@ class StepsPage(Page):
         super().__init__()
         self._rows: list[Stretch] = []
         self._graphs: dict[int, GraphSize] = {}
+        self._numbers: dict[int, int] = {}
         self._losses: dict[int, float] = {}
         self._events: dict[int, list[Event]] = {}
+        self._texts: dict[int, str] = {}  # what find looks in, by row
         self._marked: int | None = None  # index of a segment
 
     def body(self) -> ComposeResult:
@@ -92,6 +94,7 @@ class StepsPage(Page):
         trace, pages = self.inspector.trace, self.inspector.pages
         assert trace is not None and pages is not None
         self._graphs = {g.id: g for g in pages.graphs()}
+        self._numbers = {id: number for number, id in enumerate(self._graphs, 1)}
         self._losses = dict(trace.numbers("loss"))
         lists: dict[tuple[int | None, int], list[Event]] = {}
         owner = {s.index: (s.events, -1 if s.graph is None else s.graph) for s in trace.segments}
@@ -100,6 +103,7 @@ class StepsPage(Page):
                 lists.setdefault(owner[event.segment], []).append(event)
         self._events = {index: lists.get(key, []) for index, key in owner.items()}
         self._rows, done, passed = [], 0, False
+        self._texts.clear()
         for segment in trace.segments:
             count = segment.repeat if segment.is_step else 0
             kinds = {event.kind for event in self._events[segment.index]}
@@ -121,7 +125,7 @@ class StepsPage(Page):
         return [
             Text("●" if segment.index == self._marked else " ", "bold magenta"),
             Text(row.title),
-            Text(str(list(self._graphs).index(graph.id) + 1) if graph else "–"),
+            Text(str(self._numbers[graph.id]) if graph else "–"),
             Text(f"{graph.ops:,}" if graph else ""),
             Text(f"{graph.nodes:,}" if graph else ""),
             Text(_each(segment)),
@@ -237,13 +241,16 @@ class StepsPage(Page):
 
     def search(self, text: str, *, forward: bool, again: bool) -> bool:
         table = self.query_one(Table)
-        row = search_rows(
-            text, len(self._rows), table.cursor, lambda at: " ".join(c.plain for c in self._row(at)),
-            forward=forward, again=again,
-        )  # fmt: skip
+        row = search_rows(text, len(self._rows), table.cursor, self._searched, forward=forward, again=again)
         if row is not None:
             table.cursor = row
         return row is not None
+
+    def _searched(self, at: int) -> str:
+        """A row's text, made once: a long run has many, and each letter that is typed looks at all."""
+        if at not in self._texts:
+            self._texts[at] = " ".join(cell.plain for cell in self._row(at))
+        return self._texts[at]
 
     def focus_body(self) -> None:
         self.query_one(Table).focus()

@@ -1,5 +1,6 @@
 """Finds attributes that look as if they froze something and do nothing: `requires_grad` set on a
-module, or misspelled on a tensor. Looked for at the first two passes after each was first seen, and at the end."""
+module, or misspelled on a tensor. Looked for at the first two passes after each was first seen, at an
+optimizer's first step (what was trained before is tuned now), and at the end."""
 
 from __future__ import annotations
 
@@ -21,14 +22,21 @@ class Misnamed(Hook):
         self.last = 0  # site of the last pass: what is found at the end was so when it ran
         self.modules = _Newest(self.recorder.modules.records)
         self.leaves = _Newest(self.recorder.ledger.records)
+        self.stepped: set[int] = set()  # optimizers
         self.recorder.signals.before_pass.connect(self._before_pass)
-        self.recorder.signals.before_end.connect(self._at_the_end)
+        self.recorder.signals.before_step.connect(self._before_step)
+        self.recorder.signals.before_end.connect(self._look_at_all)
 
     def _before_pass(self, roots: Any, args: Any, site: int, accumulate: bool, frame: Any) -> None:
         self.last = site
         self._look(self.modules.twice(), self.leaves.twice(), site)
 
-    def _at_the_end(self) -> None:
+    def _before_step(self, optimizer: Any, number: int, leaves: Any) -> None:
+        if number not in self.stepped:
+            self.stepped.add(number)
+            self._look_at_all()
+
+    def _look_at_all(self) -> None:
         if self.last:
             recorder = self.recorder
             self._look(recorder.modules.records.values(), recorder.ledger.records.values(), self.last)

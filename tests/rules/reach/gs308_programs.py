@@ -178,3 +178,34 @@ def bad_frozen_copy_after_other_steps() -> None:
         if round == 0:
             student = copy.deepcopy(student)
             student[0].requires_grad = False  # type: ignore[assignment]  # cause: GS308
+
+
+def bad_misspelled_before_it_is_tuned() -> None:
+    import torch
+    from torch import nn
+
+    class Tagger(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.trunk = nn.Sequential(nn.Linear(4, 6), nn.Tanh())
+            self.top = nn.Linear(6, 3)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.top(self.trunk(x))
+
+    def train(tagger: Tagger, rate: float) -> None:
+        optimizer = torch.optim.SGD(tagger.parameters(), lr=rate)
+        for _ in range(6):
+            x = torch.randn(8, 4)
+            optimizer.zero_grad()
+            nn.functional.cross_entropy(tagger(x), torch.randint(3, (8,))).backward()
+            optimizer.step()
+
+    def both() -> None:
+        tagger = Tagger()
+        train(tagger, 0.1)
+        for p in tagger.trunk.parameters():
+            p.require_grads = False  # cause: GS308
+        train(tagger, 0.01)
+
+    both()

@@ -8,8 +8,8 @@ Fix: at the end of a network no activation before a loss that takes scores (`cro
 `binary_cross_entropy_with_logits`, `mse_loss`); smaller initial weights (torch's own, or `nn.init.xavier_uniform_`),
 normalised inputs, a smaller learning rate.
 
-Silent on: losses of zero (nothing is left to learn), passes after which gradients come again, gradients that are
-thrown away.
+Silent on: losses that became zero (nothing is left to learn), passes after which gradients come again, gradients
+that are thrown away.
 """
 
 import math
@@ -82,21 +82,27 @@ def flat_activation(trace: Trace) -> Iterator[Finding]:
 
 
 def _zero_since(trace: Trace, filled: list[int], sites: set[int]) -> tuple[int, int | None] | None:
-    """The step from which on, to the end, every gradient was exactly zero while the loss was not; and the one
-    that was measured before it."""
+    """The step from which on, to the end, every gradient was exactly zero while there was something to learn; and the
+    one that was measured before it. A loss of exactly zero has nothing left to teach, but for one that never taught
+    anything, nor did another."""
     norms = [dict(trace.numbers("grad_norm", id, sites)) for id in filled]
     measured = sorted(set.intersection(*map(set, norms))) if norms else []
     late = list(measured)
     for number, step in enumerate(measured):
         if any(known[step] != 0 for known in norms):
             late = measured[number + 1 :]
-    wrong = {
-        step for step, loss in trace.numbers("loss", None, sites) if loss != 0 and math.isfinite(loss)
-    }  # there is something to learn
+    losses = dict(trace.numbers("loss", None, sites))
+    never = late == measured and not any(losses.values()) and _alone(trace, filled, sites)
+    wrong = {step for step, loss in losses.items() if math.isfinite(loss) and (loss != 0 or never)}
     if sum(step in wrong for step in late) < (PASSES if late == measured else LATE):
         return None
     at = measured.index(late[0])
     return late[0], measured[at - 1] if at else None
+
+
+def _alone(trace: Trace, filled: list[int], sites: set[int]) -> bool:
+    """Whether no other pass gives these parameters gradients."""
+    return not any(set(filled) & set(e.filled) for e in trace.of(Backward) if e.site.id not in sites)
 
 
 def _finding(
@@ -125,9 +131,23 @@ def _finding(
         seen=(
             f"the gradients were exactly 0 in {passes(len(zero))} of {len(steps)} measured; the loss was {told}",
         ),
-        fix=_fix(trace, event, op),
+        why=""
+        if any(losses)
+        else "a loss that is exactly zero in every pass, from the first on, teaches nothing",
+        fix=_fix(trace, event, op) if any(losses) else _fix_of_nothing(trace, event, op),
         subjects=parameter_subjects(filled),
         since=since_step(trace, since, before) if before is not None else None,
+    )
+
+
+def _fix_of_nothing(trace: Trace, event: Backward, op: Op | None) -> str:
+    """Where the loss was zero all the time."""
+    if op is None or op.name not in CUTTING_OFF:
+        return f"look at what {code(trace, event.site.user, 'the loss')} is made of: it is 0 whatever the model says"
+    here = located(trace, op.site.user, f"`{op.name}`")
+    return (
+        f"look at what is given to {here}: all of it is on the side that is cut off, for every sample"
+        " (a mask's `inf` with the wrong sign, a margin that nothing reaches)"
     )
 
 

@@ -24,6 +24,7 @@ from gradscope.rules import rule
 from gradscope.store import Trace
 
 HOLDERS = {"list": "nn.ModuleList", "tuple": "nn.ModuleList", "set": "nn.ModuleList", "dict": "nn.ModuleDict"}
+OF_LEAVES = {"dict": "nn.ParameterDict"}
 
 
 def bad_list() -> None:
@@ -132,7 +133,7 @@ def _finding(trace: Trace, event: Unregistered, module: Module, lost: list[Param
         label = "a tensor, no `nn.Parameter`: not registered"
     else:
         what = plural(layers, "layer") if layers else plural(len(lost), "tensor")
-        holder = HOLDERS.get(kind, "nn.ModuleList") if layers else "nn.ParameterList"
+        holder = HOLDERS.get(kind, "nn.ModuleList") if layers else OF_LEAVES.get(kind, "nn.ParameterList")
         message = (
             f"{held} is a plain {kind}: its {what} are not part of the model, and no optimizer gets them"
         )

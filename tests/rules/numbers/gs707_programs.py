@@ -88,3 +88,34 @@ def good_penalty_that_ends() -> None:
         out = model(torch.rand(8, 3))
         (torch.relu(-100 - out).mean() + (out - 1).pow(2).mean()).backward()
         opt.step()
+
+
+def bad_margin_that_all_is_within() -> None:
+    import torch
+    from torch import nn
+
+    net = nn.Linear(6, 4)
+    opt = torch.optim.Adam(net.parameters(), lr=1e-2)
+    for _ in range(5):
+        out = nn.functional.normalize(net(torch.randn(8, 6)))
+        apart = torch.cdist(out, out).masked_fill(torch.eye(8, dtype=torch.bool), float("inf"))
+        near = (out - out.roll(1, 0)).pow(2).sum(1)
+        loss = torch.relu(near - apart.max(1).values + 0.5).mean()  # cause: GS707
+        opt.zero_grad()
+        loss.backward()  # effect: GS707
+        opt.step()
+
+
+def good_term_without_weight() -> None:
+    """A penalty that is switched off, beside the loss that teaches."""
+    import torch
+    from torch import nn
+
+    net = nn.Linear(6, 1)
+    opt = torch.optim.SGD(net.parameters(), lr=1e-2)
+    for _ in range(6):
+        x = torch.randn(8, 6)
+        opt.zero_grad()
+        nn.functional.mse_loss(net(x), x.sum(1, keepdim=True)).backward()
+        (0.0 * net.weight.pow(2).sum()).backward()
+        opt.step()

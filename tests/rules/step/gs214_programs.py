@@ -220,3 +220,25 @@ def good_image() -> None:
             painter.image -= 0.1 * painter.image.grad  # type: ignore[operator]
         painter.image.grad = None
         painter.zero_grad()
+
+
+def bad_dict_of_parameters() -> None:
+    import torch
+    from torch import nn
+
+    class Mixer(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.gains = {name: nn.Parameter(torch.ones(3)) for name in ("low", "high")}  # cause: GS214
+            self.head = nn.Linear(3, 1)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            y: torch.Tensor = self.head(x * self.gains["low"] + x.abs() * self.gains["high"])
+            return y
+
+    mixer = Mixer()
+    opt = torch.optim.SGD(mixer.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        mixer(torch.randn(8, 3)).pow(2).mean().backward()  # effect: GS214
+        opt.step()

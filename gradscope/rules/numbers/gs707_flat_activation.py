@@ -94,7 +94,7 @@ def _zero_since(trace: Trace, filled: list[int], sites: set[int]) -> tuple[int, 
     losses = dict(trace.numbers("loss", None, sites))
     never = late == measured and not any(losses.values()) and _alone(trace, filled, sites)
     wrong = {step for step, loss in losses.items() if math.isfinite(loss) and (loss != 0 or never)}
-    if sum(step in wrong for step in late) < (PASSES if late == measured else LATE):
+    if sum(step in wrong for step in late) < (PASSES if late == measured and not never else LATE):
         return None
     at = measured.index(late[0])
     return late[0], measured[at - 1] if at else None
@@ -137,6 +137,7 @@ def _finding(
         fix=_fix(trace, event, op) if any(losses) else _fix_of_nothing(trace, event, op),
         subjects=parameter_subjects(filled),
         since=since_step(trace, since, before) if before is not None else None,
+        severity="" if any(losses) else "note",  # all may be learnt already
     )
 
 

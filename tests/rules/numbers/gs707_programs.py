@@ -96,7 +96,7 @@ def bad_margin_that_all_is_within() -> None:
 
     net = nn.Linear(6, 4)
     opt = torch.optim.Adam(net.parameters(), lr=1e-2)
-    for _ in range(5):
+    for _ in range(12):
         out = nn.functional.normalize(net(torch.randn(8, 6)))
         apart = torch.cdist(out, out).masked_fill(torch.eye(8, dtype=torch.bool), float("inf"))
         near = (out - out.roll(1, 0)).pow(2).sum(1)

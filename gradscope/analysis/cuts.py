@@ -112,8 +112,9 @@ def cuts_of(trace: Trace, known: Paths, parameters: list[Parameter]) -> list[Cut
     """Where the gradients of these are lost, those that are lost at one place together."""
     groups: dict[object, Cut] = {}
     blocking: dict[Key, tuple[Op, Key]] = {}
-    for parameter in parameters:
-        for found in _own_first(trace, known, parameter):
+
+    def lost_at(ways: Iterator[tuple[Op, Key]], parameter: Parameter) -> bool:
+        for found in ways:
             if found[1] not in blocking:
                 blocking[found[1]] = _blocking(known, found)
             op, output = blocking[found[1]]
@@ -133,9 +134,23 @@ def cuts_of(trace: Trace, known: Paths, parameters: list[Parameter]) -> list[Cut
                 cut.parameters.append(parameter)
                 cut.ends[parameter.id] = op
             _add_further(cut, [*_passed(known, found, parameter), *_again(known, op, output)])
-            break
-        else:
-            _left_torch(trace, known, parameter, groups)
+            return True
+        return False
+
+    for parameter in parameters:
+        found = (cut for key in known.feeding.get(parameter.id, ()) for cut in _first_cuts(known, key))
+        own = _own_passes(trace, parameter)
+        if own is None:
+            if not lost_at(found, parameter) and parameter.id not in known.feeding:
+                _left_torch(trace, known, parameter, groups)
+            continue
+        some = list(islice(found, MAX_ENDS))
+        ends = [known.loss_of(output) for _, output in some]
+        right = [end is not None and end.site.user in own for end in ends]
+        if not lost_at((cut for cut, fits in zip(some, right, strict=True) if fits), parameter) and not (
+            _left_torch(trace, known, parameter, groups, own)
+        ):
+            lost_at((cut for cut, fits in zip(some, right, strict=True) if not fits), parameter)
     return list(groups.values())
 
 
@@ -185,19 +200,11 @@ def _joined(known: Paths, op: Op, output: Key) -> list[Op]:
     return [o for o in found if op.cut and o.cut == op.cut and o.site.user.location() != here]
 
 
-def _own_first(trace: Trace, known: Paths, parameter: Parameter) -> Iterator[tuple[Op, Key]]:
-    """The first cuts on the ways of a parameter, where several optimizers step rather those on the way
-    to a pass that its own step follows: `detach()` is right in the pass of the discriminator."""
-    found = (cut for key in known.feeding.get(parameter.id, ()) for cut in _first_cuts(known, key))
+def _own_passes(trace: Trace, parameter: Parameter) -> set[Site] | None:
+    """Where several optimizers step, the lines of the passes that this parameter's own step follows: what is lost
+    on the way to those is told first, since `detach()` is right in the pass of the discriminator."""
     own = {site for number in parameter.optimizers for site in _passes_before_steps(trace).get(number, ())}
-    if len(_passes_before_steps(trace)) < 2 or not own:
-        yield from found
-        return
-    some = list(islice(found, MAX_ENDS))
-    ends = [known.loss_of(output) for _, output in some]
-    right = [end is not None and end.site.user in own for end in ends]
-    yield from (cut for cut, fits in zip(some, right, strict=True) if fits)
-    yield from (cut for cut, fits in zip(some, right, strict=True) if not fits)
+    return own if own and len(_passes_before_steps(trace)) > 1 else None
 
 
 @once
@@ -268,13 +275,17 @@ def _whole(known: Paths, output: Key) -> bool:
     return known.graph(output[0]).values[output[1]].dtype.startswith(("int", "uint", "bool"))
 
 
-def _left_torch(trace: Trace, known: Paths, parameter: Parameter, groups: dict[object, Cut]) -> None:
-    """Finds a parameter's values that went out as numbers and came back as another tensor."""
-    if parameter.id in known.feeding:
-        return
-    for number, root in known.roots:
-        graph = known.graph(number)
-        taken = list(exits(graph, parameter.id))
+def _left_torch(
+    trace: Trace,
+    known: Paths,
+    parameter: Parameter,
+    groups: dict[object, Cut],
+    passes: set[Site] | None = None,
+) -> bool:
+    """Finds a parameter's values that went out as numbers and came back as another tensor, in the loss of one of
+    these passes."""
+    for graph in _with_exits(trace):
+        taken = list(exits(known, graph, parameter.id))
         for op, first in taken:
             back = _came_back(trace, known, graph, op)
             kind = "numpy" if op.name in ("numpy", "__array__") else "item"
@@ -284,21 +295,36 @@ def _left_torch(trace: Trace, known: Paths, parameter: Parameter, groups: dict[o
                 back = _gathered(known, graph, taken, op)
             if back is None:
                 continue
+            loss = known.loss_of(back)
+            if passes is not None and (loss is None or loss.site.user not in passes):
+                continue
             group = (kind, first.site.user.location())
             if group in groups:
                 groups[group].parameters.append(parameter)
                 groups[group].ends[parameter.id] = first
             else:
-                loss = known.roots[number, root][0]
                 groups[group] = Cut(
                     first, kind, first.site.user, None, [parameter], loss, back, known, {parameter.id: first}
                 )
-            return
+            return True
+    return False
 
 
-def exits(graph: Graph, parameter: int) -> Iterator[tuple[Op, Op]]:
-    """(op that hands numbers to Python, first cut before it) for what comes of a parameter."""
-    todo: list[tuple[int, Op | None]] = [(v.index, None) for v in graph.values if v.parameter == parameter]
+@once
+def _with_exits(trace: Trace) -> list[Graph]:
+    """The graphs in which numbers are handed to Python."""
+    return [graph for graph in trace.graphs if any(op.name in EXITS for op in graph.ops)]
+
+
+def exits(known: Paths, graph: Graph, parameter: int) -> Iterator[tuple[Op, Op]]:
+    """(op that hands numbers to Python, first cut before it) for what comes of a parameter, in this graph or in one
+    before it."""
+    todo: list[tuple[int, Op | None]] = [
+        (v.index, None)
+        for v in graph.values
+        if v.parameter == parameter
+        or (v.origin is not None and v.requires_grad and parameter in known.behind(v.origin))
+    ]
     seen = {index for index, _ in todo}
     while todo:
         index, cut = todo.pop()
@@ -531,6 +557,8 @@ def cut_words(op: Op, kind: str) -> str:
         return "`autograd.grad`: this derivative is a constant, which depends on nothing"
     if kind == "nondifferentiable":
         return f"`{op.name.strip('_') or op.name}`, which has no gradient"
+    if op.name == "tolist":
+        return WORDS["tolist"]
     if op.name == "Variable":
         return "`Variable()`"
     return WORDS.get(kind, f"`{op.name}`")

@@ -215,6 +215,17 @@ class Paths:
             }
         return found
 
+    @cached_property
+    def _behind(self) -> dict[Key, set[int]]:
+        return {}
+
+    def behind(self, key: Key) -> set[int]:
+        """The parameters that a value was computed from with a graph, by id."""
+        found = self._behind.get(key)
+        if found is None:
+            found = self._behind[key] = self.reach([key]).parameters
+        return found
+
     def reach(
         self,
         roots: Iterable[Key],

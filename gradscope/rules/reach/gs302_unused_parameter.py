@@ -252,7 +252,7 @@ def _holders(trace: Trace, ids: list[int]) -> frozenset[Any]:
 def _severity(trace: Trace, known: Paths, parameter: Parameter) -> str:
     if parameter.id in kept_up(trace) or _in_library(trace, parameter) or _not_yet(trace, parameter):
         return "note"
-    if any(True for graph in trace.graphs for _ in exits(graph, parameter.id)):
+    if any(True for graph in trace.graphs for _ in exits(known, graph, parameter.id)):
         return "note"
     return "note" if known.passes < MANY_PASSES and _alternative(trace, known, parameter) else "warning"
 

@@ -256,3 +256,23 @@ def bad_actor_through_numpy_beside_its_critic() -> None:  # fix: by hand
         opt.zero_grad()
         loss.backward()  # effect: GS301
         opt.step()
+
+
+def bad_samples_that_come_back_as_numbers() -> None:  # fix: by hand
+    """The critic's own `detach()` is right."""
+    import torch
+    from torch import nn
+
+    maker, critic = nn.Linear(4, 2), nn.Linear(2, 1)
+    steps = [torch.optim.Adam(m.parameters()) for m in (maker, critic)]
+    judge = nn.BCEWithLogitsLoss()
+    for _ in range(4):
+        made = maker(torch.randn(8, 4))
+        steps[1].zero_grad()
+        real, false = critic(torch.randn(8, 2)), critic(made.detach())
+        (judge(real, torch.ones(8, 1)) + judge(false, torch.zeros(8, 1))).backward()
+        steps[1].step()
+        steps[0].zero_grad()
+        seen = torch.tensor(made.tolist())  # cause: GS301
+        judge(critic(seen), torch.ones(8, 1)).backward()  # effect: GS301
+        steps[0].step()

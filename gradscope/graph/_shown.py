@@ -8,7 +8,7 @@ from pathlib import Path
 
 from gradscope.analysis.flow import Flow, join
 from gradscope.graph._earlier import earlier
-from gradscope.graph._marks import Mark, marks
+from gradscope.graph._marks import Mark, marks, severing
 from gradscope.graph._relevant import relevant
 from gradscope.graph._select import select
 from gradscope.model import Finding
@@ -28,7 +28,8 @@ class Shown:
 def shown(trace: Trace, step: int | None, findings: Sequence[Finding], whole: bool = False) -> Shown:
     """The step that matters most, or the one that is asked for. whole: with what no backward pass depends on."""
     chosen = select(trace, step, findings)
-    flow = join(trace, chosen.graphs, earlier=earlier(trace, chosen.graphs))
+    bare = set(chosen.graphs) - set(trace.graphs_with_nodes)  # of data, but for what leaves there as numbers
+    flow = join(trace, chosen.graphs, severing(trace, bare), earlier(trace, chosen.graphs))
     total = len(flow.ops)
     if not whole:
         flow = relevant(flow, list(findings))

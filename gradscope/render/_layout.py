@@ -59,7 +59,7 @@ def lay_out(dot: str, kind: str) -> bytes:
         )
     if kind == "png":
         dpi = _fitting_dpi(lay_out(dot, "svg"))
-        dot = dot.replace("{", f"{{\n\tgraph [dpi={dpi:.1f}]", 1).replace(style.CUT_SIGN, style.CUT_SIGN_PNG)
+        dot = dot.replace("{", f"{{\n\tgraph [dpi={dpi:.1f}]", 1).translate(style.SIGNS_PNG)
     before = dot_command.DOT_BINARY
     dot_command.DOT_BINARY = engine()
     try:

@@ -12,13 +12,12 @@ import torch.nn.functional as F
 from torch import nn
 
 import gradscope
-from gradscope.analysis.flow import Flow, join
+from gradscope.analysis.flow import Flow
 from gradscope.graph import view
 from gradscope.graph._counts import Counts
 from gradscope.graph._marks import marks
 from gradscope.graph._owners import Boxes, line_boxes, module_boxes
-from gradscope.graph._relevant import relevant
-from gradscope.graph._select import select
+from gradscope.graph._shown import shown as shown_of
 
 
 class Gate(nn.Module):
@@ -159,7 +158,7 @@ def test_folded_pictures_are_true(name: str, level: str, depth: int | None) -> N
         PROGRAMS[name]().sum().backward()
     trace = scope.trace
     shown = view(trace, level, depth=depth).graph
-    flow = relevant(join(trace, select(trace).graphs), [])
+    flow = shown_of(trace, None, []).flow
     boxes = boxed(flow, level, depth)
     name_of = [":".join(str(part) for part in key) for key in boxes.keys]
     assert set(name_of) <= set(shown)

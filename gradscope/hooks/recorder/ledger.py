@@ -40,6 +40,7 @@ class Ledger:
         self.state = state
         self.records: dict[int, LeafRecord] = {}  # id(tensor) → record
         self.all: list[LeafRecord] = []
+        self.given: set[int] = set()  # ids of those that have a row in the trace
         self.by_root: dict[int, LeafRecord] = {}
         self.count = 0
         self.limit = FEW_LEAVES  # of `records`, before those of dead leaves go
@@ -373,9 +374,15 @@ class Ledger:
 
     def rows(self, norms: bool = True) -> list[tuple[int, dict[str, Any]]]:
         """(id, data) for the trace's parameter table; norms: with those of the gradients."""
-        return [
-            (record.id, self._row(record, norms, self._alone())) for record in self.all if is_told(record)
-        ]
+        told = [record for record in self.all if is_told(record)]
+        self.given.update(record.id for record in told)
+        return [(record.id, self._row(record, norms, self._alone())) for record in told]
+
+    def new_rows(self) -> list[tuple[int, dict[str, Any]]]:
+        """The same of those that were not given yet, without norms."""
+        new = [record for record in self.all if record.id not in self.given and is_told(record)]
+        self.given.update(record.id for record in new)
+        return [(record.id, self._row(record, False, False)) for record in new]
 
     def _row(self, record: LeafRecord, norms: bool, look: bool) -> dict[str, Any]:
         self._count_writes(record)

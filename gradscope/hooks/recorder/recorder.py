@@ -10,6 +10,7 @@ from __future__ import annotations
 from time import perf_counter
 from typing import Any
 
+from gradscope.hooks import _torch as private
 from gradscope.hooks.recorder.entering import Entering
 from gradscope.hooks.recorder.history import History
 from gradscope.hooks.recorder.ledger import Ledger
@@ -19,7 +20,7 @@ from gradscope.hooks.recorder.replay import Frozen, Replay
 from gradscope.hooks.recorder.segment_store import SegmentStore
 from gradscope.hooks.recorder.segments import Segment
 from gradscope.hooks.recorder.state import State
-from gradscope.store import TraceWriter
+from gradscope.store import TraceWriter, pack
 
 
 class Recorder(State):
@@ -27,7 +28,7 @@ class Recorder(State):
 
     def __init__(self, writer: TraceWriter, main: str | None, prove: bool = False):
         super().__init__(writer, main, prove)
-        self.store = SegmentStore(writer, self.metas, self.templates)
+        self.store = SegmentStore(writer, self.metas, self.templates, self.write_new)
         self.began = self.store.began
         self.ledger = Ledger(self)
         self.modules = ModuleTable(self, self.ledger)
@@ -36,6 +37,7 @@ class Recorder(State):
         self.value, self.enter = entering.value, entering.enter
         self.op = Ops(self, entering, self.history, self.end_segment).note
         self.replay = self.expected = Replay(self, self.ledger, self.skipped)
+        self.written: set[int] = set()  # optimizers
         self.functions: Any = None  # our function mode
         self.plain_module_call: Any = None  # torch's own nn.Module.__call__
 
@@ -54,6 +56,17 @@ class Recorder(State):
         self.live.sweep()
         for follow in self.signals.segment_ended:
             follow(is_step, same, 1)
+
+    def write_new(self) -> None:
+        """Writes the parameters and optimizers that the trace does not have yet: a run that is killed leaves no event
+        of one that it does not know."""
+        with private.aside():
+            for number, data in self.ledger.new_rows():
+                self.writer.add("parameter", number, pack(data))
+        for number, data in self.optimizers.items():
+            if number not in self.written:
+                self.written.add(number)
+                self.writer.add("optimizer", number, pack(data))
 
     def drop_segment(self) -> None:
         """Forgets the stretch that has begun: the note of it was interrupted and cannot be trusted."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import count
 from time import perf_counter
 from typing import Any, NamedTuple
@@ -29,8 +30,15 @@ class Variant(NamedTuple):
 class SegmentStore:
     """Turns segments into rows."""
 
-    def __init__(self, writer: TraceWriter, metas: Metas, templates: list[Template]):
+    def __init__(
+        self,
+        writer: TraceWriter,
+        metas: Metas,
+        templates: list[Template],
+        before_commit: Callable[[], None],
+    ):
         self.writer = writer
+        self.before_commit = before_commit
         self.metas = metas
         self.templates = templates
         self.families = Families(metas, templates)
@@ -180,6 +188,7 @@ class SegmentStore:
     def flush(self) -> None:
         if self.last is not None:
             self.writer.add("segment", *self.last)
+        self.before_commit()
         self.writer.commit()
 
     def _write_graph(self, graph: int, segment: Segment) -> None:

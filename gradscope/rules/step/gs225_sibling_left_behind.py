@@ -32,7 +32,7 @@ ENOUGH = 10  # steps of the network that the copy is one of
 MEETING = ADDITIONS | JOINING | {"min", "minimum", "max", "maximum"}  # what twins are put together by
 
 
-def bad() -> None:  # fix: by hand
+def bad() -> None:
     import copy
 
     import torch

@@ -1,7 +1,7 @@
 """More programs of GS322: each bad one is reported at its marks, each good one by no rule."""
 
 
-def bad_copied_one_by_one() -> None:  # fix: by hand
+def bad_copied_one_by_one() -> None:
     import torch
     from torch import nn
 
@@ -25,7 +25,7 @@ def bad_copied_one_by_one() -> None:  # fix: by hand
         outer.step()
 
 
-def bad_into_a_clone_of_the_learner() -> None:  # fix: by hand
+def bad_into_a_clone_of_the_learner() -> None:
     import copy
 
     import torch

@@ -1,7 +1,7 @@
 """More programs of GS225: each bad one is reported at its marks, each good one by no rule."""
 
 
-def bad_second_of_two_critics() -> None:  # fix: by hand
+def bad_second_of_two_critics() -> None:
     import copy
 
     import torch
@@ -23,7 +23,7 @@ def bad_second_of_two_critics() -> None:  # fix: by hand
             held.data.mul_(0.9).add_(p.data, alpha=0.1)  # cause: GS225
 
 
-def bad_agent_with_four_parts() -> None:  # fix: by hand
+def bad_agent_with_four_parts() -> None:
     import torch
     from torch import nn
 

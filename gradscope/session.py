@@ -128,7 +128,7 @@ class Session:
         with self._guarded("finding the caller"):
             if self._frame is not None:
                 self.recorder.sites.anchor(self._frame, outermost)
-        self._checkpoint_at = perf_counter()  # the first segment's events are committed at once, too
+        self._checkpoint_at = perf_counter() + 1.0
         self.recorder.signals.segment_ended.connect(self._now_and_then)
         self.running = True
         try:

@@ -51,6 +51,9 @@ class NoPlaceError(GradscopeError):
     """Nowhere, not even in the temporary directory, can a trace be written."""
 
 
+Span = tuple[str, int, int, int, int]
+
+
 @dataclass(frozen=True, slots=True)
 class Site:
     """One call in the program: exact source span and the stack that led to it.
@@ -101,6 +104,10 @@ class Site:
 
     def location(self) -> tuple[str, int]:
         return self.path, self.line
+
+    def span(self) -> Span:
+        """The expression: path, line and column of its start, line and column of its end."""
+        return self.path, self.line, self.column, self.end_line, self.end_column
 
 
 @dataclass(frozen=True, slots=True)

@@ -79,7 +79,7 @@ def _tensors(known: Paths, root: Key, loss: Backward, trained: set[int]) -> Iter
             if cut.site.kind == "torch":
                 continue
             before = list(known.flow((output[0], i) for i in cut.inputs).order)
-            behind = {p.id for key in before if (p := known.parameter_of(key)) is not None}
+            behind = known.parameters_in(before)
             lost = (behind & trained) - reached
             if not lost or (reached & trained) - behind or not set(parts).isdisjoint(before):
                 continue
@@ -165,7 +165,7 @@ def _numbers(known: Paths, root: Key, loss: Backward, trained: set[int]) -> Iter
     for line in exits.values():
         (last, cut), values = line[-1], [(graph.id, i) for _, cut in line for i in cut.inputs]
         before = known.flow(values).order
-        behind = {p.id for key in before if (p := known.parameter_of(key)) is not None}
+        behind = known.parameters_in(before)
         added = next((op for op in sums if op.index > last.index and _takes(known, graph, last, op)), None)
         if behind & trained and added is not None:
             place, lost, lines = last.site.user, frozenset(behind & trained), _built(known, before)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 
@@ -113,7 +113,7 @@ def cuts_of(trace: Trace, known: Paths, parameters: list[Parameter]) -> list[Cut
     groups: dict[object, Cut] = {}
     blocking: dict[Key, tuple[Op, Key]] = {}
 
-    def lost_at(ways: Iterator[tuple[Op, Key]], parameter: Parameter) -> bool:
+    def lost_at(ways: Iterable[tuple[Op, Key]], parameter: Parameter) -> bool:
         for found in ways:
             if found[1] not in blocking:
                 blocking[found[1]] = _blocking(known, found)
@@ -138,19 +138,14 @@ def cuts_of(trace: Trace, known: Paths, parameters: list[Parameter]) -> list[Cut
         return False
 
     for parameter in parameters:
-        found = (cut for key in known.feeding.get(parameter.id, ()) for cut in _first_cuts(known, key))
         own = _own_passes(trace, parameter)
-        if own is None:
-            if not lost_at(found, parameter) and parameter.id not in known.feeding:
-                _left_torch(trace, known, parameter, groups)
+        first, then = _own_first(known, parameter, own)
+        if lost_at(first, parameter):
             continue
-        some = list(islice(found, MAX_ENDS))
-        ends = [known.loss_of(output) for _, output in some]
-        right = [end is not None and end.site.user in own for end in ends]
-        if not lost_at((cut for cut, fits in zip(some, right, strict=True) if fits), parameter) and not (
-            _left_torch(trace, known, parameter, groups, own)
-        ):
-            lost_at((cut for cut, fits in zip(some, right, strict=True) if not fits), parameter)
+        as_numbers = own is not None or parameter.id not in known.feeding
+        if as_numbers and _left_torch(trace, known, parameter, groups, own):
+            continue
+        lost_at(then, parameter)
     return list(groups.values())
 
 
@@ -205,6 +200,20 @@ def _own_passes(trace: Trace, parameter: Parameter) -> set[Site] | None:
     on the way to those is told first, since `detach()` is right in the pass of the discriminator."""
     own = {site for number in parameter.optimizers for site in _passes_before_steps(trace).get(number, ())}
     return own if own and len(_passes_before_steps(trace)) > 1 else None
+
+
+def _own_first(
+    known: Paths, parameter: Parameter, own: set[Site] | None
+) -> tuple[Iterable[tuple[Op, Key]], Iterable[tuple[Op, Key]]]:
+    """The first cuts on the ways of a parameter: those on the way to its own passes, and the others."""
+    found = (cut for key in known.feeding.get(parameter.id, ()) for cut in _first_cuts(known, key))
+    if own is None:
+        return found, ()
+    ways: tuple[list[tuple[Op, Key]], list[tuple[Op, Key]]] = [], []
+    for cut in islice(found, MAX_ENDS):
+        end = known.loss_of(cut[1])
+        ways[end is None or end.site.user not in own].append(cut)
+    return ways
 
 
 @once
@@ -280,7 +289,7 @@ def _left_torch(
     known: Paths,
     parameter: Parameter,
     groups: dict[object, Cut],
-    passes: set[Site] | None = None,
+    passes: set[Site] | None,
 ) -> bool:
     """Finds a parameter's values that went out as numbers and came back as another tensor, in the loss of one of
     these passes."""

@@ -60,8 +60,7 @@ def _copy(known: Paths, event: Backward, value: int, filled: set[int]) -> LeafCo
 def _filled(known: Paths, event: Backward) -> set[int]:
     """The parameters, declared or not, that a pass gave a gradient."""
     leaves = ((event.graph, leaf["value"]) for leaf in event.leaves)
-    found = {p.id for key in leaves if (p := known.parameter_of(key)) is not None}
-    return found | set(event.filled)
+    return known.parameters_in(leaves) | set(event.filled)
 
 
 def _count(trace: Trace, known: Paths, copy: LeafCopy) -> None:

@@ -215,6 +215,10 @@ class Paths:
             }
         return found
 
+    def parameters_in(self, keys: Iterable[Key]) -> set[int]:
+        """The leaves among these values, by id."""
+        return {p.id for key in keys if (p := self.parameter_of(key)) is not None}
+
     @cached_property
     def _behind(self) -> dict[Key, set[int]]:
         return {}

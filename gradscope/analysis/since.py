@@ -9,11 +9,10 @@ from itertools import accumulate
 from gradscope.analysis.loop import stretches
 from gradscope.analysis.memo import once
 from gradscope.events import Backward
-from gradscope.model import Finding, Since, Site
+from gradscope.model import Finding, Since, Site, Span
 from gradscope.store import Trace
 
 Line = tuple[str, int]
-Span = tuple[str, int, int, int, int]
 
 
 def since_segment(trace: Trace, index: int) -> Since | None:
@@ -67,13 +66,9 @@ def since_places(trace: Trace, finding: Finding) -> Since | None:
     first = _first_runs(trace)
     found = []
     for site in (finding.cause, finding.effect):
-        places = (_span(site), site.location()) if site is not None else ()
+        places = (site.span(), site.location()) if site is not None else ()
         found += [first[place] for place in places if place in first][:1]
     return since_segment(trace, max(found)) if found else None
-
-
-def _span(site: Site) -> Span:
-    return site.path, site.line, site.column, site.end_line, site.end_column
 
 
 class _Steps:
@@ -127,6 +122,6 @@ def _first_runs(trace: Trace) -> dict[Line | Span, int]:
     found: dict[Line | Span, int] = {}
     for site, index in sites.values():
         for frame in site.stack:
-            for place in (frame.location(), _span(frame)):
+            for place in (frame.location(), frame.span()):
                 found[place] = min(found.get(place, index), index)
     return found

@@ -62,7 +62,7 @@ def _lost_values(flow: Flow, ends: dict[int, End], bits: dict[int, int]) -> list
             gone = ends[id].known.stop is None or value not in flow.reached_leaves
             found[value] = bits[id] if gone else 0
         elif held.origin is not None and not held.is_leaf:  # computed in a graph that is not shown
-            ids = known.reach([held.origin]).parameters & ends.keys()
+            ids = known.behind(held.origin) & ends.keys()
             found[value] = sum(bits[i] for i in ids if ends[i].known.stop is None)
     return found
 

@@ -8,11 +8,9 @@ from dataclasses import dataclass, field
 
 from gradscope.analysis.flow import Flow
 from gradscope.graph._owners import Key
-from gradscope.model import Finding, Site
+from gradscope.model import Finding, Site, Span
 
 MAX_PLACES = 12  # lines of findings that nothing in the picture stands at
-
-Span = tuple[str, int, int, int, int]
 
 
 @dataclass
@@ -53,7 +51,7 @@ class Pointed:
         self._by_line: dict[tuple[str, int], dict[Key, None]] = {}
         for key, op in zip(self.keys, self.flow.ops, strict=True):
             for site in (op.site, op.site.user):
-                self._by_span.setdefault(_span(site), {})[key] = None
+                self._by_span.setdefault(site.span(), {})[key] = None
                 self._by_line.setdefault(site.location(), {})[key] = None
         self._passes = {event.site.user.location() for event in self.flow.backwards}
         for finding in self.findings:
@@ -87,7 +85,7 @@ class Pointed:
         """The boxes of the very expression, else of its line where one box alone stands for it: its
         neighbours on the line have done nothing."""
         for site in sites:
-            if found := self._by_span.get(_span(site)):
+            if found := self._by_span.get(site.span()):
                 return list(found)
         for site in sites:
             found = self._by_line.get(site.location(), {})
@@ -99,7 +97,3 @@ class Pointed:
 def backward_id(location: tuple[str, int]) -> str:
     """The node of the passes that start at a line."""
     return f"backward:{location[0]}:{location[1]}"
-
-
-def _span(site: Site) -> Span:
-    return site.path, site.line, site.column, site.end_line, site.end_column

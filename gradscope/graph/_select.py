@@ -9,10 +9,8 @@ from gradscope.analysis.lost import lost
 from gradscope.analysis.memo import once
 from gradscope.events import Backward, ErrorRaised
 from gradscope.graph._marks import severing
-from gradscope.model import Finding, GradscopeError, Segment, Site
+from gradscope.model import Finding, GradscopeError, Segment, Span
 from gradscope.store import Trace
-
-Span = tuple[str, int, int, int, int]
 
 MAX_OPS = 20_000  # of several segments shown together
 
@@ -79,7 +77,7 @@ def _with_worst(
     for finding in findings:
         if finding.severity == "note":
             break
-        places = {_span(s) for s in (finding.cause, finding.effect) if s is not None}
+        places = {s.span() for s in (finding.cause, finding.effect) if s is not None}
         held = [(len(places & _places(trace, step)), step) for step in (*steps, after) if step.graphs]
         most = max((count for count, _ in held), default=0)
         fitting = [step for count, step in held if count == most] if most else []
@@ -98,17 +96,13 @@ def _places(trace: Trace, step: _Step) -> set[Span]:
     lists = {(s.events, s.graph) for s in step.segments}
     own = {index for index, key in _lists(trace).items() if key in lists}
     sites += [event.site for event in trace.events if event.segment in own]
-    return {_span(frame) for site in sites for frame in (site, site.user)}
+    return {frame.span() for site in sites for frame in (site, site.user)}
 
 
 @once
 def _lists(trace: Trace) -> dict[int, tuple[int | None, int | None]]:
     """Segment → which list of events and which graph it has: an event is known by its first segment."""
     return {s.index: (s.events, s.graph) for s in trace.segments}
-
-
-def _span(site: Site) -> Span:
-    return site.path, site.line, site.column, site.end_line, site.end_column
 
 
 def _latest(trace: Trace, steps: list[_Step], tail: list[Segment], whole: bool) -> Selection:

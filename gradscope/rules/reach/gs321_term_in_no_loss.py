@@ -25,6 +25,7 @@ from gradscope.fixes.calls import line_before
 from gradscope.fixes.source import receiver
 from gradscope.model import Edit, Finding, Graph, Op, Site
 from gradscope.rules import rule
+from gradscope.rules.reach._with_graph import keeps_graph, passes_with_graph
 from gradscope.store import Trace
 
 
@@ -74,7 +75,7 @@ def term_in_no_loss(trace: Trace) -> Iterator[Finding]:
     for number in known.graph_ids:
         graph = known.graph(number)
         for op in graph.ops:
-            if op.name == "grad" and op.extra.get("create_graph"):
+            if keeps_graph(op):
                 end = _end(known, graph, op)
                 if end is None:
                     used.add(_line(op))
@@ -116,7 +117,7 @@ def _finding(trace: Trace, known: Paths, graph: Graph, op: Op, end: Op) -> Findi
     if not ids or not behind.complete or loss is None:
         return None
     term, name = _kept(trace, end, loss.site.user)
-    times = sum(e.count for e in trace.of(Backward) if e.create_graph and e.site.user.location() == _line(op))
+    times = passes_with_graph(trace, _line(op))
     text = f"`{name}`" if name else code(trace, term, "a term")
     names, to = parameter_names(trace, sorted(ids)), receiver(trace, loss.site.user, "backward")
     edits: tuple[Edit, ...] = ()

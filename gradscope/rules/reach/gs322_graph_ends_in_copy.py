@@ -21,6 +21,7 @@ from gradscope.analysis.words import code, located, parameter_names, parameter_s
 from gradscope.events import Backward
 from gradscope.model import Finding, Graph, Op
 from gradscope.rules import rule
+from gradscope.rules.reach._with_graph import keeps_graph, passes_with_graph
 from gradscope.store import Trace
 
 
@@ -65,7 +66,7 @@ def graph_ends_in_copy(trace: Trace) -> Iterator[Finding]:
     found: dict[tuple[str, int], tuple[Op, Op, set[int]]] = {}
     for number in known.graph_ids:
         graph = known.graph(number)
-        if not any(_with_graph(op) for op in graph.ops):
+        if not any(keeps_graph(op) for op in graph.ops):
             continue
         for op in graph.ops:
             target = _written(known, graph, op)
@@ -74,10 +75,6 @@ def graph_ends_in_copy(trace: Trace) -> Iterator[Finding]:
                 found.setdefault(op.site.user.location(), (op, grad, set()))[2].add(target)
     for copy, grad, ids in found.values():
         yield _finding(trace, copy, grad, ids)
-
-
-def _with_graph(op: Op) -> bool:
-    return op.name == "grad" and bool(op.extra.get("create_graph"))
 
 
 def _written(known: Paths, graph: Graph, op: Op) -> int | None:
@@ -94,13 +91,13 @@ def _update(known: Paths, graph: Graph, value: int) -> Op | None:
     if node is None or (graph.id, node) in known.reached.nodes:
         return None
     made = (graph.maker(v) for v in (value, *graph.upstream(value)))
-    return next((op for op in made if op is not None and _with_graph(op)), None)
+    return next((op for op in made if op is not None and keeps_graph(op)), None)
 
 
 def _finding(trace: Trace, copy: Op, grad: Op, ids: set[int]) -> Finding:
     site, line = copy.site.user, grad.site.user.location()
     text, names = code(trace, site, "the copy"), parameter_names(trace, sorted(ids))
-    times = sum(e.count for e in trace.of(Backward) if e.create_graph and e.site.user.location() == line)
+    times = passes_with_graph(trace, line)
     return Finding(
         message=f"{text} copies numbers into {names}: the graph of the update that they come from ends there",
         cause=site,

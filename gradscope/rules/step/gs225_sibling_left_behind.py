@@ -125,10 +125,12 @@ def sibling_left_behind(trace: Trace) -> Iterator[Finding]:
     networks = _networks(trace)
     stepped = [network for network in networks if network.stepped]
     following = [network for network in networks if network.follows and network.ids & updates.keys()]
-    known = paths(trace) if following else None
-    for network in networks if known is not None else ():
+    if not following:
+        return
+    known = paths(trace)
+    for network in networks:
         origins = [other for other in stepped if other.form == network.form and _alike(trace, other, network)]
-        if known is None or not network.still or not origins:
+        if not network.still or not origins:
             continue
         for sibling in following:
             written = next(updates[id] for id in sorted(sibling.ids) if id in updates)
@@ -205,7 +207,7 @@ def _uses(known: Paths, network: _Network) -> list[Key]:
 
 
 def _behind(known: Paths, key: Key) -> set[int]:
-    return {p.id for found in known.flow([key]).order if (p := known.parameter_of(found)) is not None}
+    return known.parameters_in(known.flow([key]).order)
 
 
 def _finding(trace: Trace, network: _Network, origin: _Network, sibling: _Network, written: Site) -> Finding:

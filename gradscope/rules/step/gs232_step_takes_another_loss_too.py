@@ -144,8 +144,7 @@ def _kept_apart(known: Paths, own: Fill, parameters: list[int]) -> bool:
     if event.graph < 0:
         return False
     flow = known.flow((event.graph, root) for root in event.roots)
-    feeding = {p.id for key in flow.order if (p := known.parameter_of(key)) is not None}
-    return bool(feeding & others)
+    return bool(known.parameters_in(flow.order) & others)
 
 
 def _finding(trace: Trace, mixed: _Mixed) -> Finding:

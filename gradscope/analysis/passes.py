@@ -142,20 +142,31 @@ def passes_by_line(trace: Trace) -> dict[Site, Line]:
     return _Passes(trace).lines
 
 
-def cleared_elsewhere(trace: Trace, ids: Set[int], clear: Site, step: Site) -> Site | None:
-    """Another line than `clear` that clears these gradients after each of these steps, before the next pass."""
-    found: Site | None = None
-    waiting = False
+def other_clears(trace: Trace, ids: Set[int], clear: Site, step: Site) -> tuple[Site | None, list[Site]]:
+    """Of the other lines than `clear` that clear all these gradients: one that does so after each of these steps,
+    before the next pass, and at no other time; and those that do so between a pass and the step, as `clear` does."""
+    after: Site | None = None
+    between: dict[tuple[str, int], Site] = {}
+    stepped = passed = uncleared = False  # since the last step or pass
+    missing = False
     for _, event in in_order(trace):
         user = event.site.user
         if isinstance(event, Step) and user.location() == step.location():
-            waiting = True
-        elif isinstance(event, ZeroGrad) and waiting and user.location() != clear.location():
-            if ids <= set(event.parameters):
-                found, waiting = user, False
-        elif isinstance(event, Backward) and waiting:
-            return None
-    return found
+            stepped, passed, uncleared = True, False, True
+        elif isinstance(event, Backward):
+            missing = missing or (stepped and uncleared)
+            stepped, passed = False, True
+        elif (
+            isinstance(event, ZeroGrad)
+            and user.location() != clear.location()
+            and ids <= set(event.parameters)
+        ):
+            if stepped:
+                after, uncleared = user, False
+            elif passed:
+                between[user.location()] = user
+    only_after = after is not None and not missing and after.location() not in between
+    return after if only_after else None, list(between.values())
 
 
 def counts_passes(trace: Trace, line: Site, step: Site) -> bool:

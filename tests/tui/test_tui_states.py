@@ -315,6 +315,7 @@ def test_leaving_a_run_may_let_the_program_run_on(
 ASKS = """\
 import getpass, sys, torch
 torch.ones(3, requires_grad=True).sum().backward()
+sys.stdin.readline()
 print("hello", input("name? "), sys.stdin.isatty())
 print("a secret of", len(getpass.getpass("password: ")))
 print("then", repr(sys.stdin.read()))
@@ -329,6 +330,7 @@ def test_what_a_program_reads_is_typed_on_the_output_screen(
     window = terminal("run --view asks.py", size=(100, 24))
     window.press("7")
     steps = (
+        ("nothing printed yet", "anything", "name?"),
         ("name?", "Bob", "hello Bob True"),
         ("password:", "abcdef", "a secret of 6"),
         ("", "more", "more"),

@@ -71,7 +71,7 @@ def eval_left_on(trace: Trace) -> Iterator[Finding]:
 
 def _finding(known: Calls, call: Call, mode: Mode | None, times: int) -> Finding:
     name = known.name(call.event)
-    bare = name.strip("`")
+    bare = _name_at(known.trace, call, mode, call.entry) or name.strip("`")
     layers = [n for n in call.event.eval_layers if n not in (call.event.frozen_eval or ())]
     switched = user(mode.site) if mode is not None else None
     back = switched_back(known, mode) if mode is not None else None

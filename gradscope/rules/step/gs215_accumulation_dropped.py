@@ -18,13 +18,13 @@ import ast
 from collections.abc import Iterator
 
 from gradscope.analysis.dropped import missed
-from gradscope.analysis.passes import Line, cleared_elsewhere, counts_passes, passes_by_line
+from gradscope.analysis.passes import Line, counts_passes, other_clears, passes_by_line
 from gradscope.analysis.since import since_stretch
 from gradscope.analysis.words import code, listed, parameter_names, parameter_subjects, plural, where
 from gradscope.events import Step, ZeroGrad
 from gradscope.fixes.calls import moved, taken_away
 from gradscope.fixes.source import LOOPS
-from gradscope.model import Finding, Site
+from gradscope.model import Edit, Finding, Site
 from gradscope.rules import rule
 from gradscope.store import Trace
 
@@ -129,7 +129,8 @@ def _finding(trace: Trace, site: Site, line: Line, step: Site) -> Finding:
     clearing, stepping = _cleared(trace, clear), code(trace, step, "the step")
     passes = line.dropped + line.used
     names = parameter_names(trace, sorted(line.parameters))
-    other = cleared_elsewhere(trace, line.parameters, clear, step)
+    after, too = other_clears(trace, line.parameters, clear, step)
+    fix, edits = _cleared_once(trace, clear, step, after, too)
     seen = [f"{line.dropped} of {passes} backward passes were cleared unused"]
     if line.norm:
         seen.append(f"norm of a gradient that was cleared unused: {line.norm:.4g}")
@@ -139,17 +140,36 @@ def _finding(trace: Trace, site: Site, line: Line, step: Site) -> Finding:
         cause_label="runs at every pass, not only after a step",
         effect=site,
         effect_label=f"{line.dropped} of {passes} passes here are for nothing",
+        related=tuple((other, "and this") for other in too),
         seen=tuple(seen),
         severity="" if counts_passes(trace, site, step) else "note",
-        fix=f"take {clearing} ({where(clear)}) out: {code(trace, other, 'another line')} ({where(other)}) clears"
-        f" after {stepping} ({where(step)})"
-        if other is not None
-        else f"move {clearing} ({where(clear)}) right after {stepping} ({where(step)}), into the same branch",
+        fix=fix,
         count=line.dropped,
-        edits=taken_away(trace, clear) if other is not None else moved(trace, clear, step, after=True),
+        edits=edits,
         subjects=parameter_subjects(line.parameters),
         since=since_stretch(trace, line.first[clear]),
     )
+
+
+def _cleared_once(
+    trace: Trace, clear: Site, step: Site, after: Site | None, too: list[Site]
+) -> tuple[str, tuple[Edit, ...]]:
+    """The gradients cleared after the step, and nowhere else."""
+    out = too if after is None else [clear, *too]
+    gone = listed([f"{_cleared(trace, place)} ({where(place)})" for place in out])
+    stepping, removed = (
+        f"{code(trace, step, 'the step')} ({where(step)})",
+        [taken_away(trace, p) for p in out],
+    )
+    if after is None:
+        fix = f"move {_cleared(trace, clear)} ({where(clear)}) right after {stepping}, into the same branch"
+        fix += f", and take {gone} out" if out else ""
+        removed.append(moved(trace, clear, step, after=True))
+    else:
+        fix = (
+            f"take {gone} out: {code(trace, after, 'another line')} ({where(after)}) clears after {stepping}"
+        )
+    return fix, tuple(edit for edits in removed for edit in edits) if all(removed) else ()
 
 
 def _most(line: Line) -> Site:

@@ -148,9 +148,11 @@ class Table(ScrollView, can_focus=True):
         self._shift = max(self._shift + by * _SHIFT, 0)
         self.refresh()
 
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        return action != "choose" or self.count > 0  # without rows the key is the page's
+
     def action_choose(self) -> None:
-        if self.count:
-            self.post_message(self.Chosen(self, self.cursor))
+        self.post_message(self.Chosen(self, self.cursor))
 
     def on_click(self, event: Click) -> None:
         y = event.y

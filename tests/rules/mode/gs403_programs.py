@@ -63,6 +63,34 @@ def bad_phases_of_one_loop() -> None:  # fix: by hand
                 opt.step()
 
 
+def bad_trainer_that_evaluates_after_each_epoch() -> None:
+    import torch
+    from torch import nn
+
+    class Trainer:
+        def __init__(self, net):
+            self.net = net
+            self.opt = torch.optim.SGD(self.net.parameters(), lr=0.1)
+
+        def learn(self, x, y):
+            self.opt.zero_grad()
+            nn.functional.cross_entropy(self.net(x), y).backward()  # effect: GS403
+            self.opt.step()
+
+        @torch.no_grad()
+        def evaluate(self, x, y):
+            self.net.eval()  # cause: GS403
+            return (self.net(x).argmax(dim=1) == y).float().mean().item()
+
+        def fit(self):
+            for _ in range(3):
+                for _ in range(3):
+                    self.learn(torch.randn(8, 4), torch.zeros(8, dtype=torch.long))
+                self.evaluate(torch.randn(8, 4), torch.zeros(8, dtype=torch.long))
+
+    Trainer(nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.Dropout(0.5), nn.Linear(8, 2))).fit()
+
+
 def bad_part_left_in_eval() -> None:
     import torch
     from torch import nn

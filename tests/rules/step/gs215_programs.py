@@ -30,6 +30,21 @@ def bad_cleared_after_the_step_too() -> None:
             opt.zero_grad()
 
 
+def bad_cleared_twice_at_every_pass() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for i in range(8):
+        opt.zero_grad()  # cause: GS215
+        model.zero_grad()
+        loss = model(torch.randn(8, 3)).pow(2).mean() / 4
+        loss.backward()  # effect: GS215
+        if i % 4 == 3:
+            opt.step()
+
+
 def bad_cleared_by_hand() -> None:  # fix: by hand
     import torch
     from torch import nn

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from gradscope.analysis.gradients import thrown_away
 from gradscope.analysis.loop import in_order, timeline
 from gradscope.analysis.memo import once
 from gradscope.events import Backward, ModuleCall, Step
@@ -95,7 +96,8 @@ def tried_out(trace: Trace) -> set[int]:
 
 @once
 def mistaken(trace: Trace) -> dict[int, tuple[int, Backward]]:
-    """Optimizers that step without a gradient after passes for one that never steps: (that one, a pass)."""
+    """Optimizers that step without a gradient after passes for one that never steps: (that one, a pass). Not one
+    whose own pass comes too late and is thrown away: it has been taken for no other."""
     resting = {n: set(o.parameters) for n, o in trace.optimizers.items() if not o.steps}
     found: dict[int, tuple[int, Backward]] = {}
     last: Backward | None = None
@@ -107,7 +109,12 @@ def mistaken(trace: Trace) -> dict[int, tuple[int, Backward]]:
             own = next((n for n, held in resting.items() if filled <= held), None)
             if own is not None and event.optimizer in trace.optimizers:
                 found.setdefault(event.optimizer, (own, last))
-    return found
+    wasted = [ids for ids in thrown_away(trace).values() if ids] if found else []
+    return {
+        number: one
+        for number, one in found.items()
+        if not any(ids <= set(trace.optimizers[number].parameters) for ids in wasted)
+    }
 
 
 def _forward_before(trace: Trace, step: Step) -> bool:

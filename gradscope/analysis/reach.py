@@ -364,6 +364,13 @@ class Paths:
             if p.requires_grad and p.id not in self.frozen and not self.has_gradient(p)
         ]
 
+    @cached_property
+    def mistaken(self) -> dict[int, tuple[int, Backward]]:
+        """Optimizers that were called where another one was meant: (that one, its pass). Not those of which
+        something feeds a loss and never gets a gradient: it is lost on the way."""
+        lost = {number for p in self.silent() if p.id in self.feeding for number in p.optimizers}
+        return {number: found for number, found in mistaken(self.trace).items() if number not in lost}
+
     def expected(self) -> list[Parameter]:
         """Parameters that should train and never got a gradient: those of an optimizer that
         steps, or without any optimizer those of a module of which others got one."""
@@ -372,7 +379,7 @@ class Paths:
             return [self.parameters[id] for id in self.stop.parameters if id not in still]
         silent = self.silent()
         if self.stepping:
-            aside = tried_out(self.trace) | mistaken(self.trace).keys()
+            aside = tried_out(self.trace) | self.mistaken.keys()
             return [p for p in silent if self.stepped(p) and not aside.issuperset(p.optimizers)]
         return [p for p in silent if p.registered]
 

@@ -78,7 +78,9 @@ def fix_names_what_is_the_users(bad: Program, finding: Finding) -> None:
     words = set(re.findall(r"\w+", " ".join(re.findall(r"`([^`]*)`", finding.fix))))
     assert words & _own_names(bad) or re.search(r"\.py:\d+", finding.fix), finding.fix
     for called in re.findall(r"`([\w.]+)\.(?:train|eval)\(\)`", finding.fix):
-        assert re.search(rf"(?<![\w.]){re.escape(called)}\b", bad.source), f"a name that can be typed there: {finding.fix}"
+        assert re.search(rf"(?<![\w.]){re.escape(called)}\b", bad.source), (
+            f"a name that can be typed there: {finding.fix}"
+        )
     assert finding.seen
 
 

@@ -28,6 +28,7 @@ MIN_LENGTH = 3  # segments in a row before it counts as growth
 LONG_RUN = 5  # segments in a row that a state goes on without a detach
 WEIGHED = (2, MIN_LENGTH, 6, 10, 100, 1000)  # lengths at which what it holds is measured
 MANY_PASSES = 3  # through one state
+MAX_LATE = 20  # times that a state which comes later than it did is walked for its last value
 MAX_CHAINS = 256
 MAX_RESULTS = 3  # of a call, as the output and the two states of an LSTM
 MIN_KEPT = 4  # losses alive at once
@@ -46,7 +47,8 @@ class Chain:
     begun: int = 0  # steps of the run when it was first carried on
     sum: bool = True  # a number or a row of numbers, as losses are
     serial: int = 0  # of the segment it was seen in last
-    gap: int = 0  # segments from one to the next
+    gap: int = 0  # segments from one to the next, at the least
+    late: int = 0  # times that it was more
     run: int = 1  # how often in a row, without a detach between
     reached: int = 0  # passes in this run that filled gradients and went through it
     state: tuple[int, int] = (0, 0)  # (run, reached) at its longest
@@ -86,6 +88,16 @@ class Growth(Hook):
         recorder.signals.before_pass.connect(self._before_pass)
         recorder.signals.before_expected_pass.connect(self._expected)
         recorder.signals.before_end.connect(self._tell)
+        recorder.services.undecided = self._undecided
+
+    def _undecided(self) -> bool:
+        """Whether a state has been carried on through passes, too few times yet to say that it grows."""
+        now = self.recorder.segment.serial
+        return any(
+            chain.run > 1 and not chain.known and now - chain.serial <= 2 * chain.gap
+            for chain in self.chains.values()
+            if chain.backwarded or not chain.sum
+        )
 
     def _carried(self, row: Row, sites: tuple[int, ...], outs: list[Any]) -> None:
         """An op's result depends on values that carry a graph from before, made at `sites`."""
@@ -97,11 +109,13 @@ class Growth(Hook):
                 return
             chain = self.chains[row.site] = Chain(row.site, self.recorder.steps)
         serial = self.recorder.segment.serial
+        if chain.serial != serial:
+            self._go_on(chain, serial, outs)
         chain.last = tuple(TensorRef(out) for out in outs[:MAX_RESULTS])
         chain.number = sequence_number() - 1
         if chain.serial == serial:
             return  # an unrolled loop goes on from what came in
-        self._go_on(chain, serial)
+        chain.serial = serial
         chain.sum = outs[0].dim() <= 1
         chain.length += 1
         chain.longest = max(chain.longest, chain.length)
@@ -109,14 +123,18 @@ class Growth(Hook):
             chain.sizes.append((chain.length, *held([outs[0]])))
 
     @staticmethod
-    def _go_on(chain: Chain, serial: int) -> None:
+    def _go_on(chain: Chain, serial: int, outs: list[Any]) -> None:
         gap = serial - chain.serial if chain.serial else 0
-        chain.serial = serial
         if gap and (not chain.gap or gap <= chain.gap):
             chain.gap = gap
             chain.run += 1
-        elif gap:  # it began afresh between
-            chain.run, chain.reached = 1, 0
+        elif gap and not chain.known:
+            # It began afresh between, or others stepped meanwhile: then its graph goes back to the last result.
+            chain.late += 1
+            if chain.late <= MAX_LATE and _goes_back(outs, chain):
+                chain.run += 1
+            else:
+                chain.run, chain.reached = 1, 0
 
     def _expected(self, roots: Any, args: Any, site: int, accumulate: bool, frame: Any) -> None:
         """A pass that is like the last one: no more than a weak reference, where nothing grows."""
@@ -338,6 +356,12 @@ def held(tensors: list[Any]) -> tuple[int, int]:
                     continue
         todo.extend(target for target, _ in node.next_functions if target is not None)
     return len(seen), sum(memory.values())
+
+
+def _goes_back(outs: list[Any], chain: Chain) -> bool:
+    """Whether new results of a chain were made from those that it had last."""
+    goals = {grad_fn_of(t) for t in chain.alive()}
+    return any(node in goals or sequence_of(node) == chain.number for node in _walk(outs, SHORT_WALK))
 
 
 def _reaches(tensors: list[Any], chain: Chain, alive: list[Any], most: int) -> bool:

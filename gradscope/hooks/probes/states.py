@@ -33,6 +33,7 @@ class States(Hook):
         self.kept: dict[int, Kept] = {}  # id of a state that lives
         self.told = 0
         self.depth = 0
+        self.places: set[tuple[Any, int]] = set()  # (code, instruction) of calls of `load_state_dict`
         self.patch(nn.Module, "state_dict", self._state_dict(nn.Module.state_dict))
         self.patch(nn.Module, "load_state_dict", self._load(nn.Module.load_state_dict))
 
@@ -63,6 +64,8 @@ class States(Hook):
 
     def _load(self, real: Any) -> Any:
         def load_state_dict(module: Any, state_dict: Any, /, *args: Any, **kwargs: Any) -> Any:
+            if self.recorder.mine():
+                self._look_once(sys._getframe(1))
             plain = type(state_dict) in (dict, OrderedDict) and not kwargs.get("assign") and len(args) < 2
             if plain and self.told < MAX_TOLD and self.recorder.mine():
                 try:
@@ -72,6 +75,13 @@ class States(Hook):
             return real(module, state_dict, *args, **kwargs)
 
         return load_state_dict
+
+    def _look_once(self, frame: Any) -> None:
+        """Wakes sampling for the first load of each line: what runs with these weights next is no training."""
+        place = frame.f_code, frame.f_lasti
+        if place not in self.places:
+            self.places.add(place)
+            self.recorder.services.wake()
 
     def _compare(self, module: Any, state: Any, frame: Any) -> None:
         """Tells of a state whose tensors are those of the module itself."""

@@ -79,6 +79,7 @@ class Services:
 
     def __init__(self) -> None:
         self.wake: Callable[[], None] = _nothing  # sampling: look at what comes next
+        self.undecided: Callable[[], bool] = _decided  # growth: whether a state may be about to grow
         self.elsewhere: Callable[[bool], bool] = _no  # threads: whether what trains now takes the watch along
         self.is_sound: Callable[[Any], bool] = _yes  # nonfinite: whether a pass's loss is finite
         self.optimizer_number: Callable[[Any, int], int] = _unknown  # optimizers: its id in the trace
@@ -93,6 +94,10 @@ class Services:
 
 def _nothing() -> None:
     pass
+
+
+def _decided() -> bool:
+    return False
 
 
 def _none(process: Any) -> None:

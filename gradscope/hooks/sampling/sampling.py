@@ -18,6 +18,7 @@ from gradscope.hooks._torch import aside
 from gradscope.hooks.recorder.replay import Frozen, repeating
 
 KNOWN_STEPS = 6  # equal steps before it first sleeps
+UNDECIDED_STEPS = 5 * KNOWN_STEPS  # before it does so at the latest, where a state may be growing
 LOOKS = 2  # steps looked at when it wakes
 BUDGET = 0.01  # share of the run that looking may take
 LONGEST = 2_000  # steps
@@ -64,8 +65,13 @@ class Sampling(Hook):
             return
         self.steps += 1
         self.known = self.known + 1 if same else 0
-        if self.known >= self.needed and not self.recorder.closely:
+        if self.known >= self.needed and not self.recorder.closely and not self._holds_on():
             self._sleep()
+
+    def _holds_on(self) -> bool:
+        """Whether the first sleep has to wait: several optimizers may step in one round of a loop."""
+        first = self.needed == KNOWN_STEPS and self.steps < UNDECIDED_STEPS
+        return first and self.recorder.services.undecided()
 
     def _chosen(self, only: Container[int], is_step: bool, same: bool, count: int) -> None:
         """Where the steps to look at are given."""

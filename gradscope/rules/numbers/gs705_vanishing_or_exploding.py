@@ -83,18 +83,16 @@ def good_deep() -> None:
 
 @rule("GS705", name="vanishing-or-exploding", severity="warning", over=("GS212", "GS701"))
 def vanishing_or_exploding(trace: Trace) -> Iterator[Finding]:
-    if trace.of(Scaler):
-        return
+    scaled = {
+        e.site.user.location() for e in trace.of(Scaler) if e.call == "backward" and e.scaled is not False
+    }
     vanished: set[int] = set()
     for one in _lines(trace):
-        layers = [layer for layer in _layers(one) if layer[1] not in vanished]
-        # Where activations shrink as the gradients do, the weights' are small all along: biases tell.
-        series = (layers, _biases(one, layers))
-        shrinking = next((s for s in series if _vanishes(one, [id for _, id in s])), None)
-        if shrinking is not None:
-            vanished.update(id for _, id in layers)
-            yield _vanishing(one, shrinking)
-        elif not trace.of(Clip) and all(map(overflow, trace.of(NonFinite))):
+        if one.event.site.user.location() in scaled:
+            continue
+        found = list(_shrinking(one, vanished))
+        yield from (_vanishing(one, layers) for layers in found)
+        if not found and not trace.of(Clip) and all(map(overflow, trace.of(NonFinite))):
             yield from _exploding(one)
 
 
@@ -125,6 +123,46 @@ def _lines(trace: Trace) -> Iterator[_Line]:
         sites = {e.site.id for e in trace.of(Backward) if e.site.user.location() == line}
         filled = set(event.filled) - thrown.get(line, set())
         yield _Line(trace, known, event, sites, filled)
+
+
+def _shrinking(one: _Line, vanished: set[int]) -> Iterator[list[tuple[Op, int]]]:
+    """The layers of each network of this pass in which the gradient vanishes; not those in `vanished`, which
+    is added to."""
+    for network in _networks(one, [layer for layer in _layers(one) if layer[1] not in vanished]):
+        # Where activations shrink as the gradients do, the weights' are small all along: biases tell.
+        series = (network, _biases(one, network))
+        layers = next((s for s in series if _vanishes(one, [id for _, id in s])), None)
+        if layers is not None:
+            vanished.update(id for _, id in network)
+            yield layers
+
+
+def _networks(one: _Line, layers: list[tuple[Op, int]]) -> list[list[tuple[Op, int]]]:
+    """Those of which one is given what another made: networks whose losses are only added up have each their own."""
+    if len(layers) < DEEP:
+        return []
+    graph = one.known.graph(one.event.graph)
+    own = {op.index: number for number, (op, _) in enumerate(layers)}
+    above = list(range(len(layers)))  # of each layer, one that it goes together with; a tree
+    behind: dict[int, frozenset[int]] = {}  # value → the layers it was made by
+
+    def top(number: int) -> int:
+        while above[number] != number:
+            number = above[number]
+        return number
+
+    for op in graph.ops:
+        made = frozenset(top(n) for i in op.inputs for n in behind.get(i, ()))
+        if op.index in own:
+            for number in made:
+                above[top(number)] = top(own[op.index])
+            made = frozenset({own[op.index]})
+        if made:
+            behind.update(dict.fromkeys(op.outputs, made))
+    groups: dict[int, list[tuple[Op, int]]] = {}
+    for number, layer in enumerate(layers):
+        groups.setdefault(top(number), []).append(layer)
+    return list(groups.values())
 
 
 def _layers(one: _Line) -> list[tuple[Op, int]]:

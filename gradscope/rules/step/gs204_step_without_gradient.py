@@ -17,9 +17,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from gradscope.analysis.gradients import gradients
-from gradscope.analysis.idle import Tally, forwards, mistaken, tallied
+from gradscope.analysis.idle import Tally, forwards, tallied
 from gradscope.analysis.loop import nearest_backward
 from gradscope.analysis.names import names_of
+from gradscope.analysis.reach import paths
 from gradscope.analysis.since import since_segment
 from gradscope.analysis.text import named_subject, not_called, parentheses
 from gradscope.analysis.words import (
@@ -91,7 +92,7 @@ def _finding(trace: Trace, number: int, tally: Tally, told: Counter[Site]) -> Fi
         subjects=parameter_subjects(ids) | {("optimizer", number)},
         since=since_segment(trace, tally.first) if tally.first is not None else None,
     )
-    if number in mistaken(trace):
+    if number in paths(trace).mistaken:
         return _mistaken(trace, number, found)
     if meant is None or late is not None:
         return found
@@ -121,7 +122,7 @@ def _of_closure(trace: Trace, step: Site) -> tuple[tuple[Site, str], ...]:
 
 def _mistaken(trace: Trace, number: int, found: Finding) -> Finding:
     """The step of one optimizer stands where that of another belongs."""
-    own, made_for = mistaken(trace)[number]
+    own, made_for = paths(trace).mistaken[number]
     name, made = optimizer_name(trace, own), user(trace.optimizers[own].site)
     meant = parameter_subjects(trace.optimizers[own].parameters)
     return replace(

@@ -205,3 +205,25 @@ def good_unrolled_inner_loop() -> None:
         opt.zero_grad()
         (torch.randn(8, 4) @ fast).pow(2).mean().backward()
         opt.step()
+
+
+def bad_beside_another_optimizers_steps() -> None:
+    import torch
+    from torch import nn
+
+    cell, head, other = nn.Linear(8, 4), nn.Linear(4, 1), nn.Linear(4, 1)
+    opt = torch.optim.SGD(head.parameters(), lr=0.1)
+    theirs = torch.optim.SGD(other.parameters(), lr=0.1)
+    h = torch.zeros(2, 4)
+    for step in range(12):
+        opt.zero_grad()
+        h = torch.tanh(cell(torch.cat([torch.randn(2, 4), h], dim=1)))  # cause: GS603
+        loss = (head(h.detach()).pow(2) + h.pow(2).mean()).mean()
+        loss.backward(retain_graph=True)  # effect: GS603
+        opt.step()
+        for p in cell.parameters():
+            p.grad = None
+        for _ in range(step % 3):
+            theirs.zero_grad()
+            other(torch.randn(8, 4)).pow(2).mean().backward()
+            theirs.step()

@@ -27,3 +27,22 @@ def good_batch_statistics_at_test_time() -> None:
             layer.train()
     with torch.no_grad():
         model(torch.randn(8, 4)).argmax(dim=1).tolist()
+
+
+def bad_loaded_after_a_long_training() -> None:
+    import torch
+    from torch import nn
+
+    def made() -> nn.Module:
+        return nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.Dropout(0.5), nn.Linear(8, 1))
+
+    model = made()
+    opt = torch.optim.SGD(model.parameters(), lr=0.01)
+    for _ in range(100):
+        opt.zero_grad()
+        model(torch.randn(8, 4)).pow(2).mean().backward()
+        opt.step()
+    best = made()
+    best.load_state_dict(model.state_dict())  # cause: GS406
+    with torch.no_grad():
+        best(torch.randn(8, 4)).argmax(dim=1).tolist()  # effect: GS406

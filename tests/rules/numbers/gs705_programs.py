@@ -224,3 +224,41 @@ def good_attack_on_a_trained_model() -> None:
         attack.zero_grad()
         loss.backward()
         attack.step()
+
+
+def bad_beside_a_shallow_network() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    layers = [layer for _ in range(9) for layer in (nn.Linear(8, 8), nn.Sigmoid())]
+    deep = nn.Sequential(*layers, nn.Linear(8, 1))
+    shallow = nn.Sequential(nn.Linear(8, 8), nn.ReLU(), nn.Linear(8, 8), nn.ReLU(), nn.Linear(8, 1))
+    opt = torch.optim.SGD([*deep.parameters(), *shallow.parameters()], lr=0.1)
+    for _ in range(4):
+        opt.zero_grad()
+        first = shallow(torch.randn(8, 8)).pow(2).mean()
+        second = (deep(torch.randn(8, 8)) - 1).pow(2).mean()  # cause: GS705
+        (first + second).backward()  # effect: GS705
+        opt.step()
+
+
+def bad_where_another_loss_is_scaled() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    layers = [layer for _ in range(9) for layer in (nn.Linear(8, 8), nn.Sigmoid())]
+    deep, other = nn.Sequential(*layers, nn.Linear(8, 1)), nn.Linear(8, 1)
+    opt = torch.optim.SGD(deep.parameters(), lr=0.1)
+    theirs = torch.optim.SGD(other.parameters(), lr=0.1)
+    scaler = torch.amp.GradScaler("cpu")
+    for _ in range(4):
+        theirs.zero_grad()
+        scaler.scale(other(torch.randn(8, 8)).pow(2).mean()).backward()
+        scaler.step(theirs)
+        scaler.update()
+        opt.zero_grad()
+        out = deep(torch.randn(8, 8))  # cause: GS705
+        (out - 1).pow(2).mean().backward()  # effect: GS705
+        opt.step()

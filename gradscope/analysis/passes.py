@@ -32,6 +32,9 @@ class Line:
     others: bool = False  # a part of what a pass filled was kept
     norm: float | None = None
     spared: bool = False  # it also served something else
+    kept: bool = (
+        False  # numbers of gradients that were cleared had been kept, which may be all that was wanted
+    )
 
 
 @dataclass
@@ -115,7 +118,8 @@ class _Passes:
             line = self.lines[one.site]
             if not one.left & cleared:
                 continue
-            if self._kept(event) or self.scaler_stepped:
+            line.kept = line.kept or self._kept(event)
+            if self.scaler_stepped:
                 line.spared = True
             elif not one.left & dropped:
                 line.others = True

@@ -9,6 +9,7 @@ from sweeps import looked_at, pairs
 
 SEED = int(os.environ.get("GRADSCOPE_SEED", "1"))
 DRAWN = 60
+LOOKED_AT = 3  # programs, with each way of keeping
 LOOKED_FOR = ("GS206", "GS207", "GS214", "GS215")  # of these, all are tried
 
 
@@ -16,6 +17,12 @@ LOOKED_FOR = ("GS206", "GS207", "GS214", "GS215")  # of these, all are tried
 @pytest.mark.parametrize("rule", LOOKED_FOR)
 def test_printed_gradients_are_as_unused_as_before(rule: str) -> None:
     assert not looked_at.differences(looked_at.programs(rule))
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("rule", [*LOOKED_FOR, "GS205"])
+def test_gradients_that_are_kept_hide_nothing(rule: str) -> None:
+    assert not looked_at.lost(looked_at.programs(rule)[:LOOKED_AT])
 
 
 @pytest.mark.filterwarnings("ignore")

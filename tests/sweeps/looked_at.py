@@ -1,4 +1,4 @@
-"""Looking changes nothing: each program of the rules, with its gradients printed after every pass.
+"""Looking changes nothing: each program of the rules, with its gradients printed after every pass, and kept.
 
     python tests/sweeps/looked_at.py             # all programs, bad and good
     python tests/sweeps/looked_at.py --rule GS206
@@ -42,8 +42,30 @@ def _show(names):
                 print(size)
 """
 
+# Ways to keep what was read: the same is told of the gradients then, as a note where keeping it may be what they
+# are computed for.
+_KEEPS = """
 
-def texts(program: Program) -> tuple[str, str]:
+_kept = []
+
+def _show(names):
+    import torch
+
+    for value in names.values():
+        if isinstance(value, torch.nn.Module):
+            some = [p for p in value.parameters() if p.grad is not None]
+            KEEP
+"""
+KEEPS = {
+    "gradients": _KEEPS.replace("KEEP", "_kept[:] = [p.grad for p in some]"),
+    "clones": _KEEPS.replace("KEEP", "_kept[:] = [p.grad.clone() for p in some]"),
+    "means": _KEEPS.replace("KEEP", "_kept.extend(p.grad.abs().mean() for p in some)"),
+    "numbers": _KEEPS.replace("KEEP", "_kept.extend(p.grad.abs().mean().item() for p in some)"),
+    "arrays": _KEEPS.replace("KEEP", "_kept.append([p.grad.numpy().copy() for p in some])"),
+}
+
+
+def texts(program: Program, show: str = SHOW) -> tuple[str, str]:
     """The program as it is, and with a look at all gradients after each `backward()`, on the same lines."""
     text = textwrap.dedent(inspect.getsource(program))
     tree = ast.parse(text)
@@ -54,20 +76,41 @@ def texts(program: Program) -> tuple[str, str]:
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and _is_backward(node.value.func):
             assert node.end_lineno is not None
             lines[node.end_lineno - 1] += "; _show(locals())"
-    return text + "\n" + SHOW, "\n".join(lines) + "\n" + SHOW
+    return text + "\n" + show, "\n".join(lines) + "\n" + show
 
 
 def _is_backward(function: ast.expr) -> bool:
     return isinstance(function, ast.Attribute) and function.attr == "backward"
 
 
-def told(text: str) -> list[tuple[str, str, list[tuple[str, int]]]]:
+def told(text: str, milder: bool = False) -> list[tuple[str, str, list[tuple[str, int]]]]:
     found, _ = findings(of_text(text))
     return sorted(
-        (f.severity, f.code, [(place.role, place.line) for place in f.locations if place.role != "related"])
+        (
+            "" if milder else f.severity,
+            f.code,
+            [(place.role, place.line) for place in f.locations if place.role != "related"],
+        )
         for f in found
-        if f.severity != "note"
+        if milder or f.severity != "note"
     )
+
+
+def lost(programs: list[tuple[str, Program]]) -> list[str]:
+    """What is no longer told where the program keeps what it reads."""
+    found = []
+    for name, program in programs:
+        for way, show in KEEPS.items():
+            plain, looking = texts(program, show)
+            if plain != looking:
+                before = {_place(one) for one in told(plain)}
+                after = {_place(one) for one in told(looking, milder=True)}
+                found += [f"{name}: {one} is lost with {way} kept" for one in sorted(before - after)]
+    return found
+
+
+def _place(one: tuple[str, str, list[tuple[str, int]]]) -> tuple[str, tuple[tuple[str, int], ...]]:
+    return one[1], tuple(one[2])
 
 
 def differences(programs: list[tuple[str, Program]]) -> list[str]:
@@ -97,7 +140,8 @@ def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("--rule")
     warnings.simplefilter("ignore")
-    found = differences(programs(parser.parse_args().rule))
+    chosen = programs(parser.parse_args().rule)
+    found = differences(chosen) + lost(chosen)
     print(*found, sep="\n")
     return bool(found)
 

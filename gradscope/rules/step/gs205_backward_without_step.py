@@ -6,14 +6,15 @@ run never called: they still have the values that they began with.
 Fix: call `optimizer.step()` after `backward()`, with the parentheses: `optimizer.step` alone
 does nothing.
 
-Silent on: gradients that the program reads (saliency, attribution, a list of their norms)
-for more than to print them, a run that ends
+A note where the program reads the gradients for more than to print them (saliency, attribution, a list of
+their norms). Silent on: a run that ends
 before an accumulation is full, a step that is there and waits for its turn: if not for 100 passes, and not
 behind a counter that begins anew before its turn comes.
 """
 
 import ast
 from collections.abc import Iterator
+from dataclasses import replace
 
 from gradscope.analysis.looks import kept_gradients
 from gradscope.analysis.loop import idle, norm, parameters_of, settled
@@ -78,10 +79,16 @@ def backward_without_step(trace: Trace) -> Iterator[Finding]:
         # what needs no gradient (the vectors of a spectral norm) may well be written by hand
         if optimizer.steps or not trained or not all(idle(p) for p in held if p.requires_grad or p.passes):
             continue
-        if any(p.id in kept_gradients(trace) for p in trained):
-            continue
         if max(p.passes for p in trained) >= 2 and _forgotten(trace, number, optimizer, trained, any_step):
-            yield _finding(trace, number, optimizer, trained)
+            found = _finding(trace, number, optimizer, trained)
+            kept = any(p.id in kept_gradients(trace) for p in trained)
+            yield _may_be_meant(found) if kept else found
+
+
+def _may_be_meant(found: Finding) -> Finding:
+    """The numbers of the gradients may be all that the passes are for."""
+    seen = (*found.seen, "the program keeps what it reads of these gradients")
+    return replace(found, severity="note", seen=seen, edits=())
 
 
 def _forgotten(

@@ -6,10 +6,12 @@ only the last one counts, and the batches before it have cost their time for not
 Fix: clear the gradients where they were used: `zero_grad()` right after `step()`, in the same
 branch.
 
-A note where the step waits for something else than a count of passes, and for the rest of each
+A note where the step waits for something else than a count of passes, where the program keeps what it reads
+of the gradients (a study of their sizes), and for the rest of each
 epoch that is shorter than an accumulation and is cleared. Silent on: the end of training, a batch
 that is skipped now and then, steps that a gradient scaler skips, gradients of another network (a
-GAN), gradients that are read or that an input wanted (adversarial examples), closures.
+GAN), gradients that are read and of which no step waits for a number of passes, or that an input wanted
+(adversarial examples), closures.
 """
 
 from __future__ import annotations
@@ -66,8 +68,9 @@ def accumulation_dropped(trace: Trace) -> Iterator[Finding]:
     before = {(found.clear, found.step) for found in missed(trace)}  # steps that found nothing: GS202's
     for site, line in lines.items():
         often = line.dropped >= 2 and line.dropped * 5 >= 2 * (line.dropped + line.used)
-        if not often or line.spared:
-            yield from () if line.spared else _rest(trace, site, line)
+        by_count = line.used and line.step is not None and counts_passes(trace, site, line.step)
+        if not often or line.spared or (line.kept and not by_count):
+            yield from () if line.spared or line.kept else _rest(trace, site, line)
             continue
         if line.used and line.step is not None and len(line.parts) > 1:
             yield _several(trace, site, line)
@@ -132,6 +135,8 @@ def _finding(trace: Trace, site: Site, line: Line, step: Site) -> Finding:
     after, too = other_clears(trace, line.parameters, clear, step)
     fix, edits = _cleared_once(trace, clear, step, after, too)
     seen = [f"{line.dropped} of {passes} backward passes were cleared unused"]
+    if line.kept:
+        seen.append("the program keeps what it reads of these gradients")
     if line.norm:
         seen.append(f"norm of a gradient that was cleared unused: {line.norm:.4g}")
     return Finding(
@@ -142,7 +147,7 @@ def _finding(trace: Trace, site: Site, line: Line, step: Site) -> Finding:
         effect_label=f"{line.dropped} of {passes} passes here are for nothing",
         related=tuple((other, "and this") for other in too),
         seen=tuple(seen),
-        severity="" if counts_passes(trace, site, step) else "note",
+        severity="note" if line.kept or not counts_passes(trace, site, step) else "",
         fix=fix,
         count=line.dropped,
         edits=edits,
@@ -197,7 +202,9 @@ def _several(trace: Trace, site: Site, line: Line) -> Finding:
         effect_label=f"{line.dropped} of {passes} passes here are for nothing",
         related=tuple((clear, "and this") for clear in others),
         seen=(f"{line.dropped} of {passes} backward passes were cleared unused",),
-        severity="" if line.step is not None and counts_passes(trace, site, line.step) else "note",
+        severity="note"
+        if line.kept or line.step is None or not counts_passes(trace, site, line.step)
+        else "",
         fix=f"move {listed(moves)}, into the same branch",
         count=line.dropped,
         edits=tuple(edit for edits in moved_edits for edit in edits) if all(moved_edits) else (),

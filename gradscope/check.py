@@ -15,6 +15,7 @@ from typing import Any
 from gradscope.analysis.names import relative
 from gradscope.analysis.since import since_places
 from gradscope.baseline import Baseline
+from gradscope.collector import paused
 from gradscope.config import Config
 from gradscope.crashes import explain_crash
 from gradscope.fixes.patch import patched
@@ -81,7 +82,8 @@ def examine(
     config = config or Config()
     cwd = trace.program.get("cwd") or ""
     rules = selected_rules(config)
-    found, faults = _run(rules, trace, cwd, progress)
+    with paused():
+        found, faults = _run(rules, trace, cwd, progress)
     found += more
     faults = [*trace.meta.get("faults", ()), *faults]
     found = _fold_named(_fold_consequences(_fold_equal(found)))

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 from gradscope import cards
 
@@ -54,7 +54,7 @@ class NoPlaceError(GradscopeError):
 Span = tuple[str, int, int, int, int]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Site:
     """One call in the program: exact source span and the stack that led to it.
 
@@ -82,7 +82,10 @@ class Site:
             site = site.parent
         return frames[::-1]
 
-    @property
+    def __hash__(self) -> int:  # without the stack: a few hundred sites stand for millions of calls
+        return hash((self.id, self.path, self.line, self.column))
+
+    @cached_property
     def user(self) -> Site:
         """The innermost frame in the user's own code; else outside torch; else this one."""
         frames = self.stack[::-1]
@@ -92,7 +95,7 @@ class Site:
                     return frame
         return self
 
-    @property
+    @cached_property
     def entry(self) -> Site:
         """The user's outermost call into torch on this stack: `model(x)` in the training
         function rather than the line of `forward` that training and evaluation share."""
@@ -171,57 +174,52 @@ class Optimizer:
         return [p for group in self.groups for p in group["parameters"]]
 
 
-@dataclass(frozen=True, slots=True)
-class Value:
+class Value(NamedTuple):
     """A tensor (one state of it: an in-place write makes a new value).
 
     kind: "parameter", "buffer", "input" (a tensor without known producer in this
     graph), "carried" (has a grad_fn made in an earlier segment), "intermediate".
     """
 
-    index: int
+    index: int  # type: ignore[assignment]  # in place of the tuple's method
     kind: str
     shape: tuple[int, ...]
     dtype: str
     device: str
     requires_grad: bool
     is_leaf: bool
-    op: int | None = None  # index of the op that made it, in this graph
-    position: int = 0  # which output of the op
-    alias_of: int | None = None  # value whose memory it shares
-    hidden: bool = False  # shares memory without sharing the version counter (.data, numpy)
-    node: int | None = None  # index of its grad_fn
-    parameter: int | None = None  # id
-    module: int | None = None  # id of the module that owns the buffer
-    origin: tuple[int, int] | None = None  # (graph id, value index) it came from
-    site: Site | None = None  # where it was made (or first seen)
+    op: int | None  # index of the op that made it, in this graph
+    position: int  # which output of the op
+    alias_of: int | None  # value whose memory it shares
+    hidden: bool  # shares memory without sharing the version counter (.data, numpy)
+    node: int | None  # index of its grad_fn
+    parameter: int | None  # id
+    module: int | None  # id of the module that owns the buffer
+    origin: tuple[int, int] | None  # (graph id, value index) it came from
+    site: Site | None  # where it was made (or first seen)
 
 
-@dataclass(frozen=True, slots=True)
-class Edge:
-    """From a node to the node its gradient flows to (`next_functions`)."""
+class Edge(NamedTuple):
+    """To the node that a node's gradient flows to (`next_functions`), and which of that one's inputs it is."""
 
-    source: int
     target: int
     input_nr: int
 
 
-@dataclass(frozen=True, slots=True)
-class Node:
+class Node(NamedTuple):
     """A grad_fn. `name` as torch gives it ("MulBackward0")."""
 
-    index: int
+    index: int  # type: ignore[assignment]  # in place of the tuple's method
     name: str
     op: int | None  # index of the op that built it
     edges: tuple[Edge, ...]
     site: Site | None
-    leaf: int | None = None  # AccumulateGrad: index of its leaf's value
-    graph: int = 0
-    parameter: int | None = None
+    leaf: int | None  # AccumulateGrad: index of its leaf's value
+    graph: int
+    parameter: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class Op:
+class Op(NamedTuple):
     """One call as the user wrote it.
 
     cut: why no gradient passes although an input requires one: "detach", "data",
@@ -233,19 +231,19 @@ class Op:
     "create_graph" (of `autograd.grad`) and "custom".
     """
 
-    index: int
+    index: int  # type: ignore[assignment]  # in place of the tuple's method
     name: str
     site: Site
     module: int | None
     region: int | None
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
-    nodes: tuple[int, ...] = ()
-    cut: str | None = None
-    writes: tuple[int, ...] = ()
-    written: tuple[int, ...] = ()
-    graph: int = 0
-    extra: dict[str, Any] = field(default_factory=dict)
+    nodes: tuple[int, ...]
+    cut: str | None
+    writes: tuple[int, ...]
+    written: tuple[int, ...]
+    graph: int
+    extra: dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from gradscope.analysis.words import parameter_name as name_in_report
 from gradscope.answers._answer import Answer, Step
 from gradscope.answers._parameter import explain_parameter
 from gradscope.answers._value import explain_number, explain_value
+from gradscope.collector import paused
 from gradscope.graph import Flow, flow_of
 from gradscope.model import GradscopeError, Parameter, place_of
 from gradscope.store import Trace
@@ -26,6 +27,7 @@ _INDEX = re.compile(r"\[(\d+)\]")
 _PLACE = re.compile(r"^(.+?)(?::|, line )(\d+)$")
 
 
+@paused()
 def why(trace: Trace, name: str) -> Answer:
     """Explains the gradient of what `name` names. Raises GradscopeError where nothing, or
     more than one thing, has that name."""

@@ -350,7 +350,7 @@ def _op(trace: Trace, event: ErrorRaised, site: Site) -> Op | None:
     """The last recorded call at a site that wrote to something."""
     graphs = [trace.graph(event.graph)] if event.graph >= 0 else []
     for graph in (*graphs, *reversed(trace.graphs)):
-        for op in reversed(graph.ops):
+        for op in graph.ops[::-1]:
             if op.site.id == site.id and op.writes:
                 return op
     return None

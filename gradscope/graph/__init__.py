@@ -40,6 +40,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gradscope.analysis.flow import Flow, join
+from gradscope.collector import paused
 from gradscope.graph._attempts import READABLE, attempts
 from gradscope.graph._build import Builder
 from gradscope.graph._owners import joined_name
@@ -78,6 +79,7 @@ class View:
         return "\n".join([f"{self.level} level of {self.title}: {counts or 'nothing'}", *self.notes])
 
 
+@paused()
 def view(
     trace: Trace,
     level: str | None = None,

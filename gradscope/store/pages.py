@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from gradscope.model import Node, Op, Value
-from gradscope.store._rows import NODES, OPS, VALUES, node_of, op_of, value_of
+from gradscope.store._rows import NODES, OPS, VALUES, nodes_of, ops_of, values_of
 from gradscope.store.reader import Trace
 
 WINDOW = 20_000  # ops after a value's maker in which its readers are looked for
@@ -61,7 +61,7 @@ class Pages:
             limit,
             first,
         )
-        return [op_of(row, self._trace.sites_by_id) for row in rows]
+        return list(ops_of(rows, self._trace.sites_by_id))
 
     def first_ops(self, graph: int) -> dict[int | None, int]:
         """Module → the index of the first op that ran directly in it."""
@@ -95,19 +95,20 @@ class Pages:
 
     def op(self, graph: int, index: int) -> Op | None:
         rows = self._trace.rows(f"{OPS} WHERE graph = ? AND idx = ?", graph, index)
-        return op_of(rows[0], self._trace.sites_by_id) if rows else None
+        return next(iter(ops_of(rows, self._trace.sites_by_id)), None)
 
     def values(self, graph: int, indices: Iterable[int]) -> list[Value]:
         """These values, in the order asked for; without those that are not there."""
-        return [
-            value_of(row, self._trace.sites_by_id)
+        rows = [
+            row
             for index in indices
             for row in self._trace.rows(f"{VALUES} WHERE graph = ? AND idx = ?", graph, index)
         ]
+        return list(values_of(rows, self._trace.sites_by_id))
 
     def node(self, graph: int, index: int) -> Node | None:
         rows = self._trace.rows(f"{NODES} WHERE graph = ? AND idx = ?", graph, index)
-        return node_of(rows[0], self._trace.sites_by_id) if rows else None
+        return next(iter(nodes_of(rows, self._trace.sites_by_id)), None)
 
     def readers(self, graph: int, value: Value, limit: int, window: int = WINDOW) -> list[Op]:
         """The first ops that read a value, among the `window` ops after it was made."""
@@ -117,7 +118,7 @@ class Pages:
             " AND instr(replace(replace(inputs, '[', ','), ']', ','), ?) ORDER BY idx LIMIT ?",
             graph, first, first + window, f",{value.index},", limit,
         )  # fmt: skip
-        return [op_of(row, self._trace.sites_by_id) for row in rows]
+        return list(ops_of(rows, self._trace.sites_by_id))
 
     def cuts(self, graph: int) -> list[tuple[int | None, str, int]]:
         """(module, why no gradient passes, how many ops) of one graph."""

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import cached_property, wraps
 from pathlib import Path
 from typing import Any, TypeVar
 
+from gradscope.collector import paused
 from gradscope.events import Backward, Kind
 from gradscope.model import (
     Event,
@@ -23,18 +24,37 @@ from gradscope.model import (
     Region,
     Segment,
     Site,
+    Value,
 )
 from gradscope.source import SourceFile, lines_of, parsed
-from gradscope.store._rows import NODES, OPS, VALUES, node_of, op_of, value_of
+from gradscope.store._rows import NODES, OPS, VALUES, nodes_of, ops_of, values_of
 from gradscope.store.schema import APPLICATION_ID, SCHEMA_VERSION
 
 R = TypeVar("R")
 E = TypeVar("E", bound=Event)
 
 
-def _within(indices: Iterable[int], size: int) -> None:
-    if not all(0 <= index < size for index in indices):
+def _within(indices: list[int], size: int) -> None:
+    if indices and not 0 <= min(indices) <= max(indices) < size:
         raise IndexError
+
+
+def _indexed(ops: Sequence[Op], values: Sequence[Value], nodes: Sequence[Node]) -> None:
+    """Raises IndexError where one of them is not at its index, or points to what is not there."""
+    for rows in (ops, values, nodes):
+        if [row.index for row in rows] != list(range(len(rows))):
+            raise IndexError
+    _within(
+        [i for op in ops for some in (op.inputs, op.outputs, op.writes, op.written) for i in some],
+        len(values),
+    )
+    _within([i for op in ops for i in op.nodes], len(nodes))
+    _within([value.alias_of for value in values if value.alias_of is not None], len(values))
+    _within([value.op for value in values if value.op is not None], len(ops))
+    _within([value.node for value in values if value.node is not None], len(nodes))
+    _within([edge.target for node in nodes for edge in node.edges], len(nodes))
+    _within([node.leaf for node in nodes if node.leaf is not None], len(values))
+    _within([node.op for node in nodes if node.op is not None], len(ops))
 
 
 def _first_line(error: BaseException) -> str:
@@ -272,6 +292,16 @@ class Trace:
         return [self.graph(row[0]) for row in self.rows("SELECT id FROM graph ORDER BY id")]
 
     @cached_property
+    def node_names(self) -> frozenset[str]:
+        """The kinds of grad nodes that the run built."""
+        return frozenset(name for (name,) in self.rows("SELECT DISTINCT name FROM node"))
+
+    @cached_property
+    def op_names(self) -> frozenset[str]:
+        """The ops that the run called."""
+        return frozenset(name for (name,) in self.rows("SELECT DISTINCT name FROM op"))
+
+    @cached_property
     def graph_counts(self) -> dict[int, int]:
         """Graph → how often the run built it."""
         return dict(
@@ -280,29 +310,12 @@ class Trace:
 
     @_sound
     def _load_graph(self, id: int) -> Graph:
-        nodes = tuple(
-            node_of(row, self.sites_by_id) for row in self.rows(f"{NODES} WHERE graph = ? ORDER BY idx", id)
-        )
-        values = tuple(
-            value_of(row, self.sites_by_id) for row in self.rows(f"{VALUES} WHERE graph = ? ORDER BY idx", id)
-        )
-        ops = tuple(
-            op_of(row, self.sites_by_id) for row in self.rows(f"{OPS} WHERE graph = ? ORDER BY idx", id)
-        )
-        for rows in (ops, values, nodes):
-            if any(row.index != place for place, row in enumerate(rows)):  # type: ignore[attr-defined]
-                raise IndexError
-        for op in ops:
-            _within(op.inputs + op.outputs + op.writes + op.written, len(values))
-            _within(op.nodes, len(nodes))
-        for value in values:
-            _within([i for i in (value.alias_of,) if i is not None], len(values))
-            _within([i for i in (value.op,) if i is not None], len(ops))
-            _within([i for i in (value.node,) if i is not None], len(nodes))
-        for node in nodes:
-            _within([edge.target for edge in node.edges], len(nodes))
-            _within([i for i in (node.leaf,) if i is not None], len(values))
-            _within([i for i in (node.op,) if i is not None], len(ops))
+        sites, of = self.sites_by_id, "WHERE graph = ? ORDER BY idx"
+        with paused():
+            nodes = nodes_of(self.rows(f"{NODES} {of}", id), sites)
+            values = values_of(self.rows(f"{VALUES} {of}", id), sites)
+            ops = ops_of(self.rows(f"{OPS} {of}", id), sites)
+            _indexed(ops, values, nodes)
         return Graph(id, ops, values, nodes, self.graph_counts.get(id, 0))
 
     @property

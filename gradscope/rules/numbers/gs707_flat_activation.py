@@ -156,7 +156,7 @@ def _flat(known: Paths, event: Backward, filled: list[int]) -> Op | None:
     """The nearest call before the loss that can be flat and lies on every way to these parameters."""
     roots = [(event.graph, root) for root in event.roots]
     graph = known.graph(event.graph)
-    for op in reversed(graph.ops):
+    for op in graph.ops[::-1]:
         if op.name in SATURATING | CUTTING_OFF and op.nodes:
             stop = {(op.graph, node) for node in op.nodes}
             if not set(filled) & known.reach(roots, stop=stop).parameters:

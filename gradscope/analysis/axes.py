@@ -68,6 +68,7 @@ class Run:
 RESHAPES = {"view", "reshape", "view_as", "reshape_as"}  # whose sizes the program gives
 VIEWS = RESHAPES | {"flatten", "unflatten", "ravel", "squeeze", "unsqueeze"}
 RECURRENT = {"lstm", "gru", "rnn_tanh", "rnn_relu"}
+ATTENTION = {"scaled_dot_product_attention", "multi_head_attention_forward"}
 POINTWISE = (
     SUMS
     | SCALES
@@ -408,7 +409,7 @@ _CALLS: dict[str, Call] = {
     **dict.fromkeys(("cat", "concat", "concatenate", "stack"), _joined),
     **dict.fromkeys(("repeat", "tile", "repeat_interleave"), _repeated),
     **dict.fromkeys(("expand", "expand_as", "broadcast_to"), _expanded),
-    **dict.fromkeys(("scaled_dot_product_attention", "multi_head_attention_forward"), _attended),
+    **dict.fromkeys(ATTENTION, _attended),
     "linear": _kept(lambda own: len(own) - 1),
     "embedding": _kept(len),
     **dict.fromkeys(("lstm_cell", "gru_cell", "rnn_tanh_cell", "rnn_relu_cell"), _kept(lambda own: 1)),

@@ -61,7 +61,7 @@ def _used(known: Paths) -> dict[tuple[int, tuple[int, ...]], set[int]]:
     return found
 
 
-def _tensors(known: Paths, root: Key, loss: Backward, trained: set[int]) -> Iterator[Constant]:
+def _tensors(known: Paths, root: Key, loss: Backward, trained: frozenset[int]) -> Iterator[Constant]:
     parts = terms(known, root)
     if len(parts) < 2:
         return
@@ -94,7 +94,9 @@ def _tensors(known: Paths, root: Key, loss: Backward, trained: set[int]) -> Iter
                 )
 
 
-def _meant_for_others(known: Paths, part: Key, found: list[tuple[Op, Key, str]], trained: set[int]) -> bool:
+def _meant_for_others(
+    known: Paths, part: Key, found: list[tuple[Op, Key, str]], trained: frozenset[int]
+) -> bool:
     """Whether the term would train other parameters, which no pass reaches since another cut on its way takes them
     out: it is that one which leaves the term a constant."""
     here, before = {(cut.graph, cut.index) for cut, _, _ in found}, known.flow([part]).order
@@ -150,7 +152,7 @@ def _added(known: Paths, part: Key) -> Site:
     return value.site.entry if value.site is not None else known.graph(part[0]).ops[value.op or 0].site.user
 
 
-def _numbers(known: Paths, root: Key, loss: Backward, trained: set[int]) -> Iterator[Constant]:
+def _numbers(known: Paths, root: Key, loss: Backward, trained: frozenset[int]) -> Iterator[Constant]:
     """Plain numbers of values that no pass goes through, added to the loss."""
     graph = known.graph(root[0])
     exits: dict[tuple[str, int], list[tuple[Op, Op]]] = {}

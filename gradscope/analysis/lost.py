@@ -89,7 +89,7 @@ def refused(trace: Trace) -> Iterator[tuple[ErrorRaised, Key]]:
                 break
 
 
-def behind(known: Paths, output: Key) -> set[int]:
+def behind(known: Paths, output: Key) -> frozenset[int]:
     """The parameters that lie behind a cut which gave `output`."""
     sources, _ = known.sources(output)
     return known.reach(s for s in sources if known.graph(s[0]).values[s[1]].requires_grad).parameters
@@ -168,7 +168,7 @@ def numbers_put_back(known: Paths) -> Iterator[tuple[Site, list[Parameter], list
                 yield site, parameters, before, events[0]
 
 
-def _parameters(known: Paths, keys: list[Key]) -> set[int]:
+def _parameters(known: Paths, keys: list[Key]) -> frozenset[int]:
     """The parameters that these values were computed from, also where `detach()` came between."""
     found = known.reach(keys).parameters
     for key in keys:

@@ -7,9 +7,10 @@ lost. Both are found once per trace, without recursion, from all backward passes
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from operator import itemgetter
 
 from gradscope.analysis.gradients import asked_later, how_received
 from gradscope.analysis.idle import mistaken, tried_out
@@ -21,6 +22,8 @@ from gradscope.model import Graph, Op, Parameter, Site
 from gradscope.store import Trace
 
 Key = tuple[int, int]  # (graph id, index of a value or a node)
+
+KEPT = 4_000_000  # nodes in answers that are remembered
 
 
 @dataclass
@@ -36,10 +39,50 @@ class Flow:
 class Reach:
     """What a backward pass visits. `complete` is False where part of the graph was not seen."""
 
-    nodes: set[Key] = field(default_factory=set)
-    parameters: set[int] = field(default_factory=set)
-    leaves: set[Key] = field(default_factory=set)
-    complete: bool = True
+    nodes: frozenset[Key]
+    parameters: frozenset[int]
+    leaves: frozenset[Key]
+    complete: bool
+
+
+class _Walk:
+    """A backward pass on its way: what it has visited so far, its nodes by graph."""
+
+    def __init__(self, without: frozenset[str], stop: frozenset[Key]):
+        self.without, self.stop = without, stop
+        self.nodes: dict[int, set[int]] = {}
+        self.parameters: set[int] = set()
+        self.leaves: set[Key] = set()
+        self.complete = True
+
+    def through(self, graph: Graph, start: int, carried: Mapping[int, Key]) -> list[Key]:
+        """All that lies behind a node in its own graph; returns the values of others that it goes on with."""
+        visited = self.nodes.setdefault(graph.id, set())
+        if start in visited:
+            return []
+        further: list[Key] = []
+        stop = {node for number, node in self.stop if number == graph.id}
+        visited.add(start)
+        todo = [start]
+        while todo:
+            index, name, op, edges, _, leaf, _, parameter = graph.nodes[todo.pop()]
+            if index in stop or name in self.without:
+                continue
+            if leaf is not None or name == "AccumulateGrad":
+                if leaf is not None:
+                    self.leaves.add((graph.id, leaf))
+                if parameter is not None:
+                    self.parameters.add(parameter)
+                continue
+            if index in carried:
+                further.append(carried[index])
+            elif not edges and op is None:
+                self.complete = False
+            for target, _ in edges:
+                if target not in visited:
+                    visited.add(target)
+                    todo.append(target)
+        return further
 
 
 class Paths:
@@ -48,6 +91,8 @@ class Paths:
 
     def __init__(self, trace: Trace, stop: Stop | None = None):
         self.stop = stop
+        self._asked: dict[tuple[frozenset[Key], frozenset[str], frozenset[Key]], Reach] = {}
+        self._kept = 0  # nodes in these answers
         self._graphs: dict[int, Graph] = {}
         self._load = trace.graph
         self.trace = trace
@@ -174,6 +219,21 @@ class Paths:
         return self.flow(self.roots)
 
     @cached_property
+    def _used_calls(self) -> dict[str, list[tuple[int, Key, Op]]]:
+        found: dict[str, list[tuple[int, Key, Op]]] = {}
+        for place, key in enumerate(self.used.order):
+            op = self.graph(key[0]).maker(key[1])
+            if op is not None:
+                found.setdefault(op.name, []).append((place, key, op))
+        return found
+
+    def used_calls(self, names: Collection[str]) -> list[tuple[Key, Op]]:
+        """The calls of these ops that a backward pass depends on, each of their results with the op, nearest to
+        the losses first. Of a million calls a rule is about a few."""
+        found = [one for name in names for one in self._used_calls.get(name, ())]
+        return [(key, op) for _, key, op in sorted(found, key=itemgetter(0))]
+
+    @cached_property
     def feeding(self) -> dict[int, list[Key]]:
         """Parameter id → its values among those that a loss was computed from."""
         found: dict[int, list[Key]] = {}
@@ -219,16 +279,9 @@ class Paths:
         """The leaves among these values, by id."""
         return {p.id for key in keys if (p := self.parameter_of(key)) is not None}
 
-    @cached_property
-    def _behind(self) -> dict[Key, set[int]]:
-        return {}
-
-    def behind(self, key: Key) -> set[int]:
+    def behind(self, key: Key) -> frozenset[int]:
         """The parameters that a value was computed from with a graph, by id."""
-        found = self._behind.get(key)
-        if found is None:
-            found = self._behind[key] = self.reach([key]).parameters
-        return found
+        return self.reach([key]).parameters
 
     def reach(
         self,
@@ -238,63 +291,39 @@ class Paths:
     ) -> Reach:
         """What a backward from these values visits, not going past nodes named in `without` nor
         those in `stop`."""
-        reach = Reach()
-        values = list(roots)
-        seen = set(values)
-        todo: list[Key] = []
+        asked = frozenset(roots), frozenset(without & self.trace.node_names), frozenset(stop)
+        found = self._asked.get(asked)
+        if found is None:
+            found = self._visited(*asked)
+            if self._kept < KEPT:  # a run may have thousands of passes, each through all of its model
+                self._kept += len(found.nodes)
+                self._asked[asked] = found
+        return found
 
-        def enter(key: Key) -> None:
+    def _visited(self, roots: frozenset[Key], without: frozenset[str], stop: frozenset[Key]) -> Reach:
+        walk = _Walk(without, stop)
+        values, seen = list(roots), set(roots)
+        while values:
+            key = values.pop()
             graph = self.graph(key[0])
             if key[1] >= len(graph.values):
-                reach.complete = False
-                return
+                walk.complete = False
+                continue
             value = graph.values[key[1]]
+            further: list[Key] = []
             if value.is_leaf:
-                self._reach_leaf(reach, key)
+                walk.leaves.add(key)
             elif value.node is not None:
-                if (key[0], value.node) not in reach.nodes:
-                    reach.nodes.add((key[0], value.node))
-                    todo.append((key[0], value.node))
+                further = walk.through(graph, value.node, self._carried_in(graph))
             elif value.origin is not None:
-                if value.origin not in seen:
-                    seen.add(value.origin)
-                    values.append(value.origin)
+                further = [value.origin]
             elif value.requires_grad:
-                reach.complete = False
-
-        while values or todo:
-            while values:
-                enter(values.pop())
-            while todo:
-                number, index = todo.pop()
-                graph = self.graph(number)
-                node = graph.nodes[index]
-                if node.name in without or (number, index) in stop:
-                    continue
-                if node.leaf is not None or node.name == "AccumulateGrad":
-                    if node.leaf is not None:
-                        self._reach_leaf(reach, (number, node.leaf))
-                    if node.parameter is not None:
-                        reach.parameters.add(node.parameter)
-                    continue
-                origin = self._carried_in(graph).get(index)
-                if origin is not None and origin not in seen:
-                    seen.add(origin)
-                    values.append(origin)
-                elif origin is None and not node.edges and node.op is None:
-                    reach.complete = False
-                for edge in node.edges:
-                    target = (number, edge.target)
-                    if target not in reach.nodes:
-                        reach.nodes.add(target)
-                        todo.append(target)
-        return reach
-
-    def _reach_leaf(self, reach: Reach, key: Key) -> None:
-        reach.leaves.add(key)
-        parameter = self.parameter_of(key)
-        if parameter is not None:
-            reach.parameters.add(parameter.id)
+                walk.complete = False
+            values += [one for one in further if one not in seen]
+            seen.update(further)
+        parameters = walk.parameters | self.parameters_in(walk.leaves)
+        nodes = frozenset((number, node) for number, some in walk.nodes.items() for node in some)
+        return Reach(nodes, frozenset(parameters), frozenset(walk.leaves), walk.complete)
 
     @cached_property
     def reached(self) -> Reach:

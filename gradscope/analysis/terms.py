@@ -66,9 +66,8 @@ def dead_terms(known: Paths, cut: str = "nondifferentiable") -> Iterator[DeadTer
     """Terms of losses that were computed from trained parameters through such a cut only (an op
     without a gradient, `.data`), where other terms of the same loss train these parameters."""
     told: set[tuple[str, int]] = set()
-    flat = {
-        graph for graph, node in known.reached.nodes if known.graph(graph).nodes[node].name in ZERO_GRADIENT
-    }
+    nodes = known.reached.nodes if known.trace.node_names & ZERO_GRADIENT else ()
+    flat = {graph for graph, node in nodes if known.graph(graph).nodes[node].name in ZERO_GRADIENT}
     for root, events in known.roots.items():
         parts = terms(known, root)
         if len(parts) < 2 or any(_cut_on_purpose(known, part) for part in parts):
@@ -106,7 +105,7 @@ def _wrapped(known: Paths, value: Key, loss: Backward, among: Collection[int]) -
     stepped = {p.id for p in known.parameters.values() if p.id in among and known.stepped(p)}
     for made, before in _taken(known, value):
         behind = known.reach(before).parameters  # or by way of `loss.detach().item()`
-        behind = behind or {p.id for key in known.flow(before).order if (p := known.parameter_of(key))}
+        behind = behind or frozenset(known.parameters_in(known.flow(before).order))
         if behind & stepped:
             yield Wrapped(value, made, loss, frozenset(behind & stepped))
 
@@ -137,7 +136,7 @@ def _cut_on_purpose(known: Paths, part: Key) -> bool:
 
 
 def _dead(
-    known: Paths, part: Key, loss: Backward, trained: set[int], cut: str, beside: list[Key]
+    known: Paths, part: Key, loss: Backward, trained: frozenset[int], cut: str, beside: list[Key]
 ) -> DeadTerm | None:
     value = known.graph(part[0]).values[part[1]]
     flat = value.requires_grad and not value.is_leaf

@@ -98,9 +98,13 @@ def dropped(trace: Trace, known: Calls) -> Iterator[Unread]:
 def _modules(trace: Trace, known: Calls, mine: set[int], events: list[Backward]) -> Iterator[Unread]:
     """The largest modules whose parameters with a gradient are all among `mine`."""
     left = set(mine)
+    own: dict[int | None, list[Parameter]] = {}
+    for parameter in trace.parameters:
+        if parameter.registered:
+            own.setdefault(parameter.module, []).append(parameter)
     for module in sorted(trace.modules.values(), key=lambda m: (m.path.count("."), bool(m.path), m.id)):
         members = known.members(module.id)
-        parameters = [p for p in trace.parameters if p.module in members and p.registered]
+        parameters = sorted((p for member in members for p in own.get(member, ())), key=lambda p: p.id)
         wanted = [p for p in parameters if p.requires_grad and p.passes]
         if (
             wanted

@@ -71,7 +71,7 @@ def _one_hot(known: Paths, key: Key) -> bool:
 def evaluated(known: Paths, names: set[str]) -> Iterator[tuple[Key, Op]]:
     """Each call of these loss functions that no backward pass depends on and that measures what
     a trained model gives, with its input."""
-    for graph_id in known.graph_ids:
+    for graph_id in known.graph_ids if known.trace.op_names & names else ():
         for op in known.graph(graph_id).ops:
             if op.name not in names or not op.inputs or not op.outputs:
                 continue
@@ -90,15 +90,11 @@ def unused(count: int) -> str:
 def losses(known: Paths, names: set[str]) -> Iterator[tuple[Key, Op]]:
     """Each call of these loss functions that a backward pass depends on, with its input."""
     seen: set[tuple[int, int]] = set()
-    for graph_id, index in known.used.order:
-        graph = known.graph(graph_id)
-        maker = graph.values[index].op
-        if maker is None or (graph_id, maker) in seen:
-            continue
-        seen.add((graph_id, maker))
-        op = graph.ops[maker]
-        if op.name in names and op.inputs and graph.values[op.inputs[0]].requires_grad:
-            yield (graph_id, op.inputs[0]), op
+    for _, op in known.used_calls(names):
+        if (op.graph, op.index) not in seen:
+            seen.add((op.graph, op.index))
+            if op.inputs and known.graph(op.graph).values[op.inputs[0]].requires_grad:
+                yield (op.graph, op.inputs[0]), op
 
 
 def shape_of(known: Paths, key: Key) -> tuple[int, ...]:

@@ -72,13 +72,9 @@ def good() -> None:
 def broadcast_in_loss(trace: Trace) -> Iterator[Finding]:
     known = paths(trace)
     found: dict[tuple[str, int], list[Op]] = {}
-    for graph_id, index in known.used.order:
-        graph = known.graph(graph_id)
-        maker = graph.values[index].op
-        if maker is None or len(graph.ops[maker].inputs) < 2:
-            continue
-        op = graph.ops[maker]
-        if op.name in POINTWISE_LOSSES or op.name in SUBTRACTIONS | MULTIPLICATIONS | QUOTIENTS:
+    for _, op in known.used_calls(POINTWISE_LOSSES | SUBTRACTIONS | MULTIPLICATIONS | QUOTIENTS):
+        graph = known.graph(op.graph)
+        if len(op.inputs) > 1:
             first, second = (graph.values[i].shape for i in op.inputs[:2])
             if _mutual(first, second) and _is_loss(known, graph, op):
                 found.setdefault(op.site.user.location(), []).append(op)

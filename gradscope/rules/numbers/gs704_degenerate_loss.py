@@ -52,14 +52,9 @@ def good() -> None:
 def degenerate_loss(trace: Trace) -> Iterator[Finding]:
     known = paths(trace)
     found: dict[tuple[tuple[str, int], str], tuple[Op, Backward, list[int]]] = {}
-    for graph_id, index in known.used.order:
-        graph = known.graph(graph_id)
-        op = graph.maker(index)
-        if (
-            op is None
-            or not op.nodes
-            or not _over_one(graph.values[op.inputs[0]].shape if op.inputs else (), op)
-        ):
+    for _, op in known.used_calls({"cross_entropy", "softmax", "log_softmax"}):
+        shape = known.graph(op.graph).values[op.inputs[0]].shape if op.inputs else ()
+        if not op.nodes or not _over_one(shape, op):
             continue
         place = (op.site.user.location(), op.name)
         if place not in found and (event := loss_event(known, op)) is not None:
@@ -74,7 +69,7 @@ def _over_one(shape: tuple[int, ...], op: Op) -> bool:
     """Whether the call may be a softmax over one class, by its input's shape."""
     if op.name == "cross_entropy":
         return bool(shape) and shape[1 if len(shape) > 1 else 0] == 1
-    return op.name in ("softmax", "log_softmax") and 1 in shape
+    return 1 in shape
 
 
 def _lost(trace: Trace, known: Paths, event: Rooted, op: Op) -> list[int]:

@@ -277,7 +277,8 @@ def _against_vanishing(trace: Trace, known: Paths, event: Event) -> str:
 def _exploding(one: _Line) -> Iterator[Finding]:
     trace, event = one.trace, one.event
     known = {p.id for p in trace.parameters}  # a trace that is still growing may lack some
-    ids = [id for id in event.filled if id in known & one.filled & _used(one) and one.norms(id)]
+    taught = known & one.filled & _used(one)
+    ids = [id for id in event.filled if id in taught and one.norms(id)]
     if not ids or not trace.parameter(ids[0]).steps:
         return
     totals = [math.hypot(*norms) for norms in zip(*(one.norms(id) for id in ids), strict=False)]
@@ -310,7 +311,8 @@ def _used(one: _Line) -> set[int]:
     """The parameters that are changed by the gradients of this line: those of others grow without harm, as a
     model's do under an attack on its inputs."""
     line = one.event.site.user.location()
-    return {id for fill in gradients(one.trace).fills if fill.line == line for id in fill.used}
+    fills = (fill for fill in gradients(one.trace).fills if fill.line == line)
+    return {id for fill in fills for _, ids in fill.uses for id in ids}
 
 
 def _grows(totals: list[float], losses: list[float]) -> bool:

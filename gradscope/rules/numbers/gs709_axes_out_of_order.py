@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from itertools import combinations
 from typing import NamedTuple
 
-from gradscope.analysis.axes import Axes, Axis, Pieces, Straddle, axes, rows_in
+from gradscope.analysis.axes import VIEWS, Axes, Axis, Pieces, Straddle, axes, rows_in
 from gradscope.analysis.names import names_of, place
 from gradscope.analysis.ops import ADDITIONS, JOINING, LIKE, LOSSES, SUBTRACTIONS
 from gradscope.analysis.reach import Key, Paths, paths
@@ -69,6 +69,8 @@ def good() -> None:
 
 @rule("GS709", name="axes-out-of-order", severity="warning")
 def axes_out_of_order(trace: Trace) -> Iterator[Finding]:
+    if trace.op_names.isdisjoint(VIEWS):
+        return
     known, found = paths(trace), axes(trace)
     told: dict[tuple[str, int], tuple[Straddle, Pair, list[Pair]]] = {}
     turned: dict[tuple[str, int], list[Pair]] = {}

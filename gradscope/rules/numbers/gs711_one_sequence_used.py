@@ -12,7 +12,7 @@ Silent on: layers of which more than one sequence is used, single sequences, wha
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from gradscope.analysis.axes import Axes, Run, axes, size_of
+from gradscope.analysis.axes import ATTENTION, RECURRENT, Axes, Run, axes, size_of
 from gradscope.analysis.ops import LOSSES
 from gradscope.analysis.reach import Paths, paths
 from gradscope.analysis.words import code
@@ -20,6 +20,8 @@ from gradscope.model import Finding, Graph, Op
 from gradscope.rules import rule
 from gradscope.rules.numbers._layers import made, other_first
 from gradscope.store import Trace
+
+PICKING = {"__getitem__", "select"}
 
 
 class Pick(NamedTuple):
@@ -62,6 +64,8 @@ def good() -> None:
 
 @rule("GS711", name="one-sequence-used", severity="warning")
 def one_sequence_used(trace: Trace) -> Iterator[Finding]:
+    if trace.op_names.isdisjoint(RECURRENT | ATTENTION) or trace.op_names.isdisjoint(PICKING):
+        return
     known, found = paths(trace), axes(trace)
     told: dict[tuple[str, int], tuple[Pick, list[Run]]] = {}
     for run in found.runs:
@@ -111,7 +115,7 @@ def _readers(known: Paths, graph: Graph, value: int) -> list[Op | None]:
 def _is_pick(found: Axes, graph: Graph, op: Op, value: int, run: Run) -> bool:
     """Whether it takes one place along the axis of the sequences by a plain number."""
     before, given = found.of((graph.id, value)), found.of((graph.id, op.outputs[0])) if op.outputs else ()
-    if op.name not in ("__getitem__", "select") or before.count(run.apart) != 1 or run.along not in given:
+    if op.name not in PICKING or before.count(run.apart) != 1 or run.along not in given:
         return False
     dim = before.index(run.apart)
     if op.name == "select":

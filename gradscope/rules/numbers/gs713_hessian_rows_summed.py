@@ -76,10 +76,9 @@ def good() -> None:
 def hessian_rows_summed(trace: Trace) -> Iterator[Finding]:
     known = paths(trace)
     told: dict[tuple[str, int], tuple[Op, Op, Op]] = {}
-    for key in known.used.order:
+    for key, second in known.used_calls({"grad"}):
         graph = known.graph(key[0])
-        second = graph.maker(key[1])
-        if second is None or second.site.user.location() in told or not is_grad(second):
+        if second.site.user.location() in told or not is_grad(second):
             continue
         first = _first_derivative(known, graph, second)
         if first is None or not _mixed(graph, second.inputs[1]):

@@ -12,6 +12,7 @@ Silent on: positions along the axis that is attended along, masks, attention bet
 """
 
 from collections.abc import Iterator
+from typing import Literal
 
 from gradscope.analysis.axes import Axes, Axis, Run, axes, size_of
 from gradscope.analysis.ops import ADDITIONS
@@ -20,6 +21,8 @@ from gradscope.model import Finding, Op
 from gradscope.rules import rule
 from gradscope.rules.numbers._layers import made, other_first
 from gradscope.store import Trace
+
+Added = Op | Literal[False] | None
 
 
 def bad() -> None:
@@ -58,13 +61,17 @@ def good() -> None:
 
 @rule("GS714", name="positions-on-the-other-axis", severity="note")
 def positions_on_the_other_axis(trace: Trace) -> Iterator[Finding]:
+    if "multi_head_attention_forward" not in trace.op_names:
+        return
     known, found = paths(trace), axes(trace)
     told: set[tuple[str, int]] = set()
+    before: dict[tuple[Key, Axis, Axis], Added] = {}
     for run in found.runs:
         if not _on_itself(known, run):
             continue
-        added = _positions(known, found, run)
-        if added is not None and added.site.user.location() not in told:
+        key = ((run.op.graph, run.op.inputs[0]), run.along, run.apart)
+        added = before[key] = _positions(known, found, run, before)
+        if isinstance(added, Op) and added.site.user.location() not in told:
             told.add(added.site.user.location())
             yield _finding(trace, known, run, added)
 
@@ -86,14 +93,20 @@ def _on_itself(known: Paths, run: Run) -> bool:
     )
 
 
-def _positions(known: Paths, found: Axes, run: Run) -> Op | None:
-    """The addition of learned positions along the axis that the layer treats apart; None where any lie along the
-    one it runs along."""
+def _positions(known: Paths, found: Axes, run: Run, before: dict[tuple[Key, Axis, Axis], Added]) -> Added:
+    """The addition of learned positions along the axis that the layer treats apart; False where any lie along the
+    one it runs along. `before` has what was found of earlier layers: a stack is gone through once."""
     graph = known.graph(run.op.graph)
     todo = [run.op.inputs[0]]
     seen = set(todo)
-    other = None
+    other: Added = None
     for value in todo:  # grows while it is walked
+        key = ((graph.id, value), run.along, run.apart)
+        if key in before:
+            if before[key] is False:
+                return False
+            other = before[key] or other
+            continue
         own = found.of((graph.id, value))
         if own.count(run.along) != 1 or own.count(run.apart) != 1:
             continue
@@ -105,7 +118,7 @@ def _positions(known: Paths, found: Axes, run: Run) -> Op | None:
                 shape = graph.values[given].shape
                 along, apart = (_size(shape, own, axis) for axis in (run.along, run.apart))
                 if along > 1 and apart == 1:
-                    return None
+                    return False
                 if apart > 1 and along == 1 and _learned(known, (graph.id, given)):
                     other = op
         todo.extend(v for v in op.inputs if v not in seen)

@@ -66,10 +66,9 @@ def good() -> None:
 def penalty_per_element(trace: Trace) -> Iterator[Finding]:
     known = paths(trace)
     told: dict[tuple[str, int], tuple[Op, Op, Op, int]] = {}
-    for key in known.used.order:
+    for key, op in known.used_calls(SUBTRACTIONS):
         graph = known.graph(key[0])
-        op = graph.maker(key[1])
-        if op is None or op.name not in SUBTRACTIONS or len(op.inputs) != 1:
+        if len(op.inputs) != 1:
             continue
         found = _norm_of_gradient(known, (key[0], op.inputs[0]))
         if found is None:

@@ -54,6 +54,8 @@ def good() -> None:
 
 @rule("GS716", name="normalised-over-another-axis", severity="warning")
 def normalised_over_another_axis(trace: Trace) -> Iterator[Finding]:
+    if "log_softmax" not in trace.op_names:
+        return
     known, found = paths(trace), axes(trace)
     told: dict[tuple[str, int], tuple[Op, Op, Axis, Axis, int]] = {}
     for key, loss in losses(known, LOSSES):

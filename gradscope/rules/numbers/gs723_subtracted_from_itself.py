@@ -138,7 +138,7 @@ def _alike(graph: Graph, left: int, right: int) -> bool:
     return True
 
 
-def _only_through(known: Paths, line: Zeros, graph: Graph, found: _Cancelled) -> set[int]:
+def _only_through(known: Paths, line: Zeros, graph: Graph, found: _Cancelled) -> frozenset[int]:
     """The parameters behind what cancels that no other way leads to."""
     roots = [(line.event.graph, root) for root in line.event.roots]
     stop = {(graph.id, node) for node in found.op.nodes}

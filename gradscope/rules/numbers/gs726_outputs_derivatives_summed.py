@@ -63,10 +63,9 @@ def good() -> None:
 def outputs_derivatives_summed(trace: Trace) -> Iterator[Finding]:
     known = paths(trace)
     told: set[tuple[str, int]] = set()
-    for key in known.used.order:
+    for key, op in known.used_calls({"grad"}):
         graph = known.graph(key[0])
-        op = graph.maker(key[1])
-        if op is None or op.site.user.location() in told or not is_grad(op):
+        if op.site.user.location() in told or not is_grad(op):
             continue
         outputs = summed(known, graph, op)
         width = _width(graph, op, outputs) if outputs is not None else 0

@@ -80,9 +80,8 @@ def good() -> None:
 def one_linear_map(trace: Trace) -> Iterator[Finding]:
     known = paths(trace)
     told: set[tuple[str, int]] = set()
-    for key in known.used.order:
-        op = known.graph(key[0]).maker(key[1])
-        layers = _in_a_row(known, op) if op is not None and op.name == "linear" else []
+    for key, op in known.used_calls({"linear"}):
+        layers = _in_a_row(known, op)
         event = known.loss_of(key) if len(layers) > 1 else None
         if event is None or event.site.user.location() in told:
             continue

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gradscope.analysis.axes import POINTWISE, VIEWS, Axes, Axis, Straddle, axes
+from gradscope.analysis.axes import POINTWISE, RESHAPES, VIEWS, Axes, Axis, Straddle, axes
 from gradscope.analysis.names import names_of
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.words import code, located
@@ -62,6 +62,8 @@ def good() -> None:
 
 @rule("GS736", name="channels-cut-apart", severity="warning")
 def channels_cut_apart(trace: Trace) -> Iterator[Finding]:
+    if trace.op_names.isdisjoint(RESHAPES):
+        return
     known, found = paths(trace), axes(trace)
     told: set[tuple[str, int]] = set()
     for straddle in found.straddles.values():

@@ -84,10 +84,9 @@ class _Zero:
 def second_derivative_zero(trace: Trace) -> Iterator[Finding]:
     known = paths(trace)
     found: dict[tuple[str, int], _Zero] = {}
-    for key in known.used.order:
+    for key, second in known.used_calls({"grad"}):
         graph = known.graph(key[0])
-        second = graph.maker(key[1])
-        if second is None or not is_grad(second) or not _is_zero(graph, second):
+        if not is_grad(second) or not _is_zero(graph, second):
             continue
         sites = [layer_site(trace, op) or op.site.user for op in _straight(graph, second)]
         if sites:

@@ -80,7 +80,7 @@ def _old(known: Paths, event: ErrorRaised, carried: Carried) -> Key:
     return key
 
 
-def _earlier_nodes(known: Paths, event: ErrorRaised) -> set[Key]:
+def _earlier_nodes(known: Paths, event: ErrorRaised) -> frozenset[Key]:
     line = event.site.user.location()
     passes = [e for e in known.backwards if e.segment <= event.segment and e.site.user.location() == line]
     return known.reach((e.graph, root) for e in passes[-1:] for root in e.roots).nodes

@@ -69,7 +69,7 @@ def _of_data(known: Calls, weight: Key) -> bool:
     return any(known.paths.parameter_of(key) is None for key in leaves)
 
 
-def _score(known: Calls, graph: Graph, value: int, actor: set[int]) -> bool:
+def _score(known: Calls, graph: Graph, value: int, actor: frozenset[int]) -> bool:
     """Whether a value is the `log_prob`, summed up and the like, of what was drawn from the same distribution."""
     todo, seen = [value], {value}
     while todo and len(seen) < MAX_UPSTREAM:
@@ -86,7 +86,7 @@ def _score(known: Calls, graph: Graph, value: int, actor: set[int]) -> bool:
     return False
 
 
-def _drawn(known: Calls, value: Key, actor: set[int]) -> bool:
+def _drawn(known: Calls, value: Key, actor: frozenset[int]) -> bool:
     """Whether a value was drawn with probabilities that these parameters give."""
     for key in known.paths.flow([value]).order:
         sources, op = known.paths.sources(key)

@@ -148,7 +148,7 @@ def _asked(known: Paths, loss: Rooted) -> Site | None:
 
 def _zero_gradients(trace: Trace, known: Paths) -> Iterator[Finding]:
     """Parameters that backward reaches only through rounding or `sign`."""
-    if not known.reached.complete:
+    if trace.node_names.isdisjoint(ZERO_GRADIENT) or not known.reached.complete:
         return
     blocks: dict[int, tuple[Op, int]] = {}
     for graph, index in known.reached.nodes:

@@ -74,7 +74,7 @@ def first_order_only(trace: Trace) -> Iterator[Finding]:
             reached = known.reach([(one.graph, i) for one in updates for i in one.outputs]).parameters
             update = updates[0]
             through = next((p for p in passes if _goes_through(known, p, update)), None)
-            ids = reached & set(through.filled) if through is not None else set()
+            ids = set(through.filled) & reached if through is not None else set()
             if through is not None and ids:
                 found[op.site.user.location()] = op, update, through, ids
                 break

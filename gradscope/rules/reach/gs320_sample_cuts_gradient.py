@@ -148,7 +148,7 @@ def _behind(known: Paths, key: Key) -> set[int]:
     return found
 
 
-def _layer(known: Paths, op: Op, made: int, reached: set[Key]) -> Op | None:
+def _layer(known: Paths, op: Op, made: int, reached: frozenset[Key]) -> Op | None:
     """The first layer that works on what was drawn, on the way of the pass; None where its probability is asked
     for, or where it meets what it was drawn from."""
     graph = known.graph(op.graph)

@@ -171,11 +171,20 @@ def _forward(crash: Crash) -> Site | None:
     """The `forward` of a custom Function in which the error was raised, unless gradients were switched on in it."""
     frames = crash.event.site.stack
     for number, frame in enumerate(frames[:-1]):
-        if frame.kind == "torch" and frame.function.endswith("Function.apply"):
+        if _applies(crash, frame, frames[number + 1]):
             inner = [one for one in frames[number + 1 :] if one.kind == "user"]
             on = any(_enables(crash, one) for one in inner)
             return inner[0] if inner and inner[0].function.endswith(".forward") and not on else None
     return None
+
+
+def _applies(crash: Crash, frame: Site, inner: Site) -> bool:
+    """Whether a frame is torch's `Function.apply`, or calls it where it has no frame (from torch 2.15 on)."""
+    if frame.kind == "torch":
+        return frame.function.endswith("Function.apply")
+    call = crash.trace.source_file(frame.path).at(frame)
+    asked = isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr == "apply"
+    return asked and inner.function.endswith(".forward")
 
 
 def _enables(crash: Crash, site: Site) -> bool:

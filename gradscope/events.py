@@ -679,10 +679,11 @@ class Crashed(Kind):
 
 
 class Targets(Kind):
-    """The targets of a loss at its first call from a line."""
+    """The targets of a loss at its first call from a place."""
 
     __slots__ = ()
     of = "targets"
+    name = Field(_text)  # of the loss
     low = Field(_known)
     high = Field(_known)
     below_minus_one = Field(_known)

@@ -1,4 +1,4 @@
-"""Measures the targets of a loss at its first call from a line: their bounds, how many lie outside of what
+"""Measures the targets of a loss at its first call from a place: their bounds, how many lie outside of what
 common last activations can give, and how low a binary cross entropy with them can become."""
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Targets(Hook):
     order = 92  # after the mode that calls it
 
     def install(self) -> None:
-        self.told: set[int] = set()
+        self.told: set[tuple[int, str]] = set()
         self.recorder.functions.follow(LOSSES + BINARY, self._loss)
 
     def _loss(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:
@@ -32,9 +32,9 @@ class Targets(Hook):
             return
         recorder = self.recorder
         site = recorder.sites.current(frame)
-        if site in self.told:
+        if (site, name) in self.told:
             return
-        self.told.add(site)
+        self.told.add((site, name))
         if not measurable(target) or not target.is_cpu or not target.is_floating_point():
             return
         if not 0 < target.numel() <= MAX_ELEMENTS or target.layout is not torch.strided:
@@ -57,7 +57,7 @@ class Targets(Hook):
                     int(((numbers > ROUNDING) & (numbers < 1 - ROUNDING)).sum()) / numbers.numel()
                 )
                 data["floor"] = _entropy(numbers)
-        recorder.emit("targets", site, {"low": low, "high": high, **data})
+        recorder.emit("targets", site, {"name": name, "low": low, "high": high, **data})
 
 
 def _weighted(name: str, args: Any, kwargs: Any) -> bool:

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from gradscope.analysis.ops import JOINING, PASSING, PRODUCTS_OF_MATRICES
 from gradscope.analysis.reach import Key, Paths
 from gradscope.analysis.words import plural
-from gradscope.events import Backward
-from gradscope.model import Op
+from gradscope.events import Backward, Targets
+from gradscope.model import Op, Span
 from gradscope.store import Trace
 
 # Calls that hand the numbers on as they are: other shape, type, memory or a selection of them.
@@ -81,6 +81,11 @@ def evaluated(known: Paths, names: set[str]) -> Iterator[tuple[Key, Op]]:
             behind = (known.parameter_of(k) for k in known.flow([key]).order)
             if any(p is not None and known.stepped(p) for p in behind):
                 yield key, op
+
+
+def measured_targets(trace: Trace) -> dict[tuple[Span, str], Targets]:
+    """What was measured of the targets of losses, by the call and its name: several stand on one line."""
+    return {(event.site.user.span(), event.name): event for event in trace.of(Targets)}
 
 
 def unused(count: int) -> str:

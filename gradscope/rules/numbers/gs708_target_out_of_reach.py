@@ -19,7 +19,7 @@ from gradscope.analysis.words import located
 from gradscope.events import Targets
 from gradscope.model import Finding, Op
 from gradscope.rules import rule
-from gradscope.rules.numbers._losses import losses, makers
+from gradscope.rules.numbers._losses import losses, makers, measured_targets
 from gradscope.store import Trace
 
 SHARE = 0.05  # of the targets, at least
@@ -63,10 +63,10 @@ def good() -> None:
 @rule("GS708", name="target-out-of-reach", severity="warning")
 def target_out_of_reach(trace: Trace) -> Iterator[Finding]:
     known = paths(trace)
-    measured = {event.site.user.location(): event for event in trace.of(Targets)}
+    measured = measured_targets(trace)
     told: set[tuple[str, int]] = set()
     for key, op in losses(known, COMPARING_LOSSES):
-        event = measured.get(op.site.user.location())
+        event = measured.get((op.site.user.span(), op.name))
         found = makers(known, key)
         if event is None or len(found) != 1 or op.site.user.location() in told:
             continue

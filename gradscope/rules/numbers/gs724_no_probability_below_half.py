@@ -19,7 +19,7 @@ from gradscope.events import Targets
 from gradscope.fixes.calls import unwrapped
 from gradscope.model import Finding, Op
 from gradscope.rules import rule
-from gradscope.rules.numbers._losses import losses, makers
+from gradscope.rules.numbers._losses import losses, makers, measured_targets
 from gradscope.store import Trace
 
 SHARE = 0.05  # of the targets, at least
@@ -64,10 +64,10 @@ def good() -> None:
 @rule("GS724", name="no-probability-below-half", severity="warning", over=("GS707",))
 def no_probability_below_half(trace: Trace) -> Iterator[Finding]:
     known = paths(trace)
-    measured = {event.site.user.location(): event for event in trace.of(Targets)}
+    measured = measured_targets(trace)
     told: set[tuple[str, int]] = set()
     for key, op in losses(known, {"binary_cross_entropy", "binary_cross_entropy_with_logits"}):
-        event = measured.get(op.site.user.location())
+        event = measured.get((op.site.user.span(), op.name))
         maker = _never_below_zero(known, key, op)
         if maker is None or event is None or event.below_half < SHARE:
             continue

@@ -17,10 +17,10 @@ from collections.abc import Iterator
 from gradscope.analysis.made import layer_site
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.words import located
-from gradscope.events import Backward, Targets
+from gradscope.events import Backward
 from gradscope.model import Finding
 from gradscope.rules import rule
-from gradscope.rules.numbers._losses import losses
+from gradscope.rules.numbers._losses import losses, measured_targets
 from gradscope.store import Trace
 
 MEAN = ("mean", None)
@@ -61,11 +61,11 @@ def good() -> None:
 @rule("GS725", name="lowest-loss-above-zero", severity="note")
 def lowest_loss_above_zero(trace: Trace) -> Iterator[Finding]:
     known = paths(trace)
-    measured = {event.site.user.location(): event for event in trace.of(Targets)}
+    measured = measured_targets(trace)
     told: set[tuple[str, int]] = set()
     for _, op in losses(known, {"binary_cross_entropy", "binary_cross_entropy_with_logits"}):
         place = op.site.user.location()
-        event = measured.get(place)
+        event = measured.get((op.site.user.span(), op.name))
         if event is None or event.floor is None or place in told or event.floor < FLOOR:
             continue
         if (event.between or 0) < BETWEEN or op.extra.get("reduction") not in MEAN:

@@ -79,3 +79,37 @@ def good_a_few_outliers() -> None:
         target[0] = 1.5
         nn.functional.mse_loss(torch.sigmoid(model(torch.randn(64, 4))), target).backward()
         opt.step()
+
+
+def good_two_losses_on_one_line() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(4, 4), nn.Softplus())
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        x = torch.randn(8, 4)
+        depth = nn.functional.softplus(x * 2)
+        out = model(x)
+        losses = [nn.functional.l1_loss(out, depth), nn.functional.mse_loss(out.log(), depth.log())]
+        opt.zero_grad()
+        torch.stack(losses).sum().backward()
+        opt.step()
+
+
+def good_two_losses_called_at_one_place() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(4, 4), nn.Softplus())
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        x = torch.randn(8, 4)
+        depth = nn.functional.softplus(x * 2)
+        out = model(x)
+        pairs = [(nn.functional.mse_loss, out.log(), depth.log()), (nn.functional.l1_loss, out, depth)]
+        opt.zero_grad()
+        sum(loss(given, wanted) for loss, given, wanted in pairs).backward()
+        opt.step()

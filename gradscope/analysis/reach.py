@@ -359,9 +359,13 @@ class Paths:
 
     @cached_property
     def frozen(self) -> set[int]:
-        """Parameters that the program made not to require a gradient, and left so."""
+        """Parameters that the program made not to require a gradient, and left so, before its last pass."""
         found: set[int] = set()
-        for event in self._set:
+        order = self.trace.of(RequiresGrad, Backward)
+        last = max((i for i, event in enumerate(order) if isinstance(event, Backward)), default=len(order))
+        for event in order[:last]:
+            if not isinstance(event, RequiresGrad) or event.graph < 0:
+                continue
             parameter = self.parameter_of((event.graph, event.value))
             if parameter is not None:
                 (found.discard if event.to else found.add)(parameter.id)

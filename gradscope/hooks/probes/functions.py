@@ -386,6 +386,8 @@ class Functions(Hook):
                 if t.requires_grad and is_leaf(t) and entry.leaf is None:
                     entry.leaf = recorder.ledger.leaf(t, entry.site, entry.root)
                 if entry.leaf is not None:
+                    if entry.leaf.was_grad and not t.requires_grad:
+                        entry.leaf.frozen_at = recorder.passes
                     entry.leaf.was_grad = bool(t.requires_grad)
                 entry.meta = recorder.metas.of(t, is_leaf(t))
                 segment = recorder.segment

@@ -15,8 +15,9 @@ class LeafRecord:
     """One leaf that requires grad (or did)."""
 
     __slots__ = (
-        "after", "based", "born", "changed", "declared", "first_version", "handed", "handed_since", "id", "module",
-        "name", "optimizers", "passes", "read_at", "read_since", "reads", "ref", "registered", "root", "shape", "site",
+        "after", "based", "born", "changed", "declared", "first_version", "frozen_at", "handed",
+        "handed_since", "id", "module", "name", "optimizers", "passes", "read_at", "read_since", "reads", "ref",
+        "registered", "root", "shape", "site",
         "stale_copy", "stale_site", "state", "steps", "taken", "taken_at", "taken_since", "updates", "used_site",
         "waiting", "was_grad", "written_at",
     )  # fmt: skip
@@ -44,6 +45,7 @@ class LeafRecord:
         self.changed = False
         self.based = False  # `first_version` is that of its first pass: initialisation is no change
         self.was_grad = bool(t.requires_grad)
+        self.frozen_at = -1  # passes of the run when it was last made to require no gradient any more
         self.first_version = version_of(t)
         self.shape = described(t)
         self.used_site = 0  # where its gradient was used last
@@ -65,8 +67,9 @@ def is_told(record: LeafRecord) -> bool:
     return bool(record.registered or record.optimizers or record.passes or record.id <= KEPT)
 
 
-def row(record: LeafRecord, norms: bool, look: bool) -> dict[str, Any]:
-    """norms: with that of its gradient; look: its gradient may be read."""
+def row(record: LeafRecord, norms: bool, look: bool, passes: int) -> dict[str, Any]:
+    """norms: with that of its gradient; look: its gradient may be read; passes: of the run, so far. What was frozen
+    after the last of them has been trained all the time."""
     t = record.ref()
     grad = grad_of(t) if t is not None and look else None
     norm = None
@@ -76,13 +79,14 @@ def row(record: LeafRecord, norms: bool, look: bool) -> dict[str, Any]:
         except RuntimeError:
             norm = None
     if t is not None and not t.is_inference():
-        record.was_grad = bool(t.requires_grad)
+        # Frozen where nobody looked, while sampling slept: in the passes before it was not.
+        record.was_grad = bool(t.requires_grad) or (record.was_grad and passes > 0)
         record.shape = (sizes(t), *record.shape[1:])
     shape, dtype, device = record.shape
     return {
         "name": record.name, "shape": shape, "dtype": dtype, "device": device,
-        "requires_grad": record.was_grad, "module": record.module, "registered": record.registered,
-        "declared": record.declared,
+        "requires_grad": record.was_grad or passes == record.frozen_at > 0,
+        "module": record.module, "registered": record.registered, "declared": record.declared,
         "optimizers": record.optimizers, "passes": record.passes, "steps": record.steps,
         "updates": record.updates, "changed": record.changed, "reads": record.reads,
         "read_at": sorted(record.read_at),

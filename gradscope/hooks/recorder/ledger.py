@@ -386,4 +386,4 @@ class Ledger:
 
     def _row(self, record: LeafRecord, norms: bool, look: bool) -> dict[str, Any]:
         self._count_writes(record)
-        return row(record, norms, look)
+        return row(record, norms, look, self.state.passes)

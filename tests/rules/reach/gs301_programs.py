@@ -276,3 +276,32 @@ def bad_samples_that_come_back_as_numbers() -> None:  # fix: by hand
         seen = torch.tensor(made.tolist())  # cause: GS301
         judge(critic(seen), torch.ones(8, 1)).backward()  # effect: GS301
         steps[0].step()
+
+
+def bad_frozen_when_all_is_over() -> None:
+    import torch
+    from torch import nn
+
+    net = nn.Sequential(nn.Linear(4, 4), nn.ReLU(), nn.Linear(4, 1))
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    for _ in range(4):
+        opt.zero_grad()
+        hidden = net[1](net[0](torch.randn(8, 4))).detach()  # cause: GS301
+        net[2](hidden).pow(2).mean().backward()  # effect: GS301
+        opt.step()
+    net.eval().requires_grad_(False)
+
+
+def bad_frozen_after_a_long_training() -> None:
+    import torch
+    from torch import nn
+
+    net = nn.Sequential(nn.Linear(4, 4), nn.ReLU(), nn.Linear(4, 1))
+    opt = torch.optim.SGD(net.parameters(), lr=0.01)
+    for _ in range(100):
+        opt.zero_grad()
+        hidden = net[1](net[0](torch.randn(8, 4))).detach()  # cause: GS301
+        net[2](hidden).pow(2).mean().backward()  # effect: GS301
+        opt.step()
+    for p in net.parameters():
+        p.requires_grad = False

@@ -1,0 +1,113 @@
+"""Programs as people write them for a trainer's library, run with that library itself.
+
+`…_programs.py` lies here for each library. Its functions `bad_…` do one thing wrong and mark its line with the codes
+that answer it (`# cause: GS201`; several where each would be right); those `good_…` are right, and nothing of warning
+or error may be said of them. `KNOWN` lists what does not hold yet, with what is said instead: a test of it fails as
+soon as it holds, so that the list stays true.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import inspect
+import random
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+
+import gradscope
+from gradscope.check import examine
+from gradscope.config import Config
+from gradscope.model import Finding
+
+pytestmark = pytest.mark.nightly
+
+HERE = Path(__file__).parent
+LIBRARIES = sorted(path.stem.removesuffix("_programs") for path in HERE.glob("*_programs.py"))
+KNOWN = {
+    "lightning-bad_loss_not_returned": "GS204 at `fit`: not that training_step returns nothing",
+    "lightning-bad_manual_accumulation_not_divided": "silent",
+    "lightning-bad_manual_without_step": "GS205 at `self.optimizers()` too, as of two optimizers",
+    "lightning-bad_manual_schedule_never_stepped": "silent",
+    "lightning-bad_gan_not_untoggled": "GS303 at `detach()`: the discriminator is still frozen",
+    "lightning-bad_ema_that_keeps_the_graph": "silent",
+}
+_MARK = re.compile(r"# cause: (GS\d{3}(?:, GS\d{3})*)")
+
+
+def names(library: str, kind: str) -> list[str]:
+    """The functions of a library's file, read without importing the library."""
+    return re.findall(rf"(?m)^def ((?:{kind})\w*)", (HERE / f"{library}_programs.py").read_text())
+
+
+def every(kind: str) -> list[object]:
+    return [pytest.param(lib, name, id=f"{lib}-{name}") for lib in LIBRARIES for name in names(lib, kind)]
+
+
+@pytest.fixture(autouse=True)
+def in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)  # trainers write checkpoints where they are started
+
+
+@pytest.mark.parametrize(("library", "name"), every("bad"))
+def test_mistake_is_told_at_its_line(library: str, name: str) -> None:
+    program = loaded(library, name)
+    found = findings(program)
+    lines, first = inspect.getsourcelines(program)
+    marks = {
+        (code, first + offset)
+        for offset, line in enumerate(lines)
+        for codes in _MARK.findall(line)
+        for code in codes.split(", ")
+    }
+    assert marks, "marks no line"
+    holds = any(
+        (f.code, place.line) in marks for f in found for place in f.locations if place.role == "cause"
+    )
+    as_known(f"{library}-{name}", holds, found)
+
+
+@pytest.mark.parametrize(("library", "name"), every("good"))
+def test_correct_program_is_left_in_peace(library: str, name: str) -> None:
+    found = [f for f in findings(loaded(library, name)) if f.severity != "note"]
+    as_known(f"{library}-{name}", not found, found)
+
+
+def test_what_is_known_exists() -> None:
+    assert {f"{lib}-{name}" for lib in LIBRARIES for name in names(lib, "bad|good")} >= KNOWN.keys()
+
+
+def as_known(program: str, holds: bool, found: list[Finding]) -> None:
+    told = [f"{f.severity} {f.code}: {f.message} at {[(p.role, p.line) for p in f.locations]}" for f in found]
+    if program in KNOWN:
+        assert not holds, f"holds now: take it out of KNOWN ({KNOWN[program]})"
+    else:
+        assert holds, told
+
+
+def findings(program: Callable[[], object]) -> list[Finding]:
+    """What all rules that are on say of one run. What stops a wrong program is part of it."""
+    torch.manual_seed(0)
+    random.seed(0)
+    with gradscope.watch() as scope:
+        try:
+            program()
+        except Exception:
+            if program.__name__.startswith("good"):
+                raise
+    report = examine(scope.trace, Config())
+    assert not report.faults
+    return list(report.findings)
+
+
+def loaded(library: str, name: str) -> Callable[[], object]:
+    pytest.importorskip(library)
+    file = HERE / f"{library}_programs.py"
+    spec = importlib.util.spec_from_file_location(file.stem, file)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return getattr(module, name)

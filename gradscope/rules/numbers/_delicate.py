@@ -15,22 +15,23 @@ from gradscope.store import Trace
 DELICATE = (LOGARITHMS | ROOTS | QUOTIENTS | STATISTICS | EXPONENTIALS) - {"pow", "__pow__", "mean"}
 
 
-def maker_of(trace: Trace, event: NonFinite) -> Op | None:
-    """The one call on the way to the input that can make such a number, in a pass that was looked at."""
+def makers_of(trace: Trace, event: NonFinite) -> list[Op]:
+    """The calls on the way to the input that can make such a number, in a pass that was looked at: of each line one,
+    nearest first."""
     origin, known = user(trace.site(event.origin)), paths(trace)
     values = event.values
     if event.graph >= 0 and values and values[0] < len(known.graph(event.graph).values):
         own = {o.site.user.location(): o for o in _risky(known, [(event.graph, values[0])])}
         if own:
-            return next(iter(own.values())) if len(own) == 1 else None
-    for number in reversed(known.graph_ids):
+            return list(own.values())
+    risky: dict[tuple[str, int], Op] = {}
+    for number in reversed(known.graph_ids):  # any of them may have been the one of this pass
         for op in known.graph(number).ops:
             if origin is not None and op.nodes and op.site.user.location() == origin.location():
-                risky = {
-                    o.site.user.location(): o for o in _risky(known, [(number, i) for i in op.inputs[:1]])
-                }
-                return next(iter(risky.values())) if len(risky) == 1 else None
-    return None
+                for one in _risky(known, [(number, i) for i in op.inputs[:1]]):
+                    risky.setdefault(one.site.user.location(), one)
+                break
+    return list(risky.values())
 
 
 def _risky(known: Paths, entered: list[Key]) -> Iterator[Op]:
@@ -41,9 +42,10 @@ def _risky(known: Paths, entered: list[Key]) -> Iterator[Op]:
         op = graph.maker(index)
         if op is None or op.name not in DELICATE or op.site.user.kind != "user":
             continue
-        if op.name not in QUOTIENTS or set(graph.upstream(op.inputs[0])) & set(
+        by_itself = len(op.inputs) > 1 and not set(graph.upstream(op.inputs[0])).isdisjoint(
             graph.upstream(op.inputs[-1])[1:]
-        ):
+        )
+        if op.name not in QUOTIENTS or by_itself:
             yield op
 
 

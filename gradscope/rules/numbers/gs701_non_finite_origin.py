@@ -27,11 +27,12 @@ from gradscope.fixes.calls import kept_positive, with_argument
 from gradscope.fixes.source import Source
 from gradscope.model import Edit, Finding, Op, Site
 from gradscope.rules import rule
-from gradscope.rules.numbers._delicate import exponents, idle_guard, maker_of, quotient_of_gradients
+from gradscope.rules.numbers._delicate import exponents, idle_guard, makers_of, quotient_of_gradients
 from gradscope.rules.numbers._in_place_of import infinite_dividend, logarithm
 from gradscope.store import Trace
 
 CLAMP = "clamp(max=20)"  # far above what an exponent is in a program that learns, far below an overflow
+SHOWN = 4  # of several calls that can have made it
 
 
 def bad_log() -> None:
@@ -77,7 +78,8 @@ def _finding(trace: Trace, event: NonFinite, origin: Site | None, name: str, whe
     made = {"nan": "NaN", "inf": "infinity", "-inf": "-infinity"}.get(event.made, "NaN or infinity")
     subject = code(trace, origin, f"`{name}`")
     value = _value(trace, event, 0)
-    maker = maker_of(trace, event) if where == "input" else None
+    makers = makers_of(trace, event) if where == "input" else []
+    maker = makers[0] if len(makers) == 1 else None
     messages = {
         "forward": f"{subject} makes the first number that is not finite ({made})",
         "backward": f"the derivative of {subject} is not finite: the gradient becomes {made} there",
@@ -95,6 +97,9 @@ def _finding(trace: Trace, event: NonFinite, origin: Site | None, name: str, whe
     if maker is not None:
         by = code(trace, maker.site.user, f"`{maker.name}`")
         messages[where] = f"{value or 'the input'} holds {made}, which {by} can have made"
+    elif makers:
+        before = f"one of {len(makers)} calls before it can have made"
+        messages[where] = f"{value or 'the input'} holds {made}, which {before}"
     effect = f"the gradients of {parameter_names(trace, ids)} are" if ids else "the loss is"
     labels = {
         "forward": f"gives {made}", "backward": f"its derivative gives {made}", "input": f"reads {made}",
@@ -109,6 +114,8 @@ def _finding(trace: Trace, event: NonFinite, origin: Site | None, name: str, whe
     if maker is not None and origin is not None:
         related, origin = ((origin, f"reads {made}"),), maker.site.user
         labels[where] = f"can make {made}"
+    elif makers:
+        related = tuple((op.site.user, f"can make {made}") for op in makers[:SHOWN])
     told = (str(event.name), where, value) if maker is None else (maker.name, "forward", "")
     told = told if own is None else (own.name, "forward", "")
     guard = idle_guard(trace, event) if name in QUOTIENTS else None
@@ -118,6 +125,8 @@ def _finding(trace: Trace, event: NonFinite, origin: Site | None, name: str, whe
     text, edits = (
         ("", ()) if maker is not None or own is not None else _in_place_of(trace, event, name, origin)
     )
+    if len(makers) > 1:
+        text = _of_several(trace, makers)
     if not text:
         text = _fix(trace, event, origin, *told)
         edits = _edits(trace, event, name, origin) or (
@@ -140,6 +149,19 @@ def _finding(trace: Trace, event: NonFinite, origin: Site | None, name: str, whe
         subjects=parameter_subjects(ids),
         since=since_segment(trace, event.segment),
     )
+
+
+def _of_several(trace: Trace, makers: list[Op]) -> str:
+    """What to do where several calls can have made the number, and none was looked at when it did."""
+    places = [located(trace, op.site.user, f"`{op.name}`") for op in makers[:SHOWN]]
+    places += [f"{len(makers) - SHOWN} more"] if len(makers) > SHOWN else []
+    listed = f"{', '.join(places[:-1])} or {places[-1]}"
+    guard = (
+        "keep its divisor away from 0"
+        if all(op.name in QUOTIENTS for op in makers)
+        else "bound what goes into it"
+    )
+    return f"see by `isfinite()` which of {listed} gives it, and {guard}: `clamp(min=1e-8)`, or a small constant added"
 
 
 def _in_place_of(

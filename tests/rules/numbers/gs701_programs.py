@@ -406,3 +406,21 @@ def good_divided_before_the_mask() -> None:
         loss = nn.functional.cross_entropy(scores, torch.randint(0, 2, (8,)))
         loss.backward()
         opt.step()
+
+
+def bad_weights_of_ratios_without_a_graph() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(4, 4)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for step in range(60):
+        out = model(torch.randn(8, 4))
+        terms = torch.stack([out.pow(2).mean(), torch.relu(out.max() * (step < 50)), out.abs().mean()])
+        seen = terms.detach()
+        ratios = seen / seen.clone()
+        weights = ratios / ratios.sum()
+        opt.zero_grad()
+        (weights * terms).sum().backward()  # cause: GS701 # effect: GS701
+        opt.step()

@@ -10,7 +10,7 @@ from functools import partial
 from gradscope.analysis.cuts import cut_kind, cuts, nearest
 from gradscope.analysis.gradients import gradients
 from gradscope.analysis.names import names_of
-from gradscope.analysis.numbers import taken_out
+from gradscope.analysis.numbers import entered, real, taken_out, without_past
 from gradscope.analysis.ops import SCALES, SUMS, ZERO_GRADIENT
 from gradscope.analysis.reach import Key, Paths
 from gradscope.analysis.terms import terms
@@ -28,7 +28,7 @@ class Constant:
     """A term that was cut from parameters which the other terms of its loss train."""
 
     cut: Op
-    kind: str  # as `Cut.kind`; "number": a plain number is added
+    kind: str  # as `Cut.kind`; "number": a plain number is added; "numpy": of an array
     site: Site  # the cut, or the block that makes it
     added: Site  # where it is added
     loss: Backward
@@ -36,6 +36,7 @@ class Constant:
     idle: frozenset[int]  # that it gives gradients which the next step does not use
     name: str  # the user's, of the term; "" where it has none
     lines: frozenset[tuple[str, int]]  # where its graph was built, which no pass goes through
+    back: tuple[Site, ...] = ()  # where its numbers came back as new tensors
 
 
 def constants(known: Paths) -> Iterator[Constant]:
@@ -47,7 +48,11 @@ def constants(known: Paths) -> Iterator[Constant]:
         trained = known.reach([root], ZERO_GRADIENT).parameters & stepped
         if not trained or not known.reached.complete:
             continue
-        for found in (*_tensors(known, root, events[0], trained), *_numbers(known, root, events[0], trained)):
+        for found in (
+            *_tensors(known, root, events[0], trained),
+            *_arrays(known, root, events[0], trained),
+            *_numbers(known, root, events[0], trained),
+        ):
             if found.site.location() not in told:
                 told.add(found.site.location())
                 yield found
@@ -92,6 +97,47 @@ def _tensors(known: Paths, root: Key, loss: Backward, trained: frozenset[int]) -
                 yield Constant(
                     cut, kind, site, _added(known, part), loss, frozenset(lost), idle, name, frozenset()
                 )
+
+
+def _arrays(known: Paths, root: Key, loss: Backward, trained: frozenset[int]) -> Iterator[Constant]:
+    """Terms without any graph, made of tensors that the text makes of the arrays of values with one."""
+    graph = known.graph(root[0])
+    exits = [(op, cut) for op, cut in taken_out(graph) if op.name in ("numpy", "__array__", "tolist")]
+    parts = terms(known, root) if exits else []
+    for part in parts if len(parts) > 1 else ():
+        if part[0] != graph.id or graph.values[part[1]].requires_grad:
+            continue
+        back = [
+            (value.site.user, op, cut)
+            for number, index in known.flow([part]).order
+            if number == graph.id and without_past(graph, index) and real(graph.values[index].dtype)
+            if (value := graph.values[index]).site is not None
+            for op, cut in exits
+            if op.index < entered(graph, index) and _made_of(known, value.site.user, op)
+        ]
+        values = [(graph.id, i) for _, _, cut in back for i in cut.inputs]
+        before = known.flow(values).order
+        lost = frozenset(known.parameters_in(before) & trained)
+        if not lost or not before.keys().isdisjoint(parts) or any(_learned(known, key) for key in values):
+            continue
+        op, name = back[0][1], names_of(known.trace).name(graph, part[1]) or ""
+        yield Constant(
+            op, "numpy", op.site.user, _added(known, part), loss, lost, frozenset(), name, _built(known, before),
+            tuple({site.span(): site for site, _, _ in back}.values()),
+        )  # fmt: skip
+
+
+def _made_of(known: Paths, made: Site, exit: Op) -> bool:
+    """Whether the expression that made a tensor holds the call that gave the array, or reads the array's name."""
+    place = exit.site.user
+    if holds(made, place):
+        return True
+    if (made.path, made.function) != (place.path, place.function):
+        return False
+    file = known.trace.source_file(made.path)
+    name, node = file.variable(place), file.at(made)
+    read = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)} if node is not None else set()
+    return name in read
 
 
 def _meant_for_others(

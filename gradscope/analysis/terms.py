@@ -33,6 +33,7 @@ class Wrapped:
     made: Site
     loss: Backward
     parameters: frozenset[int]  # that the numbers were computed from; of a term: and others train
+    before: tuple[Key, ...]  # the values whose numbers they are
 
 
 def terms(known: Paths, root: Key) -> list[Key]:
@@ -92,7 +93,19 @@ def wrapped_terms(known: Paths) -> Iterator[Wrapped]:
         if len(parts) > 1:
             trained = known.reach([root], ZERO_GRADIENT).parameters
             for part in parts:
-                yield from _wrapped(known, part, events[0], trained)
+                for found in _wrapped(known, part, events[0], trained):
+                    if not _of_a_loss(known, found):
+                        yield found
+
+
+def _of_a_loss(known: Paths, found: Wrapped) -> bool:
+    """Whether its numbers are a share of a single number that is itself trained: a level that a loss is kept at."""
+    flow = known.flow([*found.before]).order
+    values = ((key[0], known.graph(key[0]).values[key[1]]) for key in flow)
+    return any(
+        value.shape in ((), (1,)) and value.node is not None and (graph, value.node) in known.reached.nodes
+        for graph, value in values
+    )
 
 
 def wrapped_losses(known: Paths) -> Iterator[Wrapped]:
@@ -107,7 +120,7 @@ def _wrapped(known: Paths, value: Key, loss: Backward, among: Collection[int]) -
         behind = known.reach(before).parameters  # or by way of `loss.detach().item()`
         behind = behind or frozenset(known.parameters_in(known.flow(before).order))
         if behind & stepped:
-            yield Wrapped(value, made, loss, frozenset(behind & stepped))
+            yield Wrapped(value, made, loss, frozenset(behind & stepped), tuple(before))
 
 
 def _taken(known: Paths, part: Key) -> Iterator[tuple[Site, list[Key]]]:
@@ -171,6 +184,8 @@ def _blocks(known: Paths, part: Key) -> Iterator[tuple[Op, Key]]:
 
     def ends(op: Op, key: Key, tracked: list[Key]) -> bool:
         lost = bool(tracked) and not known.graph(key[0]).values[key[1]].requires_grad
+        if lost and op.cut is None and all(known.required(source) is not None for source in tracked):
+            return False  # it was computed before these were asked for a gradient
         return lost or _rounds(known, key, op)
 
     return nearest(known, part, ends)

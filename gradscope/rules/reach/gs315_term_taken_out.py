@@ -1,8 +1,9 @@
 """A term of the loss was taken out of the graph: it changes the number, and trains nothing.
 
 Why: `.item()`, `.detach()` and operations under `torch.no_grad()` give the term's number without the way back
-to what it was computed from. The loss is as large as it should be and goes down like any other, by its other
-terms; this one has no say. The same goes for a term that meets only networks which its step does not train.
+to what it was computed from; so do arrays that a new tensor is made of. The loss is as large as it should be
+and goes down like any other, by its other terms; this one has no say. The same goes for a term that meets
+only networks which its step does not train.
 
 Fix: add the tensor itself, computed with gradients on.
 
@@ -67,9 +68,11 @@ def term_taken_out(trace: Trace) -> Iterator[Finding]:
 def _finding(trace: Trace, term: Constant) -> Finding:
     names = parameter_names(trace, sorted(term.parameters))
     text = _as_it_was(trace, term)[0] if term.kind == "number" else term.name
+    edits = _edits(trace, term)
     shown = f"`{text}`" if text else code(trace, term.added, "it")
     term_of = f"the term {shown}" if term.name else "a term"
     how = _how(term)
+    told = {term.site.location(), term.loss.site.user.location()}
     arrives = f"in these passes {names} got gradients of the other terms only"
     return Finding(
         message=f"{term_of} of the loss does not train {names}: {how} takes it out of the graph",
@@ -77,19 +80,64 @@ def _finding(trace: Trace, term: Constant) -> Finding:
         cause_label="the term's gradient stops here",
         effect=term.loss.site.user,
         effect_label="only the gradients of its other terms go back",
-        related=((term.added, "the term that is added"),)
-        if term.added.location() not in (term.site.location(), term.loss.site.user.location())
-        else (),
+        related=(
+            *(((term.added, "the term that is added"),) if term.added.location() not in told else ()),
+            *(
+                (site, "its numbers come back as a new tensor")
+                for site in term.back
+                if site.line != term.site.line
+            ),
+        ),
         seen=(arrives, *_idle(trace, term)),
         why=f"{shown} was computed from {names}; behind {how} it is a constant for them",
         fix=_fix(trace, term),
         count=term.loss.count,
-        edits=_as_it_was(trace, term)[2],
-        subjects=frozenset({("term", *term.site.location()), *(("call", line) for line in term.lines)}),
+        edits=edits,
+        subjects=frozenset({("term", *term.site.location()), *(("call", line) for line in term.lines)})
+        | {("term", *site.location()) for site in term.back},
     )
 
 
+def _edits(trace: Trace, term: Constant) -> tuple[Edit, ...]:
+    if term.kind == "numpy":
+        texts = [_of_the_tensor(trace, site) for site in term.back]
+        return tuple(edit for _, edits in texts for edit in edits) if all(e for _, e in texts) else ()
+    return _as_it_was(trace, term)[2]
+
+
+def _of_the_tensor(trace: Trace, site: Site) -> tuple[str, tuple[Edit, ...]]:
+    """`x[at]` for `torch.from_numpy(x.cpu().data.numpy()[at])` at `site`: what is left of the expression where no
+    call goes to arrays and back, and the edits; nothing where it is of another form."""
+    here = Source(trace, site.path)
+    node = here.file.at(site)
+    if not isinstance(node, ast.Call) or len(node.args) != 1 or ast.unparse(node.func) not in _FROM_ARRAYS:
+        return "", ()
+    inner, behind, left = node.args[0], [], False
+    while True:
+        if isinstance(inner, ast.Subscript):
+            behind.append(here.file.text(inner)[len(here.file.text(inner.value)) :])
+            inner = inner.value
+        elif isinstance(inner, ast.Call) and isinstance(inner.func, ast.Attribute) and not inner.args:
+            if inner.func.attr not in (*_LOSING, "numpy"):
+                break
+            left = left or inner.func.attr == "numpy"
+            inner = inner.func.value
+        elif isinstance(inner, ast.Attribute) and inner.attr == "data":
+            inner = inner.value
+        else:
+            break
+    if not left or not isinstance(inner, (ast.Name, ast.Attribute, ast.Subscript, ast.Call)):
+        return "", ()
+    text = here.file.text(inner) + "".join(reversed(behind))
+    return text, here.replace(node, text)
+
+
+_FROM_ARRAYS = ("torch.from_numpy", "torch.tensor", "torch.as_tensor", "torch.Tensor", "torch.FloatTensor")
+
+
 def _how(term: Constant) -> str:
+    if term.kind == "numpy":
+        return f"`{term.cut.name}()`" if term.cut.name != "__array__" else "an array"
     if term.kind == "number":
         return "`float()`" if term.cut.name == "__float__" else "`item()`"
     return {"detach": "`detach()`", "no_grad": "`torch.no_grad()`"}.get(term.kind, "`torch.inference_mode()`")
@@ -104,6 +152,8 @@ def _idle(trace: Trace, term: Constant) -> tuple[str, ...]:
 
 
 def _fix(trace: Trace, term: Constant) -> str:
+    if term.kind == "numpy":
+        return _fix_arrays(trace, term)
     text, taken, edits = _as_it_was(trace, term)
     if text:
         fix = f"leave `{taken}` out of {located(trace, term.site, 'this line')}"
@@ -114,6 +164,14 @@ def _fix(trace: Trace, term: Constant) -> str:
         made = f"`{term.name}`" if term.name else code(trace, term.added, "it")
         return f"compute {made} outside of {located(trace, term.site, 'the block')}"
     return f"add the tensor itself in place of {located(trace, term.site, 'its number')}"
+
+
+def _fix_arrays(trace: Trace, term: Constant) -> str:
+    texts = [_of_the_tensor(trace, site)[0] for site in term.back]
+    if all(texts):
+        lines = listed([f"`{text}` (line {site.line})" for text, site in zip(texts, term.back, strict=True)])
+        return f"go on with the tensors themselves: {lines}"
+    return f"go on with the tensor itself in place of a new one made of its array ({located(trace, term.back[0])})"
 
 
 _LOSING = ("item", "detach", "cpu", "clone")  # methods that give the same number

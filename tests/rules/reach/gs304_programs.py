@@ -281,3 +281,17 @@ def bad_log_probabilities_beside_a_detached_advantage() -> None:  # fix: by hand
         opt.zero_grad()
         loss.backward()  # effect: GS304
         opt.step()
+
+
+def good_loss_kept_above_a_level() -> None:
+    import torch
+    from torch import nn
+
+    net = nn.Linear(4, 3)
+    opt = torch.optim.Adam(net.parameters(), lr=0.01)
+    for _ in range(3):
+        loss = nn.functional.cross_entropy(net(torch.randn(16, 4)), torch.randint(0, 3, (16,)))
+        level = torch.tensor(0.9 * loss.detach().numpy())
+        opt.zero_grad()
+        ((loss - level).abs() + level).backward()
+        opt.step()

@@ -305,3 +305,101 @@ def bad_edges_of_the_class_map() -> None:  # fix: by hand
         opt.zero_grad()
         loss.backward()  # effect: GS305
         opt.step()
+
+
+def bad_slope_without_its_graph() -> None:
+    import torch
+    from torch import nn
+
+    net = nn.Sequential(nn.Linear(2, 8), nn.Tanh(), nn.Linear(8, 1))
+    opt = torch.optim.Adam(net.parameters(), lr=0.01)
+    x = torch.randn(16, 2)
+    y, slope = x.sin().sum(1, keepdim=True), x.cos()
+    x.requires_grad_(True)
+    for _ in range(3):
+        out = net(x)
+        (given,) = torch.autograd.grad(out.sum(), x, retain_graph=True)  # cause: GS305
+        loss = (out - y).pow(2).mean() + 0.5 * (given - slope).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()  # effect: GS305
+        opt.step()
+
+
+def good_penalty_keeps_its_graph_and_a_weight_does_not() -> None:
+    import torch
+    from torch import nn
+
+    net = nn.Sequential(nn.Linear(2, 8), nn.Tanh(), nn.Linear(8, 1))
+    opt = torch.optim.Adam(net.parameters(), lr=0.01)
+    for _ in range(3):
+        x = torch.randn(16, 2, requires_grad=True)
+        out = net(x)
+        (slope,) = torch.autograd.grad(out.sum(), x, create_graph=True)
+        fit, penalty = (out - 1).pow(2).mean(), (slope.norm(dim=1) - 1).pow(2).mean()
+        last = net[2].weight
+        one = torch.autograd.grad(fit, last, retain_graph=True)[0].norm()
+        other = torch.autograd.grad(penalty, last, retain_graph=True)[0].norm()
+        weight = (one / (other + 1e-4)).clamp(0, 100).detach()
+        opt.zero_grad()
+        (fit + weight * penalty).backward()
+        opt.step()
+
+
+def good_physics_informed() -> None:
+    import torch
+    from torch import nn
+
+    net = nn.Sequential(nn.Linear(1, 16), nn.Tanh(), nn.Linear(16, 1))
+    opt = torch.optim.Adam(net.parameters(), lr=0.01)
+    for step in range(4):
+        t = torch.rand(16, 1, requires_grad=True)
+        u = net(t)
+        (velocity,) = torch.autograd.grad(u.sum(), t, create_graph=True)
+        (force,) = torch.autograd.grad(velocity.sum(), t, create_graph=True)
+        start = net(torch.zeros(1, 1)) - 1
+        loss = (force + u).pow(2).mean() + start.pow(2).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+        if step % 2 == 1:
+            u = net(t)
+            (velocity,) = torch.autograd.grad(u.sum(), t)
+            print(round(float((velocity.detach().numpy() ** 2).mean() + loss.item()) * 0))
+
+
+def good_attack_with_first_order_gradients() -> None:
+    import torch
+    from torch import nn
+
+    net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 3))
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    for _ in range(3):
+        x, y = torch.randn(16, 4, requires_grad=True), torch.randint(0, 3, (16,))
+        clean = nn.functional.cross_entropy(net(x), y)
+        (slope,) = torch.autograd.grad(clean, x, retain_graph=True)
+        attacked = nn.functional.cross_entropy(net(x.detach() + 0.1 * slope.sign()), y)
+        loss = clean + 0.5 * attacked
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_penalty_of_a_critic() -> None:
+    import torch
+    from torch import nn
+
+    made, critic = nn.Linear(3, 4), nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 1))
+    opt_critic = torch.optim.Adam(critic.parameters(), lr=0.01)
+    opt_made = torch.optim.Adam(made.parameters(), lr=0.01)
+    for _ in range(3):
+        real, fake = torch.randn(8, 4), made(torch.randn(8, 3))
+        share = torch.rand(8, 1)
+        between = (share * real + (1 - share) * fake.detach()).requires_grad_(True)
+        (slope,) = torch.autograd.grad(critic(between).sum(), between, create_graph=True)
+        loss = critic(fake.detach()).mean() - critic(real).mean() + 10 * (slope.norm(dim=1) - 1).pow(2).mean()
+        opt_critic.zero_grad()
+        loss.backward()
+        opt_critic.step()
+        opt_made.zero_grad()
+        (-critic(fake).mean() + fake.pow(2).mean()).backward()
+        opt_made.step()

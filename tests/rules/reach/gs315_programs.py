@@ -191,3 +191,106 @@ def good_probe_on_detached_features() -> None:
         opt.zero_grad()
         loss.backward()
         opt.step()
+
+
+def bad_triplets_from_arrays() -> None:
+    import numpy as np
+    import torch
+    from torch import nn
+
+    net, head = nn.Linear(6, 4), nn.Linear(4, 3)
+    opt = torch.optim.Adam([*net.parameters(), *head.parameters()], lr=0.01)
+    for _ in range(3):
+        one, other = net(torch.randn(16, 6)), net(torch.randn(16, 6))
+        hard = np.where((one - other).norm(dim=1).detach().numpy() > 0.1)[0]
+        a = torch.from_numpy(one.detach().cpu().numpy()[hard])  # cause: GS315
+        b = torch.from_numpy(other.detach().cpu().numpy()[hard])
+        near = (a - b).pow(2).sum(1).mean()
+        loss = nn.functional.cross_entropy(head(one), torch.randint(0, 3, (16,))) + near
+        opt.zero_grad()
+        loss.backward()  # effect: GS315
+        opt.step()
+
+
+def good_weights_of_pairs_from_arrays() -> None:
+    import numpy as np
+    import torch
+    from torch import nn
+
+    net, head = nn.Linear(6, 4), nn.Linear(4, 3)
+    opt = torch.optim.Adam([*net.parameters(), *head.parameters()], lr=0.01)
+    for _ in range(3):
+        one, other = net(torch.randn(16, 6)), net(torch.randn(16, 6))
+        hard = np.where((one - other).norm(dim=1).detach().numpy() > 0.1)[0]
+        far = torch.from_numpy((one - other).norm(dim=1).detach().numpy()[hard])
+        weight = far.mean() / far.max()
+        near = (one[hard] - other[hard]).pow(2).sum(1).mean()
+        loss = nn.functional.cross_entropy(head(one), torch.randint(0, 3, (16,))) + weight * near
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_returns_of_arrays() -> None:
+    import numpy as np
+    import torch
+    from torch import nn
+
+    policy, value = nn.Linear(4, 2), nn.Linear(4, 1)
+    opt = torch.optim.Adam([*policy.parameters(), *value.parameters()], lr=0.01)
+    for _ in range(3):
+        seen = torch.randn(16, 4)
+        scores, worth = policy(seen), value(seen).squeeze(1)
+        drawn = torch.distributions.Categorical(logits=scores)
+        action = drawn.sample()
+        returns, after = np.zeros(16, dtype=np.float32), 0.0
+        own = worth.detach().numpy()
+        for at in reversed(range(16)):
+            after = float(action[at] == 0) + 0.9 * after
+            returns[at] = 0.5 * after + 0.5 * own[at]
+        target = torch.from_numpy(returns)
+        advantage = target - torch.from_numpy(own)
+        loss = -(drawn.log_prob(action) * advantage).mean() + (worth - target).pow(2).mean()
+        loss = loss - 0.01 * drawn.entropy().mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_masks_and_baselines_of_arrays() -> None:
+    import numpy as np
+    import torch
+    from torch import nn
+
+    net = nn.Linear(4, 3)
+    opt = torch.optim.Adam(net.parameters(), lr=0.01)
+    mean = 0.0
+    for _ in range(4):
+        scores = net(torch.randn(16, 4))
+        each = nn.functional.cross_entropy(scores, torch.randint(0, 3, (16,)), reduction="none")
+        values = each.detach().numpy()
+        kept = torch.from_numpy((values < np.quantile(values, 0.9)).astype(np.float32))
+        loss = (each * kept).sum() / kept.sum() + 0.01 * scores.pow(2).mean()
+        mean = 0.9 * mean + 0.1 * loss.detach().numpy()
+        shown = loss + torch.tensor(mean)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+        print(shown.shape)
+
+
+def good_quantized_by_arrays_and_passed_straight_through() -> None:
+    import numpy as np
+    import torch
+    from torch import nn
+
+    encoder, decoder = nn.Linear(6, 3), nn.Linear(3, 6)
+    opt = torch.optim.Adam([*encoder.parameters(), *decoder.parameters()], lr=0.01)
+    for _ in range(3):
+        x = torch.randn(16, 6)
+        z = encoder(x)
+        near = torch.from_numpy(np.round(z.detach().numpy()))
+        loss = (decoder(z + (near - z).detach()) - x).pow(2).mean() + (z - near).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

@@ -34,6 +34,8 @@ KNOWN = {
     "lightning-bad_manual_schedule_never_stepped": "silent",
     "lightning-bad_gan_not_untoggled": "GS303 at `detach()`: the discriminator is still frozen",
     "lightning-bad_ema_that_keeps_the_graph": "silent",
+    "transformers-bad_optimizer_of_another_model": "GS204 at `train`: not that the optimizer holds another model",
+    "transformers-bad_head_replaced_by_a_callback": "notes GS302 and GS605 at `train`: not the replaced head",
 }
 _MARK = re.compile(r"# cause: (GS\d{3}(?:, GS\d{3})*)")
 

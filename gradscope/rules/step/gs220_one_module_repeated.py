@@ -98,8 +98,9 @@ def _multiplied(trace: Trace) -> Iterator[tuple[str, Site, ast.BinOp]]:
 
 
 def _alone(trace: Trace, module: Module) -> bool:
-    """Whether it is the only one that its container knows of."""
-    return sum(other.parent == module.parent for other in trace.modules.values()) == 1
+    """Whether it is the only one of its class that its container knows of."""
+    beside = [other for other in trace.modules.values() if other.parent == module.parent]
+    return sum(other.cls == module.cls for other in beside) == 1
 
 
 def _uses(trace: Trace, graph: Graph, module: Module) -> tuple[Op | None, int]:

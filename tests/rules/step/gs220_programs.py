@@ -51,3 +51,23 @@ def good_one_of_a_list_of_one() -> None:
         opt.zero_grad()
         model(torch.randn(8, 4)).pow(2).mean().backward()
         opt.step()
+
+
+def bad_before_a_layer_of_another_kind() -> None:
+    import torch
+    from torch import nn
+
+    class Residual(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.linear = nn.Linear(4, 4)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return torch.relu(self.linear(x)) + x  # effect: GS220
+
+    model = nn.Sequential(*[Residual()] * 3, nn.Linear(4, 2))  # cause: GS220
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        model(torch.randn(8, 4)).pow(2).mean().backward()
+        opt.step()

@@ -183,7 +183,7 @@ def bad_detached_loss() -> None:
     model, optimizer, batches = accelerator.prepare(model, optimizer, loader())
     for x, y in batches:
         optimizer.zero_grad()
-        loss = F.cross_entropy(model(x), y).detach()  # cause: GS303
+        loss = F.cross_entropy(model(x), y).detach()  # cause: GS303: `loss` has no graph
         accelerator.backward(loss)
         optimizer.step()
 

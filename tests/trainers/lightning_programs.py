@@ -493,7 +493,10 @@ def bad_manual_without_step() -> None:
             x, y = batch
             self.optimizers().zero_grad()
             loss = F.mse_loss(self(x), y)
-            self.manual_backward(loss)  # cause: GS205
+            self.manual_backward(loss)
+
+        def configure_optimizers(self) -> Any:
+            return torch.optim.Adam(self.parameters(), lr=1e-2)  # cause: GS205
 
     trainer().fit(Model(), loader())
 

@@ -1,9 +1,9 @@
 """Programs as people write them for a trainer's library, run with that library itself.
 
 `…_programs.py` lies here for each library. Its functions `bad_…` do one thing wrong and mark its line with the codes
-that answer it (`# cause: GS201`; several where each would be right); those `good_…` are right, and nothing of warning
-or error may be said of them. `KNOWN` lists what does not hold yet, with what is said instead: a test of it fails as
-soon as it holds, so that the list stays true.
+that answer it (`# cause: GS201`; several where each would be right; words of the message may follow); those `good_…`
+are right, and nothing of warning or error may be said of them. `KNOWN` lists what does not hold yet, with what is said
+instead: a test of it fails as soon as it holds, so that the list stays true.
 """
 
 from __future__ import annotations
@@ -30,14 +30,13 @@ LIBRARIES = sorted(path.stem.removesuffix("_programs") for path in HERE.glob("*_
 KNOWN = {
     "lightning-bad_loss_not_returned": "GS204 at `fit`: not that training_step returns nothing",
     "lightning-bad_manual_accumulation_not_divided": "silent",
-    "lightning-bad_manual_without_step": "GS205 at `self.optimizers()` too, as of two optimizers",
     "lightning-bad_manual_schedule_never_stepped": "silent",
     "lightning-bad_gan_not_untoggled": "GS303 at `detach()`: the discriminator is still frozen",
     "lightning-bad_ema_that_keeps_the_graph": "silent",
     "transformers-bad_optimizer_of_another_model": "GS204 at `train`: not that the optimizer holds another model",
     "transformers-bad_head_replaced_by_a_callback": "notes GS302 and GS605 at `train`: not the replaced head",
 }
-_MARK = re.compile(r"# cause: (GS\d{3}(?:, GS\d{3})*)")
+_MARK = re.compile(r"# cause: (GS\d{3}(?:, GS\d{3})*)(?:: (.+))?")
 
 
 def names(library: str, kind: str) -> list[str]:
@@ -60,14 +59,16 @@ def test_mistake_is_told_at_its_line(library: str, name: str) -> None:
     found = findings(program)
     lines, first = inspect.getsourcelines(program)
     marks = {
-        (code, first + offset)
+        (code, first + offset, words)
         for offset, line in enumerate(lines)
-        for codes in _MARK.findall(line)
+        for codes, words in _MARK.findall(line)
         for code in codes.split(", ")
     }
     assert marks, "marks no line"
     holds = any(
-        (f.code, place.line) in marks for f in found for place in f.locations if place.role == "cause"
+        code == f.code and words in f.message and ("cause", line) in [(p.role, p.line) for p in f.locations]
+        for code, line, words in marks
+        for f in found
     )
     as_known(f"{library}-{name}", holds, found)
 

@@ -87,6 +87,10 @@ class Optimizers(Hook):
     def _register(self, optimizer: Any, site: int) -> int:
         known = self.ids.get(id(optimizer))
         if known is None or known[1]() is not optimizer:
+            inner = _wrapped(optimizer)
+            if inner is not None:
+                known = self.ids[id(optimizer)] = (self._register(inner, site), weakref.ref(optimizer))
+                return known[0]
             known = self.ids[id(optimizer)] = (self.count, weakref.ref(optimizer))
             self.count += 1
             self._write(optimizer, known[0], site)
@@ -364,6 +368,18 @@ class Optimizers(Hook):
         dropped, read, norm = self.recorder.ledger.zeroed(records, to_none)
         data = {**by, "parameters": [r.id for r in records], "dropped": dropped, "read": read}
         self.recorder.emit("zero_grad", site, data, norm=norm)
+
+
+def _wrapped(optimizer: Any) -> Any:
+    """The optimizer that one without parameter groups of its own hands everything on to, as Lightning's does."""
+    own = vars(optimizer)
+    if "param_groups" in own:
+        return None
+    groups = getattr(optimizer, "param_groups", None)
+    others = (
+        one for one in own.values() if isinstance(one, torch_optimizer.Optimizer) and one is not optimizer
+    )
+    return next((one for one in others if groups is not None and groups_of(one) is groups), None)
 
 
 def _to_none(set_to_none: Any = True, *_: Any, **__: Any) -> bool:

@@ -60,7 +60,7 @@ def backward_without_graph(trace: Trace) -> Iterator[Finding]:
 
 def _explain(trace: Trace, known: Paths, event: Event, root: Key) -> Finding:
     effect = event.site.user
-    name = _name(trace, effect)
+    name = _name(trace, event)
     found = next(nearest_cuts(known, root), None)
     if found is not None:
         return _cut(trace, known, event, name, root, found)
@@ -306,9 +306,15 @@ def _steps(trace: Trace, known: Paths, root: Key, cut: Op | None) -> str:
     )
 
 
-def _name(trace: Trace, site: Site) -> str:
-    text = code(trace, site)
-    head, dot, _ = text.strip("`").partition(".backward")
+def _name(trace: Trace, event: Event) -> str:
+    """The loss as the user calls it: what stands before `.backward()`, or what a library's `backward(…)` is given."""
+    call = event.site.user
+    if any(frame.kind == "library" for frame in event.site.stack[event.site.stack.index(call) :]):
+        given = next((n for n in trace.source_file(call.path).around(call) if isinstance(n, ast.Call)), None)
+        if given is None or not given.args or not ast.unparse(given.func).endswith("backward"):
+            return "the loss"
+        return f"`{given.args[0].id}`" if isinstance(given.args[0], ast.Name) else "the loss"
+    head, dot, _ = code(trace, call).strip("`").partition(".backward")
     return f"`{head}`" if dot and head else "the loss"
 
 

@@ -386,3 +386,25 @@ def good_memory_not_full() -> None:
                 opt.step()
                 opt.zero_grad()
         print(epoch, last.item())
+
+
+def bad_wrapped_and_never_stepped() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    class Wrapper:
+        """Hands everything on, and says that it is an optimizer."""
+
+        def __init__(self, optimizer: torch.optim.Optimizer) -> None:
+            self.inner = optimizer
+            self.__class__ = type("Wrapped", (Wrapper, type(optimizer)), {})
+
+        def __getattr__(self, name: str) -> object:
+            return getattr(self.inner, name)
+
+    model = nn.Linear(3, 1)
+    inner = torch.optim.SGD(model.parameters(), lr=0.1)  # cause: GS205
+    opt = Wrapper(inner)
+    for _ in range(4):
+        opt.zero_grad()  # type: ignore[attr-defined]
+        model(torch.randn(8, 3)).pow(2).mean().backward()  # effect: GS205

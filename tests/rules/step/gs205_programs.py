@@ -388,7 +388,7 @@ def good_memory_not_full() -> None:
         print(epoch, last.item())
 
 
-def bad_wrapped_and_never_stepped() -> None:  # fix: by hand
+def bad_wrapped_and_never_stepped() -> None:
     import torch
     from torch import nn
 

@@ -1,12 +1,13 @@
 """The loss is the same whatever the model says: softmax over a single class.
 
-Why: softmax makes numbers that sum to one. Over one class that is always 1, its logarithm always 0,
-so the cross entropy is 0, its gradient is exactly zero and nothing is learned.
+Why: softmax makes numbers that sum to one. Over one class, or one place, that is always 1, its logarithm
+always 0: a cross entropy is 0, and the gradient of what went in exactly zero, so that nothing is learned by it.
 
 Fix: one output per class for `cross_entropy`; for a single output `binary_cross_entropy_with_logits`
 (yes or no) or `mse_loss` (a number); or take the softmax along the dimension of the classes.
 
 Silent on: attention over a single position, softmax over one class beside other ways to the loss.
+At warning: a softmax along the first axis, which had one place in every call, where another has several.
 """
 
 from collections.abc import Iterator
@@ -79,7 +80,7 @@ def _lost(trace: Trace, known: Paths, event: Rooted, op: Op) -> list[int]:
     roots = [(event.graph, root) for root in event.roots]
     behind = known.reach(roots).parameters
     past = known.reach(roots, SOFTMAX_NODES).parameters
-    if _one_output(known.graph(op.graph), op):
+    if _one_output(known.graph(op.graph), op) or _along_one(known, op):
         same = [o for o in known.graph(op.graph).ops if o.site.user.location() == op.site.user.location()]
         stop = {(op.graph, node) for o in same if o.name == op.name for node in o.nodes}
         past = known.reach(roots, stop=stop).parameters
@@ -105,6 +106,20 @@ def _one_output(graph: Graph, op: Op) -> bool:
     return False
 
 
+def _along_one(known: Paths, op: Op) -> bool:
+    """Whether this line's softmax went along the first axis, which had one place in every call, and a later one
+    several: a batch of one, most often."""
+    here = op.site.user.location()
+    calls = [call for _, call in known.used_calls({op.name}) if call.site.user.location() == here]
+    for call in calls:
+        value = known.graph(call.graph).values[call.inputs[0]]
+        if not value.shape or value.shape[0] != 1 or max(value.shape) == 1 or value.op is None:
+            return False
+        if call.extra.get("dims") not in ([0], [-len(value.shape)]):
+            return False
+    return True
+
+
 def _finding(trace: Trace, known: Paths, op: Op, event: Rooted, zero: list[int]) -> Finding:
     shape = known.graph(op.graph).values[op.inputs[0]].shape
     names = parameter_names(trace, zero)
@@ -118,17 +133,26 @@ def _finding(trace: Trace, known: Paths, op: Op, event: Rooted, zero: list[int])
         [(event.graph, root) for root in event.roots]
     ).parameters - set(zero)
     effect = "the loss cannot change" if alone else "it gives the same whatever goes in"
+    over, places, along = "a single class", "one class", False
+    fix = f"take {made} along the dimension of the classes, or a sigmoid for a single output"
+    if op.name == "cross_entropy":
+        fix = (
+            f"give {made} one output per class; for a single output take `binary_cross_entropy_with_logits` or"
+            " `mse_loss`"
+        )
+    elif along := not _one_output(known.graph(op.graph), op) and _along_one(known, op):
+        over, places = "an axis of one place", "axis 0 has one place"
+        axes = [f"`dim={axis - len(shape)}` ({size} places)" for axis, size in enumerate(shape) if size > 1]
+        fix = f"take {made} along the axis whose places share the weights: {' or '.join(axes)}"
     return Finding(
-        message=f"`{op.name}` is taken over a single class: {effect}, the gradient is zero",
+        message=f"`{op.name}` is taken over {over}: {effect}, the gradient is zero",
         cause=op.site.user,
-        cause_label=f"its input is {shape}: one class",
+        cause_label=f"its input is {shape}: {places}",
         effect=event.site.user,
         effect_label=f"{names} get a gradient of exactly zero",
         seen=tuple(seen),
-        fix=f"give {made} one output per class; for a single output take `binary_cross_entropy_with_logits` or"
-        " `mse_loss`"
-        if op.name == "cross_entropy"
-        else f"take {made} along the dimension of the classes, or a sigmoid for a single output",
+        fix=fix,
+        severity="warning" if along else "",
         count=event.count,
         subjects=parameter_subjects(zero),
     )

@@ -81,3 +81,48 @@ def good_attention_to_one_position() -> None:
         weights = torch.softmax(query(x) @ x.transpose(1, 2), dim=2)
         head(weights @ value(x)).pow(2).mean().backward()
         opt.step()
+
+
+def bad_weights_along_a_batch_of_one() -> None:
+    import torch
+    from torch import nn
+
+    query, head, weigh = nn.Linear(4, 4, bias=False), nn.Linear(4, 2), nn.Softmax(dim=0)
+    opt = torch.optim.SGD([*query.parameters(), *head.parameters()], lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        frames = torch.randn(1, 5, 4)
+        weights = weigh((query(torch.randn(1, 1, 4)) @ frames.transpose(1, 2)).view(1, 5))  # cause: GS704
+        logits = head((weights.unsqueeze(2) * frames).sum(dim=1))
+        nn.functional.cross_entropy(logits, torch.zeros(1, dtype=torch.long)).backward()  # effect: GS704
+        opt.step()
+
+
+def good_instances_of_a_bag_along_the_first_axis() -> None:
+    import torch
+    from torch import nn
+
+    score, head = nn.Linear(4, 3), nn.Linear(12, 2)
+    opt = torch.optim.SGD([*score.parameters(), *head.parameters()], lr=0.1)
+    for step in range(4):
+        opt.zero_grad()
+        bag = torch.randn(1 + step % 2, 4)  # some bags hold one instance
+        weights = torch.softmax(torch.tanh(score(bag)), dim=0)
+        logits = head((weights.t() @ bag).view(1, 12))
+        nn.functional.cross_entropy(logits, torch.zeros(1, dtype=torch.long)).backward()
+        opt.step()
+
+
+def good_attention_with_a_batch_of_one() -> None:
+    import torch
+    from torch import nn
+
+    query, head = nn.Linear(4, 4, bias=False), nn.Linear(4, 2)
+    opt = torch.optim.SGD([*query.parameters(), *head.parameters()], lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        frames = torch.randn(1, 5, 4)
+        weights = (query(torch.randn(1, 1, 4)) @ frames.transpose(1, 2)).view(1, 5).softmax(dim=-1)
+        logits = head((weights.unsqueeze(2) * frames).sum(dim=1))
+        nn.functional.cross_entropy(logits, torch.zeros(1, dtype=torch.long)).backward()
+        opt.step()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import linecache
 import random
 import re
@@ -176,3 +177,25 @@ def test_what_an_optimizer_holds_for_nothing_is_one_note() -> None:
 def test_gradients_that_a_cut_leaves_alone_in_a_pass_are_no_waste() -> None:
     (program,) = (p for p in programs("bad", "GS301") if "generator" in p.name)
     assert {finding.code for finding in findings(program)} == {"GS301"}
+
+
+def test_loss_without_a_graph_names_the_line_that_froze_what_it_may_train() -> None:
+    def program() -> None:
+        from torch import nn
+
+        generator, critic = nn.Linear(2, 4), nn.Linear(4, 1)
+        opt_g = torch.optim.SGD(generator.parameters(), lr=0.1)
+        opt_c = torch.optim.SGD(critic.parameters(), lr=0.1)
+        critic.requires_grad_(False)
+        opt_g.zero_grad()
+        critic(generator(torch.randn(8, 2))).mean().neg().backward()
+        opt_g.step()
+        opt_c.zero_grad()
+        loss = critic(generator(torch.randn(8, 2)).detach()).mean()
+        with contextlib.suppress(RuntimeError):
+            loss.backward()
+        opt_c.step()
+
+    (error,) = [f for f in findings(program) if f.code == "GS303"]
+    assert "`detach()`" in error.message and "`critic.requires_grad_(False)`" in error.fix
+    assert [p.label for p in error.locations if p.role == "related"][-1].startswith("freezes `critic.")

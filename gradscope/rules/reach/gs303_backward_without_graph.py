@@ -11,7 +11,7 @@ Silent on: errors of any other kind.
 """
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from gradscope.analysis.cuts import constant_derivative, cut_kind, cut_words, differentiates, nearest_cuts
 from gradscope.analysis.failures import failure_subject
@@ -111,6 +111,7 @@ def _cut(trace: Trace, known: Paths, event: Event, name: str, root: Key, found: 
     if off is not None:
         return _in_step(trace, known, event, name, root, op, *off)
     cause = region.site.user if region is not None else op.site.user
+    related, fix = _also_frozen(trace, known, root, ids)
     seen = [_facts(known, name, root)]
     if ids:
         seen.append(f"behind the cut: {parameter_names(trace, sorted(ids))}")
@@ -120,16 +121,36 @@ def _cut(trace: Trace, known: Paths, event: Event, name: str, root: Key, found: 
         cause_label="gradients are off in here" if region is not None else "the graph ends here",
         effect=event.site.user,
         effect_label="there is nothing to go back through",
-        related=((op.site.user, "made without a graph"),)
-        if op.site.user.location() != cause.location()
-        else (),
+        related=(
+            *(
+                ((op.site.user, "made without a graph"),)
+                if op.site.user.location() != cause.location()
+                else ()
+            ),
+            *related,
+        ),
         seen=tuple(seen),
         why=_steps(trace, known, root, op),
-        fix=_fix(trace, kind, op, cause),
+        fix=_fix(trace, kind, op, cause) + fix,
         count=event.count,
         edits=_edits(trace, kind, op, cause),
         subjects=parameter_subjects(ids) | {failure_subject(event)},
     )
+
+
+def _also_frozen(
+    trace: Trace, known: Paths, root: Key, cut_off: Iterable[int]
+) -> tuple[tuple[tuple[Site, str], ...], str]:
+    """What an optimizer holds and the loss would reach without a cut, had no line frozen it: the other way to a
+    graph, which may be the one that is meant."""
+    found = {p.id: p for key in known.flow([root]).order if (p := known.parameter_of(key)) is not None}
+    frozen = [p for p in found.values() if p.optimizers and not p.requires_grad and p.id not in set(cut_off)]
+    froze = _freeze(trace, known, frozen)
+    if froze is None:
+        return (), ""
+    names = parameter_names(trace, [p.id for p in frozen])
+    again = f"; if this loss is to train {names}, switch `requires_grad` on again: {located(trace, froze)} froze them"
+    return ((froze, f"freezes {names}, which the loss would reach"),), again
 
 
 def _step_without_gradients(trace: Trace, op: Op) -> tuple[Site, Site] | None:

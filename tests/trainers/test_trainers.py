@@ -29,9 +29,8 @@ HERE = Path(__file__).parent
 LIBRARIES = sorted(path.stem.removesuffix("_programs") for path in HERE.glob("*_programs.py"))
 KNOWN = {
     "lightning-bad_loss_not_returned": "GS204 at `fit`: not that training_step returns nothing",
-    "lightning-bad_manual_accumulation_not_divided": "silent",
     "lightning-bad_manual_schedule_never_stepped": "silent",
-    "lightning-bad_gan_not_untoggled": "GS303 at `detach()`: the discriminator is still frozen",
+    "lightning-bad_gan_not_untoggled": "GS303 at `detach()`, the line that froze the discriminator as related",
     "lightning-bad_ema_that_keeps_the_graph": "silent",
     "transformers-bad_optimizer_of_another_model": "GS204 at `train`: not that the optimizer holds another model",
     "transformers-bad_head_replaced_by_a_callback": "notes GS302 and GS605 at `train`: not the replaced head",

@@ -20,7 +20,7 @@ from gradscope.analysis.since import since_stretch
 from gradscope.analysis.words import code, parameter_names, parameter_subjects, where
 from gradscope.events import Backward, Clip, Rooted, Step
 from gradscope.fixes.blocks import divided
-from gradscope.model import Finding, Graph, Op, Site
+from gradscope.model import Event, Finding, Graph, Op, Site
 from gradscope.rules import rule
 from gradscope.store import Trace
 
@@ -78,7 +78,7 @@ def accumulation_not_scaled(trace: Trace) -> Iterator[Finding]:
 def _count(trace: Trace, turn: Turn, sums: dict[Site, _Sum], plain: dict[tuple[int, int], bool]) -> None:
     step, passes = turn.step, [fill.event for fill in turn.fills]
     total = sum(fill.times for fill in turn.fills)
-    if total < 2 or len({event.site for event in passes}) != 1 or step.closure:
+    if total < 2 or len({event.site for event in passes}) != 1 or any(map(_inside_a_step, passes)):
         return
     filled = {frozenset(event.filled) for event in passes}
     looked = [event for event in passes if event.graph >= 0]
@@ -102,6 +102,11 @@ def _as_long_as_the_sum(trace: Trace, step: Step) -> bool:
     optimizer = trace.optimizers.get(step.optimizer)
     by_size = optimizer is not None and any("eps" in group for group in optimizer.groups)
     return not by_size or bool(trace.of(Clip))
+
+
+def _inside_a_step(event: Event) -> bool:
+    """Whether a closure that the step itself calls made the pass. (One that does nothing is given by libraries.)"""
+    return any("Optimizer.profile_hook_step" in frame.function for frame in event.site.stack)
 
 
 def _is_mean(trace: Trace, event: Rooted) -> bool:

@@ -114,3 +114,36 @@ def good_different_losses() -> None:
         for head in (left, right):
             head(model(torch.randn(8, 3))).pow(2).mean().backward()
         opt.step()
+
+
+def bad_step_is_given_a_closure_that_does_nothing() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=1)
+    for i in range(8):
+        loss = nn.functional.mse_loss(model(torch.randn(8, 3)), torch.zeros(8, 1))
+        loss.backward()  # cause: GS216
+        if i % 4 == 3:
+            opt.step(closure=lambda: 0.0)  # effect: GS216
+            opt.zero_grad()
+
+
+def good_closure_called_again_within_the_step() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.LBFGS(model.parameters(), lr=0.1, max_iter=4)
+    x, y = torch.randn(8, 3), torch.zeros(8, 1)
+
+    def closure() -> torch.Tensor:
+        opt.zero_grad()
+        for half in (slice(0, 4), slice(4, 8)):
+            loss = nn.functional.mse_loss(model(x[half]), y[half]) / 2
+            loss.backward()
+        return loss
+
+    for _ in range(3):
+        opt.step(closure)

@@ -1,0 +1,299 @@
+"""A critic's score of generated samples is pushed the wrong way, like that of real ones or by both networks alike.
+
+Why: a critic learns to tell real from generated samples when its loss falls with the score of the one and rises with
+that of the other, and the generator learns from it when it pushes the score of its samples against the critic. A sign,
+a parenthesis or a label that is wrong lets both be pushed the same way: the critic gives every sample the same score,
+which grows without bound, or the generator helps the critic to know its samples.
+
+Fix: opposite signs, or opposite labels, for real and generated samples in the critic's loss; in the generator's the
+sign of the real ones.
+
+Measured: which steps used whose gradients, which of the critic's inputs were computed by another network, and the way
+from each score to its loss: sums, negations, functions that only rise, losses with labels of `ones_like` and
+`zeros_like`. Silent on: anything else on that way, scales that are not written as a number, critics that see no
+samples but generated ones.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import product
+
+from gradscope.analysis.calls import Call, Calls, calls
+from gradscope.analysis.gradients import Turn, gradients
+from gradscope.analysis.ops import ADDITIONS, CASTS, DIVISIONS, JOINING, MULTIPLICATIONS, SUBTRACTIONS
+from gradscope.analysis.reach import Key
+from gradscope.analysis.words import code, located
+from gradscope.events import Backward
+from gradscope.fixes.calls import renamed
+from gradscope.model import Edit, Finding, Op
+from gradscope.rules import rule
+from gradscope.store import Trace
+
+RISING = {
+    "mean", "sum", "squeeze", "unsqueeze", "view", "reshape", "flatten", "clone", "contiguous", "relu", "leaky_relu",
+    "softplus", "sigmoid", "logsigmoid", "tanh", "exp", "log", "log1p", "clamp", "identity",
+}  # fmt: skip
+LABELLED = {"binary_cross_entropy", "binary_cross_entropy_with_logits", "mse_loss"}
+LABELS = {"ones": -1, "ones_like": -1, "new_ones": -1, "zeros": 1, "zeros_like": 1, "new_zeros": 1}
+OTHER_LABEL = {"ones": "zeros", "ones_like": "zeros_like", "new_ones": "new_zeros",
+               "zeros": "ones", "zeros_like": "ones_like", "new_zeros": "new_ones"}  # fmt: skip
+DEEP = 200  # ops that are followed from a loss to its scores
+MANY = 2  # steps of the critic
+
+
+def bad() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    generator, critic = nn.Linear(2, 4), nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1))
+    opt_g = torch.optim.RMSprop(generator.parameters(), lr=0.01)
+    opt_c = torch.optim.RMSprop(critic.parameters(), lr=0.01)
+    for _ in range(4):
+        fake = generator(torch.randn(16, 2)).detach()
+        scores = critic(torch.randn(16, 4) + 2)
+        loss = -torch.mean(scores + torch.mean(critic(fake)))  # cause: GS743
+        opt_c.zero_grad()
+        loss.backward()  # effect: GS743
+        opt_c.step()
+        opt_g.zero_grad()
+        (-critic(generator(torch.randn(16, 2))).mean()).backward()
+        opt_g.step()
+
+
+def good() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    generator, critic = nn.Linear(2, 4), nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1))
+    opt_g = torch.optim.RMSprop(generator.parameters(), lr=0.01)
+    opt_c = torch.optim.RMSprop(critic.parameters(), lr=0.01)
+    for _ in range(4):
+        fake = generator(torch.randn(16, 2)).detach()
+        loss = -torch.mean(critic(torch.randn(16, 4) + 2)) + torch.mean(critic(fake))
+        opt_c.zero_grad()
+        loss.backward()
+        opt_c.step()
+        opt_g.zero_grad()
+        (-critic(generator(torch.randn(16, 2))).mean()).backward()
+        opt_g.step()
+
+
+@dataclass(frozen=True)
+class Score:
+    """What a critic gave, on its way into a loss. `sign`: 1 where the loss rises with it. `makers`: the parameters
+    of other networks that its input was computed with. `at`: the call that says which way; `label`: what made the
+    label it is compared with."""
+
+    call: Call
+    sign: int
+    makers: frozenset[int]
+    at: Op
+    label: Op | None
+    event: Backward
+
+
+@rule("GS743", name="scores-pushed-one-way", severity="warning", over=("GS707",))
+def scores_pushed_one_way(trace: Trace) -> Iterator[Finding]:
+    known = calls(trace)
+    taught: dict[int, list[tuple[Turn, list[Score]]]] = {}  # the critic → each step of its own
+    helped: dict[int, list[Score]] = {}  # the critic → scores by which others are trained
+    for turn in gradients(trace).turns:
+        for critic, scores, own in _scores(known, turn):
+            if own:
+                taught.setdefault(critic, []).append((turn, scores))
+            else:
+                helped.setdefault(critic, []).extend(scores)
+    for critic, turns in taught.items():
+        if sum(turn.times for turn, _ in turns) < MANY:
+            continue
+        real = {score.sign for _, scores in turns for score in scores if not score.makers}
+        made = {score.sign for _, scores in turns for score in scores if score.makers}
+        if len(real) != 1 or len(made) != 1:
+            continue
+        if real == made:
+            yield _alike(trace, known, turns)
+        else:
+            wrong = [s for s in helped.get(critic, ()) if s.makers]
+            if wrong and all({score.sign} == made for score in wrong):
+                yield _helping(trace, known, wrong[0], turns)
+
+
+def _scores(known: Calls, turn: Turn) -> Iterator[tuple[int, list[Score], bool]]:
+    """(critic, its scores in the passes that this step used, whether it is the critic that the step changes); only
+    where the whole way to each score is known."""
+    found: dict[int, list[Score]] = {}
+    ids = frozenset(id for own in turn.fills.values() for id in own)
+    open_ways: set[int] = set()
+    for fill in turn.fills:
+        event = fill.event
+        if event.graph < 0 or event.call != "backward" or not _plain(known.trace, event):
+            return
+        for score, key in _ways(known, event):
+            if score is not None:
+                found.setdefault(known.called(score.call.event), []).append(score)
+            else:
+                open_ways |= known.paths.reach([key]).parameters
+    for critic, scores in found.items():
+        own = {p.id for p in known.parameters(scores[0].call.event)}
+        if not own & open_ways:
+            yield critic, scores, bool(own & ids)
+
+
+def _plain(trace: Trace, event: Backward) -> bool:
+    """Whether the pass begins with a gradient of 1: `loss.backward()`, and none that is given."""
+    site = event.site.user
+    node = trace.source_file(site.path).at(site)
+    if (
+        not isinstance(node, ast.Call)
+        or not isinstance(node.func, ast.Attribute)
+        or node.func.attr != "backward"
+    ):
+        return False
+    return not node.args and all(word.arg != "gradient" for word in node.keywords)
+
+
+def _ways(known: Calls, event: Backward) -> Iterator[tuple[Score | None, Key]]:
+    """The scores that a pass begins behind, and the values past which it is not known which way they go."""
+    paths = known.paths
+    outputs = {key: call for call in known.all for key in known.outputs(call.event)}
+    todo: list[tuple[Key, int, Op | None, Op | None]] = [
+        ((event.graph, root), 1, None, None) for root in event.roots
+    ]
+    for number, (key, sign, at, label) in enumerate(todo):  # grows while it is walked
+        call = outputs.get(key)
+        if call is not None and at is not None:
+            own = {p.id for p in known.parameters(call.event)}
+            inputs = [(call.event.graph, i) for i in call.event.inputs]
+            before = paths.parameters_in(paths.flow(inputs).order) - own
+            yield Score(call, sign, frozenset(before), at, label, event), key
+            continue
+        sources, op = paths.sources(key)
+        sources = [source for source in sources if paths.graph(source[0]).values[source[1]].requires_grad]
+        signs = None if op is None or number > DEEP else _signs(known, op, sources)
+        if op is None and sources:
+            todo += [(source, sign, at, label) for source in sources]
+        elif signs is not None and op is not None:
+            made = _label(known, op)
+            turning = at if at is not None and at.name in ("neg", "__neg__") and made is None else op
+            todo += [
+                (source, sign * own_sign, turning, made or label)
+                for source, own_sign in zip(sources, signs, strict=True)
+            ]
+        else:
+            yield None, key
+
+
+def _label(known: Calls, op: Op) -> Op | None:
+    """The call that made the label of a loss, where it is the same for all samples."""
+    if op.name not in LABELLED or len(op.inputs) < 2:
+        return None
+    maker = known.paths.maker((op.graph, op.inputs[1]))
+    return maker if maker is not None and maker.name in LABELS else None
+
+
+def _signs(known: Calls, op: Op, sources: list[Key]) -> list[int] | None:
+    """Of each of these inputs, whether the result rises (1) or falls (-1) with it; None where that is not known."""
+    if op.name in LABELLED:
+        label = _label(known, op)
+        return [LABELS[label.name]] if label is not None and sources == [(op.graph, op.inputs[0])] else None
+    if op.name in ("neg", "__neg__"):
+        return [-1] * len(sources)
+    if op.name in RISING | ADDITIONS | JOINING | CASTS:
+        return [1] * len(sources)
+    if op.name in SUBTRACTIONS:
+        turned = op.name in ("rsub", "__rsub__")
+        if len(op.inputs) == 1:
+            return [-1 if turned else 1]
+        first = op.inputs[1 if turned else 0]
+        return [1 if index == first else -1 for _, index in sources]
+    if op.name in MULTIPLICATIONS | DIVISIONS and len(op.inputs) == 1:
+        factor = _factor(known.trace, op)
+        return [factor] if factor else None
+    return None
+
+
+def _factor(trace: Trace, op: Op) -> int:
+    """The sign of the number that a value is multiplied or divided by, as it is written; 0 where it is not."""
+    node = trace.source_file(op.site.user.path).at(op.site.user)
+    if not isinstance(node, ast.BinOp):
+        return 0
+    for side in (node.left, node.right):
+        try:
+            number = ast.literal_eval(side)
+        except (ValueError, TypeError, SyntaxError):
+            continue
+        if isinstance(number, (int, float)) and number:
+            return 1 if number > 0 else -1
+    return 0
+
+
+def _alike(trace: Trace, known: Calls, turns: list[tuple[Turn, list[Score]]]) -> Finding:
+    real, made = next(
+        (real, made)
+        for _, scores in turns
+        for real, made in product(scores, scores)
+        if made.makers and not real.makers
+    )
+    name = known.name(made.call.event)
+    way = "falls" if made.sign < 0 else "rises"
+    fix, edits = _other(trace, made)
+    return Finding(
+        message=f"{name} is trained to give real and generated samples the same score: its loss {way} with both",
+        cause=made.at.site.user,
+        cause_label=f"{way} with the score of the generated samples, as with that of the real ones",
+        effect=made.event.site.user,
+        effect_label="pushes both scores the same way",
+        related=((real.at.site.user, f"{way} with the score of the real samples"),)
+        if real.at.site.user.location() not in (made.at.site.user.location(), made.event.site.user.location())
+        else (),
+        seen=(f"in each of {_times(turns)} steps of {name} the loss {way} with the scores of both calls",),
+        why=f"a critic that raises or lowers every score alike tells nothing apart: {name} learns a constant, and what "
+        "the generator gets from it leads nowhere",
+        fix=fix,
+        edits=edits,
+        count=_times(turns),
+        subjects=frozenset({("module", known.called(made.call.event))}),
+    )
+
+
+def _times(turns: list[tuple[Turn, list[Score]]]) -> int:
+    return sum(turn.times for turn, _ in turns)
+
+
+def _other(trace: Trace, score: Score) -> tuple[str, tuple[Edit, ...]]:
+    """How a score comes to be pushed the other way, and the edit."""
+    place = located(trace, score.at.site.user)
+    if score.label is None:
+        one = "-score(real).mean() + score(generated).mean()"
+        return f"give one of the two the other sign in {place}: `{one}`", ()
+    site, name = score.label.site.user, score.label.name
+    text = code(trace, site, f"`{name}`").strip("`").replace(name, OTHER_LABEL[name], 1)
+    return f"take `{text}` for the label in {place}", renamed(trace, site, name, OTHER_LABEL[name])
+
+
+def _helping(trace: Trace, known: Calls, wrong: Score, turns: list[tuple[Turn, list[Score]]]) -> Finding:
+    name = known.name(wrong.call.event)
+    way = "falls" if wrong.sign < 0 else "rises"
+    place = located(trace, wrong.at.site.user)
+    fix, edits = (
+        (f"give the score the other sign in {place}", ()) if wrong.label is None else _other(trace, wrong)
+    )
+    return Finding(
+        message=f"the generator pushes the score of its samples as {name} does: both losses {way[:-1]} with it",
+        cause=wrong.at.site.user,
+        cause_label=f"the generator's loss {way} with the score of its samples",
+        effect=wrong.event.site.user,
+        effect_label="trains what made the samples, and not what scores them",
+        seen=(f"in {_times(turns)} steps the loss of {name} {way} with the score of generated samples too",),
+        why=f"{name} learns to know generated samples by that score; a generator that pushes it the same way makes "
+        "them ever easier to know",
+        fix=fix,
+        edits=edits,
+        count=wrong.event.count,
+        subjects=frozenset({("module", known.called(wrong.call.event))}),
+    )

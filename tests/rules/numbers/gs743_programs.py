@@ -1,0 +1,168 @@
+"""More programs of GS743."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def _networks() -> tuple[Any, Any, Any, Any]:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    generator, critic = nn.Linear(2, 4), nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1))
+    optimizers = (torch.optim.Adam(network.parameters(), lr=0.01) for network in (generator, critic))
+    return generator, critic, *optimizers
+
+
+def bad_generator_helps_the_critic() -> None:
+    import torch
+
+    generator, critic, opt_g, opt_c = _networks()
+    for _ in range(4):
+        fake = generator(torch.randn(16, 2)).detach()
+        loss = critic(fake).mean() - critic(torch.randn(16, 4) + 2).mean()
+        opt_c.zero_grad()
+        loss.backward()
+        opt_c.step()
+        opt_g.zero_grad()
+        loss_g = critic(generator(torch.randn(16, 2))).mean()  # cause: GS743
+        loss_g.backward()  # effect: GS743
+        opt_g.step()
+
+
+def bad_same_label() -> None:
+    import torch
+    from torch import nn
+
+    generator, critic, opt_g, opt_c = _networks()
+    bce = nn.functional.binary_cross_entropy_with_logits
+    for _ in range(4):
+        with torch.no_grad():
+            fake = generator(torch.randn(16, 2))
+        real_score, fake_score = critic(torch.randn(16, 4) + 2), critic(fake)
+        loss_real = bce(real_score, torch.ones_like(real_score))
+        loss_fake = bce(fake_score, torch.ones_like(fake_score))  # cause: GS743
+        opt_c.zero_grad()
+        (0.5 * (loss_real + loss_fake)).backward()  # effect: GS743
+        opt_c.step()
+        opt_g.zero_grad()
+        score = critic(generator(torch.randn(16, 2)))
+        bce(score, torch.ones_like(score)).backward()
+        opt_g.step()
+
+
+def good_labels_of_a_gan() -> None:
+    import torch
+    from torch import nn
+
+    generator, critic, opt_g, opt_c = _networks()
+    bce = nn.BCEWithLogitsLoss()
+    ones, zeros = torch.ones(16, 1), torch.zeros(16, 1)
+    for _ in range(4):
+        real = torch.randn(16, 4) + 2
+        fake = generator(torch.randn(16, 2))
+        opt_g.zero_grad()
+        bce(critic(fake), ones).backward()
+        opt_g.step()
+        opt_c.zero_grad()
+        ((bce(critic(real), ones) + bce(critic(fake.detach()), zeros)) / 2).backward()
+        opt_c.step()
+
+
+def good_labels_in_a_loop() -> None:
+    import torch
+    from torch import nn
+
+    generator, critic, opt_g, opt_c = _networks()
+    for _ in range(4):
+        fake = generator(torch.randn(16, 2)).detach()
+        opt_c.zero_grad()
+        for samples, label in ((torch.randn(16, 4) + 2, torch.ones(16, 1)), (fake, torch.zeros(16, 1))):
+            nn.functional.mse_loss(critic(samples), label).backward()
+        opt_c.step()
+        opt_g.zero_grad()
+        nn.functional.mse_loss(critic(generator(torch.randn(16, 2))), torch.ones(16, 1)).backward()
+        opt_g.step()
+
+
+def good_hinge() -> None:
+    import torch
+    from torch import nn
+
+    generator, critic, opt_g, opt_c = _networks()
+    for _ in range(4):
+        fake = generator(torch.randn(16, 2)).detach()
+        real_score, fake_score = critic(torch.randn(16, 4) + 2), critic(fake)
+        loss = nn.functional.relu(1.0 - real_score).mean() + nn.functional.relu(1.0 + fake_score).mean()
+        opt_c.zero_grad()
+        loss.backward()
+        opt_c.step()
+        opt_g.zero_grad()
+        (-critic(generator(torch.randn(16, 2))).mean()).backward()
+        opt_g.step()
+
+
+def good_gradients_that_are_given() -> None:
+    import torch
+
+    generator, critic, opt_g, opt_c = _networks()
+    one = torch.tensor(1.0)
+    for _ in range(4):
+        opt_c.zero_grad()
+        critic(torch.randn(16, 4) + 2).mean().backward(-one)
+        critic(generator(torch.randn(16, 2)).detach()).mean().backward(one)
+        opt_c.step()
+        opt_g.zero_grad()
+        critic(generator(torch.randn(16, 2))).mean().backward(-one)
+        opt_g.step()
+
+
+def good_minimax() -> None:
+    import torch
+
+    generator, critic, opt_g, opt_c = _networks()
+    for _ in range(4):
+        fake = generator(torch.randn(16, 2)).detach()
+        real_score, fake_score = torch.sigmoid(critic(torch.randn(16, 4) + 2)), torch.sigmoid(critic(fake))
+        loss = -(torch.log(real_score) + torch.log(1 - fake_score)).mean()
+        opt_c.zero_grad()
+        loss.backward()
+        opt_c.step()
+        opt_g.zero_grad()
+        torch.log(1 - torch.sigmoid(critic(generator(torch.randn(16, 2))))).mean().backward()
+        opt_g.step()
+
+
+def good_players_of_one_side() -> None:
+    """Both networks raise the same bound (mutual information)."""
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    encoder, judge = nn.Linear(4, 2), nn.Sequential(nn.Linear(6, 8), nn.ReLU(), nn.Linear(8, 1))
+    opt_e = torch.optim.Adam(encoder.parameters(), lr=0.01)
+    opt_j = torch.optim.Adam(judge.parameters(), lr=0.01)
+    for step in range(6):
+        x = torch.randn(16, 4)
+        z = encoder(x) if step % 2 else encoder(x).detach()
+        joint, apart = judge(torch.cat([x, z], 1)), judge(torch.cat([x, z[torch.randperm(16)]], 1))
+        opt = opt_e if step % 2 else opt_j
+        opt_e.zero_grad()
+        opt_j.zero_grad()
+        (nn.functional.softplus(-joint).mean() + nn.functional.softplus(apart).mean()).backward()
+        opt.step()
+
+
+def good_samples_that_are_added_to_the_data() -> None:
+    import torch
+    from torch import nn
+
+    generator, critic, _, opt_c = _networks()
+    for _ in range(4):
+        with torch.no_grad():
+            more = generator(torch.randn(16, 2))
+        opt_c.zero_grad()
+        loss = nn.functional.mse_loss(critic(torch.randn(16, 4)), torch.rand(16, 1))
+        (loss + nn.functional.mse_loss(critic(more), torch.rand(16, 1))).backward()
+        opt_c.step()

@@ -32,9 +32,7 @@ class Line:
     others: bool = False  # a part of what a pass filled was kept
     norm: float | None = None
     spared: bool = False  # it also served something else
-    kept: bool = (
-        False  # numbers of gradients that were cleared had been kept, which may be all that was wanted
-    )
+    kept: bool = False  # numbers of gradients that were cleared had been kept: all that was wanted, perhaps
 
 
 @dataclass

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from itertools import product
 
 from gradscope.analysis.calls import Call, Calls, calls
-from gradscope.analysis.gradients import Turn, gradients
+from gradscope.analysis.gradients import Fill, Turn, gradients
 from gradscope.analysis.ops import ADDITIONS, CASTS, DIVISIONS, JOINING, MULTIPLICATIONS, SUBTRACTIONS
 from gradscope.analysis.reach import Key
 from gradscope.analysis.words import code, located
@@ -44,7 +44,7 @@ DEEP = 200  # ops that are followed from a loss to its scores
 MANY = 2  # steps of the critic
 
 
-def bad() -> None:
+def bad() -> None:  # fix: by hand
     import torch
     from torch import nn
 
@@ -102,25 +102,32 @@ def scores_pushed_one_way(trace: Trace) -> Iterator[Finding]:
     known = calls(trace)
     taught: dict[int, list[tuple[Turn, list[Score]]]] = {}  # the critic → each step of its own
     helped: dict[int, list[Score]] = {}  # the critic → scores by which others are trained
-    for turn in gradients(trace).turns:
+    turns = gradients(trace).turns
+    users: dict[Fill, set[int | None]] = {}  # a pass that two steps use has been left behind by one of them
+    for turn in turns:
+        for fill in turn.fills:
+            users.setdefault(fill, set()).add(turn.step.optimizer)
+    for turn in turns:
+        if any(len(users[fill]) > 1 for fill in turn.fills):
+            continue
         for critic, scores, own in _scores(known, turn):
             if own:
                 taught.setdefault(critic, []).append((turn, scores))
             else:
                 helped.setdefault(critic, []).extend(scores)
-    for critic, turns in taught.items():
-        if sum(turn.times for turn, _ in turns) < MANY:
+    for critic, own_turns in taught.items():
+        if sum(turn.times for turn, _ in own_turns) < MANY:
             continue
-        real = {score.sign for _, scores in turns for score in scores if not score.makers}
-        made = {score.sign for _, scores in turns for score in scores if score.makers}
+        real = {score.sign for _, scores in own_turns for score in scores if not score.makers}
+        made = {score.sign for _, scores in own_turns for score in scores if score.makers}
         if len(real) != 1 or len(made) != 1:
             continue
         if real == made:
-            yield _alike(trace, known, turns)
+            yield _alike(trace, known, own_turns)
         else:
             wrong = [s for s in helped.get(critic, ()) if s.makers]
             if wrong and all({score.sign} == made for score in wrong):
-                yield _helping(trace, known, wrong[0], turns)
+                yield _helping(trace, known, wrong[0], own_turns)
 
 
 def _scores(known: Calls, turn: Turn) -> Iterator[tuple[int, list[Score], bool]]:

@@ -101,7 +101,10 @@ class Table(ScrollView, can_focus=True):
 
     def show(self, columns: Sequence[Column], count: int, cells: Cells, *, empty: str | None = None) -> None:
         """Shows other rows. The cursor stays where it is, as far as there is such a row."""
+        had_rows = self.count > 0
         self._columns, self._cells, self.count = list(columns), cells, count
+        if had_rows != (count > 0):
+            self.refresh_bindings()  # the footer shows whose key Enter is
         self._empty = self._empty if empty is None else empty
         self._measure()
         self.cursor = min(max(self.cursor, 0), max(count - 1, 0))

@@ -408,7 +408,7 @@ def good_divided_before_the_mask() -> None:
         opt.step()
 
 
-def bad_weights_of_ratios_without_a_graph() -> None:
+def bad_weights_of_ratios_without_a_graph() -> None:  # fix: by hand
     import torch
     from torch import nn
 

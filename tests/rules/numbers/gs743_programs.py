@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
 
-
-def _networks() -> tuple[Any, Any, Any, Any]:
+def bad_generator_helps_the_critic() -> None:  # fix: by hand
     import torch
     from torch import nn
 
     torch.manual_seed(0)
     generator, critic = nn.Linear(2, 4), nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1))
-    optimizers = (torch.optim.Adam(network.parameters(), lr=0.01) for network in (generator, critic))
-    return generator, critic, *optimizers
-
-
-def bad_generator_helps_the_critic() -> None:
-    import torch
-
-    generator, critic, opt_g, opt_c = _networks()
+    opt_g = torch.optim.Adam(generator.parameters(), lr=0.01)
+    opt_c = torch.optim.Adam(critic.parameters(), lr=0.01)
     for _ in range(4):
         fake = generator(torch.randn(16, 2)).detach()
         loss = critic(fake).mean() - critic(torch.randn(16, 4) + 2).mean()
@@ -35,7 +27,10 @@ def bad_same_label() -> None:
     import torch
     from torch import nn
 
-    generator, critic, opt_g, opt_c = _networks()
+    torch.manual_seed(0)
+    generator, critic = nn.Linear(2, 4), nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1))
+    opt_g = torch.optim.Adam(generator.parameters(), lr=0.01)
+    opt_c = torch.optim.Adam(critic.parameters(), lr=0.01)
     bce = nn.functional.binary_cross_entropy_with_logits
     for _ in range(4):
         with torch.no_grad():
@@ -56,7 +51,10 @@ def good_labels_of_a_gan() -> None:
     import torch
     from torch import nn
 
-    generator, critic, opt_g, opt_c = _networks()
+    torch.manual_seed(0)
+    generator, critic = nn.Linear(2, 4), nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1))
+    opt_g = torch.optim.Adam(generator.parameters(), lr=0.01)
+    opt_c = torch.optim.Adam(critic.parameters(), lr=0.01)
     bce = nn.BCEWithLogitsLoss()
     ones, zeros = torch.ones(16, 1), torch.zeros(16, 1)
     for _ in range(4):
@@ -74,7 +72,10 @@ def good_labels_in_a_loop() -> None:
     import torch
     from torch import nn
 
-    generator, critic, opt_g, opt_c = _networks()
+    torch.manual_seed(0)
+    generator, critic = nn.Linear(2, 4), nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1))
+    opt_g = torch.optim.Adam(generator.parameters(), lr=0.01)
+    opt_c = torch.optim.Adam(critic.parameters(), lr=0.01)
     for _ in range(4):
         fake = generator(torch.randn(16, 2)).detach()
         opt_c.zero_grad()
@@ -90,7 +91,10 @@ def good_hinge() -> None:
     import torch
     from torch import nn
 
-    generator, critic, opt_g, opt_c = _networks()
+    torch.manual_seed(0)
+    generator, critic = nn.Linear(2, 4), nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1))
+    opt_g = torch.optim.Adam(generator.parameters(), lr=0.01)
+    opt_c = torch.optim.Adam(critic.parameters(), lr=0.01)
     for _ in range(4):
         fake = generator(torch.randn(16, 2)).detach()
         real_score, fake_score = critic(torch.randn(16, 4) + 2), critic(fake)
@@ -105,8 +109,12 @@ def good_hinge() -> None:
 
 def good_gradients_that_are_given() -> None:
     import torch
+    from torch import nn
 
-    generator, critic, opt_g, opt_c = _networks()
+    torch.manual_seed(0)
+    generator, critic = nn.Linear(2, 4), nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1))
+    opt_g = torch.optim.Adam(generator.parameters(), lr=0.01)
+    opt_c = torch.optim.Adam(critic.parameters(), lr=0.01)
     one = torch.tensor(1.0)
     for _ in range(4):
         opt_c.zero_grad()
@@ -120,8 +128,12 @@ def good_gradients_that_are_given() -> None:
 
 def good_minimax() -> None:
     import torch
+    from torch import nn
 
-    generator, critic, opt_g, opt_c = _networks()
+    torch.manual_seed(0)
+    generator, critic = nn.Linear(2, 4), nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1))
+    opt_g = torch.optim.Adam(generator.parameters(), lr=0.01)
+    opt_c = torch.optim.Adam(critic.parameters(), lr=0.01)
     for _ in range(4):
         fake = generator(torch.randn(16, 2)).detach()
         real_score, fake_score = torch.sigmoid(critic(torch.randn(16, 4) + 2)), torch.sigmoid(critic(fake))
@@ -158,7 +170,9 @@ def good_samples_that_are_added_to_the_data() -> None:
     import torch
     from torch import nn
 
-    generator, critic, _, opt_c = _networks()
+    torch.manual_seed(0)
+    generator, critic = nn.Linear(2, 4), nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1))
+    opt_c = torch.optim.Adam(critic.parameters(), lr=0.01)
     for _ in range(4):
         with torch.no_grad():
             more = generator(torch.randn(16, 2))

@@ -97,7 +97,11 @@ class Calls:
         return event.called
 
     def parameters(self, event: ModuleCall) -> list[Parameter]:
-        held = [p for member in self.members(self.called(event)) for p in self._held.get(member, ())]
+        return self.parameters_of(self.called(event))
+
+    def parameters_of(self, module: int) -> list[Parameter]:
+        """Those of a module and of everything below it, by id."""
+        held = [p for member in self.members(module) for p in self._held.get(member, ())]
         return sorted(held, key=lambda parameter: parameter.id)
 
     @cached_property

@@ -98,13 +98,8 @@ def dropped(trace: Trace, known: Calls) -> Iterator[Unread]:
 def _modules(trace: Trace, known: Calls, mine: set[int], events: list[Backward]) -> Iterator[Unread]:
     """The largest modules whose parameters with a gradient are all among `mine`."""
     left = set(mine)
-    own: dict[int | None, list[Parameter]] = {}
-    for parameter in trace.parameters:
-        if parameter.registered:
-            own.setdefault(parameter.module, []).append(parameter)
     for module in sorted(trace.modules.values(), key=lambda m: (m.path.count("."), bool(m.path), m.id)):
-        members = known.members(module.id)
-        parameters = sorted((p for member in members for p in own.get(member, ())), key=lambda p: p.id)
+        parameters = [p for p in known.parameters_of(module.id) if p.registered]
         wanted = [p for p in parameters if p.requires_grad and p.passes]
         if (
             wanted
@@ -112,7 +107,7 @@ def _modules(trace: Trace, known: Calls, mine: set[int], events: list[Backward])
             and not any(p.steps for p in parameters if p.id not in mine)
         ):
             left -= {p.id for p in wanted}
-            yield Unread(module_name(trace, module.id), members, wanted, events)
+            yield Unread(module_name(trace, module.id), known.members(module.id), wanted, events)
 
 
 def module_name(trace: Trace, number: int) -> str:

@@ -21,7 +21,7 @@ from typing import Any
 from gradscope.analysis.names import names_of, op_name
 from gradscope.analysis.ops import EXPONENTIALS, LOGARITHMS, QUOTIENTS, ROOTS, STATISTICS
 from gradscope.analysis.since import since_segment
-from gradscope.analysis.words import code, located, numbers, parameter_names, parameter_subjects, user
+from gradscope.analysis.words import code, listed, located, numbers, parameter_names, parameter_subjects, user
 from gradscope.events import NonFinite
 from gradscope.fixes.calls import kept_positive, with_argument
 from gradscope.fixes.source import Source
@@ -153,15 +153,13 @@ def _finding(trace: Trace, event: NonFinite, origin: Site | None, name: str, whe
 
 def _of_several(trace: Trace, makers: list[Op]) -> str:
     """What to do where several calls can have made the number, and none was looked at when it did."""
-    places = [located(trace, op.site.user, f"`{op.name}`") for op in makers[:SHOWN]]
-    places += [f"{len(makers) - SHOWN} more"] if len(makers) > SHOWN else []
-    listed = f"{', '.join(places[:-1])} or {places[-1]}"
+    places = listed([located(trace, op.site.user, f"`{op.name}`") for op in makers], SHOWN)
     guard = (
         "keep its divisor away from 0"
         if all(op.name in QUOTIENTS for op in makers)
         else "bound what goes into it"
     )
-    return f"see by `isfinite()` which of {listed} gives it, and {guard}: `clamp(min=1e-8)`, or a small constant added"
+    return f"see by `isfinite()` which of {places} gives it, and {guard}: `clamp(min=1e-8)`, or a small constant added"
 
 
 def _in_place_of(

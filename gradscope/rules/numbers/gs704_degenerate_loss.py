@@ -14,7 +14,7 @@ from collections.abc import Iterator
 
 from gradscope.analysis.reach import Paths, passes, paths
 from gradscope.analysis.words import located, parameter_names, parameter_subjects
-from gradscope.events import Backward, Rooted
+from gradscope.events import Rooted
 from gradscope.model import Finding, Graph, Op
 from gradscope.rules import rule
 from gradscope.rules.numbers._losses import loss_event
@@ -52,35 +52,38 @@ def good() -> None:
 @rule("GS704", name="degenerate-loss", severity="error", over=("GS204", "GS212", "GS302", "GS305", "GS707"))
 def degenerate_loss(trace: Trace) -> Iterator[Finding]:
     known = paths(trace)
-    found: dict[tuple[tuple[str, int], str], tuple[Op, Backward, list[int]]] = {}
+    places: dict[tuple[tuple[str, int], str], list[Op]] = {}
     for _, op in known.used_calls({"cross_entropy", "softmax", "log_softmax"}):
-        shape = known.graph(op.graph).values[op.inputs[0]].shape if op.inputs else ()
-        if not op.nodes or not _over_one(shape, op):
-            continue
-        place = (op.site.user.location(), op.name)
-        if place not in found and (event := loss_event(known, op)) is not None:
-            zero = _lost(trace, known, event, op)
+        places.setdefault((op.site.user.location(), op.name), []).append(op)
+    for calls in places.values():
+        along = _along_one(known, calls)
+        for op in calls:
+            event = loss_event(known, op) if op.nodes and _over_one(known, op) else None
+            if event is None:
+                continue
+            single = _one_output(known.graph(op.graph), op)
+            zero = _lost(trace, known, event, op, single or along)
             if zero:
-                found[place] = (op, event, zero)
-    for op, event, zero in found.values():
-        yield _finding(trace, known, op, event, zero)
+                yield _finding(trace, known, op, event, zero, along and not single)
+                break
 
 
-def _over_one(shape: tuple[int, ...], op: Op) -> bool:
+def _over_one(known: Paths, op: Op) -> bool:
     """Whether the call may be a softmax over one class, by its input's shape."""
+    shape = known.graph(op.graph).values[op.inputs[0]].shape if op.inputs else ()
     if op.name == "cross_entropy":
         return bool(shape) and shape[1 if len(shape) > 1 else 0] == 1
     return 1 in shape
 
 
-def _lost(trace: Trace, known: Paths, event: Rooted, op: Op) -> list[int]:
+def _lost(trace: Trace, known: Paths, event: Rooted, op: Op, of_one: bool) -> list[int]:
     """The parameters that the loss reaches only through a softmax, where the gradient of every one of
     them was exactly zero whenever it was measured. One alone says nothing: a key's bias in attention
-    has no effect either. Where the layer before has one output, they are those behind that softmax."""
+    has no effect either. Where it is known to be `of_one`, they are those behind that softmax."""
     roots = [(event.graph, root) for root in event.roots]
     behind = known.reach(roots).parameters
     past = known.reach(roots, SOFTMAX_NODES).parameters
-    if _one_output(known.graph(op.graph), op) or _along_one(known, op):
+    if of_one:
         same = [o for o in known.graph(op.graph).ops if o.site.user.location() == op.site.user.location()]
         stop = {(op.graph, node) for o in same if o.name == op.name for node in o.nodes}
         past = known.reach(roots, stop=stop).parameters
@@ -106,21 +109,25 @@ def _one_output(graph: Graph, op: Op) -> bool:
     return False
 
 
-def _along_one(known: Paths, op: Op) -> bool:
-    """Whether this line's softmax went along the first axis, which had one place in every call, and a later one
-    several: a batch of one, most often."""
-    here = op.site.user.location()
-    calls = [call for _, call in known.used_calls({op.name}) if call.site.user.location() == here]
+def _along_one(known: Paths, calls: list[Op]) -> bool:
+    """Whether each of these softmax calls, those of one line, went along the first axis, which had one place, while a
+    later one had several: a batch of one, most often."""
     for call in calls:
-        value = known.graph(call.graph).values[call.inputs[0]]
-        if not value.shape or value.shape[0] != 1 or max(value.shape) == 1 or value.op is None:
+        value = known.graph(call.graph).values[call.inputs[0]] if call.inputs else None
+        if (
+            value is None
+            or not value.shape
+            or value.shape[0] != 1
+            or max(value.shape) == 1
+            or value.op is None
+        ):
             return False
         if call.extra.get("dims") not in ([0], [-len(value.shape)]):
             return False
     return True
 
 
-def _finding(trace: Trace, known: Paths, op: Op, event: Rooted, zero: list[int]) -> Finding:
+def _finding(trace: Trace, known: Paths, op: Op, event: Rooted, zero: list[int], along: bool) -> Finding:
     shape = known.graph(op.graph).values[op.inputs[0]].shape
     names = parameter_names(trace, zero)
     made = located(trace, op.site.user, f"`{op.name}`")
@@ -133,14 +140,14 @@ def _finding(trace: Trace, known: Paths, op: Op, event: Rooted, zero: list[int])
         [(event.graph, root) for root in event.roots]
     ).parameters - set(zero)
     effect = "the loss cannot change" if alone else "it gives the same whatever goes in"
-    over, places, along = "a single class", "one class", False
+    over, places = "a single class", "one class"
     fix = f"take {made} along the dimension of the classes, or a sigmoid for a single output"
     if op.name == "cross_entropy":
         fix = (
             f"give {made} one output per class; for a single output take `binary_cross_entropy_with_logits` or"
             " `mse_loss`"
         )
-    elif along := not _one_output(known.graph(op.graph), op) and _along_one(known, op):
+    elif along:
         over, places = "an axis of one place", "axis 0 has one place"
         axes = [f"`dim={axis - len(shape)}` ({size} places)" for axis, size in enumerate(shape) if size > 1]
         fix = f"take {made} along the axis whose places share the weights: {' or '.join(axes)}"

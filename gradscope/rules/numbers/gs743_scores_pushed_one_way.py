@@ -23,7 +23,7 @@ from itertools import product
 
 from gradscope.analysis.calls import Call, Calls, calls
 from gradscope.analysis.gradients import Fill, Turn, gradients
-from gradscope.analysis.ops import ADDITIONS, CASTS, DIVISIONS, JOINING, MULTIPLICATIONS, SUBTRACTIONS
+from gradscope.analysis.ops import ADDITIONS, CASTS, JOINING, SCALES, SUBTRACTIONS
 from gradscope.analysis.reach import Key
 from gradscope.analysis.words import code, located
 from gradscope.events import Backward
@@ -102,6 +102,7 @@ def scores_pushed_one_way(trace: Trace) -> Iterator[Finding]:
     known = calls(trace)
     taught: dict[int, list[tuple[Turn, list[Score]]]] = {}  # the critic → each step of its own
     helped: dict[int, list[Score]] = {}  # the critic → scores by which others are trained
+    outputs = {key: call for call in known.all for key in known.outputs(call.event)}
     turns = gradients(trace).turns
     users: dict[Fill, set[int | None]] = {}  # a pass that two steps use has been left behind by one of them
     for turn in turns:
@@ -110,13 +111,13 @@ def scores_pushed_one_way(trace: Trace) -> Iterator[Finding]:
     for turn in turns:
         if any(len(users[fill]) > 1 for fill in turn.fills):
             continue
-        for critic, scores, own in _scores(known, turn):
+        for critic, scores, own in _scores(known, outputs, turn):
             if own:
                 taught.setdefault(critic, []).append((turn, scores))
             else:
                 helped.setdefault(critic, []).extend(scores)
     for critic, own_turns in taught.items():
-        if sum(turn.times for turn, _ in own_turns) < MANY:
+        if _times(own_turns) < MANY:
             continue
         real = {score.sign for _, scores in own_turns for score in scores if not score.makers}
         made = {score.sign for _, scores in own_turns for score in scores if score.makers}
@@ -130,7 +131,7 @@ def scores_pushed_one_way(trace: Trace) -> Iterator[Finding]:
                 yield _helping(trace, known, wrong[0], own_turns)
 
 
-def _scores(known: Calls, turn: Turn) -> Iterator[tuple[int, list[Score], bool]]:
+def _scores(known: Calls, outputs: dict[Key, Call], turn: Turn) -> Iterator[tuple[int, list[Score], bool]]:
     """(critic, its scores in the passes that this step used, whether it is the critic that the step changes); only
     where the whole way to each score is known."""
     found: dict[int, list[Score]] = {}
@@ -140,7 +141,7 @@ def _scores(known: Calls, turn: Turn) -> Iterator[tuple[int, list[Score], bool]]
         event = fill.event
         if event.graph < 0 or event.call != "backward" or not _plain(known.trace, event):
             return
-        for score, key in _ways(known, event):
+        for score, key in _ways(known, outputs, event):
             if score is not None:
                 found.setdefault(known.called(score.call.event), []).append(score)
             else:
@@ -164,10 +165,9 @@ def _plain(trace: Trace, event: Backward) -> bool:
     return not node.args and all(word.arg != "gradient" for word in node.keywords)
 
 
-def _ways(known: Calls, event: Backward) -> Iterator[tuple[Score | None, Key]]:
+def _ways(known: Calls, outputs: dict[Key, Call], event: Backward) -> Iterator[tuple[Score | None, Key]]:
     """The scores that a pass begins behind, and the values past which it is not known which way they go."""
     paths = known.paths
-    outputs = {key: call for call in known.all for key in known.outputs(call.event)}
     todo: list[tuple[Key, int, Op | None, Op | None]] = [
         ((event.graph, root), 1, None, None) for root in event.roots
     ]
@@ -218,7 +218,7 @@ def _signs(known: Calls, op: Op, sources: list[Key]) -> list[int] | None:
             return [-1 if turned else 1]
         first = op.inputs[1 if turned else 0]
         return [1 if index == first else -1 for _, index in sources]
-    if op.name in MULTIPLICATIONS | DIVISIONS and len(op.inputs) == 1:
+    if op.name in SCALES and len(op.inputs) == 1:
         factor = _factor(known.trace, op)
         return [factor] if factor else None
     return None

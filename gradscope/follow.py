@@ -10,7 +10,7 @@ import signal
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from time import monotonic, sleep, time
+from time import process_time, sleep, time
 from typing import NamedTuple
 
 from gradscope.check import Report, examine, selected_rules
@@ -20,7 +20,7 @@ from gradscope.store import Trace
 
 PAUSE = 2.0  # seconds between two looks, at least
 PATIENCE = 60.0  # seconds until a program has begun
-SHARE = 20  # looking takes at most one part in so many of the time
+SHARE = 20  # looking takes at most one part in so many of a processor's time
 
 Key = tuple[str, str, tuple[tuple[str, int], ...]]
 
@@ -46,7 +46,7 @@ def follow(path: Path, config: Config) -> Iterator[Told | Report]:
     steps = 0
     selected_rules(config)  # loading them is no part of a look
     while True:
-        began = monotonic()
+        began = process_time()
         trace = Trace(path)
         over = not goes_on(trace)
         report = examine(trace, config)
@@ -63,7 +63,7 @@ def follow(path: Path, config: Config) -> Iterator[Told | Report]:
                 yield Told(report, found[key], step)
             before, steps = set(found), step
         trace.close()
-        sleep(max(PAUSE, SHARE * (monotonic() - began)))
+        sleep(max(PAUSE, SHARE * (process_time() - began)))
 
 
 def goes_on(trace: Trace) -> bool:

@@ -6,6 +6,7 @@ import json
 import os
 import sqlite3
 from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import suppress
 from functools import cached_property, wraps
 from pathlib import Path
 from typing import Any, TypeVar
@@ -61,6 +62,16 @@ def _first_line(error: BaseException) -> str:
     return (str(error).splitlines() or [type(error).__name__])[0]
 
 
+def _stamp_of(path: Path) -> tuple[tuple[int, int], ...]:
+    """(size in bytes, time of the last write in ns) of the file and of its write-ahead log, as far as they exist."""
+    found = []
+    for file in (path, Path(f"{path}-wal")):
+        with suppress(OSError):
+            stat = file.stat()
+            found.append((stat.st_size, stat.st_mtime_ns))
+    return tuple(found)
+
+
 def _sound(read: Callable[..., R]) -> Callable[..., R]:
     """Makes a reader's method say that the file is damaged where its rows make no sense."""
 
@@ -77,7 +88,7 @@ def _sound(read: Callable[..., R]) -> Callable[..., R]:
 
 
 class Trace:
-    """Reads a trace, also one that is still being written. No torch needed.
+    """Reads a trace, one that is still being written as it was when opened. No torch needed.
 
     `nodes`, `ops`, `parameters`, `events` iterate what is stored, each distinct
     graph once. Raises GradscopeError if the file is missing, foreign, truncated or newer.
@@ -98,6 +109,7 @@ class Trace:
             if len(head) < 100 and b"SQLite format 3\0".startswith(head[:16]):
                 raise GradscopeError(f"{self.path} is truncated: nothing of the trace is left")
             raise GradscopeError(f"{self.path} is not a gradscope trace")
+        self._stamp = _stamp_of(self.path)
         self._db: sqlite3.Connection | None = self._connect()
         try:
             version = self._db.execute("PRAGMA user_version").fetchone()[0]
@@ -117,8 +129,10 @@ class Trace:
         uri = self.path.resolve().as_uri()
         # A closed trace may lie where SQLite can't create its side files: then it is immutable.
         for query in ("?mode=ro", "?mode=ro&immutable=1"):
-            db = sqlite3.connect(uri + query, uri=True, check_same_thread=False)
+            db = sqlite3.connect(uri + query, uri=True, isolation_level=None, check_same_thread=False)
             try:
+                # One transaction: what is read later belongs to what was read first, however the file grows.
+                db.execute("BEGIN")
                 db.execute("SELECT count(*) FROM sqlite_master").fetchone()
                 return db
             except sqlite3.DatabaseError as error:
@@ -132,9 +146,10 @@ class Trace:
             self._db.close()
             self._db = None
 
-    def version(self) -> int:
-        """Another number whenever a running program has added to the file."""
-        return int(self.rows("PRAGMA data_version")[0][0])
+    def grown(self) -> bool:
+        """Whether a running program has added to the file since it was opened: what is new is read by another
+        `Trace`."""
+        return _stamp_of(self.path) not in ((), self._stamp)
 
     def rows(self, query: str, *args: Any) -> list[tuple[Any, ...]]:
         """What an SQL query gives. Raises GradscopeError for a damaged file."""

@@ -188,6 +188,7 @@ def _use_log(db: sqlite3.Connection) -> None:
 
 def _fold_in(db: sqlite3.Connection) -> None:
     """Makes one file of a trace and its write-ahead log; they stay apart while somebody reads."""
+    db.execute("PRAGMA busy_timeout=0")  # the program's end waits for no reader
     with suppress(sqlite3.OperationalError):
         db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         db.execute("PRAGMA journal_mode=DELETE").fetchone()

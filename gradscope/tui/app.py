@@ -129,7 +129,6 @@ class Inspector(Shell):
         self.given_up = False  # the rules were cancelled
         self._page_before = self.DEFAULT_MODE
         self.interrupted = False  # by the user: leave when it has ended
-        self._version: int | None = None
         self._check_after = 0.0
 
     def show_all(self) -> int:
@@ -228,7 +227,6 @@ class Inspector(Shell):
         try:
             self.trace = Trace(self.path)
             self.pages = Pages(self.trace)
-            self._version = self.trace.version()
             self.fault = ""
         except GradscopeError as error:
             if not (self.running and before is None):  # a program makes its trace when it is up
@@ -250,12 +248,7 @@ class Inspector(Shell):
                 self._open()
                 self._show()
             return
-        try:
-            changed = self.trace.version() != self._version
-        except GradscopeError as error:
-            self.fault = str(error)
-            changed = False
-        if changed:
+        if self.trace.grown():
             self._open()
         elif self._check_after and time.monotonic() > self._check_after:
             self._check()

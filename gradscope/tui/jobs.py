@@ -185,7 +185,7 @@ def main() -> None:
     if hasattr(os, "nice"):
         os.nice(5)
     out = sys.stdout.buffer
-    held: tuple[str, int, Trace] | None = None  # (path, version, trace): kept while the file stays as it is
+    held: Trace | None = None  # kept while the file stays as it is
 
     def say(kind: str, what: Any) -> None:
         out.write(_packed((kind, what)))
@@ -194,14 +194,13 @@ def main() -> None:
     while head := sys.stdin.buffer.read(_SIZE.size):
         name, path, args = pickle.loads(sys.stdin.buffer.read(_SIZE.unpack(head)[0]))
         try:
-            if held is None or held[:2] != (path, held[2].version()):
+            if held is None or held.path != Path(path) or held.grown():
                 if held is not None:
-                    held[2].close()
-                held = None
-                trace = Trace(path)
-                held = path, trace.version(), trace
+                    held.close()
+                held = None  # should opening fail
+                held = Trace(path)
             more = {"progress": partial(say, "progress")} if _JOBS[name] is check else {}
-            say("done", _JOBS[name](held[2], *args, **more))
+            say("done", _JOBS[name](held, *args, **more))
         except GradscopeError as error:
             say("fault", str(error))
         except Exception as error:  # ours: the UI says so and goes on

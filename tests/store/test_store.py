@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import sqlite3
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from gradscope.api import picture
 from gradscope.check import examine
 from gradscope.events import Backward
 from gradscope.model import GradscopeError
-from gradscope.store import Trace
+from gradscope.store import Trace, TraceWriter
 
 
 @pytest.fixture(scope="module")
@@ -93,7 +94,6 @@ def test_what_is_no_trace_of_ours(
 
 
 def test_a_run_overwrites_nothing_but_traces(tmp_path: Path) -> None:
-    from gradscope.store import TraceWriter
 
     mine = tmp_path / "results.db"
     mine.write_text("precious")
@@ -113,3 +113,21 @@ def test_a_run_that_is_killed_early_has_its_parameters_in_its_trace(tmp_path: Pa
         early = Trace(path)
         passes = early.of(Backward)
         assert passes and {id for p in passes for id in p.filled} <= {p.id for p in early.parameters}
+
+
+def test_a_trace_that_grows_is_read_as_it_was_when_opened(tmp_path: Path) -> None:
+    path = tmp_path / "grows.gradscope"
+    weight = torch.ones(3, requires_grad=True)
+    with gradscope.watch(path=path):
+        (weight * 2).sum().backward()
+        time.sleep(TraceWriter.COMMIT_SECONDS + 0.1)
+        (weight * 3).sum().backward()
+        early = Trace(path)
+        sites = early.sites
+        for _ in range(2):
+            weight.exp().sum().backward()
+            time.sleep(TraceWriter.COMMIT_SECONDS + 0.1)
+        later = Trace(path)
+        assert early.grown() and not later.grown()
+        assert "exp" in later.op_names, "what was written meanwhile is there for who opens it now"
+        assert sites and {op.site for op in early.ops} <= set(sites) and "exp" not in early.op_names

@@ -47,10 +47,12 @@ class _Waiting:
 
 
 class _Passes:
-    """Follows each pass's gradients to the step that uses them or the call that clears them."""
+    """Follows each pass's gradients, or those of some parameters alone, to the step that uses them or the call that
+    clears them."""
 
-    def __init__(self, trace: Trace):
+    def __init__(self, trace: Trace, alone: Set[int] | None = None):
         self.trace = trace
+        self.alone = alone
         self.lines: dict[Site, Line] = {}
         self.waiting: list[_Waiting] = []
         self.scaler_stepped = False
@@ -64,7 +66,7 @@ class _Passes:
             self.lines[one.site].others |= bool(one.cleared)
 
     def _backward(self, event: Backward, repeat: int) -> None:
-        ids = set(event.filled)
+        ids = set(event.filled) if self.alone is None else self.alone & set(event.filled)
         self.scaler_stepped = False
         if not ids:
             return
@@ -139,9 +141,10 @@ class _Passes:
         self.waiting = [one for one in self.waiting if one.left]
 
 
-def passes_by_line(trace: Trace) -> dict[Site, Line]:
-    """The lines whose passes filled gradients, with what became of those."""
-    return _Passes(trace).lines
+def passes_by_line(trace: Trace, alone: Set[int] | None = None) -> dict[Site, Line]:
+    """The lines whose passes filled gradients, with what became of those. alone: ids of the parameters that are
+    looked at, all by default."""
+    return _Passes(trace, alone).lines
 
 
 def other_clears(trace: Trace, ids: Set[int], clear: Site, step: Site) -> tuple[Site | None, list[Site]]:

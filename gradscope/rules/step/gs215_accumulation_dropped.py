@@ -18,8 +18,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from dataclasses import replace
 
 from gradscope.analysis.dropped import missed
+from gradscope.analysis.gradients import gradients
 from gradscope.analysis.passes import Line, counts_passes, other_clears, passes_by_line
 from gradscope.analysis.since import since_stretch
 from gradscope.analysis.words import code, listed, parameter_names, parameter_subjects, plural, where
@@ -70,7 +72,9 @@ def accumulation_dropped(trace: Trace) -> Iterator[Finding]:
         often = line.dropped >= 2 and line.dropped * 5 >= 2 * (line.dropped + line.used)
         by_count = line.used and line.step is not None and counts_passes(trace, site, line.step)
         if not often or line.spared or (line.kept and not by_count):
-            yield from () if line.spared or line.kept else _rest(trace, site, line)
+            if not (line.spared or line.kept):
+                yield from _rest(trace, site, line)
+                yield from _of_one_optimizer(trace, site, line)
             continue
         if line.used and line.step is not None and len(line.parts) > 1:
             yield _several(trace, site, line)
@@ -111,6 +115,45 @@ def _rest(trace: Trace, site: Site, line: Line) -> Iterator[Finding]:
             subjects=parameter_subjects(line.parameters),
             since=since_stretch(trace, line.first[clear]),
         )
+
+
+def _of_one_optimizer(trace: Trace, site: Site, line: Line) -> Iterator[Finding]:
+    """An optimizer that clears at every pass what it steps with only after several, beside another one that steps as
+    often and keeps its part of all these passes: the loop accumulates."""
+    if not line.others:
+        return
+    owners = [o for o in trace.optimizers.values() if line.filled & set(o.parameters)]
+    parts = [part for o in owners if (part := passes_by_line(trace, set(o.parameters)).get(site)) is not None]
+    whole = [part for part in parts if part.step is not None and not part.dropped and not part.spared]
+    for part in parts:
+        if part.spared or part.kept or part.step is None or part.dropped < max(2, part.used):
+            continue
+        passes, steps = part.used + part.dropped, _times(trace, part.step)
+        beside = [
+            other.step
+            for other in whole
+            if other.step is not None and other.used == passes > _times(trace, other.step) == steps
+        ]
+        if beside and counts_passes(trace, site, part.step):
+            names = parameter_names(trace, sorted(part.parameters))
+            found = _finding(trace, site, part, part.step)
+            yield replace(
+                found,
+                effect_label=f"{part.dropped} of {passes} passes here are for nothing to {names}",
+                seen=(
+                    f"{part.dropped} of {passes} backward passes were cleared unused from {names}; "
+                    f"{code(trace, beside[0], 'the other step')} ({where(beside[0])}) used all {passes}",
+                    *found.seen[1:],
+                ),
+            )
+
+
+def _times(trace: Trace, step: Site) -> int:
+    """How often the step of a line used gradients."""
+    turns = gradients(trace).turns
+    return sum(
+        turn.times for turn in turns if turn.fills and turn.step.site.user.location() == step.location()
+    )
 
 
 def _cleared_in_between(trace: Trace, lines: dict[Site, Line], site: Site) -> Site | None:

@@ -286,3 +286,75 @@ def good_two_optimizers_in_turn() -> None:
             opt_d.zero_grad()
             decoder(encoder(torch.randn(4, 3))).pow(2).mean().backward()
             opt.step()
+
+
+def bad_one_of_two_optimizers() -> None:
+    import torch
+    from torch import nn
+
+    encoder, decoder = nn.Linear(3, 3), nn.Linear(3, 1)
+    opt_e = torch.optim.SGD(encoder.parameters(), lr=0.1)
+    opt_d = torch.optim.SGD(decoder.parameters(), lr=0.1)
+    for i in range(16):
+        loss = decoder(encoder(torch.randn(4, 3))).pow(2).mean() / 4
+        opt_e.zero_grad()  # cause: GS215
+        loss.backward()  # effect: GS215
+        if (i + 1) % 4 == 0:
+            opt_e.step()
+            opt_d.step()
+            opt_d.zero_grad()
+
+
+def good_one_of_two_optimizers_steps_seldom() -> None:
+    """The encoder follows slowly, with the gradient of the last batch; the decoder learns from each."""
+    import torch
+    from torch import nn
+
+    encoder, decoder = nn.Linear(3, 3), nn.Linear(3, 1)
+    opt_e = torch.optim.SGD(encoder.parameters(), lr=0.01)
+    opt_d = torch.optim.SGD(decoder.parameters(), lr=0.1)
+    for i in range(16):
+        loss = decoder(encoder(torch.randn(4, 3))).pow(2).mean()
+        opt_e.zero_grad()
+        loss.backward()
+        opt_d.step()
+        opt_d.zero_grad()
+        if (i + 1) % 4 == 0:
+            opt_e.step()
+
+
+def good_two_optimizers_accumulate() -> None:
+    import torch
+    from torch import nn
+
+    encoder, decoder = nn.Linear(3, 3), nn.Linear(3, 1)
+    opt_e = torch.optim.SGD(encoder.parameters(), lr=0.1)
+    opt_d = torch.optim.SGD(decoder.parameters(), lr=0.1)
+    for i in range(16):
+        (decoder(encoder(torch.randn(4, 3))).pow(2).mean() / 4).backward()
+        if (i + 1) % 4 == 0:
+            opt_e.step()
+            opt_e.zero_grad()
+            opt_d.step()
+            opt_d.zero_grad()
+
+
+def good_generator_and_discriminator_accumulate() -> None:
+    """The generator's gradients from the discriminator's passes are cleared before its own."""
+    import torch
+    from torch import nn
+
+    made, judged = nn.Linear(2, 3), nn.Linear(3, 1)
+    opt_g = torch.optim.SGD(made.parameters(), lr=0.1)
+    opt_d = torch.optim.SGD(judged.parameters(), lr=0.1)
+    for _ in range(4):
+        for _ in range(4):
+            fake, true = made(torch.randn(4, 2)), torch.randn(4, 3)
+            (judged(fake).mean() - judged(true).mean() + judged(true).pow(2).mean()).backward()
+        opt_d.step()
+        opt_g.zero_grad()
+        for _ in range(4):
+            (-judged(made(torch.randn(4, 2))).mean()).backward()
+        opt_g.step()
+        opt_g.zero_grad()
+        opt_d.zero_grad()

@@ -66,7 +66,7 @@ class _Passes:
             self.lines[one.site].others |= bool(one.cleared)
 
     def _backward(self, event: Backward, repeat: int) -> None:
-        ids = set(event.filled) if self.alone is None else self.alone & set(event.filled)
+        ids = {number for number in event.filled if self.alone is None or number in self.alone}
         self.scaler_stepped = False
         if not ids:
             return

@@ -140,7 +140,7 @@ def _all() -> tuple[Program, ...]:
         Program(rule, function)
         for rule in all_rules().values()
         for file in _files(rule)
-        for name, function in vars(_loaded(file)).items()
+        for name, function in vars(module_of(file)).items()
         if name.startswith(_KINDS) and inspect.isfunction(function)
     )
 
@@ -177,7 +177,8 @@ def _as_users_file(rule_file: Path) -> Path:
 
 
 @cache
-def _loaded(file: Path) -> ModuleType:
+def module_of(file: Path) -> ModuleType:
+    """A file of programs, imported once and by its place."""
     spec = importlib.util.spec_from_file_location(file.stem, file)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)

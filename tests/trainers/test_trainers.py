@@ -8,7 +8,6 @@ instead: a test of it fails as soon as it holds, so that the list stays true.
 
 from __future__ import annotations
 
-import importlib.util
 import inspect
 import random
 import re
@@ -17,6 +16,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from rule_programs import module_of
 
 import gradscope
 from gradscope.check import examine
@@ -107,9 +107,4 @@ def findings(program: Callable[[], object]) -> list[Finding]:
 
 def loaded(library: str, name: str) -> Callable[[], object]:
     pytest.importorskip(library)
-    file = HERE / f"{library}_programs.py"
-    spec = importlib.util.spec_from_file_location(file.stem, file)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return getattr(module, name)
+    return getattr(module_of(HERE / f"{library}_programs.py"), name)

@@ -67,8 +67,7 @@ def _explain(trace: Trace, known: Paths, event: Event, root: Key) -> Finding:
     numbers = back_as(known, root)
     if numbers is not None:
         return _numbers(trace, known, event, name, root, numbers)
-    found_by_id = {p.id: p for key in known.flow([root]).order if (p := known.parameter_of(key)) is not None}
-    frozen = [p for p in found_by_id.values() if not p.requires_grad]
+    frozen = _frozen(known, root)
     froze = _freeze(trace, known, frozen)
     cause, label = froze, "made not to require a gradient here"
     if cause is None:
@@ -143,8 +142,7 @@ def _also_frozen(
 ) -> tuple[tuple[tuple[Site, str], ...], str]:
     """What an optimizer holds and the loss would reach without a cut, had no line frozen it: the other way to a
     graph, which may be the one that is meant."""
-    found = {p.id: p for key in known.flow([root]).order if (p := known.parameter_of(key)) is not None}
-    frozen = [p for p in found.values() if p.optimizers and not p.requires_grad and p.id not in set(cut_off)]
+    frozen = [p for p in _frozen(known, root) if p.optimizers and p.id not in set(cut_off)]
     froze = _freeze(trace, known, frozen)
     if froze is None:
         return (), ""
@@ -337,6 +335,12 @@ def _name(trace: Trace, event: Event) -> str:
         return f"`{given.args[0].id}`" if isinstance(given.args[0], ast.Name) else "the loss"
     head, dot, _ = code(trace, call).strip("`").partition(".backward")
     return f"`{head}`" if dot and head else "the loss"
+
+
+def _frozen(known: Paths, root: Key) -> list[Parameter]:
+    """The leaves without a gradient that it was computed from, cut or not."""
+    ids = sorted(known.parameters_in(known.flow([root]).order))
+    return [known.parameters[id] for id in ids if not known.parameters[id].requires_grad]
 
 
 def _freeze(trace: Trace, known: Paths, frozen: list[Parameter]) -> Site | None:

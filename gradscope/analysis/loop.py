@@ -6,7 +6,7 @@ from collections.abc import Iterator, Set
 from math import isfinite
 
 from gradscope.analysis.memo import once
-from gradscope.events import Backward
+from gradscope.events import Backward, OptimizerMade, Step
 from gradscope.model import Event, Parameter, Segment
 from gradscope.store import Trace
 
@@ -45,6 +45,24 @@ def since_filled(trace: Trace, ids: Set[int]) -> Iterator[tuple[int, Event]]:
         begun = begun or (isinstance(event, Backward) and not ids.isdisjoint(event.filled))
         if begun:
             yield repeat, event
+
+
+def steps_between(trace: Trace, first: int, end: int | None = None) -> Iterator[tuple[Segment, Step]]:
+    """The steps of the segments from `first` on, to before `end`, each with its segment."""
+    for segment, events in stretches(trace):
+        if segment.index >= first and (end is None or segment.index < end):
+            yield from ((segment, event) for event in events if isinstance(event, Step))
+
+
+def one_after_the_other(trace: Trace, optimizers: Set[int]) -> bool:
+    """Whether each of these is made after the last step of those before, and no other optimizer steps."""
+    newest = -1
+    for _, event in in_order(trace):
+        if isinstance(event, OptimizerMade) and event.optimizer in optimizers:
+            newest = event.optimizer
+        elif isinstance(event, Step) and newest >= 0 and event.optimizer != newest:
+            return False
+    return True
 
 
 def parameters_of(trace: Trace, ids: list[int]) -> list[Parameter]:

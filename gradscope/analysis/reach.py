@@ -189,6 +189,19 @@ class Paths:
                     todo.append(source)
         return flow
 
+    def nearest(self, key: Key, nodes: Collection[Key]) -> Key | None:
+        """The nearest value with one of these nodes among those with a gradient that this was computed from."""
+        seen, todo = {key}, deque([key])
+        while todo:
+            at = todo.popleft()
+            if (at[0], self.graph(at[0]).values[at[1]].node) in nodes:
+                return at
+            for source in self.sources(at)[0]:
+                if source not in seen and self.graph(source[0]).values[source[1]].requires_grad:
+                    seen.add(source)
+                    todo.append(source)
+        return None
+
     def parameter_of(self, key: Key) -> Parameter | None:
         """The leaf that a value is, followed back through in-place writes."""
         graph = self.graph(key[0])

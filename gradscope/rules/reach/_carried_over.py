@@ -8,12 +8,11 @@ on something that is trained, and needs no graph where it does not.
 from __future__ import annotations
 
 import ast
-from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from gradscope.analysis.carried import Carried, all_carried
-from gradscope.analysis.loop import stretches
+from gradscope.analysis.loop import steps_between
 from gradscope.analysis.names import name_of, names_of, place, short_path
 from gradscope.analysis.reach import Key, Paths
 from gradscope.analysis.since import since_segment
@@ -66,18 +65,7 @@ def carried_over(trace: Trace, known: Paths, event: ErrorRaised) -> CarriedOver 
 def _old(known: Paths, event: ErrorRaised, carried: Carried) -> Key:
     """The value whose graph an earlier pass had been through: it, or what it was computed from."""
     key = known.made((event.graph, carried.value.index))
-    before = _earlier_nodes(known, event)
-    seen, todo = {key}, deque([key])
-    while todo:
-        at = todo.popleft()
-        value = known.graph(at[0]).values[at[1]]
-        if (at[0], value.node) in before:
-            return at
-        for source in known.sources(at)[0]:
-            if source not in seen and known.graph(source[0]).values[source[1]].requires_grad:
-                seen.add(source)
-                todo.append(source)
-    return key
+    return known.nearest(key, _earlier_nodes(known, event)) or key
 
 
 def _earlier_nodes(known: Paths, event: ErrorRaised) -> frozenset[Key]:
@@ -374,13 +362,7 @@ def _rests(trace: Trace, known: Paths, event: ErrorRaised, parameter: Parameter,
     if first is None:
         return False
     held = set(parameter.optimizers)
-    since = {
-        e.optimizer
-        for segment, events in stretches(trace)
-        if segment.index >= first
-        for e in events
-        if isinstance(e, Step)
-    }
+    since = {step.optimizer for _, step in steps_between(trace, first)}
     if not since or since & held or not all(trace.optimizers[number].steps for number in held):
         return False  # one that is still to step may use what this pass gives
     steps = [step for step in trace.of(Step) if step.optimizer in held]

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from gradscope.analysis.gradients import gradients
-from gradscope.analysis.loop import stretches
+from gradscope.analysis.loop import steps_between
 from gradscope.analysis.names import names_of
 from gradscope.analysis.scales import second_steps
 from gradscope.analysis.since import since_segment
@@ -129,13 +129,9 @@ def _used(trace: Trace, cause: Site, effect: Site | None, events: list[StaleUsed
 
 def _since(trace: Trace, first: StaleUsed) -> Since | None:
     """The step that used the first sum, where an earlier one than the last had found its gradients cleared."""
-    earlier = (
-        segment.repeat
-        for segment, events in stretches(trace)
-        if segment.index < first.segment
-        and any(isinstance(event, Step) and event.optimizer == first.optimizer for event in events)
-    )
-    return since_segment(trace, first.segment) if sum(earlier) > 1 else None
+    before = steps_between(trace, 0, first.segment)
+    earlier = {segment.index: segment.repeat for segment, step in before if step.optimizer == first.optimizer}
+    return since_segment(trace, first.segment) if sum(earlier.values()) > 1 else None
 
 
 def _not_called(trace: Trace, found: Finding, meant: Site) -> Finding:

@@ -11,18 +11,14 @@ were frozen (all off, then the head on); one in another function, which may be a
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
-from gradscope.analysis.loop import in_order
+from gradscope.analysis.switched import Switch, taken_back, used_between
 from gradscope.analysis.words import located, parameter_names, parameter_subjects, plural
-from gradscope.events import Backward, ModuleCall, RequiresGrad, Step
 from gradscope.fixes.source import Source
 from gradscope.model import Finding, Site
 from gradscope.rules import rule
 from gradscope.source import SourceFile
 from gradscope.store import Trace
-
-Line = tuple[str, int]
 
 
 def bad() -> None:
@@ -61,20 +57,12 @@ def good() -> None:
         opt.step()
 
 
-@dataclass
-class _Switch:
-    """What one line sets."""
-
-    event: RequiresGrad
-    leaves: set[int] = field(default_factory=set)
-
-
 @rule("GS221", name="freeze-undone", severity="warning")
 def freeze_undone(trace: Trace) -> Iterator[Finding]:
-    for off, on, leaves in _pairs(trace):
+    for off, on, leaves in taken_back(trace):
         if not (leaves == off.leaves < on.leaves and _for_all(trace, off.event.site, on.event.site)):
             continue
-        if all(id in _trained(trace) for id in leaves) and not _used_between(
+        if all(id in _trained(trace) for id in leaves) and not used_between(
             trace, off.event, on.event, leaves
         ):
             yield _finding(trace, off, on)
@@ -82,25 +70,6 @@ def freeze_undone(trace: Trace) -> Iterator[Finding]:
 
 def _trained(trace: Trace) -> set[int]:
     return {p.id for p in trace.parameters if p.steps}
-
-
-def _pairs(trace: Trace) -> Iterator[tuple[_Switch, _Switch, set[int]]]:
-    """Each line that switched off, one that switched on with nothing run in between, and the leaves of both."""
-    lines: dict[tuple[Line, bool], _Switch] = {}
-    last: dict[int, Line] = {}
-    undone: dict[tuple[Line, Line], set[int]] = {}
-    for _, event in in_order(trace):
-        if isinstance(event, (ModuleCall, Backward, Step)):
-            last.clear()
-        if isinstance(event, RequiresGrad) and event.leaf is not None:
-            line = event.site.user.location()
-            lines.setdefault((line, event.to), _Switch(event)).leaves.add(event.leaf)
-            if not event.to:
-                last[event.leaf] = line
-            elif event.leaf in last:
-                undone.setdefault((last.pop(event.leaf), line), set()).add(event.leaf)
-    for (before, after), leaves in undone.items():
-        yield lines[before, False], lines[after, True], leaves
 
 
 def _for_all(trace: Trace, off: Site, on: Site) -> bool:
@@ -141,16 +110,7 @@ def _says_on(statement: ast.stmt) -> bool:
     return call.func.attr == "requires_grad_" and told
 
 
-def _used_between(trace: Trace, off: RequiresGrad, on: RequiresGrad, leaves: set[int]) -> bool:
-    """Whether something was computed from them in between, which is then without their graph."""
-    if off.graph != on.graph or off.graph < 0:
-        return True
-    graph = trace.graph(off.graph)
-    ops = graph.ops[off.position + 1 : on.position + 1]
-    return any(graph.values[index].parameter in leaves for op in ops for index in op.inputs)
-
-
-def _finding(trace: Trace, off: _Switch, on: _Switch) -> Finding:
+def _finding(trace: Trace, off: Switch, on: Switch) -> Finding:
     ids, line = sorted(off.leaves), on.event.site.user
     file = trace.source_file(line.path)
     statement = file.statement(line)

@@ -14,9 +14,9 @@ Silent on: optimizers that average nothing (plain SGD), LBFGS; parameters that t
 import ast
 from collections.abc import Iterator
 
-from gradscope.analysis.loop import in_order, parameters_of
+from gradscope.analysis.loop import one_after_the_other, parameters_of
 from gradscope.analysis.words import counted, located, optimizer_name
-from gradscope.events import OptimizerMade, Step
+from gradscope.events import Step
 from gradscope.fixes.source import LOOPS, Edits, Source, names_in
 from gradscope.model import Finding, Optimizer, Site
 from gradscope.rules import rule
@@ -74,7 +74,7 @@ def optimizer_made_anew(trace: Trace) -> Iterator[Finding]:
             continue
         stepped = [o for o in made if o.steps]
         written = any(p.updates for p in parameters_of(trace, made[0].parameters))
-        if len(stepped) == len(made) and not written and _one_after_the_other(trace, {o.id for o in made}):
+        if len(stepped) == len(made) and not written and one_after_the_other(trace, {o.id for o in made}):
             yield _finding(trace, made, length)
 
 
@@ -83,17 +83,6 @@ def _length(optimizer: Optimizer) -> float:
     rates = [group.get("momentum") or BETA.get(optimizer.cls, 0.0) for group in optimizer.groups]
     known = [rate for rate in rates if isinstance(rate, float) and 0 < rate < 1]
     return min(1 / (1 - rate) for rate in known) if known and len(known) == len(rates) else 0.0
-
-
-def _one_after_the_other(trace: Trace, numbers: set[int]) -> bool:
-    """Whether each of them is made after the last step of those before, and no other optimizer steps."""
-    newest = -1
-    for _, event in in_order(trace):
-        if isinstance(event, OptimizerMade) and event.optimizer in numbers:
-            newest = event.optimizer
-        elif isinstance(event, Step) and newest >= 0 and event.optimizer != newest:
-            return False
-    return True
 
 
 def _finding(trace: Trace, made: list[Optimizer], length: float) -> Finding:

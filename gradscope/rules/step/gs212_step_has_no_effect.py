@@ -18,7 +18,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Set
 from functools import partial
 
-from gradscope.analysis.loop import norm
+from gradscope.analysis.loop import nearest_backward, norm
+from gradscope.analysis.lost_updates import Dropped, dropped_updates
 from gradscope.analysis.undone import undone
 from gradscope.analysis.words import (
     code,
@@ -29,11 +30,10 @@ from gradscope.analysis.words import (
     plural,
     where,
 )
-from gradscope.events import NoEffect, Scheduled, SchedulerMade, Step
-from gradscope.fixes.blocks import moved_out
+from gradscope.events import Backward, NoEffect, Scheduled, SchedulerMade, Step
+from gradscope.fixes.blocks import moved_out, written_in_place
 from gradscope.model import Finding, Optimizer
 from gradscope.rules import rule
-from gradscope.rules.step._lost_writes import dropped_finding, dropped_updates, unwritten
 from gradscope.store import Trace
 
 COMPARED = 24  # steps that are compared at most while nothing changes (hooks/measures/effects.py)
@@ -72,7 +72,7 @@ def step_has_no_effect(trace: Trace) -> Iterator[Finding]:
     yield from {**at_first, **nothing}.values()
     yield from _single_parameters_rest(trace, nothing.keys() | at_first.keys())
     yield from _every_step_undone(trace, nothing.keys())
-    yield from map(partial(dropped_finding, trace), dropped_updates(trace))
+    yield from map(partial(_update_lost, trace), dropped_updates(trace))
 
 
 def _nothing_moves(trace: Trace) -> Iterator[tuple[int, Finding]]:
@@ -141,7 +141,7 @@ def _every_step_undone(trace: Trace, told: Set[int]) -> Iterator[Finding]:
 
 def _severity(trace: Trace, number: int, event: NoEffect) -> str:
     if not event.zero_rate:
-        return "" if unwritten(trace, event) else "warning"
+        return "" if _unwritten(trace, event) else "warning"
     made = [e for e in trace.of(SchedulerMade) if e.optimizer == number]
     turns = sum(e.count for e in trace.of(Scheduled) if e.optimizer == number)
     return "note" if made and turns < WARM_UP else ""
@@ -174,7 +174,7 @@ def reason(trace: Trace, number: int, event: NoEffect, ids: list[int]) -> tuple[
     if event.zero_rate:
         zero = "the learning rate is 0"
         return zero, zero, f"give {holder} a learning rate above 0 ({where(made)})"
-    if unwritten(trace, event):
+    if _unwritten(trace, event):
         fix = (
             "write to the parameters in place (`p.add_(…)` under `torch.no_grad()`): binding a name anew"
             " (`p = p - …`) changes none"
@@ -195,6 +195,38 @@ def measured(trace: Trace, ids: list[int], lost: int, optimizer: Optimizer, even
         f" {lost} of {plural(min(optimizer.steps, max(lost, COMPARED)), 'step')} compared"
     )
     last, rates = norm(trace, ids[0]), event.rates
-    if last and rates and not unwritten(trace, event):
+    if last and rates and not _unwritten(trace, event):
         name = parameter_names(trace, ids[:1])
         yield f"norm of {name}'s gradient {last:.4g}, times the learning rate {rates[0]:g}: {last * rates[0]:.4g}"
+
+
+def _unwritten(trace: Trace, event: NoEffect) -> bool:
+    """Whether the step wrote to none of its parameters (an update that is lost in rounding is a write)."""
+    step = next(
+        e for e in trace.of(Step)
+        if e.optimizer == event.optimizer and e.segment == event.segment
+    )  # fmt: skip
+    return set(event.parameters) <= set(step.unchanged or ())
+
+
+def _update_lost(trace: Trace, lost: Dropped) -> Finding:
+    """An update by hand that changes nothing."""
+    ids = [p.id for p in lost.parameters]
+    effect = nearest_backward(trace, set(ids)) or next(iter(trace.of(Backward)), None)
+    passes = max(p.passes for p in lost.parameters)
+    text, edits = written_in_place(trace, lost.site)
+    return Finding(
+        message=f"`{lost.text}` changes no parameter: its result is a new tensor that nothing keeps",
+        cause=lost.site,
+        cause_label="the update is lost here",
+        effect=effect.site.user if effect is not None else None,
+        effect_label="gives the same parameters their next gradient",
+        seen=(
+            f"{plural(len(ids), 'parameter')} got a gradient in {plural(passes, 'pass')}, and nothing"
+            " was written to any of them",
+        ),
+        fix=f"write to the parameter itself, inside `with torch.no_grad():`: `{text or 'p -= lr * p.grad'}`",
+        count=passes,
+        edits=edits,
+        subjects=parameter_subjects(ids),
+    )

@@ -5,26 +5,13 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
-from gradscope.analysis.loop import nearest_backward
-from gradscope.analysis.words import parameter_subjects, plural
 from gradscope.analysis.writes import memory_root
-from gradscope.events import Backward, NoEffect, Step
-from gradscope.fixes.blocks import written_in_place
-from gradscope.model import Finding, Graph, Op, Parameter, Site
+from gradscope.model import Graph, Op, Parameter, Site
 from gradscope.source import SourceFile
 from gradscope.store import Trace
 
 UPDATES = {"sub", "add", "addcdiv", "addcmul", "lerp", "subtract"}
 COPIES = {"data", "detach", "clone", "getitem", "index", "index_select", "view", "reshape", "flatten", "to"}
-
-
-def unwritten(trace: Trace, event: NoEffect) -> bool:
-    """Whether the step wrote to none of its parameters (an update that is lost in rounding is a write)."""
-    step = next(
-        e for e in trace.of(Step)
-        if e.optimizer == event.optimizer and e.segment == event.segment
-    )  # fmt: skip
-    return set(event.parameters) <= set(step.unchanged or ())
 
 
 @dataclass
@@ -143,27 +130,4 @@ def _read_after(block: ast.AST, name: str, statement: ast.stmt) -> bool:
     return any(
         isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load) and n.lineno > last
         for n in ast.walk(block)
-    )
-
-
-def dropped_finding(trace: Trace, lost: Dropped) -> Finding:
-    """GS212 for an update that changes nothing."""
-    ids = [p.id for p in lost.parameters]
-    effect = nearest_backward(trace, set(ids)) or next(iter(trace.of(Backward)), None)
-    passes = max(p.passes for p in lost.parameters)
-    text, edits = written_in_place(trace, lost.site)
-    return Finding(
-        message=f"`{lost.text}` changes no parameter: its result is a new tensor that nothing keeps",
-        cause=lost.site,
-        cause_label="the update is lost here",
-        effect=effect.site.user if effect is not None else None,
-        effect_label="gives the same parameters their next gradient",
-        seen=(
-            f"{plural(len(ids), 'parameter')} got a gradient in {plural(passes, 'pass')}, and nothing"
-            " was written to any of them",
-        ),
-        fix=f"write to the parameter itself, inside `with torch.no_grad():`: `{text or 'p -= lr * p.grad'}`",
-        count=passes,
-        edits=edits,
-        subjects=parameter_subjects(ids),
     )

@@ -17,10 +17,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from gradscope.analysis.gradients import gradients
+from gradscope.analysis.leaks import Leak, leaks, where_parted
 from gradscope.analysis.loop import steps_between
 from gradscope.analysis.names import names_of
 from gradscope.analysis.scales import second_steps
-from gradscope.analysis.since import since_segment
+from gradscope.analysis.since import since_segment, since_stretch
 from gradscope.analysis.stale import gradients_read, measured, stale_uses
 from gradscope.analysis.text import not_called, parentheses
 from gradscope.analysis.words import (
@@ -36,10 +37,10 @@ from gradscope.analysis.words import (
     where,
 )
 from gradscope.events import Backward, StaleUsed, Step, Update, ZeroGrad
+from gradscope.fixes.calls import beside, line_before
 from gradscope.fixes.source import Source, receiver
 from gradscope.model import Edit, Finding, Since, Site
 from gradscope.rules import rule
-from gradscope.rules.step._left_behind import left_behind
 from gradscope.store import Trace
 
 
@@ -72,7 +73,7 @@ def good() -> None:
 def stale_gradient_accumulated(trace: Trace) -> Iterator[Finding]:
     used = list(_sums_used(trace))
     yield from used
-    yield from left_behind(trace)
+    yield from _left_behind(trace)
     if not used:
         yield from _never_cleared(trace) if trace.of(Step, ZeroGrad, Update) else _never_used(trace)
 
@@ -206,6 +207,44 @@ def by_hand(trace: Trace, cause: Site | None) -> str:
     """What clears the gradients that an update by hand has used."""
     reads = list(gradients_read(trace, cause)) if cause is not None else []
     return listed([f"`{name}.grad = None`" for name in reads]) or "`p.grad = None` for each parameter"
+
+
+def _left_behind(trace: Trace) -> Iterator[Finding]:
+    """Steps that use what another optimizer's pass left in their parameters."""
+    for leak in leaks(trace):
+        yield _of_another(trace, leak)
+
+
+def _of_another(trace: Trace, leak: Leak) -> Finding:
+    earlier, own = leak.earlier, leak.own
+    if earlier.location() == own.location():  # one helper makes both passes
+        earlier, own = where_parted(earlier, own)
+    names, step = parameter_names(trace, sorted(leak.parameters)), code(trace, leak.step, "the step")
+    return Finding(
+        message=f"{names}: {step} also uses the gradients of a pass for another optimizer, nothing cleared them",
+        cause=earlier,
+        cause_label=f"leaves gradients in {names} too, after they were cleared",
+        effect=own,
+        effect_label="adds to the gradients that were left",
+        related=((leak.step, "uses the sum"),),
+        seen=(
+            f"the first step of {optimizer_name(trace, leak.optimizer)} used the gradients of its own pass,"
+            f" {plural(leak.count, 'later one')} those of the other too",
+        ),
+        fix=f"call {method(trace, leak.optimizer, 'zero_grad')} before"
+        f" {code(trace, own, '`backward()`')} ({where(own)}), not only after {step}",
+        severity="warning",
+        count=leak.count,
+        edits=_cleared_before(trace, leak.step, own),
+        subjects=parameter_subjects(leak.parameters),
+        since=since_stretch(trace, leak.stretch),
+    )
+
+
+def _cleared_before(trace: Trace, step: Site, before: Site) -> tuple[Edit, ...]:
+    """`zero_grad()` of the stepped optimizer before the pass, where one function has both."""
+    name = receiver(trace, step, "step")
+    return line_before(trace, before, f"{name}.zero_grad()") if name and beside(trace, step, before) else ()
 
 
 def _never_used(trace: Trace) -> Iterator[Finding]:

@@ -8,28 +8,18 @@ from dataclasses import dataclass, field
 
 from gradscope.analysis.gradients import Fill, Turn, gradients
 from gradscope.analysis.looks import only_shown
-from gradscope.analysis.since import since_stretch
 from gradscope.analysis.text import nodes_of_program
-from gradscope.analysis.words import (
-    code,
-    method,
-    optimizer_name,
-    parameter_names,
-    parameter_subjects,
-    plural,
-    where,
-)
 from gradscope.events import Backward, Step, ZeroGrad
-from gradscope.fixes.calls import beside, line_before
-from gradscope.fixes.source import receiver
-from gradscope.model import Edit, Finding, Site
+from gradscope.model import Site
 from gradscope.store import Trace
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 @dataclass
-class _Leak:
+class Leak:
+    """Steps of an optimizer that used, with their own pass, one that was made for another's."""
+
     optimizer: int
     step: Site
     earlier: Site  # the pass that leaves its gradients
@@ -39,17 +29,17 @@ class _Leak:
     count: int = 0
 
 
-def left_behind(trace: Trace) -> list[Finding]:
+def leaks(trace: Trace) -> list[Leak]:
     """A step that used its own passes first, and from the next round on that of another optimizer's
     step too: the other pass stands below the step in the loop, where nothing clears before the next round."""
     if len({event.optimizer for event in trace.of(Step)}) < 2 or _by_hand(trace):
         return []
-    leaks: dict[tuple[int, Site, Site], _Leak] = {}
+    found: dict[tuple[int, Site, Site], Leak] = {}
     first: dict[tuple[int, Site], set[Site]] = {}  # the passes that a line's first step used
     made_for: dict[Fill, set[int]] = {}  # optimizers whose step used the pass as the last of all
     for turn in gradients(trace).turns:
-        _used(turn, first, made_for, leaks)
-    return [_finding(trace, leak) for leak in leaks.values()]
+        _used(turn, first, made_for, found)
+    return list(found.values())
 
 
 def _by_hand(trace: Trace) -> bool:
@@ -104,7 +94,7 @@ def _used(
     turn: Turn,
     first: dict[tuple[int, Site], set[Site]],
     made_for: dict[Fill, set[int]],
-    leaks: dict[tuple[int, Site, Site], _Leak],
+    leaks: dict[tuple[int, Site, Site], Leak],
 ) -> None:
     number, site = turn.step.optimizer, turn.step.site.user
     fresh = turn.step.in_state("fresh")  # a stale one is told by itself
@@ -116,7 +106,7 @@ def _used(
         earlier = fill.event.site.user
         other = earlier not in usual and made_for.get(fill, set()) - {number}
         if own is not None and other and _below(fill.event.site, turn.step.site):
-            leak = leaks.setdefault((number, site, earlier), _Leak(number, site, earlier, own, turn.stretch))
+            leak = leaks.setdefault((number, site, earlier), Leak(number, site, earlier, own, turn.stretch))
             leak.parameters |= ids
             leak.count += turn.times
     if given:
@@ -125,43 +115,11 @@ def _used(
 
 def _below(late: Site, early: Site) -> bool:
     """Whether `late` stands below `early` in the function that leads to both."""
-    a, b = _parting(late, early)
+    a, b = where_parted(late, early)
     return (a.path, a.function) == (b.path, b.function) and a.line > b.line
 
 
-def _parting(one: Site, other: Site) -> tuple[Site, Site]:
+def where_parted(one: Site, other: Site) -> tuple[Site, Site]:
     """The calls, in the function that leads to both, by which two stacks differ."""
     pairs = zip(one.stack, other.stack, strict=False)
     return next(((a, b) for a, b in pairs if a.location() != b.location()), (one, other))
-
-
-def _finding(trace: Trace, leak: _Leak) -> Finding:
-    earlier, own = leak.earlier, leak.own
-    if earlier.location() == own.location():  # one helper makes both passes
-        earlier, own = _parting(earlier, own)
-    names, step = parameter_names(trace, sorted(leak.parameters)), code(trace, leak.step, "the step")
-    return Finding(
-        message=f"{names}: {step} also uses the gradients of a pass for another optimizer, nothing cleared them",
-        cause=earlier,
-        cause_label=f"leaves gradients in {names} too, after they were cleared",
-        effect=own,
-        effect_label="adds to the gradients that were left",
-        related=((leak.step, "uses the sum"),),
-        seen=(
-            f"the first step of {optimizer_name(trace, leak.optimizer)} used the gradients of its own pass,"
-            f" {plural(leak.count, 'later one')} those of the other too",
-        ),
-        fix=f"call {method(trace, leak.optimizer, 'zero_grad')} before"
-        f" {code(trace, own, '`backward()`')} ({where(own)}), not only after {step}",
-        severity="warning",
-        count=leak.count,
-        edits=_cleared(trace, leak.step, own),
-        subjects=parameter_subjects(leak.parameters),
-        since=since_stretch(trace, leak.stretch),
-    )
-
-
-def _cleared(trace: Trace, step: Site, before: Site) -> tuple[Edit, ...]:
-    """`zero_grad()` of the stepped optimizer before the pass, where one function has both."""
-    name = receiver(trace, step, "step")
-    return line_before(trace, before, f"{name}.zero_grad()") if name and beside(trace, step, before) else ()

@@ -52,11 +52,16 @@ def renderer_for(path: str | os.PathLike[str]) -> Renderer:
         raise GradscopeError(
             f"can't tell the kind of report from `{path}`: end it in {' or '.join(sorted(by_suffix))}"
         )
-    if path.is_dir():
-        raise GradscopeError(f"`{path}` is a directory, not a file for the report")
-    if not path.absolute().parent.is_dir():
-        raise GradscopeError(f"no directory `{path.parent}` for the report")
+    check_place(path, "report")
     return renderer
+
+
+def check_place(path: Path, what: str) -> None:
+    """Raises GradscopeError where no file can be made at `path` for a report or a picture."""
+    if path.is_dir():
+        raise GradscopeError(f"`{path}` is a directory, not a file for the {what}")
+    if not path.absolute().parent.is_dir():
+        raise GradscopeError(f"no directory `{path.parent}` for the {what}")
 
 
 def write_report(report: Report, path: str | os.PathLike[str]) -> None:

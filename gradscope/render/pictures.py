@@ -50,10 +50,7 @@ def check_target(path: Path) -> str:
         raise GradscopeError(
             f"can't tell the kind of picture from `{path}`: end it in {', '.join(most)} or {last}"
         )
-    if path.is_dir():
-        raise GradscopeError(f"`{path}` is a directory, not a file for the picture")
-    if not path.absolute().parent.is_dir():
-        raise GradscopeError(f"no directory `{path.parent}` for the picture")
+    render.check_place(path, "picture")
     return kind
 
 

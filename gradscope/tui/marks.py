@@ -12,6 +12,12 @@ from gradscope.model import SEVERITIES, Finding, Location, Region
 from gradscope.store import LineWork
 
 _FINDING = {"error": ("✗", "bold red"), "warning": ("▲", "bold yellow"), "note": ("•", "bold cyan")}
+_MEANS = {
+    "error": "error: this run has proven it",
+    "warning": "warning: wrong in all likelihood",
+    "note": "note: may be meant",
+}
+LEGEND = tuple((*sign, _MEANS[severity]) for severity, sign in _FINDING.items())  # of the pages
 _QUIET = ("no_grad", "inference_mode", "set_grad_enabled")
 WIDTH = 9
 

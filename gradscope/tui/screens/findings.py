@@ -18,7 +18,7 @@ from gradscope.escape import one_line
 from gradscope.model import Finding, GradscopeError, Location, place_of
 from gradscope.render.frames import GUTTER_STYLE
 from gradscope.render.text import STYLES, field_rows, finding_rows, summary
-from gradscope.tui import editor
+from gradscope.tui import editor, marks
 from gradscope.tui.screens._page import Page, search_rows
 from gradscope.tui.screens.ask import Confirm
 from gradscope.tui.widgets.rows import Rows
@@ -41,9 +41,7 @@ class FindingsPage(Page):
     TITLE_TEXT = "Findings"
     ABOUT = "What is wrong in this run, most severe first"
     LEGEND = (
-        ("✗", "bold red", "error: this run has proven it"),
-        ("▲", "bold yellow", "warning: wrong in all likelihood"),
-        ("•", "bold cyan", "note: may be meant"),
+        *marks.LEGEND,
         ("^^^", "bold red", "the place that the finding points at"),
         ("---", "bold bright_blue", "other places of it"),
         ("×4", "bold magenta", "so often"),

@@ -31,9 +31,7 @@ class SourcePage(Page):
     TITLE_TEXT = "Source"
     ABOUT = "Your files as they ran: nodes built, cuts, regions, in-place writes, findings"
     LEGEND = (
-        ("✗", "bold red", "error: this run has proven it"),
-        ("▲", "bold yellow", "warning: wrong in all likelihood"),
-        ("•", "bold cyan", "note: may be meant"),
+        *marks.LEGEND,
         ("12", "green", "grad nodes that the line built"),
         ("✂", "bold magenta", "the gradient was cut on this line"),
         ("✎", "yellow", "an in-place write"),

@@ -8,6 +8,7 @@ from typing import Any
 
 from gradscope.analysis.words import counted
 from gradscope.escape import one_line
+from gradscope.events import ErrorRaised
 from gradscope.store import Trace
 
 NO_PASS = "nothing, but no backward pass was seen either"
@@ -22,7 +23,7 @@ def unwatched(trace: Trace) -> list[str]:
     """What ran where gradscope did not look, a sentence each; first that it saw no training at all."""
     summary = trace.meta.get("summary", {})
     told = []
-    if not trace.summary["passes"]:
+    if not trace.summary["passes"] and not _failed_pass(trace):
         told.append(f"no backward pass was seen in this process{_elsewhere(summary)}")
     if summary.get("unseen_passes"):
         where = counted(summary["unseen_threads"], "other thread")
@@ -34,7 +35,7 @@ def unwatched(trace: Trace) -> list[str]:
 def hints(trace: Trace) -> list[str]:
     """How a run without a backward pass is watched where it trains: commands, and lines to write."""
     summary = trace.meta.get("summary", {})
-    if trace.summary["passes"]:
+    if trace.summary["passes"] or _failed_pass(trace):
         return []
     argv = [str(arg) for arg in trace.program.get("argv", [])]
     if argv and argv[0].endswith(".ipynb"):
@@ -47,6 +48,11 @@ def hints(trace: Trace) -> list[str]:
     if summary.get("child_seconds", 0) >= _LEAST:
         return ["start what trains with `python -m gradscope run` in place of `python`"]
     return []
+
+
+def _failed_pass(trace: Trace) -> bool:
+    """Whether the run ended in its first backward pass."""
+    return any(error.where == "backward" for error in trace.of(ErrorRaised))
 
 
 def _elsewhere(summary: dict[str, Any]) -> str:

@@ -194,6 +194,22 @@ class Calls:
                 return True
         return False
 
+    def takes_another(self, event: ModuleCall) -> bool:
+        """Whether what goes in was computed by another network's outermost call (an encoder's)."""
+        inputs = {(event.graph, i) for i in event.inputs}
+        for other in self.all:
+            if (
+                other.event.graph != event.graph
+                or other.event is event
+                or self._root(other.event) == self._root(event)
+            ):
+                continue
+            if self.parameters(other.event) and inputs & set(
+                self.paths.flow(self.outputs(other.event)).order
+            ):
+                return True
+        return False
+
     def _root(self, event: ModuleCall) -> int:
         number: int = event.module
         return number
@@ -202,6 +218,11 @@ class Calls:
     def generators(self) -> set[int]:
         """Modules whose results another module takes while training."""
         return {self.called(c.event) for c in self.all if c.trains and self.feeds_another(c.event)}
+
+    @cached_property
+    def decoders(self) -> set[int]:
+        """Modules that take another module's result while training."""
+        return {self.called(c.event) for c in self.all if c.trains and self.takes_another(c.event)}
 
     @cached_property
     def trained(self) -> set[int]:

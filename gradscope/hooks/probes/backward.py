@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 import threading
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from statistics import median
 from time import perf_counter
@@ -101,6 +102,9 @@ class Backward(Hook):
                             with private.aside():
                                 note = note or _note(expected, args)
                                 self._after(note, t_outputs, failed, ended - started, sys._getframe(1))
+                        elif failed is not None:
+                            with private.aside():
+                                self._failed(failed, t_outputs, sys._getframe(1))
                     except Exception as error:
                         recorder.fault("recording a backward", error)
                     recorder.own_time += perf_counter() - ended
@@ -183,9 +187,7 @@ class Backward(Hook):
                 )  # fmt: skip
         segment = recorder.segment
         if failed is not None:
-            more = examine(recorder, [t for t in t_outputs if isinstance(t, torch.Tensor)], text_of(failed))
-            more["roots"] = note["roots"]
-            note_error(recorder, "backward", "backward", failed, t_outputs, {}, frame, more)
+            self._failed(failed, t_outputs, frame, note["roots"])
         else:
             segment.passes += 1
             if not note["retain"]:
@@ -208,6 +210,12 @@ class Backward(Hook):
             recorder.history.passes.append(Pass(note["number"], note["site"], note["retain"]))
         for follow in recorder.signals.after_pass:
             follow(note["site"], failed)
+
+    def _failed(self, error: BaseException, t_outputs: Any, frame: Any, roots: Sequence[int] = ()) -> None:
+        """Notes a pass that failed; of one that torch.func runs nothing else is noted."""
+        more = examine(self.recorder, [t for t in t_outputs if isinstance(t, torch.Tensor)], text_of(error))
+        more["roots"] = list(roots)
+        note_error(self.recorder, "backward", "backward", error, t_outputs, {}, frame, more)
 
 
 def _leaves(given: Any) -> list[Any]:

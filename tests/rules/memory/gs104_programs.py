@@ -57,3 +57,25 @@ def good_clone() -> None:
     loss = torch.mean(b * b)
     b.detach().clone().zero_()
     loss.backward()
+
+
+def bad_under_torch_func() -> None:
+    import torch
+
+    def energy(w: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+        y = (x * w).exp()  # related: GS104
+        y.mul_(2)  # cause: GS104
+        return y.sum()
+
+    torch.func.grad(energy)(torch.ones(3), torch.arange(3.0))  # effect: GS104
+
+
+def good_under_torch_func() -> None:
+    import torch
+
+    def energy(w: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+        y = x * w
+        y.mul_(2)
+        return y.exp().sum()
+
+    torch.func.grad(energy)(torch.ones(3), torch.arange(3.0))

@@ -7,7 +7,8 @@ gradients off, not these layers.
 
 Fix: call `model.eval()` before evaluating and `model.train()` before training goes on.
 
-A warning where a decoder that trains on another network's results is given something else: it draws samples.
+Where a decoder that trains on another network's results is given something else, it draws samples: a warning, and a
+note where gradients are on.
 
 Silent on: models without such layers; dropout left on by choice while the rest is in eval
 (Monte Carlo dropout); results that a training loss uses; generators that draw samples;
@@ -170,9 +171,9 @@ def severity_of(known: Calls, call: Call) -> str | None:
         if call.event.grad:
             return None
         return "warning" if kept(known, call) and not draws else "note"
-    if draws:
-        return "note"
     samples = known.called(call.event) in known.decoders and not known.takes_another(call.event)
+    if draws or (samples and call.event.grad):
+        return "note"
     return "warning" if by_turns or samples else "error"
 
 

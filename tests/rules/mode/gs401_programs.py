@@ -280,3 +280,37 @@ def good_method_that_samples_with_dropout() -> None:
         nn.functional.cross_entropy(model(torch.randn(8, 4)), torch.zeros(8, dtype=torch.long)).backward()
         opt.step()
         model.spread(torch.randn(8, 4)).sum().item()
+
+
+def good_decoder_that_draws_samples() -> None:
+    """An autoencoder's samples, drawn while it trains, as GANs draw theirs: no evaluation."""
+    import torch
+    from torch import nn
+
+    encoder = nn.Linear(6, 2)
+    decoder = nn.Sequential(nn.Linear(2, 8), nn.BatchNorm1d(8), nn.ReLU(), nn.Linear(8, 6))
+    opt = torch.optim.SGD([*encoder.parameters(), *decoder.parameters()], lr=0.1)
+    for _ in range(3):
+        x = torch.randn(16, 6)
+        opt.zero_grad()
+        nn.functional.mse_loss(decoder(encoder(x)), x).backward()
+        opt.step()
+        drawn = decoder(torch.randn(9, 2))
+        (drawn - drawn.min().item()).data.numpy()
+
+
+def bad_decoder_that_is_evaluated() -> None:
+    import torch
+    from torch import nn
+
+    encoder = nn.Linear(6, 2)
+    decoder = nn.Sequential(nn.Linear(2, 8), nn.BatchNorm1d(8), nn.ReLU(), nn.Linear(8, 6))
+    opt = torch.optim.SGD([*encoder.parameters(), *decoder.parameters()], lr=0.1)
+    for _ in range(3):
+        x = torch.randn(16, 6)
+        opt.zero_grad()
+        nn.functional.mse_loss(decoder(encoder(x)), x).backward()
+        opt.step()
+    with torch.no_grad():  # effect: GS401
+        x = torch.randn(16, 6)
+        print(nn.functional.mse_loss(decoder(encoder(x)), x).item())  # cause: GS401

@@ -83,10 +83,12 @@ def _full_names(trace: Trace, parameters: list[Parameter]) -> list[str]:
 
 def _parameters(trace: Trace, name: str, exact: bool) -> list[Parameter]:
     """Parameters of that name, with or without the model's variable; else by its end. The name that is
-    printed of one comes first: a bare `weight` may stand beside that of `model`."""
-    name, found = _dotted(name), []
-    if exact and (printed := [p for p in trace.parameters if name == parameter_name(trace, p)]):
-        return printed
+    printed of one comes first: a bare `weight` may stand beside that of `model`, and `model[1].scale` beside the
+    one whose place it took."""
+    written, name, found = name, _dotted(name), []
+    for asked in (written, name) if exact else ():
+        if printed := [p for p in trace.parameters if asked == parameter_name(trace, p)]:
+            return printed
     for parameter in trace.parameters:
         full = full_name(trace, parameter)
         if full and (name in (parameter.name, full) if exact else full.endswith(f".{name}")):

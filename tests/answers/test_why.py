@@ -208,6 +208,17 @@ def test_one_model_goes_by_its_own_and_its_short_names():
         assert "has no gradient" in why(scope.trace, name).headline
 
 
+def test_a_parameter_that_took_another_one_s_place_goes_by_its_own_name():
+    with gradscope.watch() as scope:
+        model = nn.Sequential(nn.Linear(2, 2), nn.LayerNorm(2))
+        model(torch.randn(4, 2)).pow(3).sum().backward()
+        model[1].weight = nn.Parameter(torch.full((2,), 2.0))
+        model(torch.randn(4, 2)).pow(3).sum().backward()
+    names = {parameter_name(scope.trace, p.id): p.id for p in scope.trace.parameters}
+    for name in ("1.weight", "model[1].weight"):
+        assert why(scope.trace, name).parameter.id == names[name]
+
+
 def test_models_that_share_a_variable_share_a_name():
     with gradscope.watch() as scope:
         for cut in (False, True):

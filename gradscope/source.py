@@ -10,6 +10,14 @@ from functools import lru_cache
 from gradscope.model import Site
 
 Span = tuple[int, int, int, int]
+LOOPS = (ast.For, ast.AsyncFor, ast.While)
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+SCOPES = (*FUNCTIONS, ast.Lambda)
+
+
+def names_in(node: ast.AST, context: type[ast.expr_context]) -> set[str]:
+    """The names that are read (`ast.Load`) or bound (`ast.Store`) in it."""
+    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, context)}
 
 
 @lru_cache(maxsize=16)  # who looks at a growing trace reads the same files again and again
@@ -87,6 +95,20 @@ class SourceFile:
         while node is not None:
             yield node
             node = self.parent.get(id(node))
+
+    def scope(self, site: Site) -> ast.AST:
+        """The function around `site`; the file where there is none."""
+        around = (node for node in self.around(site) if isinstance(node, SCOPES))
+        return next(around, self.tree or ast.Module([], []))
+
+    def outermost_loop(self, site: Site) -> ast.stmt | None:
+        """The outermost loop around `site`, within its function; its statement where there is none."""
+        found = self.statement(site)
+        for node in self.around(site):
+            if isinstance(node, SCOPES):
+                break
+            found = node if isinstance(node, LOOPS) else found
+        return found
 
     def _statement_at(self, line: int) -> ast.AST | None:
         found = None

@@ -8,10 +8,8 @@ from collections.abc import Iterator
 from gradscope.analysis.memo import once
 from gradscope.analysis.text import own_nodes
 from gradscope.model import Graph, Site
-from gradscope.source import SourceFile
+from gradscope.source import FUNCTIONS, SourceFile
 from gradscope.store import Trace
-
-FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 def dropped_at(trace: Trace, parameter: int) -> Site | None:

@@ -11,9 +11,8 @@ from gradscope.analysis.looks import only_shown
 from gradscope.analysis.text import nodes_of_program
 from gradscope.events import Backward, Step, ZeroGrad
 from gradscope.model import Site
+from gradscope.source import FUNCTIONS
 from gradscope.store import Trace
-
-FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 @dataclass

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from gradscope.analysis.loop import used_for_itself
 from gradscope.analysis.memo import once
-from gradscope.source import SourceFile
+from gradscope.source import FUNCTIONS, SourceFile
 from gradscope.store import Trace
 
 SHOWING = {
@@ -15,7 +15,6 @@ SHOWING = {
     "add_scalar", "add_scalars", "add_histogram",
 }  # fmt: skip
 FAR = 4  # names that a value is followed through
-_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 @once
@@ -88,10 +87,10 @@ def _goes_on(
 ) -> Iterator[tuple[SourceFile, ast.AST]]:
     """Where the value that a statement names, or returns, is read."""
     function: ast.AST | None = statement
-    while function is not None and not isinstance(function, (*_FUNCTIONS, ast.Module)):
+    while function is not None and not isinstance(function, (*FUNCTIONS, ast.Module)):
         function = file.parent.get(id(function))
     if function is None or isinstance(statement, ast.Return):
-        for path in trace.sources if isinstance(function, _FUNCTIONS) else ():
+        for path in trace.sources if isinstance(function, FUNCTIONS) else ():
             other = trace.source_file(path)
             for node in ast.walk(other.tree or ast.Module([], [])):
                 if isinstance(node, ast.Call) and _name(node.func) == getattr(function, "name", None):

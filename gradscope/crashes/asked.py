@@ -14,8 +14,7 @@ from gradscope.analysis.words import located
 from gradscope.crashes import Crash, Place, explain, facts, quoted
 from gradscope.events import ErrorRaised, RequiresGrad
 from gradscope.model import Graph, Op, Value
-
-FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+from gradscope.source import FUNCTIONS
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,9 @@ from collections.abc import Iterable
 
 from gradscope.analysis.words import source
 from gradscope.fixes.calls import beside
-from gradscope.fixes.source import LOOPS, TRAINING, Edits, Source, names_in
+from gradscope.fixes.source import TRAINING, Edits, Source
 from gradscope.model import Edit, Optimizer, Parameter, Site
+from gradscope.source import LOOPS, names_in
 from gradscope.store import Trace
 
 
@@ -68,7 +69,7 @@ def made_later(trace: Trace, made: Site | None, user: Site | None, replaced: Ite
     if made is None or user is None or not beside(trace, made, user):
         return ()
     here = Source(trace, made.path)
-    statement, to = here.file.statement(made), here.outermost_loop(user)
+    statement, to = here.file.statement(made), here.file.outermost_loop(user)
     if not isinstance(statement, ast.Assign) or to is None or len(statement.targets) != 1:
         return ()
     last = statement.end_lineno or statement.lineno
@@ -194,7 +195,7 @@ def detached_before(trace: Trace, site: Site, names: list[str]) -> Edits:
     """`h = h.detach()` on the line before `site`, or `h, c = h.detach(), c.detach()`, where these are tensors from the
     start: nothing else than the result of a call is assigned to them."""
     here = Source(trace, site.path)
-    statement, scope = here.file.statement(site), here.scope(site)
+    statement, scope = here.file.statement(site), here.file.scope(site)
     for name in names:
         values = [
             node.value

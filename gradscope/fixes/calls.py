@@ -8,8 +8,9 @@ from __future__ import annotations
 import ast
 
 from gradscope.events import Scaler
-from gradscope.fixes.source import LOOPS, Edits, Source, names_in
+from gradscope.fixes.source import Edits, Source
 from gradscope.model import Edit, Site
+from gradscope.source import LOOPS, names_in
 from gradscope.store import Trace
 
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
@@ -223,7 +224,7 @@ def without_inference(trace: Trace, site: Site) -> Edits:
 def result_kept(trace: Trace, near: Site, name: str, methods: tuple[str, ...]) -> Edits:
     """`x = x.to(…)` for the statement `x.to(…)` in the function of `near`, if there is one of `methods`."""
     here = Source(trace, near.path)
-    for node in ast.walk(here.scope(near)):
+    for node in ast.walk(here.file.scope(near)):
         call = node.value if isinstance(node, ast.Expr) else None
         if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr in methods:
             if ast.unparse(call.func.value) == name:
@@ -321,7 +322,7 @@ def listed_once(trace: Trace, site: Site) -> tuple[str, str, Edits]:
     here = Source(trace, site.path)
     made = [
         other.value
-        for other in ast.walk(here.scope(site))
+        for other in ast.walk(here.file.scope(site))
         if isinstance(other, ast.Assign) and [ast.unparse(t) for t in other.targets] == [name]
     ]
     if not name or len(made) != 1:
@@ -371,7 +372,7 @@ def taken_out(trace: Trace, site: Site, reader: Site) -> Edits:
     name = here.file.variable(site)
     above = here.file.parent.get(id(node))
     if isinstance(above, ast.Assign) and name:
-        scope = here.scope(site)
+        scope = here.file.scope(site)
         reads = [
             n
             for n in ast.walk(scope)

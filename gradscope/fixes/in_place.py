@@ -19,8 +19,9 @@ from gradscope.analysis.text import own_nodes
 from gradscope.analysis.words import code, located, source
 from gradscope.analysis.writes import memory_root
 from gradscope.events import ErrorRaised
-from gradscope.fixes.source import Edits, Source, names_in
+from gradscope.fixes.source import Edits, Source
 from gradscope.model import Edit, Graph, Module, Op, Site, Value
+from gradscope.source import names_in
 from gradscope.store import Trace
 
 # In-place methods with a twin that gives the same values in a new tensor.
@@ -170,7 +171,7 @@ def _is_read_later(here: Source, call: ast.Call, name: str) -> bool:
     site = Site(-1, here.path, *here.file.span(call), "", "user")
     return any(
         isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load) and n.lineno > call.lineno
-        for n in own_nodes(here.scope(site))
+        for n in own_nodes(here.file.scope(site))
     )
 
 
@@ -301,7 +302,7 @@ def _alone(trace: Trace, here: Source, site: Site, op: Op, name: str) -> bool:
     if any(_is_view(graph, value) for value in op.writes) or _gradients_are_off(trace, op):
         return False
     bound = False
-    for node in own_nodes(here.scope(site)):
+    for node in own_nodes(here.file.scope(site)):
         if isinstance(node, ast.Assign):
             targets = [t for target in node.targets for t in ast.walk(target)]
             if any(isinstance(t, ast.Name) and t.id == name for t in targets):

@@ -31,7 +31,7 @@ def changed_here(trace: Trace, read: Site) -> bool:
         for t in (kept.targets if isinstance(kept, ast.Assign) else ())
         if isinstance(t, ast.Name)
     }
-    return any(_changes(node, name, gradient) for node in ast.walk(here.scope(read)))
+    return any(_changes(node, name, gradient) for node in ast.walk(here.file.scope(read)))
 
 
 def _changes(node: ast.AST, name: str, gradient: set[str]) -> bool:

@@ -10,12 +10,10 @@ import ast
 from collections.abc import Callable, Iterable
 
 from gradscope.model import Edit, Site
-from gradscope.source import SourceFile
+from gradscope.source import LOOPS, SCOPES, SourceFile
 from gradscope.store import Trace
 
 Edits = tuple[Edit, ...]
-LOOPS = (ast.For, ast.AsyncFor, ast.While)
-_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 TRAINING = ("backward", "step")
 _COLLECTIONS = (ast.Tuple, ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.GeneratorExp)
 
@@ -133,7 +131,7 @@ class Source:
         lines = {other.line for other in keep_out if other.path == self.path}
         found = self.file.statement(site)
         for node in self.file.around(site):
-            if isinstance(node, _FUNCTIONS):
+            if isinstance(node, SCOPES):
                 break
             if isinstance(node, LOOPS):
                 if any(node.lineno <= line <= (node.end_lineno or 0) for line in lines):
@@ -143,11 +141,6 @@ class Source:
                 found = node
         return found
 
-    def scope(self, site: Site) -> ast.AST:
-        """The function around `site`; the file where there is none."""
-        around = (node for node in self.file.around(site) if isinstance(node, _FUNCTIONS))
-        return next(around, self.file.tree or ast.Module([], []))
-
     def before_line(self, node: ast.expr) -> ast.Module:
         """The statements of the same block that stand before that of a node."""
         statement: ast.AST | None = node
@@ -156,19 +149,10 @@ class Source:
         around = self.siblings(statement) if isinstance(statement, ast.stmt) else []
         return ast.Module([s for s in around if (s.end_lineno or 0) < node.lineno], [])
 
-    def outermost_loop(self, site: Site) -> ast.stmt | None:
-        """The outermost loop around `site`, within its function; its statement where there is none."""
-        found = self.file.statement(site)
-        for node in self.file.around(site):
-            if isinstance(node, _FUNCTIONS):
-                break
-            found = node if isinstance(node, LOOPS) else found
-        return found
-
     def loop(self, statement: ast.stmt) -> ast.stmt | None:
         """The innermost loop around a statement, within its function."""
         above = self.file.parent.get(id(statement))
-        while above is not None and not isinstance(above, (*LOOPS, *_FUNCTIONS)):
+        while above is not None and not isinstance(above, (*LOOPS, *SCOPES)):
             above = self.file.parent.get(id(above))
         return above if isinstance(above, LOOPS) else None
 
@@ -227,7 +211,7 @@ def eval_around(trace: Trace, site: Site, region: Site | None, training: Site | 
     block = (
         here.file.statement(region) if region is not None and region.path == site.path else here.block(site)
     )
-    if not name or block is None or not _within(block, site) or isinstance(block, _FUNCTIONS):
+    if not name or block is None or not _within(block, site) or isinstance(block, SCOPES):
         return ()
     if any(isinstance(node, (ast.Yield, ast.YieldFrom)) for node in ast.walk(block)):
         return ()
@@ -294,11 +278,6 @@ def _within(statement: ast.stmt, site: Site) -> bool:
 def _called(node: ast.AST) -> str:
     """The method that a call calls: "step" of `opt.step()`."""
     return node.func.attr if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else ""
-
-
-def names_in(node: ast.AST, context: type[ast.expr_context]) -> set[str]:
-    """The names that are read (`ast.Load`) or bound (`ast.Store`) in it."""
-    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, context)}
 
 
 def calls(method: str) -> Callable[[ast.AST], bool]:

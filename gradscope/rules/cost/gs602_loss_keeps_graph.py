@@ -23,9 +23,10 @@ from gradscope.analysis.text import own_nodes
 from gradscope.analysis.unread import duration
 from gradscope.analysis.words import code, located, plural, user
 from gradscope.events import KeepsGraph, PassTime
-from gradscope.fixes.source import Source, names_in, without_its_graph
+from gradscope.fixes.source import Source, without_its_graph
 from gradscope.model import Edit, Finding, Op, Site, Value
 from gradscope.rules import rule
+from gradscope.source import names_in
 from gradscope.store import Trace
 
 HOW = {"list": "a list of losses", "values": "a list of values computed in training"}
@@ -239,7 +240,7 @@ def _list_of(node: ast.AST | None) -> str:
 def _scopes_of(trace: Trace, cause: Site, name: str) -> list[ast.AST]:
     """The function around `cause`, where it makes `name` itself; otherwise all of the file."""
     here = Source(trace, cause.path)
-    scope = here.scope(cause)
+    scope = here.file.scope(cause)
     if any(
         isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Store) for n in own_nodes(scope)
     ):
@@ -252,7 +253,7 @@ def _is_read_again(trace: Trace, cause: Site) -> bool:
     """Whether the loop that fills a list takes something out of it, which may need its graph."""
     file = trace.source_file(cause.path)
     held = _list_of(file.at(cause))
-    loop = Source(trace, cause.path).outermost_loop(cause)
+    loop = trace.source_file(cause.path).outermost_loop(cause)
     return bool(held) and any(
         isinstance(node, ast.Subscript) and getattr(node.value, "id", "") == held
         for node in (ast.walk(loop) if loop is not None else ())

@@ -198,7 +198,7 @@ def _device(trace: Trace, site: Site | None) -> str:
     here = Source(trace, site.path) if site is not None else None
     found = {
         ast.unparse(node.targets[0])
-        for node in (ast.walk(here.scope(site)) if here is not None and site is not None else ())
+        for node in (ast.walk(here.file.scope(site)) if here is not None and site is not None else ())
         if isinstance(node, ast.Assign)
         and isinstance(node.value, ast.Call)
         and ast.unparse(node.value.func) == "torch.device"

@@ -22,11 +22,10 @@ from gradscope.analysis.text import own_nodes
 from gradscope.analysis.words import source
 from gradscope.fixes.calls import beside, copied
 from gradscope.fixes.in_place import root_name
-from gradscope.fixes.source import LOOPS, Source
 from gradscope.model import Finding, Site
 from gradscope.rules import rule
 from gradscope.rules.memory._corruption import OTHER_LIBRARIES, copied_for_backward, corruption, corruptions
-from gradscope.source import SourceFile
+from gradscope.source import LOOPS, SourceFile
 from gradscope.store import Trace
 
 HANDED_OUT = "hands out the memory itself: writes on the other side are hidden from autograd's version check"
@@ -89,7 +88,7 @@ def _changes_with_it(trace: Trace, handed_out: Site | None, write: Site | None) 
     name = file.variable(handed_out) if of_torch else root_name(method)
     return any(
         isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load) and n.lineno > write.line
-        for n in own_nodes(Source(trace, write.path).scope(write))
+        for n in own_nodes(trace.source_file(write.path).scope(write))
     )
 
 

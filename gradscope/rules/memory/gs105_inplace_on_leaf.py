@@ -17,9 +17,9 @@ from gradscope.analysis.names import names_of
 from gradscope.analysis.words import MAX_CODE, code, parameter_subjects, source
 from gradscope.fixes.calls import under_no_grad
 from gradscope.fixes.in_place import on_a_copy, written_name
-from gradscope.fixes.source import LOOPS
 from gradscope.model import Finding, Site
 from gradscope.rules import rule
+from gradscope.source import LOOPS
 from gradscope.store import Trace
 
 _LEAF = "leaf Variable that requires grad is being used in an in-place operation"

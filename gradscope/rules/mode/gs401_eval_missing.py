@@ -26,10 +26,10 @@ from gradscope.analysis.names import short_path
 from gradscope.analysis.unread import module_name
 from gradscope.analysis.words import located, numbers, plural
 from gradscope.events import Dropout, ModuleCall, Step, ZeroGrad
-from gradscope.fixes.source import LOOPS, eval_around, put_in_training
+from gradscope.fixes.source import eval_around, put_in_training
 from gradscope.model import Finding, Site, place_of
 from gradscope.rules import rule
-from gradscope.source import SourceFile
+from gradscope.source import LOOPS, SourceFile
 from gradscope.store import Trace
 
 

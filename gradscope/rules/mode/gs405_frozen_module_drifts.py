@@ -150,4 +150,4 @@ def _kept_in_eval(trace: Trace, call: Site, switched: Site | None, name: str, on
         return here.after(here.file.statement(switched), f"if {only}:", f"{name}.eval()")
     if switched is not None:
         return line_after(trace, switched, f"{name}.eval()")
-    return here.before(here.outermost_loop(call), f"{name}.eval()")
+    return here.before(here.file.outermost_loop(call), f"{name}.eval()")

@@ -17,9 +17,10 @@ from gradscope.analysis.ops import ADDITIONS, MULTIPLICATIONS
 from gradscope.analysis.words import code, located
 from gradscope.fixes.calls import beside
 from gradscope.fixes.in_place import root_name
-from gradscope.fixes.source import Edits, Source, names_in
+from gradscope.fixes.source import Edits, Source
 from gradscope.model import Finding, Graph, Op
 from gradscope.rules import rule
+from gradscope.source import names_in
 from gradscope.store import Trace
 
 REORDERING = {"flip", "roll", "__getitem__", "index_select", "fliplr", "flipud", "take_along_dim", "gather"}
@@ -186,7 +187,7 @@ def _taken_before(trace: Trace, found: Mixture) -> tuple[str, Edits]:
     product = here.file.at(found.scaled.site)
     if not isinstance(node, ast.expr) or first is None or last is None or product is None:
         return fix, ()
-    name, around = root_name(node), names_in(here.scope(found.added.site), ast.Store)
+    name, around = root_name(node), names_in(here.file.scope(found.added.site), ast.Store)
     between = [s for s in here.siblings(first) if first.lineno <= s.lineno < last.lineno and s is not first]
     bound = {bound for statement in between for bound in names_in(statement, ast.Store)}
     kept = next(free for free in ("second", "second_part", "second_part_") if free not in around)

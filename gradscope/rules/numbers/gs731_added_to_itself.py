@@ -13,9 +13,10 @@ from collections.abc import Iterator
 
 from gradscope.analysis.ops import ADDITIONS
 from gradscope.analysis.words import code, located
-from gradscope.fixes.source import Source, names_in
+from gradscope.fixes.source import Source
 from gradscope.model import Finding, Graph, Op, Site
 from gradscope.rules import rule
+from gradscope.source import names_in
 from gradscope.store import Trace
 
 

@@ -29,8 +29,9 @@ from gradscope.analysis.words import (
 )
 from gradscope.events import ErrorRaised, Step
 from gradscope.fixes.calls import beside, line_after, line_before, under_no_grad
-from gradscope.fixes.source import LOOPS, Edits, Source
+from gradscope.fixes.source import Edits, Source
 from gradscope.model import Graph, Op, Parameter, Site, place_of
+from gradscope.source import LOOPS
 from gradscope.store import Trace
 
 _VARIABLES = (ast.Name, ast.Attribute, ast.Subscript)
@@ -236,7 +237,7 @@ def _class(trace: Trace, site: Site) -> str:
 
 def _in_scope(trace: Trace, site: Site, names: list[str]) -> bool:
     """Whether the variables that these begin with are assigned in the function at `site`, or given to it."""
-    scope = Source(trace, site.path).scope(site)
+    scope = trace.source_file(site.path).scope(site)
     bound = {n.id for n in ast.walk(scope) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
     bound |= {n.arg for n in ast.walk(scope) if isinstance(n, ast.arg)}
     return all(name.replace("[", ".").partition(".")[0] in bound for name in names)
@@ -367,7 +368,7 @@ def _rests(trace: Trace, known: Paths, event: ErrorRaised, parameter: Parameter,
         return False  # one that is still to step may use what this pass gives
     steps = [step for step in trace.of(Step) if step.optimizer in held]
     for frame in event.site.stack:
-        loop = Source(trace, frame.path).outermost_loop(frame) if frame.kind == "user" else None
+        loop = trace.source_file(frame.path).outermost_loop(frame) if frame.kind == "user" else None
         if any(_within(loop, frame, other) for step in steps for other in step.site.stack):
             return False
     return True

@@ -6,8 +6,9 @@ import ast
 from typing import NamedTuple
 
 from gradscope.analysis.text import own_nodes, site_of
-from gradscope.fixes.source import Edits, Source, names_in
+from gradscope.fixes.source import Edits, Source
 from gradscope.model import Graph, Op, Site
+from gradscope.source import names_in
 from gradscope.store import Trace
 
 
@@ -37,7 +38,7 @@ def given_instead(trace: Trace, place: Site) -> Instead | None:
     given = names_in(node, ast.Load) - {target.id}
     returns = [
         one.value
-        for one in own_nodes(here.scope(place))
+        for one in own_nodes(here.file.scope(place))
         if isinstance(one, ast.Return)
         and isinstance(one.value, ast.Name)
         and one.value.id in given

@@ -218,7 +218,7 @@ def _where_noted(
     """The tensor under the name that its number had, and the number where the name is read for other things:
     none where it is not certain which those are."""
     target = given.targets[0]
-    scope = here.scope(term.site)
+    scope = here.file.scope(term.site)
     if len(given.targets) != 1 or not isinstance(target, ast.Name) or term.added.path != term.site.path:
         return ()
     same = [n for n in ast.walk(scope) if isinstance(n, ast.Name) and n.id == target.id and n is not target]

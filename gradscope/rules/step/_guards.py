@@ -10,12 +10,11 @@ from dataclasses import dataclass
 
 from gradscope.analysis.text import nodes_of_program, nodes_that_ran, own_nodes, site_of
 from gradscope.analysis.words import located, variable
-from gradscope.fixes.source import LOOPS, Edits, Source, names_in
+from gradscope.fixes.source import Edits, Source
 from gradscope.model import Optimizer, Site
-from gradscope.source import SourceFile
+from gradscope.source import FUNCTIONS, LOOPS, SourceFile, names_in
 from gradscope.store import Trace
 
-_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _REPEATS = (*LOOPS, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _PLAIN_CALLS = {"int", "min", "max", "abs"}
 
@@ -72,14 +71,14 @@ def _above(file: SourceFile, node: ast.AST) -> Iterator[ast.AST]:
     above = file.parent.get(id(node))
     while above is not None:
         yield above
-        if isinstance(above, _FUNCTIONS):
+        if isinstance(above, FUNCTIONS):
             return
         above = file.parent.get(id(above))
 
 
 def _branches(file: SourceFile, node: ast.AST) -> Iterator[ast.If]:
     for above in _above(file, node):
-        if isinstance(above, (*LOOPS, *_FUNCTIONS)):
+        if isinstance(above, (*LOOPS, *FUNCTIONS)):
             return
         if isinstance(above, ast.If):
             yield above
@@ -123,7 +122,7 @@ def begins_anew(trace: Trace, guard: Guard) -> Repair | None:
     condition asks for nothing else that changes, so that it held in no turn and never will."""
     file = trace.source_file(guard.path)
     loops = [node for node in _above(file, guard.call) if isinstance(node, LOOPS)]
-    function = next((node for node in _above(file, guard.call) if isinstance(node, _FUNCTIONS)), None)
+    function = next((node for node in _above(file, guard.call) if isinstance(node, FUNCTIONS)), None)
     outer = loops[1] if len(loops) > 1 else function
     if not loops or not isinstance(loops[0], ast.For) or outer is None:
         return None
@@ -178,7 +177,7 @@ def _steady(
         return False
     if names & {n for node in ast.walk(outer) for n in _stored(node)}:
         return False
-    if not isinstance(outer, _FUNCTIONS):
+    if not isinstance(outer, FUNCTIONS):
         return True
     given = [*outer.args.posonlyargs, *outer.args.args, *outer.args.kwonlyargs]
     if names & {argument.arg for argument in given if argument.arg != "self"}:
@@ -202,7 +201,7 @@ def _written_attributes(trace: Trace) -> set[str]:
     made = {
         id(node)
         for function in nodes_of_program(trace)
-        if isinstance(function, _FUNCTIONS) and function.name == "__init__"
+        if isinstance(function, FUNCTIONS) and function.name == "__init__"
         for node in ast.walk(function)
     }
     return {
@@ -243,7 +242,7 @@ def _once_a_turn(file: SourceFile, frame: Site, below: Site | None, loop: ast.Fo
 def _counted_on(
     trace: Trace, guard: Guard, loop: ast.For, outer: ast.AST, name: str, reset: ast.Assign | None, turns: int
 ) -> Repair:
-    if isinstance(outer, _FUNCTIONS):
+    if isinstance(outer, FUNCTIONS):
         whole = f"call of `{outer.name}()`"
     else:
         assert isinstance(outer, LOOPS)

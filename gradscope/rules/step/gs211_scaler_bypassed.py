@@ -28,9 +28,10 @@ from gradscope.analysis.words import (
 )
 from gradscope.events import Backward, Scaler
 from gradscope.fixes.calls import beside, line_after, scaled_by, stepped_by, taken_away
-from gradscope.fixes.source import LOOPS, Edits, Source
+from gradscope.fixes.source import Edits, Source
 from gradscope.model import Edit, Finding, Site
 from gradscope.rules import rule
+from gradscope.source import LOOPS
 from gradscope.store import Trace
 
 

@@ -27,9 +27,9 @@ from gradscope.analysis.since import since_stretch
 from gradscope.analysis.words import code, listed, parameter_names, parameter_subjects, plural, where
 from gradscope.events import Step, ZeroGrad
 from gradscope.fixes.calls import moved, taken_away
-from gradscope.fixes.source import LOOPS
 from gradscope.model import Edit, Finding, Site
 from gradscope.rules import rule
+from gradscope.source import FUNCTIONS, LOOPS
 from gradscope.store import Trace
 
 
@@ -261,9 +261,6 @@ def _cleared(trace: Trace, clear: Site) -> str:
     return f"{text[:-1]} = None`" if text.endswith(".grad`") else text
 
 
-_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
-
-
 def _outside_the_loop(trace: Trace, clear: Site, backward: Site) -> bool:
     """Whether `backward` stands in a loop that `clear` does not, in the same function."""
     if clear.path != backward.path:
@@ -274,7 +271,7 @@ def _outside_the_loop(trace: Trace, clear: Site, backward: Site) -> bool:
         nodes: list[ast.AST] = []
         for node in file.around(site):
             nodes.append(node)
-            if isinstance(node, _FUNCTIONS):
+            if isinstance(node, FUNCTIONS):
                 break
         around.append(nodes)
     loop = next((node for node in around[1] if isinstance(node, LOOPS)), None)

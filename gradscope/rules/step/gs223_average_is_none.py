@@ -90,7 +90,7 @@ def _factors(trace: Trace, site: Site) -> list[tuple[Site, str]]:
         if isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Load)
     }
     found = []
-    for node in ast.walk(here.scope(site)):
+    for node in ast.walk(here.file.scope(site)):
         targets = node.targets if isinstance(node, ast.Assign) else []
         names = [ast.unparse(target) for target in targets if ast.unparse(target) in read]
         if names and isinstance(node, ast.Assign) and node is not statement:

@@ -17,9 +17,10 @@ from collections.abc import Iterator
 from gradscope.analysis.loop import one_after_the_other, parameters_of
 from gradscope.analysis.words import counted, located, optimizer_name
 from gradscope.events import Step
-from gradscope.fixes.source import LOOPS, Edits, Source, names_in
+from gradscope.fixes.source import Edits, Source
 from gradscope.model import Finding, Optimizer, Site
 from gradscope.rules import rule
+from gradscope.source import LOOPS, names_in
 from gradscope.store import Trace
 
 OFTEN = 4  # one after the other from one line

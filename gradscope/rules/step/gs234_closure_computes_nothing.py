@@ -124,7 +124,7 @@ def _returned(trace: Trace, site: Site) -> Site | None:
     given = call.args[0] if isinstance(call, ast.Call) and len(call.args) == 1 else None
     if not isinstance(given, ast.Name):
         return None
-    nodes = ast.walk(here.scope(site))
+    nodes = ast.walk(here.file.scope(site))
     functions = [n for n in nodes if isinstance(n, ast.FunctionDef) and n.name == given.id]
     body = functions[0].body if len(functions) == 1 else []
     last = body[0] if len(body) == 1 else None

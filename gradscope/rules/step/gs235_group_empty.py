@@ -144,7 +144,7 @@ def _written(trace: Trace, made: Site | None) -> list[Site]:
     if isinstance(given, ast.Name):
         assigned = [
             node.value
-            for node in ast.walk(here.scope(made))
+            for node in ast.walk(here.file.scope(made))
             if isinstance(node, ast.Assign)
             and any(isinstance(target, ast.Name) and target.id == given.id for target in node.targets)
         ]

@@ -1,14 +1,16 @@
-"""Results that are computed from a parameter and that nothing reads: where the program drops them."""
+"""Results that are computed from a parameter and that nothing reads: where the program drops them, and what it
+gives out in their place."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from gradscope.analysis.memo import once
-from gradscope.analysis.text import own_nodes
-from gradscope.model import Graph, Site
-from gradscope.source import FUNCTIONS, SourceFile
+from gradscope.analysis.text import own_nodes, site_of
+from gradscope.model import Graph, Op, Site
+from gradscope.source import FUNCTIONS, SourceFile, names_in
 from gradscope.store import Trace
 
 
@@ -95,3 +97,59 @@ def loop_name(trace: Trace, site: Site) -> str:
             if target.id in own:
                 return target.id
     return ""
+
+
+class Instead(NamedTuple):
+    """`return given`, where `result` of the same shape was computed from it and goes nowhere."""
+
+    site: Site
+    given: ast.Name  # what is returned
+    result: str
+    shape: tuple[int, ...]
+
+
+def given_instead(trace: Trace, place: Site) -> Instead | None:
+    """For the call at `place`, whose result nothing reads: the `return` of its function that gives out one of the
+    call's own operands, of the same shape, which is read outside."""
+    file = trace.source_file(place.path)
+    node, statement = file.at(place), file.statement(place)
+    target = (
+        statement.targets[0] if isinstance(statement, ast.Assign) and len(statement.targets) == 1 else None
+    )
+    if node is None or not isinstance(target, ast.Name):
+        return None
+    shape = next(
+        (shape for graph in trace.graphs for op in graph.ops if (shape := _handed_on(graph, op, place))), None
+    )
+    operands = names_in(node, ast.Load) - {target.id}
+    returned = [
+        one.value
+        for one in own_nodes(file.scope(place))
+        if isinstance(one, ast.Return)
+        and isinstance(one.value, ast.Name)
+        and one.value.id in operands
+        and one.lineno > place.line
+    ]
+    if shape is None or len(returned) != 1:
+        return None
+    return Instead(site_of(place.path, place.function, returned[0]), returned[0], target.id, shape)
+
+
+def _handed_on(graph: Graph, op: Op, place: Site) -> tuple[int, ...] | None:
+    """The shape of the result of a call at `place` that nothing reads, where an operand of that shape is read by what
+    its function does not call."""
+    if op.site.user != place and op.site.user.location() != place.location():
+        return None
+    for value in op.outputs:
+        shape = graph.values[value].shape
+        for source in op.inputs if not graph.consumers.get(value) else ():
+            operand = graph.values[source]
+            outside = [one for one in graph.consumers.get(source, []) if not _called_by(one, place)]
+            if operand.shape == shape and operand.parameter is None and shape and outside:
+                return shape
+    return None
+
+
+def _called_by(op: Op, place: Site) -> bool:
+    """Whether a call was made by the function in which `place` stands."""
+    return any(frame.path == place.path and frame.function == place.function for frame in op.site.stack)

@@ -21,7 +21,7 @@ from functools import lru_cache
 from typing import Any
 
 from gradscope.analysis.cuts import cuts, exits
-from gradscope.analysis.dead_ends import dropped_at, loop_name
+from gradscope.analysis.dead_ends import dropped_at, given_instead, loop_name
 from gradscope.analysis.made import made_at
 from gradscope.analysis.memo import once
 from gradscope.analysis.own_writes import kept_up
@@ -30,9 +30,9 @@ from gradscope.analysis.stops import Stop
 from gradscope.analysis.text import nodes_of_program
 from gradscope.analysis.unheld import replaced
 from gradscope.analysis.words import code, located, parameter_names, parameter_subjects, source, user, where
+from gradscope.fixes.source import Source
 from gradscope.model import Finding, Module, Parameter, Site
 from gradscope.rules import rule
-from gradscope.rules.reach._given_out import given_instead
 from gradscope.store import Trace
 
 CONTAINERS = ("Sequential", "ModuleList", "ModuleDict", "ParameterList", "ParameterDict")
@@ -197,7 +197,7 @@ def _dropped(trace: Trace, known: Paths, place: Site, parameters: list[Parameter
     if loop:
         fix = f"keep the result of {call} in a list of its own, and go on with that"
     elif instead is not None:
-        fix = f"return `{instead.result}` in place of `{instead.given}` ({where(instead.site)})"
+        fix = f"return `{instead.result}` in place of `{instead.given.id}` ({where(instead.site)})"
     return Finding(
         message=_message(names, ids),
         cause=place,
@@ -206,7 +206,7 @@ def _dropped(trace: Trace, known: Paths, place: Site, parameters: list[Parameter
         effect_label="no backward pass reaches it" if len(ids) == 1 else "no backward pass reaches them",
         related=(
             *(
-                ((instead.site, f"gives out `{instead.given}`, and not the result"),)
+                ((instead.site, f"gives out `{instead.given.id}`, and not the result"),)
                 if instead is not None
                 else ()
             ),
@@ -217,14 +217,16 @@ def _dropped(trace: Trace, known: Paths, place: Site, parameters: list[Parameter
             f"no operation read what {code(trace, place, 'the call')} gave",
             *(
                 (
-                    f"`{instead.given}`, of the same shape {instead.shape}, was given out and read in its place",
+                    f"`{instead.given.id}`, of the same shape {instead.shape}, was given out and read in its place",
                 )
                 if instead is not None
                 else ()
             ),
         ),
         fix=fix,
-        edits=instead.edits if instead is not None and not loop else (),
+        edits=Source(trace, place.path).replace(instead.given, instead.result)
+        if instead is not None and not loop
+        else (),
         subjects=parameter_subjects(ids),
     )
 

@@ -19,16 +19,17 @@ from collections.abc import Iterator
 from typing import Any
 
 from gradscope.analysis.names import names_of, op_name
+from gradscope.analysis.non_finite import LogOfSum, infinite_dividend, logarithm_of
 from gradscope.analysis.ops import EXPONENTIALS, LOGARITHMS, QUOTIENTS, ROOTS, STATISTICS
 from gradscope.analysis.since import since_segment
 from gradscope.analysis.words import code, listed, located, numbers, parameter_names, parameter_subjects, user
 from gradscope.events import NonFinite
 from gradscope.fixes.calls import kept_positive, with_argument
+from gradscope.fixes.logarithms import with_softmax, with_sum
 from gradscope.fixes.source import Source
 from gradscope.model import Edit, Finding, Op, Site
 from gradscope.rules import rule
 from gradscope.rules.numbers._delicate import exponents, idle_guard, makers_of, quotient_of_gradients
-from gradscope.rules.numbers._in_place_of import infinite_dividend, logarithm
 from gradscope.store import Trace
 
 CLAMP = "clamp(max=20)"  # far above what an exponent is in a program that learns, far below an overflow
@@ -168,10 +169,52 @@ def _in_place_of(
     """Another way to compute the same, where there is one that is finite."""
     name = name.removesuffix("Backward0").lower()
     if name in LOGARITHMS:
-        return logarithm(trace, event, origin)
+        return _logarithm(trace, event, origin)
     if name in QUOTIENTS:
-        return infinite_dividend(trace, event, located(trace, origin, f"`{name}`"))
+        return _divided_before(trace, event, located(trace, origin, f"`{name}`"))
     return "", ()
+
+
+def _logarithm(trace: Trace, event: NonFinite, origin: Site | None) -> tuple[str, tuple[Edit, ...]]:
+    """The one call that stays finite, for the logarithm of a softmax or of a sum of exponentials."""
+    found = logarithm_of(trace, event, origin)
+    if found is None:
+        return "", ()
+    log = found.log.site.user
+    if isinstance(found, LogOfSum):
+        call, edits = with_sum(trace, log)
+        instead = f"take `{call}` in place of {located(trace, log)}"
+        if not call:
+            exponential = located(trace, found.exponential.site.user)
+            instead = (
+                f"take `torch.logsumexp` of the exponent of {exponential} in place of the exponential, the sum and the"
+                f" logarithm in {located(trace, log)}"
+            )
+        why = "it takes the largest exponent out before it adds, so nothing over- or underflows"
+        return f"{instead}: {why}", edits
+    softmax = found.softmax.site.user
+    text = (
+        f"take both in one: `log_softmax` in place of the softmax of {located(trace, softmax)}, and leave the"
+        f" logarithm of {located(trace, log)} out; it is finite where the softmax is 0. A `clamp` between"
+        " them would pass no gradient where it holds"
+    )
+    return text, with_softmax(trace, softmax, log) if found.alone else ()
+
+
+def _divided_before(trace: Trace, event: NonFinite, whole: str) -> tuple[str, tuple[Edit, ...]]:
+    """A quotient taken before infinite numbers are put into what is divided, or with large ones in their place."""
+    found = infinite_dividend(trace, event)
+    if found is None:
+        return "", ()
+    fill = found.fill
+    at = f" before {located(trace, fill.site.user)}" if fill is not None else " before they are put in"
+    text = (
+        f"{found.entries} entries of what is divided in {whole} are not finite, and the divisor's gradient is"
+        f" their own, 0, times infinity: divide{at}, or fill with a large finite number (`-1e9`) in place of -inf"
+    )
+    if fill is None or fill.name not in ("masked_fill", "masked_fill_"):
+        return text, ()
+    return text, with_argument(trace, fill.site.user, "value", "-1e9", position=1)
 
 
 def _value(trace: Trace, event: NonFinite, place: int) -> str:

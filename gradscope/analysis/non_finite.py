@@ -1,0 +1,107 @@
+"""What an operation that gave no finite number was computed from, where the same can be had another way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from gradscope.analysis.ops import LOGARITHMS, QUOTIENTS
+from gradscope.analysis.reach import paths
+from gradscope.events import NonFinite
+from gradscope.model import Graph, Op, Site
+from gradscope.store import Trace
+
+SELECTIONS = {"__getitem__", "gather", "view", "reshape", "squeeze", "unsqueeze", "select", "index_select"}
+SAME_OF_BOTH = {"argmax"}  # gives of the logarithm what it gives of the probability
+FILLS = {"masked_fill", "masked_fill_", "where", "__setitem__"}
+
+
+class LogOfSoftmax(NamedTuple):
+    """A logarithm of probabilities, or of some of them."""
+
+    log: Op
+    softmax: Op
+    alone: bool  # nothing but the logarithm reads the probabilities, as they are
+
+
+class LogOfSum(NamedTuple):
+    """A logarithm of a sum of exponentials."""
+
+    log: Op
+    exponential: Op
+
+
+class InfiniteDividend(NamedTuple):
+    """A quotient by what is finite and not 0, of numbers of which some are infinite: their gradient of 0 times
+    infinity is the NaN of the divisor's."""
+
+    entries: object  # how many are not finite
+    fill: Op | None  # the one call that put them in
+
+
+def logarithm_of(trace: Trace, event: NonFinite, origin: Site | None) -> LogOfSoftmax | LogOfSum | None:
+    """What the logarithm was taken of that the event tells of, or that stands at `origin`."""
+    found = next(_logarithms(trace, event, origin), None)
+    if found is None:
+        return None
+    graph, log = found
+    made = graph.maker(log.inputs[0])
+    if made is not None and made.name == "sum" and made.inputs:
+        exponential = graph.maker(made.inputs[0])
+        if exponential is not None and exponential.name == "exp":
+            return LogOfSum(log, exponential)
+    while made is not None and made.name in SELECTIONS and made.inputs:
+        made = graph.maker(made.inputs[0])
+    if made is None or made.name != "softmax":
+        return None
+    direct = made.index == graph.values[log.inputs[0]].op
+    return LogOfSoftmax(log, made, direct and _read_only_by(trace, made, log))
+
+
+def _logarithms(trace: Trace, event: NonFinite, origin: Site | None) -> Iterator[tuple[Graph, Op]]:
+    """The op that the event tells of, or others of its line where the pass was not looked at."""
+    if event.graph >= 0 and event.op is not None and event.op < len(trace.graph(event.graph).ops):
+        op = trace.graph(event.graph).ops[event.op]
+        if op.name in LOGARITHMS and op.inputs:
+            yield trace.graph(event.graph), op
+        return
+    for number in reversed(paths(trace).graph_ids) if origin is not None else ():
+        for op in trace.graph(number).ops:
+            if op.name in LOGARITHMS and op.inputs and op.nodes and op.site.user == origin:
+                yield trace.graph(number), op
+
+
+def _read_only_by(trace: Trace, made: Op, log: Op) -> bool:
+    """Whether what this line gives is read by this logarithm alone, or by what does not tell the two apart."""
+    place, reader = made.site.user.location(), log.site.user.location()
+    return all(
+        op.name in SAME_OF_BOTH or (op.name == log.name and op.site.user.location() == reader)
+        for graph in trace.graphs
+        for one in graph.ops
+        if one.name == made.name and one.site.user.location() == place
+        for value in one.outputs
+        for op in graph.consumers.get(value, ())
+    )
+
+
+def infinite_dividend(trace: Trace, event: NonFinite) -> InfiniteDividend | None:
+    """Where the event tells of such a quotient."""
+    if event.graph < 0 or event.op is None or event.op >= len(trace.graph(event.graph).ops):
+        return None
+    graph = trace.graph(event.graph)
+    op, data = graph.ops[event.op], event.inputs
+    if op.name not in QUOTIENTS or len(op.inputs) != 2 or len(data) != 2 or not data[0].get("not_finite"):
+        return None
+    if not _away_from_zero(data[1]):
+        return None
+    made = [graph.maker(i) for i in graph.upstream(op.inputs[0])]
+    fills = {one.site.user.location(): one for one in made if one is not None and one.name in FILLS}
+    return InfiniteDividend(data[0]["not_finite"], next(iter(fills.values())) if len(fills) == 1 else None)
+
+
+def _away_from_zero(data: dict[str, object]) -> bool:
+    """Whether all that was measured of a tensor is finite and on one side of 0."""
+    low, high = data.get("min"), data.get("max")
+    if not isinstance(low, float) or not isinstance(high, float) or data.get("not_finite"):
+        return False
+    return low > 0 or high < 0

@@ -1,8 +1,10 @@
-"""Ctrl-C once the watched program is over: while its end is shown, the report made and Python ended.
+"""Ctrl-C while no program of the user's runs: before it has begun, and once it is over, while its end is shown, the
+report made and Python ended.
 
-The first one has ended the program, as plain. What comes within a second of it is the same wish (two
-quick presses, a wrapper that hands the signal on). A later one ends the process, without a report and
-without a traceback of ours.
+Before the program, and in commands that run none, it ends the process at once. In the program it is the program's.
+After it: the first one has ended the program, as plain. What comes within a second of it is the same wish (two
+quick presses, a wrapper that hands the signal on). A later one ends the process, without a report. None shows a
+traceback of ours.
 """
 
 from __future__ import annotations
@@ -16,6 +18,19 @@ from types import FrameType
 
 _SAME = 1.0  # seconds
 _over = 0.0  # when the program was interrupted
+
+
+def end_at_once() -> None:
+    """From now on, where Ctrl-C is left to Python: it ends the process as it ends any that is not Python's."""
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def leave_to_program() -> None:
+    """The program finds Ctrl-C as Python has it."""
+    with suppress(ValueError):  # not the main thread
+        if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def hold(interrupted: bool) -> None:

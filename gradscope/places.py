@@ -6,7 +6,8 @@ from __future__ import annotations
 import os
 import tempfile
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from gradscope.model import GradscopeError, NoPlaceError
@@ -79,6 +80,27 @@ def point_last(path: Path) -> None:
         except (OSError, NotImplementedError):  # Windows without the right to make links
             fresh.write_text(path.name + "\n", encoding="utf-8")
         os.replace(fresh, pointer)
+
+
+@contextmanager
+def last_from_here(path: Path) -> Iterator[None]:
+    """Makes a trace that is to be written the newest of its folder. An error in the block leaves all as it was, and
+    an empty file at `path` is removed."""
+    folder = path.parent if path.parent.name == FOLDER else path.parent.parent
+    before = None
+    with suppress(GradscopeError):
+        before = last_trace(folder.parent)
+    point_last(path)
+    try:
+        yield
+    except Exception:
+        with suppress(OSError):
+            if folder.name == FOLDER and path.is_file() and not path.stat().st_size:
+                path.unlink()
+                (folder / _POINTER).unlink()
+        if before is not None:
+            point_last(before)
+        raise
 
 
 def last_trace(cwd: Path) -> Path:

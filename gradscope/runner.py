@@ -185,6 +185,7 @@ def run(program: Program) -> Outcome:
         sys.path[0:1] = [program.folder]
     sys.modules["__main__"] = main
     raised: BaseException | None = None
+    interrupts.leave_to_program()
     try:
         exec(program.code(), vars(main))
     except BaseException as error:

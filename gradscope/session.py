@@ -37,9 +37,9 @@ _ended: list[tuple[Path, list[tuple[Callable[[], Any], int]]]] = []  # the newes
 class Session:
     """Watches the current thread between `start` and `stop`.
 
-    path: where the trace goes; by default a new file in `.gradscope/` below the working
-    directory. main: the script's real path, which counts as the user's code wherever it
-    lies. command: what one has to know to start the program once more. rank, child: which of several
+    path: where the trace goes; by default a new file in `.gradscope/` below the working directory, which may be
+    `reserved` already, or one in a temporary folder. main: the script's real path, which counts as the user's code
+    wherever it lies. command: what one has to know to start the program once more. rank, child: which of several
     processes this is (docs/events.md).
     Raises GradscopeError if another session is active or `path` can't be a trace.
     """
@@ -55,6 +55,7 @@ class Session:
         steps: Container[int] | None = None,
         rank: dict[str, Any] | None = None,
         child: dict[str, Any] | None = None,
+        reserved: Path | None = None,
     ):
         self.argv = argv
         self.command = command and {**command, "sample": sample, "prove": prove}
@@ -62,7 +63,7 @@ class Session:
         self.cwd = str(standing())
         self.faults: list[str] = []
         self._default_place = path is None
-        self.path = path or self._own_place(argv)
+        self.path = path or reserved or new_trace_path(argv[0] if argv else "watch", Path(self.cwd))
         self.writer = self._open()
         self.recorder = Recorder(self.writer, main, prove=prove)
         self.recorder.sample, self.recorder.only = sample, steps
@@ -79,13 +80,6 @@ class Session:
         self.exception: dict[str, Any] | None = None
         self._interrupt: BaseException | None = None  # came while the watch was ending
         self._looks: list[Any] = []  # handles of what is called after each step
-
-    def _own_place(self, argv: list[str]) -> Path:
-        try:
-            return new_trace_path(argv[0] if argv else "watch", Path(self.cwd))
-        except OSError as error:
-            self.faults.append(f"no trace beside you ({error.strerror}): it is in a temporary folder")
-            return self._temporary()
 
     def _temporary(self) -> Path:
         try:

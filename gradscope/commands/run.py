@@ -28,7 +28,7 @@ from gradscope.config import FAIL_ON, Config, load_config
 from gradscope.imports import BEGAN, kept_apart, seconds_to_import
 from gradscope.model import SEVERITIES, GradscopeError, NoPlaceError
 from gradscope.places import beside as folder_beside
-from gradscope.places import new_trace_path, point_last, standing
+from gradscope.places import last_from_here, new_trace_path, point_last, standing
 from gradscope.render import renderer_for, renderers, write_report
 from gradscope.runner import Outcome, Program, run
 from gradscope.store import Trace
@@ -219,18 +219,20 @@ def _view(target: Program, trace_path: Path | None) -> int:
 
 
 def _session(target: Program, place: Place, full: bool, prove: bool) -> Session:
-    try:
-        importing = seconds_to_import("torch")
-        from gradscope.offspring import watch_children
-        from gradscope.session import Session
-    except ModuleNotFoundError as error:
-        if error.name == "torch":
-            raise GradscopeError(
-                "torch is not installed here: `run` needs it (the other commands do not)"
-            ) from None
-        raise GradscopeError(f"torch cannot be used here: {error}") from None
-    except (ImportError, OSError) as error:
-        raise GradscopeError(f"torch cannot be used here: {error}") from None
+    path = place.trace or new_trace_path(target.argv[0], standing())
+    with last_from_here(path):  # also of a run that is killed before torch is imported
+        try:
+            importing = seconds_to_import("torch")
+            from gradscope.offspring import watch_children
+            from gradscope.session import Session
+        except ModuleNotFoundError as error:
+            if error.name == "torch":
+                raise GradscopeError(
+                    "torch is not installed here: `run` needs it (the other commands do not)"
+                ) from None
+            raise GradscopeError(f"torch cannot be used here: {error}") from None
+        except (ImportError, OSError) as error:
+            raise GradscopeError(f"torch cannot be used here: {error}") from None
     session = Session(
         target.argv,
         place.trace,
@@ -239,6 +241,7 @@ def _session(target: Program, place: Place, full: bool, prove: bool) -> Session:
         prove=prove,
         command=target.command(),
         rank=place.rank.facts() if place.rank is not None else None,
+        reserved=path if place.trace is None else None,
     )
     watch_children(session, session.path.parent if place.rank is not None else folder_beside(session.path))
     session.before = perf_counter() - BEGAN - importing, importing

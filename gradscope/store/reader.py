@@ -106,6 +106,10 @@ class Trace:
         except OSError as error:
             raise GradscopeError(f"cannot read {self.path}: {error.strerror}") from None
         if head[:16] != b"SQLite format 3\0" or int.from_bytes(head[68:72], "big") != APPLICATION_ID:
+            if not head:
+                raise GradscopeError(
+                    f"{self.path} is empty: that run has just begun, or was ended before its program began"
+                )
             if len(head) < 100 and b"SQLite format 3\0".startswith(head[:16]):
                 raise GradscopeError(f"{self.path} is truncated: nothing of the trace is left")
             raise GradscopeError(f"{self.path} is not a gradscope trace")

@@ -201,4 +201,34 @@ def test_a_run_is_the_last_one_from_its_first_moment(tmp_path: Path) -> None:
 def gradscope_check(folder: Path) -> str:
     command = [*python(), "-m", "gradscope", "check"]
     ran = subprocess.run(command, cwd=folder, text=True, capture_output=True, env=ENV, timeout=60)
-    return " ".join(ran.stdout.split())
+    return " ".join((ran.stdout + ran.stderr).split())
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_a_run_that_is_ended_before_its_program_begins(number: int, tmp_path: Path) -> None:
+    """Ctrl-C shows nothing of ours there, and what one asks next is not answered for the run before."""
+    assert ended(tmp_path, TRAIN + LAST)[0] == 0
+    os.mkfifo(tmp_path / "gate")
+    (tmp_path / "torch.py").write_text("open('gate').read()\n")  # found before the real one
+    env = {**ENV, "PYTHONPATH": f"{tmp_path}{os.pathsep}{ENV['PYTHONPATH']}"}
+    begun = subprocess.Popen(
+        [sys.executable, "-m", "gradscope", "run", "train.py"],
+        cwd=tmp_path, stderr=subprocess.PIPE, text=True, env=env,
+    )  # fmt: skip
+    with (tmp_path / "gate").open("w"):
+        begun.send_signal(number)
+        assert begun.communicate(timeout=60)[1] == ""
+    assert begun.returncode == -number
+    assert "ended before its program began" in gradscope_check(tmp_path)
+
+
+def test_a_run_that_cannot_begin_is_not_the_last_one(tmp_path: Path) -> None:
+    assert ended(tmp_path, TRAIN + LAST)[0] == 0
+    first = last(tmp_path).path.resolve()
+    (tmp_path / "torch.py").write_text("raise ImportError('broken')\n")
+    env = {**ENV, "PYTHONPATH": f"{tmp_path}{os.pathsep}{ENV['PYTHONPATH']}"}
+    refused = subprocess.run(
+        [sys.executable, "-m", "gradscope", "run", "train.py"], cwd=tmp_path, env=env, capture_output=True
+    )
+    assert refused.returncode == 2 and last(tmp_path).path.resolve() == first
+    assert len(list((tmp_path / ".gradscope").glob("*.gradscope"))) == 1

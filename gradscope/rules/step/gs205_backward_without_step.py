@@ -14,11 +14,12 @@ behind a counter that begins anew before its turn comes.
 
 import ast
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from gradscope.analysis.looks import kept_gradients
 from gradscope.analysis.loop import idle, norm, parameters_of, settled
 from gradscope.analysis.since import since_pass
+from gradscope.analysis.step_conditions import BeginsAnew, Guard, Remainder, begins_anew, guard_of, remainder
 from gradscope.analysis.text import called_in_source, parentheses, site_of, uncalled
 from gradscope.analysis.unread import time_of
 from gradscope.analysis.words import (
@@ -35,9 +36,10 @@ from gradscope.analysis.words import (
 )
 from gradscope.events import Backward, SchedulerMade, Step, ZeroGrad
 from gradscope.fixes.calls import beside, line_after
+from gradscope.fixes.source import Edits, Source
 from gradscope.model import Edit, Event, Finding, Optimizer, Parameter, Site
 from gradscope.rules import rule
-from gradscope.rules.step._guards import Guard, Repair, begins_anew, guard_of, remainder
+from gradscope.source import FUNCTIONS, LOOPS
 from gradscope.store import Trace
 
 MANY = 100  # passes: more than an accumulation takes for one step
@@ -151,16 +153,16 @@ def _finding(trace: Trace, number: int, optimizer: Optimizer, trained: list[Para
 
 def _held_back(
     trace: Trace, optimizer: Optimizer, trained: list[Parameter]
-) -> tuple[Guard, Repair | None] | None:
+) -> tuple[Guard, BeginsAnew | Remainder | None] | None:
     """The condition that keeps the step from running, where it will never hold: nothing that it asks for comes
     any farther, or it has not held in more passes than an accumulation takes."""
     guard = guard_of(trace, optimizer)
     if guard is None:
         return None
-    repair = begins_anew(trace, guard)
-    if repair is None and max(p.passes for p in trained) < MANY:
+    found = begins_anew(trace, guard)
+    if found is None and max(p.passes for p in trained) < MANY:
         return None
-    return guard, repair or remainder(trace, guard)
+    return guard, found or remainder(guard)
 
 
 def _under_a_condition(
@@ -170,11 +172,12 @@ def _under_a_condition(
     effect: Site | None,
     seen: list[str],
     guard: Guard,
-    repair: Repair | None,
+    why: BeginsAnew | Remainder | None,
 ) -> Finding:
     """The step is there, under a condition that no turn has met."""
     ids, passes = {p.id for p in trained}, max(p.passes for p in trained)
     test, step = guard.site, guard.step
+    repair = _repair(trace, guard, why) if why is not None else None
     return Finding(
         message=f"gradients for {optimizer_name(trace, number)} are computed {passes} times and never used:"
         " it never steps",
@@ -192,6 +195,81 @@ def _under_a_condition(
         subjects=parameter_subjects(ids) | {("optimizer", number)},
         since=since_pass(trace, ids),
     )
+
+
+@dataclass(frozen=True)
+class Repair:
+    """What makes the condition hold."""
+
+    text: str
+    edits: Edits = ()
+    related: tuple[tuple[Site, str], ...] = ()
+
+
+def _repair(trace: Trace, guard: Guard, why: BeginsAnew | Remainder) -> Repair:
+    return (
+        _counted_on(trace, guard, why)
+        if isinstance(why, BeginsAnew)
+        else _compared_with_zero(trace, guard, why)
+    )
+
+
+def _compared_with_zero(trace: Trace, guard: Guard, found: Remainder) -> Repair:
+    return Repair(
+        f"compare {located(trace, site_of(guard.path, guard.function, found.remainder))} with 0: it was never"
+        f" {found.number.value!r}, and a remainder by 1 is always 0",
+        Source(trace, guard.path).replace(found.number, "0"),
+    )
+
+
+def _counted_on(trace: Trace, guard: Guard, found: BeginsAnew) -> Repair:
+    name, loop, outer, reset = found.name, found.loop, found.outer, found.reset
+    if isinstance(outer, FUNCTIONS):
+        whole = f"call of `{outer.name}()`"
+    else:
+        assert isinstance(outer, LOOPS)
+        header = outer.test if isinstance(outer, ast.While) else outer.iter
+        whole = f"turn of the loop over {located(trace, site_of(guard.path, guard.function, header))}"
+    how, edits = _outliving(Source(trace, guard.path), found)
+    asking: list[ast.AST] = [guard.test, loop.target, *(branch.test for branch in guard.branches)]
+    if reset is not None:
+        asking += [*reset.targets, *(node for node in ast.walk(loop) if isinstance(node, ast.AugAssign))]
+    used = _uses(outer, name) - set().union(*(_uses(node, name) for node in asking))
+    place = site_of(guard.path, guard.function, reset.value if reset is not None else loop.iter)
+    return Repair(
+        f"let `{name}` count on{how}. It begins anew with each {whole}, and came at least {found.turns} times no"
+        f" farther than {located(trace, guard.site)} lets pass",
+        edits if not used else (),
+        ((place, f"`{name}` begins anew"),),
+    )
+
+
+def _uses(node: ast.AST, name: str) -> set[int]:
+    return {id(n) for n in ast.walk(node) if isinstance(n, ast.Name) and n.id == name}
+
+
+def _outliving(here: Source, found: BeginsAnew) -> tuple[str, Edits]:
+    """How the counter is made to count on, and the change of the text where that is plain."""
+    loop, outer, reset = found.loop, found.outer, found.reset
+    if not isinstance(outer, LOOPS):
+        return ", in a variable that outlives the call", ()
+    if reset is not None:
+        return f": set it once, before line {outer.lineno}", here.move(reset, outer)
+    assert isinstance(loop.iter, ast.Call)
+    turns = _plain_range(outer)
+    given = loop.iter.args
+    if turns and ast.unparse(loop.iter.func) == "enumerate" and len(given) == 1:
+        if isinstance(given[0], (ast.Name, ast.Attribute)):
+            many = f"enumerate({ast.unparse(given[0])}, {turns} * len({ast.unparse(given[0])}))"
+            return f": `{many}`", here.replace(loop.iter, many)
+    return f": set one before line {outer.lineno}, and raise it in the loop", ()
+
+
+def _plain_range(outer: ast.AST) -> str:
+    """`epoch` of `for epoch in range(n)`."""
+    over = outer.iter if isinstance(outer, ast.For) and isinstance(outer.target, ast.Name) else None
+    plain = isinstance(over, ast.Call) and ast.unparse(over.func) == "range" and len(over.args) == 1
+    return ast.unparse(outer.target) if plain and isinstance(outer, ast.For) else ""
 
 
 def _named_only(trace: Trace, number: int, optimizer: Optimizer) -> Site | None:

@@ -9,8 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from gradscope.analysis.text import nodes_of_program, nodes_that_ran, own_nodes, site_of
-from gradscope.analysis.words import located, variable
-from gradscope.fixes.source import Edits, Source
+from gradscope.analysis.words import variable
 from gradscope.model import Optimizer, Site
 from gradscope.source import FUNCTIONS, LOOPS, SourceFile, names_in
 from gradscope.store import Trace
@@ -39,12 +38,22 @@ class Guard:
 
 
 @dataclass(frozen=True)
-class Repair:
-    """Why the condition never holds, and what makes it hold."""
+class Remainder:
+    """`i % n` compared with a number that no remainder by a small `n` can be: any `n` leaves a 0 in time."""
 
-    text: str
-    edits: Edits = ()
-    related: tuple[tuple[Site, str], ...] = ()
+    remainder: ast.BinOp
+    number: ast.Constant
+
+
+@dataclass(frozen=True)
+class BeginsAnew:
+    """A counter that the loop of the passes sets, in an outer loop (or function) that ran more than once."""
+
+    name: str
+    loop: ast.For
+    outer: ast.AST
+    reset: ast.Assign | None  # the statement of the outer one that sets it back, where there is one
+    turns: int  # of the outer one
 
 
 def guard_of(trace: Trace, optimizer: Optimizer) -> Guard | None:
@@ -98,8 +107,8 @@ def _assigned(file: SourceFile, branch: ast.If) -> ast.expr | None:
     return values[-1] if values else None
 
 
-def remainder(trace: Trace, guard: Guard) -> Repair | None:
-    """`i % n` compared with a number that no remainder by a small `n` can be: any `n` leaves a 0 in time."""
+def remainder(guard: Guard) -> Remainder | None:
+    """What the condition waits for in vain, where that is such a remainder."""
     test = guard.test
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         test = test.operand
@@ -110,16 +119,12 @@ def remainder(trace: Trace, guard: Guard) -> Repair | None:
         return None
     if not isinstance(number, ast.Constant) or not isinstance(number.value, int) or number.value < 1:
         return None
-    return Repair(
-        f"compare {located(trace, site_of(guard.path, guard.function, test.left))} with 0: it was never"
-        f" {number.value}, and a remainder by 1 is always 0",
-        Source(trace, guard.path).replace(number, "0"),
-    )
+    return Remainder(test.left, number)
 
 
-def begins_anew(trace: Trace, guard: Guard) -> Repair | None:
-    """A counter that the loop of the passes sets, in an outer loop (or function) that ran more than once: the
-    condition asks for nothing else that changes, so that it held in no turn and never will."""
+def begins_anew(trace: Trace, guard: Guard) -> BeginsAnew | None:
+    """The counter that the condition asks for, and for nothing else that changes, where it begins anew too early:
+    the condition held in no turn and never will."""
     file = trace.source_file(guard.path)
     loops = [node for node in _above(file, guard.call) if isinstance(node, LOOPS)]
     function = next((node for node in _above(file, guard.call) if isinstance(node, FUNCTIONS)), None)
@@ -132,7 +137,7 @@ def begins_anew(trace: Trace, guard: Guard) -> Repair | None:
     if counter is None or not _steady(trace, file, tests, loop, outer, asked - {counter[0]}):
         return None
     turns = _turns(trace, guard, loop, outer)
-    return _counted_on(trace, guard, loop, outer, *counter, turns) if turns >= 2 else None
+    return BeginsAnew(counter[0], loop, outer, counter[1], turns) if turns >= 2 else None
 
 
 def _counter(loop: ast.For, outer: ast.AST, asked: set[str]) -> tuple[str, ast.Assign | None] | None:
@@ -237,55 +242,3 @@ def _once_a_turn(file: SourceFile, frame: Site, below: Site | None, loop: ast.Fo
         return False
     inner = above[: above.index(outer)]
     return loop.iter in inner or not any(isinstance(one, _REPEATS) for one in inner)
-
-
-def _counted_on(
-    trace: Trace, guard: Guard, loop: ast.For, outer: ast.AST, name: str, reset: ast.Assign | None, turns: int
-) -> Repair:
-    if isinstance(outer, FUNCTIONS):
-        whole = f"call of `{outer.name}()`"
-    else:
-        assert isinstance(outer, LOOPS)
-        header = outer.test if isinstance(outer, ast.While) else outer.iter
-        whole = f"turn of the loop over {located(trace, site_of(guard.path, guard.function, header))}"
-    how, edits = _outliving(Source(trace, guard.path), loop, outer, name, reset)
-    asking: list[ast.AST] = [guard.test, loop.target, *(branch.test for branch in guard.branches)]
-    if reset is not None:
-        asking += [*reset.targets, *(node for node in ast.walk(loop) if isinstance(node, ast.AugAssign))]
-    used = _uses(outer, name) - set().union(*(_uses(node, name) for node in asking))
-    place = site_of(guard.path, guard.function, reset.value if reset is not None else loop.iter)
-    return Repair(
-        f"let `{name}` count on{how}. It begins anew with each {whole}, and came at least {turns} times no"
-        f" farther than {located(trace, guard.site)} lets pass",
-        edits if not used else (),
-        ((place, f"`{name}` begins anew"),),
-    )
-
-
-def _uses(node: ast.AST, name: str) -> set[int]:
-    return {id(n) for n in ast.walk(node) if isinstance(n, ast.Name) and n.id == name}
-
-
-def _outliving(
-    here: Source, loop: ast.For, outer: ast.AST, name: str, reset: ast.Assign | None
-) -> tuple[str, Edits]:
-    """How the counter is made to count on, and the change of the text where that is plain."""
-    if not isinstance(outer, LOOPS):
-        return ", in a variable that outlives the call", ()
-    if reset is not None:
-        return f": set it once, before line {outer.lineno}", here.move(reset, outer)
-    assert isinstance(loop.iter, ast.Call)
-    turns = _plain_range(outer)
-    given = loop.iter.args
-    if turns and ast.unparse(loop.iter.func) == "enumerate" and len(given) == 1:
-        if isinstance(given[0], (ast.Name, ast.Attribute)):
-            many = f"enumerate({ast.unparse(given[0])}, {turns} * len({ast.unparse(given[0])}))"
-            return f": `{many}`", here.replace(loop.iter, many)
-    return f": set one before line {outer.lineno}, and raise it in the loop", ()
-
-
-def _plain_range(outer: ast.AST) -> str:
-    """`epoch` of `for epoch in range(n)`."""
-    over = outer.iter if isinstance(outer, ast.For) and isinstance(outer.target, ast.Name) else None
-    plain = isinstance(over, ast.Call) and ast.unparse(over.func) == "range" and len(over.args) == 1
-    return ast.unparse(outer.target) if plain and isinstance(outer, ast.For) else ""

@@ -17,19 +17,20 @@ A target network or a teacher whose gradients nobody uses is GS605.
 import ast
 from collections.abc import Iterator
 
+from gradscope.analysis.bootstraps import Bootstrap, bootstraps
 from gradscope.analysis.calls import Calls, calls
 from gradscope.analysis.intent import milder, says_residual
 from gradscope.analysis.names import names_of
 from gradscope.analysis.ops import COMPARING_LOSSES
+from gradscope.analysis.policies import Advantage, Reward, advantages, rewards
 from gradscope.analysis.reach import passes
-from gradscope.analysis.words import code, located, parameter_subjects
+from gradscope.analysis.trained_copies import TrainedCopy, trained_copies
+from gradscope.analysis.unread import module_name
+from gradscope.analysis.words import code, located, parameter_names, parameter_subjects
 from gradscope.fixes.calls import under_no_grad
-from gradscope.fixes.source import Source
-from gradscope.model import Edit, Finding, Graph, Site
+from gradscope.fixes.source import Edits, Source
+from gradscope.model import Finding, Graph, Site
 from gradscope.rules import rule
-from gradscope.rules.reach._advantages import advantage_finding, advantages
-from gradscope.rules.reach._bootstraps import Bootstrap, bootstraps, copy_finding, trained_copies
-from gradscope.rules.reach._rewards import reward_finding, rewards
 from gradscope.store import Trace
 
 
@@ -68,18 +69,18 @@ def good_detached() -> None:
 def target_not_detached(trace: Trace) -> Iterator[Finding]:
     known = calls(trace)
     for graph, found in bootstraps(trace, known):
-        yield milder(_finding(trace, known, graph, found), says_residual(found.made.site.user))
+        yield milder(_of_target(trace, known, graph, found), says_residual(found.made.site.user))
     told = set()
     for graph, advantage in advantages(known):
         told.add(advantage.product.site.user.location())
-        yield advantage_finding(trace, graph, advantage)
+        yield _of_advantage(trace, graph, advantage)
     for graph, reward in rewards(known, told):
-        yield reward_finding(trace, graph, reward)
+        yield _of_reward(trace, graph, reward)
     for copy in trained_copies(trace, known):
-        yield copy_finding(trace, copy)
+        yield _of_copy(trace, copy)
 
 
-def _finding(trace: Trace, known: Calls, graph: Graph, found: Bootstrap) -> Finding:
+def _of_target(trace: Trace, known: Calls, graph: Graph, found: Bootstrap) -> Finding:
     made, name = found.made.site.user, names_of(trace).name(graph, found.made.outputs[0])
     net = known.name(found.call.event)
     subject = f"`{name}`" if name else code(trace, made, "the target")
@@ -118,7 +119,7 @@ def _fix(trace: Trace, graph: Graph, found: Bootstrap, net: str, name: str) -> s
     return f"compare with `{name or 'target'}.detach()`, or make it under `with torch.no_grad():`"
 
 
-def _detached(trace: Trace, found: Bootstrap) -> tuple[Edit, ...]:
+def _detached(trace: Trace, found: Bootstrap) -> Edits:
     """`.detach()` behind the network's call in the target, or behind what its statement takes of it where the
     prediction comes from that line too; the whole target without gradients where it is a loss's own argument
     and the call stands elsewhere."""
@@ -134,9 +135,86 @@ def _detached(trace: Trace, found: Bootstrap) -> tuple[Edit, ...]:
     return under_no_grad(trace, made) if found.loss.name in COMPARING_LOSSES else ()
 
 
-def _behind(trace: Trace, site: Site) -> tuple[Edit, ...]:
+def _behind(trace: Trace, site: Site) -> Edits:
     here = Source(trace, site.path)
     node = here.file.at(site)
     if isinstance(node, (ast.BinOp, ast.UnaryOp)):
         return here.insert(node, "(") + here.append(node, ").detach()")
     return here.append(node, ".detach()") if isinstance(node, (ast.Call, ast.Subscript)) else ()
+
+
+def _of_advantage(trace: Trace, graph: Graph, found: Advantage) -> Finding:
+    """An advantage that carries its critic's graph."""
+    made, product = found.difference.site.user, found.product.site.user
+    name = names_of(trace).name(graph, found.difference.outputs[0]) or ""
+    subject = f"`{name}`" if name else code(trace, made, "the advantage")
+    lesson = found.lesson.site.user
+    return Finding(
+        message=f"the advantage {subject} carries the critic's graph: the policy's loss trains the critic as well",
+        cause=made,
+        cause_label="takes the critic's estimate, not detached",
+        effect=product if product.location() != made.location() else None,
+        effect_label="gradients flow into the critic as well",
+        related=((lesson, "the critic's own loss"),) if lesson.location() != made.location() else (),
+        seen=(
+            f"in {passes(found.times)} {len(found.parameters)} parameters of the critic got a gradient of both",
+        ),
+        fix=f"multiply the log-probability by `{name or 'advantage'}.detach()`",
+        count=found.times,
+        edits=_factor_detached(trace, product, name),
+        subjects=parameter_subjects(found.parameters),
+    )
+
+
+def _of_reward(trace: Trace, graph: Graph, found: Reward) -> Finding:
+    """A reward that carries its graph."""
+    product = found.product.site.user
+    made = graph.values[found.weight].op
+    name = names_of(trace).name(graph, found.weight) or ""
+    subject = f"`{name}`" if name else "the weight"
+    source = graph.ops[made].site.user if made is not None else None
+    elsewhere = source is not None and source.location() != product.location()
+    names = parameter_names(trace, sorted(found.parameters))
+    return Finding(
+        message=f"{subject} carries a graph into {code(trace, product, 'the product')}: the policy's loss trains"
+        f" {names} as well",
+        cause=product,
+        cause_label="both factors are differentiated",
+        effect=source if elsewhere else None,
+        effect_label="made of what has a loss of its own",
+        seen=(
+            f"in {passes(found.passes)} {names} got a gradient over the reward, times the log-probability of the"
+            " action, and one from the rest of the loss",
+        ),
+        fix=f"multiply the log-probability by `{name or 'reward'}.detach()` in"
+        f" {located(trace, product, 'the product')}: what is drawn is judged by the number alone",
+        count=found.passes,
+        edits=_factor_detached(trace, product, name),
+        subjects=parameter_subjects(found.parameters),
+    )
+
+
+def _factor_detached(trace: Trace, product: Site, name: str) -> Edits:
+    """`.detach()` behind the factor of this name where it is multiplied."""
+    here = Source(trace, product.path)
+    node = here.file.at(product)
+    for side in (node.left, node.right) if isinstance(node, ast.BinOp) else ():
+        if name and ast.unparse(side) == name and isinstance(side, (ast.Name, ast.Attribute, ast.Subscript)):
+            return here.append(side, ".detach()")
+    return ()
+
+
+def _of_copy(trace: Trace, found: TrainedCopy) -> Finding:
+    """A network that is trained although another writes it."""
+    name, original = (module_name(trace, number) for number in (found.module, found.original))
+    return Finding(
+        message=f"{name} gets its values from {original}, and is trained with its graph as well",
+        cause=found.site,
+        cause_label="asked with gradients on, and its parameters are in the optimizer",
+        effect=found.event.site.user,
+        effect_label="gradients flow into both sides",
+        seen=(f"in {passes(found.times)} both {name} and {original} got a gradient, and a step used it",),
+        fix=f"ask {name} under `with torch.no_grad():`, and leave it out of the optimizer",
+        count=found.times,
+        subjects=parameter_subjects(found.parameters),
+    )

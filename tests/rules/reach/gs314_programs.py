@@ -107,6 +107,27 @@ def bad_advantage_with_its_graph() -> None:
         opt.step()
 
 
+def bad_advantage_kept_in_an_attribute() -> None:
+    import torch
+    from torch import nn
+    from torch.nn import functional
+
+    class Episode:
+        def learn(self, state: torch.Tensor, returns: torch.Tensor) -> torch.Tensor:
+            value = critic(state).squeeze(1)
+            policy = torch.distributions.Categorical(logits=actor(state))
+            self.advantage = returns - value  # cause: GS314
+            policy_loss = -(policy.log_prob(policy.sample()) * self.advantage).mean()  # effect: GS314
+            return policy_loss + functional.mse_loss(value, returns)
+
+    critic, actor = nn.Linear(3, 1), nn.Linear(3, 2)
+    opt = torch.optim.SGD([*critic.parameters(), *actor.parameters()], lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        Episode().learn(torch.randn(8, 3), torch.rand(8)).backward()
+        opt.step()
+
+
 def bad_estimate_of_one_call_on_both_sides() -> None:
     import torch
     from torch import nn

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import ast
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from gradscope.analysis.reach import Paths
-from gradscope.events import Backward, Rooted
-from gradscope.model import Graph, Op, Value
+from gradscope.analysis.loop import steps_between
+from gradscope.analysis.names import name_of, names_of
+from gradscope.analysis.reach import Key, Paths
+from gradscope.events import Backward, ErrorRaised, Rooted, Step
+from gradscope.model import Graph, Op, Parameter, Site, Value
+from gradscope.source import LOOPS
+from gradscope.store import Trace
 
 MANY = 5  # passes, each of which goes further back than the one before
+_VARIABLES = (ast.Name, ast.Attribute, ast.Subscript)
 
 
 @dataclass
@@ -97,3 +103,174 @@ def _longer(known: Paths, graph: Graph, passes: list[Backward]) -> tuple[list[in
             if (graph.id, state.node) in visits[-1] and state.op > passes[-3].position:
                 found = op, state  # made beside the loss of that step: what takes it last goes on with it
     return ([len(nodes) for nodes in visits], *found) if found is not None else None
+
+
+# -- what a pass found of an earlier step, whose graph was freed -----------------------
+
+
+@dataclass(frozen=True)
+class State:
+    """What each step makes from its own last value."""
+
+    names: tuple[str, ...]
+    site: Site  # the user's line that takes it in and keeps its new value
+    carried: Carried
+    maker: Op
+
+
+@dataclass(frozen=True)
+class Made:
+    """A value that an earlier step made."""
+
+    name: str
+    site: Site  # where it is kept under that name
+    key: Key
+
+
+@dataclass(frozen=True)
+class Behind:
+    """The leaves that such values were computed from."""
+
+    leaves: list[Parameter]
+    needed: list[Parameter]  # whose gradient somebody wants
+    resting: bool  # there are such, and none of them is trained any more since the values were made
+    complete: bool  # nothing of the way to them is unknown
+
+
+def carried_from_seen(known: Paths, event: ErrorRaised) -> list[Carried]:
+    """The values with an old graph that the failing pass of `event` went through and that were seen being made."""
+    return [one for one in all_carried(known, event) if known.maker(_old(known, event, one)) is not None]
+
+
+def _old(known: Paths, event: ErrorRaised, carried: Carried) -> Key:
+    """The value whose graph an earlier pass had been through: it, or what it was computed from."""
+    key = known.made((event.graph, carried.value.index))
+    return known.nearest(key, _earlier_nodes(known, event)) or key
+
+
+def _earlier_nodes(known: Paths, event: ErrorRaised) -> frozenset[Key]:
+    line = event.site.user.location()
+    passes = [e for e in known.backwards if e.segment <= event.segment and e.site.user.location() == line]
+    return known.reach((e.graph, root) for e in passes[-1:] for root in e.roots).nodes
+
+
+def state_of(trace: Trace, known: Paths, event: ErrorRaised, carried: Carried) -> State | None:
+    """The value as a state, where the line that takes it in gives it its next value."""
+    maker = known.maker(_old(known, event, carried))
+    assert maker is not None, "asked only for what was seen being made"
+    own = name_of(trace, known.graph(event.graph), carried.value.index)
+    made = {line_of(trace, frame) for frame in maker.site.stack if frame.kind == "user"}
+    for reader in carried.readers:
+        for frame in since_apart(reader.site, event.site):
+            names = _read_and_kept(trace, frame)
+            if line_of(trace, frame) not in made:
+                names = [name for name in names if name == own]
+            if names:
+                return State(tuple(names), frame, carried, maker)
+    return None
+
+
+def since_apart(site: Site, other: Site) -> Iterator[Site]:
+    """The user's frames of `site`, outermost first, from where its stack leaves that of `other`."""
+    shared = {(frame.id, frame.location()) for frame in other.stack}
+    return (f for f in site.stack if f.kind == "user" and (f.id, f.location()) not in shared)
+
+
+def line_of(trace: Trace, site: Site) -> tuple[str, int]:
+    """The file and first line of the statement at `site`."""
+    statement = trace.source_file(site.path).statement(site)
+    return site.path, statement.lineno if statement is not None else site.line
+
+
+def _read_and_kept(trace: Trace, site: Site) -> list[str]:
+    """`h` of `out, h = cell(x, h)`, the statement at `site`."""
+    statement = trace.source_file(site.path).statement(site)
+    if isinstance(statement, ast.AugAssign):
+        return [ast.unparse(statement.target)]
+    if not isinstance(statement, (ast.Assign, ast.AnnAssign)) or statement.value is None:
+        return []
+    targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+    kept = [
+        ast.unparse(n)
+        for target in targets
+        for n in ast.walk(target)
+        if isinstance(n, _VARIABLES) and isinstance(n.ctx, ast.Store)
+    ]
+    read = {ast.unparse(n) for n in ast.walk(statement.value) if isinstance(n, _VARIABLES)}
+    return [name for name in dict.fromkeys(kept) if name in read]
+
+
+def times_taken(graph: Graph, reader: Op) -> int:
+    """How often the line that takes a state in ran for it in this step."""
+    line = reader.site.user
+    return sum(
+        op.name == reader.name and op.module == reader.module and op.site.user == line for op in graph.ops
+    )
+
+
+def made_again(known: Paths, event: ErrorRaised, carried: Carried) -> bool:
+    """Whether the line that made it ran in the failing step too."""
+    maker = known.maker(_old(known, event, carried))
+    graph = known.graph(event.graph)
+    return maker is not None and any(
+        op.site.user.location() == maker.site.user.location() for op in graph.ops
+    )
+
+
+def made_by(trace: Trace, known: Paths, event: ErrorRaised, carried: Carried) -> Made:
+    """Where the value was made, or what of it an earlier pass had been through."""
+    key = number, index = _old(known, event, carried)
+    graph = known.graph(number)
+    maker = known.maker(key)
+    assert maker is not None, "asked only for what was seen being made"
+    found = names_of(trace).assignment(graph, maker, graph.values[index])
+    effect = event.site.user
+    beside_it = (f for f in maker.site.stack if (f.path, f.function) == (effect.path, effect.function))
+    itself = known.made((event.graph, carried.value.index)) == key
+    name = name_of(trace, *(known.graph(event.graph), carried.value.index) if itself else (graph, index))
+    return Made(*found, key) if found is not None else Made(name, next(beside_it, maker.site.entry), key)
+
+
+def behind(trace: Trace, known: Paths, event: ErrorRaised, made: Sequence[Made]) -> Behind:
+    """What these values were computed from, and whether anybody trains it."""
+    reach = known.reach(one.key for one in made)
+    leaves = {p.id: p for key in reach.leaves if (p := known.parameter_of(key)) is not None}
+    leaves |= {id: known.parameters[id] for id in reach.parameters if id in known.parameters}
+    needed = [p for p in leaves.values() if _needed(p)]
+    resting = bool(needed) and all(_rests(trace, known, event, p, made) for p in needed)
+    return Behind(list(leaves.values()), needed, resting, reach.complete)
+
+
+def _needed(parameter: Parameter) -> bool:
+    """Whether somebody wants its gradient: an optimizer, a module, or a line that reads it."""
+    held = parameter.optimizers or parameter.module is not None
+    return bool(held or parameter.reads or parameter.taken or parameter.handed)
+
+
+def _rests(
+    trace: Trace, known: Paths, event: ErrorRaised, parameter: Parameter, made: Sequence[Made]
+) -> bool:
+    """Whether only other parameters are trained since these values were made: an optimizer has stepped, and none
+    that holds this one, nor does any in the loop around the failing pass."""
+    if parameter.reads or parameter.taken or parameter.handed or parameter.updates:
+        return False
+    numbers = {known.made(one.key)[0] for one in made}
+    first = max((s.index for s in trace.segments if s.graph in numbers), default=None)
+    if first is None:
+        return False
+    held = set(parameter.optimizers)
+    since = {step.optimizer for _, step in steps_between(trace, first)}
+    if not since or since & held or not all(trace.optimizers[number].steps for number in held):
+        return False  # one that is still to step may use what this pass gives
+    steps = [step for step in trace.of(Step) if step.optimizer in held]
+    for frame in event.site.stack:
+        loop = trace.source_file(frame.path).outermost_loop(frame) if frame.kind == "user" else None
+        if any(_within(loop, frame, other) for step in steps for other in step.site.stack):
+            return False
+    return True
+
+
+def _within(loop: ast.stmt | None, frame: Site, other: Site) -> bool:
+    """Whether `other` stands in this loop around `frame`, where that is one."""
+    span = (loop.lineno, loop.end_lineno or loop.lineno) if isinstance(loop, LOOPS) else (0, 0)
+    return other.path == frame.path and span[0] <= other.line <= span[1]

@@ -85,6 +85,11 @@ def listed(names: list[str], limit: int = 3) -> str:
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
+def named(names: Iterable[str]) -> str:
+    """Variables as a sentence lists them: "`a`, `b` and `c`"."""
+    return listed([f"`{name}`" for name in names])
+
+
 def holds(outer: Site, inner: Site) -> bool:
     """Whether the expression `inner` stands within `outer`."""
     if outer.path != inner.path:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gradscope.analysis.names import names_of
-from gradscope.analysis.words import listed, numbers, owner, source, user
+from gradscope.analysis.words import named, numbers, owner, source, user
 from gradscope.analysis.writes import memory_root
 from gradscope.events import Corrupted
 from gradscope.fixes.in_place import copied_where_saved, names_of_memory
@@ -47,7 +47,7 @@ def corruption(
     if not seen and read is not None:
         seen = [f"saved as {numbers(event.saved)}, read by backward as {numbers(read)}"]
     subject = f"`{name}`" if name else "a tensor that backward needs"
-    leaves = listed([f"`{leaf}`" for leaf in wrong]) or "the leaves below it"
+    leaves = named(wrong) or "the leaves below it"
     return Finding(
         message=f"{subject} was overwritten behind autograd's back: the gradient of {leaves} is wrong",
         cause=cause,

@@ -20,7 +20,7 @@ from gradscope.analysis.carried import all_carried, carried_into
 from gradscope.analysis.failures import failure_subject, versions
 from gradscope.analysis.names import names_of
 from gradscope.analysis.reach import paths
-from gradscope.analysis.words import code, listed, located, optimizer_name, user
+from gradscope.analysis.words import code, located, named, optimizer_name, user
 from gradscope.events import ErrorRaised, Step, ZeroGrad
 from gradscope.fixes.blocks import detached_before
 from gradscope.fixes.calls import without_argument
@@ -182,7 +182,7 @@ def _carried_over(trace: Trace, event: ErrorRaised, step: dict[str, Any]) -> Fin
     names = list(dict.fromkeys(names_of(trace).name(graph, one.index) or "" for one in brought))
     detached = "; ".join(f"{name or 'h'} = {name or 'h'}.detach()" for name in names)
     carry = "carries" if len(brought) == 1 else "carry"
-    subject = listed([f"`{name}`" for name in names]) if all(names) else "a value"
+    subject = named(names) if all(names) else "a value"
     kept = "retain_graph" in code(trace, event.site.user)
     edits = detached_before(trace, cause, names)
     shown = code(trace, stepped_at, "an optimizer's step")

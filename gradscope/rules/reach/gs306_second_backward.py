@@ -11,16 +11,41 @@ Silent on: a first pass with `retain_graph=True`.
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import NamedTuple
 
-from gradscope.analysis.carried import carried_into
-from gradscope.analysis.names import names_of
+from gradscope.analysis.carried import (
+    Carried,
+    Made,
+    State,
+    behind,
+    carried_from_seen,
+    carried_into,
+    line_of,
+    made_again,
+    made_by,
+    state_of,
+    times_taken,
+)
+from gradscope.analysis.names import name_of, names_of
 from gradscope.analysis.reach import Key, Paths, paths
-from gradscope.analysis.words import code, listed, located, optimizer_name, user
+from gradscope.analysis.since import since_segment
+from gradscope.analysis.words import (
+    code,
+    listed,
+    located,
+    named,
+    optimizer_name,
+    parameter_names,
+    plural,
+    user,
+)
 from gradscope.events import Backward, ErrorRaised, Step
-from gradscope.model import Finding, Site
+from gradscope.fixes.calls import under_no_grad
+from gradscope.fixes.carried import cut_where_read, in_each_step, state_cut, without_graph
+from gradscope.fixes.source import Edits
+from gradscope.model import Finding, Parameter, Site
 from gradscope.rules import rule
-from gradscope.rules.reach._carried_over import carried_over
 from gradscope.store import Trace
 
 
@@ -54,7 +79,7 @@ def second_backward(trace: Trace) -> Iterator[Finding]:
 def _explain(trace: Trace, known: Paths, event: ErrorRaised) -> Finding:
     effect = event.site.user
     first = user(trace.site(event.freed_by)) or _earlier_pass(known, event) or effect
-    over = carried_over(trace, known, event) if first.location() == effect.location() else None
+    over = _carried_over(trace, known, event) if first.location() == effect.location() else None
     cause = over.cause if over is not None else first
     related = list(over.related if over is not None else ())
     shared = _shared(known, event)
@@ -63,7 +88,7 @@ def _explain(trace: Trace, known: Paths, event: ErrorRaised) -> Finding:
     told = {site.location() for site, _ in related} | {cause.location(), effect.location()}
     if saved is not None and saved.location() not in told:
         related.append((saved, "its saved values were freed"))
-    carried = listed([f"`{name}`" for name in over.names]) if over is not None else ""
+    carried = named(over.names) if over is not None else ""
     return Finding(
         message="backward went a second time through a graph that was already freed"
         + (f": {carried} carried it over from an earlier step" if carried else ""),
@@ -175,4 +200,158 @@ def _fix(trace: Trace, first: Site, effect: Site) -> str:
     return (
         f"call `backward()` once, on the sum of the losses, or pass `retain_graph=True` to "
         f"{located(trace, first, 'the first')}"
+    )
+
+
+@dataclass(frozen=True)
+class CarriedOver:
+    """What brought an old graph along, with the repair."""
+
+    names: tuple[str, ...]
+    cause: Site
+    label: str
+    related: tuple[tuple[Site, str], ...]
+    seen: tuple[str, ...]
+    fix: str
+    edits: Edits
+    leaves: tuple[Site, ...] = ()  # where what asks for a gradient without need was made
+
+
+def _carried_over(trace: Trace, known: Paths, event: ErrorRaised) -> CarriedOver | None:
+    """What the failing pass of `event` found of an earlier step; None where nothing is known of it."""
+    carried = carried_from_seen(known, event)
+    if not carried:
+        return None
+    states = [state for one in carried if (state := state_of(trace, known, event, one)) is not None]
+    if states:
+        return _of_state(trace, known, event, states)
+    once = [one for one in carried if not made_again(known, event, one)]
+    return _made_once(trace, known, event, once) if once else _of_others(trace, known, event, carried)
+
+
+def _of_state(trace: Trace, known: Paths, event: ErrorRaised, states: list[State]) -> CarriedOver:
+    first = states[0]
+    same = [s for s in states if s.site.location() == first.site.location()]
+    names = tuple(dict.fromkeys(name for s in same for name in s.names))
+    several = len(names) == 1 and any(
+        (s.maker.site, s.maker.module) == (first.maker.site, first.maker.module) for s in same[1:]
+    )
+    times = times_taken(known.graph(event.graph), first.carried.readers[0])
+    made = first.maker.site.user
+    fix, edits = state_cut(trace, event, same, names, several, times)
+    seen = (
+        f"{code(trace, first.carried.readers[0].site.user, 'that line')} ran {plural(times, 'time')} in this "
+        "step: only the first read a value of the step before",
+    )
+    return CarriedOver(
+        names,
+        first.site,
+        f"takes {named(names)} as the step before left it, with its graph",
+        ((made, "made here in the step before"),)
+        if line_of(trace, made) != line_of(trace, first.site)
+        else (),
+        seen if times > 1 else (),
+        fix,
+        edits,
+    )
+
+
+def _made_once(trace: Trace, known: Paths, event: ErrorRaised, carried: list[Carried]) -> CarriedOver:
+    made = [made_by(trace, known, event, one) for one in carried]
+    names = tuple(dict.fromkeys(one.name for one in made))
+    origin = behind(trace, known, event, made)
+    if origin.resting and origin.complete:
+        return _made_for_others(trace, known, event, carried, made, origin.needed)
+    sites = list({one.site.location(): one.site for one in made}.values())
+    related = [(site, "made in an earlier step, with its graph") for site in sites[1:]]
+    related += [(site, "brought the old graph into this step") for site in _readers(carried)]
+    begins: list[Site] = []
+    if origin.leaves and not origin.needed and origin.complete:
+        fix, edits = without_graph(trace, made, origin.leaves)
+        begins = [leaf.site.user for leaf in origin.leaves if leaf.site is not None]
+        related += [(site, "asks for the gradient, and the graph begins here") for site in begins]
+    else:
+        fix, edits = in_each_step(trace, event, made, origin.needed)
+    return CarriedOver(
+        names,
+        sites[0],
+        "made in an earlier step, with its graph",
+        tuple(related),
+        _not_again(trace, known, made),
+        fix,
+        edits,
+        tuple(begins),
+    )
+
+
+def _made_for_others(
+    trace: Trace,
+    known: Paths,
+    event: ErrorRaised,
+    carried: list[Carried],
+    made: list[Made],
+    leaves: list[Parameter],
+) -> CarriedOver:
+    """What a network gave once, of which none of the parameters is trained any more: it needs no graph."""
+    effect, graph = event.site.user, known.graph(event.graph)
+    sites = []
+    for one in made:
+        maker = known.maker(one.key)
+        assert maker is not None, "asked only for what was seen being made"
+        here = (f for f in maker.site.stack if (f.path, f.function) == (effect.path, effect.function))
+        sites.append(next(here, maker.site.entry))
+    names = tuple(dict.fromkeys(name_of(trace, graph, one.value.index) for one in carried))
+    related = [(site, "made once, with its graph") for site in sites[1:]]
+    related += [(site, "brought the old graph into this step") for site in _readers(carried)]
+    holders = {number for p in leaves for number in p.optimizers}
+    held = listed([optimizer_name(trace, number) for number in sorted(holders)])
+    return CarriedOver(
+        names,
+        sites[0],
+        "made once, with its graph",
+        tuple(related),
+        (
+            f"no step has used a gradient of {parameter_names(trace, [p.id for p in leaves])} since then"
+            + (
+                f": {held} {'has' if len(holders) == 1 else 'have'} not stepped"
+                if held
+                else ", and no optimizer has them"
+            ),
+        ),
+        f"compute {named(names)} without a graph, under `torch.no_grad()`:"
+        f" {' and '.join(dict.fromkeys(located(trace, site) for site in sites))}; or `.detach()` it there",
+        tuple(edit for site in dict.fromkeys(sites) for edit in under_no_grad(trace, site)),
+    )
+
+
+def _readers(carried: list[Carried]) -> list[Site]:
+    """The lines that took these values in."""
+    return list({r.site.user.location(): r.site.user for one in carried for r in one.readers}.values())
+
+
+def _not_again(trace: Trace, known: Paths, made: list[Made]) -> tuple[str, ...]:
+    number = known.made(made[0].key)[0]
+    segment = next((s.index for s in trace.segments if s.graph == number), None)
+    step = since_segment(trace, segment) if segment is not None else None
+    names = named(dict.fromkeys(one.name for one in made))
+    return (
+        (f"{names} {'were' if len(made) > 1 else 'was'} not made again after step {step.step}",)
+        if step
+        else ()
+    )
+
+
+def _of_others(trace: Trace, known: Paths, event: ErrorRaised, carried: list[Carried]) -> CarriedOver:
+    """Neither a state nor what was made once."""
+    reader, graph = carried[0].readers[0].site.user, known.graph(event.graph)
+    names = tuple(dict.fromkeys(name_of(trace, graph, one.value.index) for one in carried))
+    fix, edits = cut_where_read(trace, reader, names)
+    return CarriedOver(
+        names,
+        made_by(trace, known, event, carried[0]).site,
+        "made in an earlier step, with its graph",
+        ((reader, "brought the old graph into this step"),),
+        (),
+        fix,
+        edits,
     )

@@ -76,6 +76,25 @@ def test_no_rule_imports_a_rule() -> None:
         assert not [name for name in modules if name.rpartition(".")[2].startswith("gs")], file
 
 
+def test_a_helper_among_rules_has_several_users_of_its_family() -> None:
+    """What one rule alone uses stands in its file, or in analysis/; what two families use, in analysis/."""
+    rules = Path(gradscope.rules.__file__).parent
+    users: dict[str, set[Path]] = {}
+    for file in rules.parent.rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom):
+                module = node.module or ""
+                for name in (module, *(f"{module}.{alias.name}" for alias in node.names)):
+                    users.setdefault(name, set()).add(file)
+            elif isinstance(node, ast.Import):
+                for alias in node.names:
+                    users.setdefault(alias.name, set()).add(file)
+    for helper in rules.rglob("_[!_]*.py"):
+        its = users.get(f"gradscope.rules.{helper.parent.name}.{helper.stem}", set())
+        assert len(its) >= 2, f"{helper} has the users {sorted(map(str, its))}"
+        assert {file.parent for file in its} == {helper.parent}, f"{helper} is used outside its family"
+
+
 def test_every_rule_loads_without_torch(tmp_path: Path) -> None:
     code = (
         "import importlib\nfrom gradscope.rules import all_rules\n"

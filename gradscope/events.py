@@ -616,6 +616,7 @@ class DroppedGradient(Kind):
     hidden = Field(_anything)
     ignored = Field(_count)  # calls whose results were made without the gradient that arrived
     alike = Field(_flag)  # one result, of that gradient's form
+    lacks = Field(_ids)  # the axes of that result which that gradient had not
 
 
 class CheckpointCut(Kind):

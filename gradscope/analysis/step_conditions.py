@@ -39,10 +39,11 @@ class Guard:
 
 @dataclass(frozen=True)
 class Remainder:
-    """`i % n` compared with a number that no remainder by a small `n` can be: any `n` leaves a 0 in time."""
+    """`i % n` compared with a number that no remainder by a small `n` can be, or not compared at all: any `n`
+    leaves a 0 in time."""
 
     remainder: ast.BinOp
-    number: ast.Constant
+    number: ast.Constant | None  # None: the remainder by itself is what is asked, and was 0 throughout
 
 
 @dataclass(frozen=True)
@@ -110,6 +111,9 @@ def _assigned(file: SourceFile, branch: ast.If) -> ast.expr | None:
 def remainder(guard: Guard) -> Remainder | None:
     """What the condition waits for in vain, where that is such a remainder."""
     test = guard.test
+    if isinstance(test, ast.BinOp) and isinstance(test.op, ast.Mod):
+        text = isinstance(test.left, (ast.Constant, ast.JoinedStr))  # `"%d" % i` is none
+        return Remainder(test, None) if len(guard.branches) == 1 and not text else None
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         test = test.operand
     if not isinstance(test, ast.Compare) or len(test.ops) != 1 or not isinstance(test.left, ast.BinOp):

@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import functools
 import inspect
+import itertools
 import threading
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -43,6 +45,7 @@ SILENT = {
     "is_floating_point",
     "ndimension",
 }
+AXES = 6  # of a result whose form is compared with that of a gradient
 LOOKS = 3  # backward calls looked at, per place of `apply`
 
 
@@ -61,6 +64,7 @@ class Returned:
     followed: int = 0  # calls of its backward whose results could be traced to what they were made of
     ignored: int = 0  # of these, without the gradient that had arrived, which was not 1
     alike: bool = True  # one result, of the form of that gradient, or that was a single number
+    lacks: set[tuple[int, ...]] = field(default_factory=set)  # axes of the result that that gradient had not
 
 
 class Applied(Hook):
@@ -146,6 +150,7 @@ class Applied(Hook):
         given = [g for g in args if isinstance(g, torch.Tensor)]
         one = len(found) == len(given) == 1
         place.alike &= one and (given[0].shape == found[0].shape or given[0].numel() == 1)
+        place.lacks.add(_lacking(given[0].shape, found[0].shape) if one else ())
 
     def _look_inside(self, place: Returned, args: Any, frame: Any, site: int) -> None:
         """Notes what is trained inside arguments that autograd does not look into."""
@@ -198,6 +203,7 @@ class Applied(Hook):
                     "hidden": [[p, position] for p, position in place.hidden.items()],
                     "ignored": ignored,
                     "alike": place.alike,
+                    "lacks": min(place.lacks) if len(place.lacks) == 1 else (),
                 }
                 self.recorder.emit("dropped_gradient", site, data)
 
@@ -271,6 +277,17 @@ class Follow(TorchFunctionMode):
         if self.left or any(id(t) in self.given for t in results):
             return True
         return False if results and all(id(t) in self.made for t in results) else None
+
+
+def _lacking(given: Sequence[int], whole: Sequence[int]) -> tuple[int, ...]:
+    """The axes of `whole` without which it is `given`, where only one choice of them is so."""
+    axes = range(len(whole)) if 0 < len(given) < len(whole) <= AXES else ()
+    found = [
+        left
+        for left in itertools.combinations(axes, len(whole) - len(given))
+        if tuple(n for axis, n in enumerate(whole) if axis not in left) == tuple(given)
+    ]
+    return found[0] if len(found) == 1 else ()
 
 
 def _not_one(t: Any) -> bool:

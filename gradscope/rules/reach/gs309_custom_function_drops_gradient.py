@@ -159,7 +159,9 @@ def _ignoring(trace: Trace, event: DroppedGradient) -> Finding:
             f"in {calls} that were followed the result was made of other values alone, though it was not 1",
         ),
         why="by the chain rule a backward returns the gradient of the loss: its own derivative times what arrives",
-        fix=f"multiply {code(trace, made, 'what it returns')} by `{given or 'the gradient'}`",
+        fix=f"multiply {code(trace, made, 'what it returns')} by `{given or 'the gradient'}`"
+        + (", which arrives without " + ("that axis" if len(event.lacks) == 1 else "those axes"))
+        * bool(event.lacks),
         edits=edits,
         subjects=frozenset({("function", name)}),
     )
@@ -174,7 +176,9 @@ def _times(trace: Trace, event: DroppedGradient) -> tuple[str, tuple[Edit, ...]]
         node = (
             ends[0].elts[0] if ends and isinstance(ends[0], ast.Tuple) and ends[0].elts else (*ends, None)[0]
         )
-        if len(ends) != 1 or len(names) != 1 or not event.alike or not isinstance(node, ast.expr):
+        given += "" if not given else "".join(f".unsqueeze({axis})" for axis in event.lacks)
+        fits = event.alike or event.lacks
+        if len(ends) != 1 or len(names) != 1 or not fits or not isinstance(node, ast.expr):
             return given, ()
         here = Source(trace, path)
         plain = isinstance(node, (ast.Name, ast.Call, ast.Attribute, ast.Subscript))

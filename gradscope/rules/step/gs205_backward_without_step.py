@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 
 from gradscope.analysis.looks import kept_gradients
 from gradscope.analysis.loop import idle, norm, parameters_of, settled
+from gradscope.analysis.names import place
 from gradscope.analysis.since import since_pass
 from gradscope.analysis.step_conditions import BeginsAnew, Guard, Remainder, begins_anew, guard_of, remainder
 from gradscope.analysis.text import called_in_source, parentheses, site_of, uncalled
@@ -215,6 +216,13 @@ def _repair(trace: Trace, guard: Guard, why: BeginsAnew | Remainder) -> Repair:
 
 
 def _compared_with_zero(trace: Trace, guard: Guard, found: Remainder) -> Repair:
+    if found.number is None:
+        here, node = Source(trace, guard.path), found.remainder
+        return Repair(
+            f"ask for a remainder of 0: `{here.file.text(node)} == 0` ({place(guard.site)}). By itself it counts as"
+            " true for every other one, and it was 0 each time",
+            here.append(node, " == 0"),
+        )
     return Repair(
         f"compare {located(trace, site_of(guard.path, guard.function, found.remainder))} with 0: it was never"
         f" {found.number.value!r}, and a remainder by 1 is always 0",

@@ -230,6 +230,60 @@ def bad_derivative_alone() -> None:
         opt.step()
 
 
+def bad_derivative_alone_of_a_score_per_row() -> None:
+    from typing import Any
+
+    import torch
+    from torch import nn
+
+    class Total(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
+            ctx.save_for_backward(x)
+            return x.logsumexp(dim=1)
+
+        @staticmethod
+        def backward(ctx: Any, given: torch.Tensor) -> torch.Tensor:
+            (x,) = ctx.saved_tensors
+            return x.softmax(dim=1)  # cause: GS309
+
+    torch.manual_seed(0)
+    fc = nn.Linear(3, 5)
+    opt = torch.optim.SGD(fc.parameters(), lr=0.1)
+    for _ in range(3):
+        x = fc(torch.randn(4, 3))
+        opt.zero_grad()
+        (Total.apply(x) - x[:, 0]).mean().backward()  # effect: GS309
+        opt.step()
+
+
+def good_derivative_of_a_score_per_row_times_what_arrives() -> None:
+    from typing import Any
+
+    import torch
+    from torch import nn
+
+    class Total(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
+            ctx.save_for_backward(x)
+            return x.logsumexp(dim=1)
+
+        @staticmethod
+        def backward(ctx: Any, given: torch.Tensor) -> torch.Tensor:
+            (x,) = ctx.saved_tensors
+            return x.softmax(dim=1) * given.unsqueeze(1)
+
+    torch.manual_seed(0)
+    fc = nn.Linear(3, 5)
+    opt = torch.optim.SGD(fc.parameters(), lr=0.1)
+    for _ in range(3):
+        x = fc(torch.randn(4, 3))
+        opt.zero_grad()
+        (Total.apply(x) - x[:, 0]).mean().backward()
+        opt.step()
+
+
 def good_gradient_used_in_other_ways() -> None:
     from typing import Any
 

@@ -231,6 +231,22 @@ def bad_condition_that_is_never_met() -> None:
             opt.zero_grad()
 
 
+def bad_condition_that_is_the_remainder_itself() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    every = 1
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for i in range(120):
+        loss = model(torch.randn(8, 3)).pow(2).mean() / every
+        loss.backward()  # effect: GS205
+        if i % every:  # cause: GS205
+            opt.step()
+            opt.zero_grad()
+
+
 def good_condition_of_a_long_accumulation() -> None:
     import torch
     from torch import nn

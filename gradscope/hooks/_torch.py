@@ -315,6 +315,12 @@ def grad_fn_of(t: Any) -> Any:
         return None
 
 
+def has_grad_fn(t: Any) -> bool:
+    """Whether it has a grad_fn, without looking at that: a node that was looked at keeps its Python object
+    (hooks/behind.py)."""
+    return bool(t.requires_grad) and not is_leaf(t)
+
+
 def shard_of(t: Any) -> Any:
     """What this process holds of a distributed tensor, as FSDP makes of parameters; None for others."""
     kind = getattr(sys.modules.get("torch.distributed.tensor"), "DTensor", None)
@@ -407,14 +413,6 @@ def float_norms(tensors: list[Any]) -> list[Any]:
 def grad_of(t: Any) -> Any:
     """`t.grad`, without torch's warning for those that are no leaf and have none."""
     return t.grad if is_leaf(t) or t.retains_grad else None
-
-
-def made_by(t: Any) -> Any:
-    """`t.grad_fn`, None where torch refuses to say."""
-    try:
-        return t.grad_fn
-    except RuntimeError:
-        return None
 
 
 def sizes_made(node: Any) -> tuple[tuple[int, ...] | None, str | None]:

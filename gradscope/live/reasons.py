@@ -8,7 +8,7 @@ from torch import Tensor
 from gradscope.analysis.names import kind_words
 from gradscope.analysis.words import counted, listed
 from gradscope.answers import Answer
-from gradscope.hooks._torch import aside, dtype_of, grad_of, is_leaf, made_by, name_of
+from gradscope.hooks._torch import aside, dtype_of, grad_fn_of, grad_of, is_leaf, name_of
 from gradscope.hooks.recorder.values import norm_of
 from gradscope.live.walk import Names, Walk, walk
 
@@ -35,7 +35,7 @@ def reason(tensor: Tensor, loss: Tensor | None, names: Names) -> Answer:
 
 
 def _facts(tensor: Tensor) -> list[str]:
-    node = made_by(tensor)
+    node = grad_fn_of(tensor)
     kind = "a leaf" if node is None else f"made by `{name_of(node)}`"
     facts = kind_words(dtype_of(tensor), tensor.shape)
     return [f"{facts}; it is {kind}, requires_grad is {bool(tensor.requires_grad)}"]
@@ -94,7 +94,7 @@ def _leaf(tensor: Tensor, name: str, loss: Tensor | None, names: Names, answer: 
     for said, root in losses[:SHOWN]:
         way = walk([root])
         reached = way.reaches(tensor)
-        if made_by(root) is None:
+        if grad_fn_of(root) is None:
             answer.seen.append(f"`{said}` has no graph: no gradient comes from it")
         elif reached is None:
             answer.seen.append(

@@ -21,6 +21,14 @@ def chain(length):
     total.backward()
     return x.grad
 
+def saved(length):
+    x = torch.ones(3, requires_grad=True)
+    y = x
+    for _ in range(length):
+        y = y * x  # saves y itself
+    y.sum().backward()
+    return x.grad
+
 def cell(length):
     torch.manual_seed(0)
     cell = torch.nn.LSTMCell(2, 2)
@@ -55,6 +63,7 @@ print("ok")
     ("name", "length"),
     [
         ("chain", 50_000),
+        ("saved", 50_000),
         ("cell", 1_500),
         ("writes", 4_000),
         pytest.param("chain", 300_000, marks=pytest.mark.nightly),

@@ -16,6 +16,7 @@ import torch
 
 from gradscope.hooks import Hook
 from gradscope.hooks._torch import aside, grad_fn_of, grad_of, name_of, saved_by, sequence_number, sequence_of
+from gradscope.hooks.behind import nodes_behind
 from gradscope.hooks.recorder.learner import writes_by_name
 from gradscope.hooks.recorder.modules import tensor_variables
 from gradscope.hooks.recorder.sites import kind_of
@@ -184,7 +185,7 @@ class Aliases(Hook):
         if not self.snapshots:
             return
         roots = [t for t in roots if isinstance(t, torch.Tensor)]
-        nodes = _nodes(roots)
+        nodes = list(nodes_behind(map(grad_fn_of, roots), MAX_WALK))
         by_pointer: dict[int, list[Snapshot]] = {}
         for snapshot in self.snapshots:
             by_pointer.setdefault(snapshot.pointer, []).append(snapshot)
@@ -297,32 +298,10 @@ def head(t: Any) -> list[float]:
     return [round(x, 4) if isinstance(x, float) else x for x in flat]
 
 
-def _nodes(roots: list[Any]) -> list[Any]:
-    seen: dict[Any, None] = {}
-    todo = [node for t in roots if (node := grad_fn_of(t)) is not None]
-    while todo and len(seen) < MAX_WALK:
-        node = todo.pop()
-        if node not in seen:
-            seen[node] = None
-            todo.extend(target for target, _ in node.next_functions if target is not None)
-    return list(seen)
-
-
 def _leaves(nodes: list[Any]) -> list[Any]:
     """Leaves whose gradient flows through these nodes."""
-    seen: set[Any] = set()
-    found = []
-    todo = list(nodes)
-    while todo and len(seen) < MAX_WALK:
-        node = todo.pop()
-        if node in seen:
-            continue
-        seen.add(node)
-        leaf = getattr(node, "variable", None)
-        if leaf is not None:
-            found.append(leaf)
-        todo.extend(target for target, _ in node.next_functions if target is not None)
-    return found
+    found = (getattr(node, "variable", None) for node in nodes_behind(nodes, MAX_WALK))
+    return [leaf for leaf in found if leaf is not None]
 
 
 def _names(leaves: list[Any], frame: Any, recorder: Any) -> dict[int, str]:

@@ -59,7 +59,7 @@ class Averages(Hook):
         if known is not None and known.ref() is t:
             known.written = self.recorder.sites.current(frame)
             return
-        if t.requires_grad and t.grad_fn is not None:
+        if private.has_grad_fn(t):
             return
         self.kept = {key: kept for key, kept in self.kept.items() if kept.ref() is not None}
         if len(self.kept) < MOST and measurable(t) and t.is_cpu and t.is_floating_point():

@@ -15,10 +15,12 @@ from gradscope.hooks._torch import (
     DisableTorchFunction,
     TensorRef,
     grad_fn_of,
+    has_grad_fn,
     saved_by,
     sequence_number,
     sequence_of,
 )
+from gradscope.hooks.behind import nodes_behind
 from gradscope.hooks.recorder.segments import Row
 from gradscope.hooks.recorder.values import Live
 
@@ -62,7 +64,7 @@ class Chain:
 
     def alive(self) -> list[Any]:
         """Its newest results that the program still has, each with a graph."""
-        return [t for ref in self.last if (t := ref()) is not None and grad_fn_of(t) is not None]
+        return [t for ref in self.last if (t := ref()) is not None and has_grad_fn(t)]
 
     @property
     def known(self) -> bool:
@@ -149,7 +151,7 @@ class Growth(Hook):
 
     def _before_pass(self, roots: Any, args: Any, site: int, accumulate: bool, frame: Any) -> None:
         self.passes += 1
-        tensors = [t for t in roots if isinstance(t, torch.Tensor) and grad_fn_of(t) is not None]
+        tensors = [t for t in roots if isinstance(t, torch.Tensor) and has_grad_fn(t)]
         if accumulate and tensors:
             if self.passes in LOOKS:
                 self._find_kept()
@@ -241,11 +243,11 @@ class Growth(Hook):
             if number < now:
                 by_site.setdefault(site, []).append((ref(), number))
         for site, found in by_site.items():
-            kept = [t is not None and grad_fn_of(t) is not None for t, _ in found]
+            kept = [t is not None and has_grad_fn(t) for t, _ in found]
             if True in kept and len(kept) - kept.index(True) >= MIN_LATE:  # not from the beginning
                 found = found[kept.index(True) :]
             if len({number for _, number in found}) > 1:
-                alive = [t for t, _ in found if t is not None and grad_fn_of(t) is not None]
+                alive = [t for t, _ in found if t is not None and has_grad_fn(t)]
                 yield site, alive, len(found), found[0][1]
 
     def _find_needed(self, tensors: list[Any], site: int) -> None:
@@ -256,7 +258,7 @@ class Growth(Hook):
             return
         alive = {grad_fn_of(t): where for ref, where, _ in self.roots if (t := ref()) is not None}
         if len(alive) >= MIN_KEPT:
-            behind = _walk(tensors, MAX_WALK if self.asked[site] == 1 else SHORT_WALK)
+            behind = nodes_behind(map(grad_fn_of, tensors), MAX_WALK if self.asked[site] == 1 else SHORT_WALK)
             own = {grad_fn_of(t) for t in tensors}
             through = Counter(alive[node] for node in behind if node in alive and node not in own)
             self.needed.update(place for place, count in through.items() if count > 1)
@@ -289,7 +291,7 @@ class Growth(Hook):
         for entry in self.recorder.live.values():
             if entry.serial == segment.serial and entry.index in behind:
                 t = entry()
-                if t is not None and t.dim() == 0 and grad_fn_of(t) is not None:
+                if t is not None and t.dim() == 0 and has_grad_fn(t):
                     self.parts.append((TensorRef(t), entry.site, self._now()))
 
     def _find_kept_parts(self) -> None:
@@ -333,14 +335,10 @@ def apart(tensors: list[Any]) -> int:
 
 def held(tensors: list[Any]) -> tuple[int, int]:
     """(nodes reachable from these tensors, bytes of what they saved)."""
-    seen: set[Any] = set()
+    count = 0
     memory: dict[int, int] = {}
-    todo = [node for t in tensors if (node := grad_fn_of(t)) is not None]
-    while todo and len(seen) < MAX_WALK:
-        node = todo.pop()
-        if node in seen:
-            continue
-        seen.add(node)
+    for node in nodes_behind(map(grad_fn_of, tensors), MAX_WALK):
+        count += 1
         for name in dir(type(node)):
             if not name.startswith("_saved_"):
                 continue
@@ -354,14 +352,14 @@ def held(tensors: list[Any]) -> tuple[int, int]:
                     memory[storage.data_ptr()] = storage.nbytes()
                 except (RuntimeError, NotImplementedError):
                     continue
-        todo.extend(target for target, _ in node.next_functions if target is not None)
-    return len(seen), sum(memory.values())
+    return count, sum(memory.values())
 
 
 def _goes_back(outs: list[Any], chain: Chain) -> bool:
     """Whether new results of a chain were made from those that it had last."""
     goals = {grad_fn_of(t) for t in chain.alive()}
-    return any(node in goals or sequence_of(node) == chain.number for node in _walk(outs, SHORT_WALK))
+    behind = nodes_behind(map(grad_fn_of, outs), SHORT_WALK)
+    return any(node in goals or sequence_of(node) == chain.number for node in behind)
 
 
 def _reaches(tensors: list[Any], chain: Chain, alive: list[Any], most: int) -> bool:
@@ -370,21 +368,8 @@ def _reaches(tensors: list[Any], chain: Chain, alive: list[Any], most: int) -> b
     if not chain.sum and len(alive) < len(chain.last):
         goals |= _below(goals)  # of an output that is gone, which shares what the state is made of
     number = chain.number if chain.sum and not alive else -1
-    return any(
-        node in goals or (number >= 0 and sequence_of(node) == number) for node in _walk(tensors, most)
-    )
-
-
-def _walk(tensors: list[Any], most: int) -> Iterator[Any]:
-    """The nodes behind these tensors, nearest first, up to `most` of them."""
-    seen: set[Any] = set()
-    todo = deque(grad_fn_of(t) for t in tensors)
-    while todo and len(seen) < most:
-        node = todo.popleft()
-        if node not in seen:
-            yield node
-            seen.add(node)
-            todo.extend(target for target, _ in node.next_functions if target is not None)
+    behind = nodes_behind(map(grad_fn_of, tensors), most)
+    return any(node in goals or (number >= 0 and sequence_of(node) == number) for node in behind)
 
 
 def _below(nodes: set[Any], levels: int = 2) -> set[Any]:

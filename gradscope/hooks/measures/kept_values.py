@@ -6,7 +6,8 @@ from __future__ import annotations
 from typing import Any
 
 from gradscope.hooks import Hook
-from gradscope.hooks._torch import DisableTorchFunction, grad_fn_of, saved_by
+from gradscope.hooks._torch import DisableTorchFunction, grad_fn_of, has_grad_fn, saved_by
+from gradscope.hooks.behind import nodes_behind
 from gradscope.hooks.measures.growth import LOOKS, MAX_NOTED, MIN_KEPT, apart, held
 from gradscope.hooks.recorder.values import Live
 
@@ -44,7 +45,7 @@ class KeptValues(Hook):
             if entry in self.seen:
                 continue
             t = entry()
-            if t is not None and entry.leaf is None and grad_fn_of(t) is not None:
+            if t is not None and entry.leaf is None and has_grad_fn(t):
                 self.seen.add(entry)
                 self.noted.setdefault(entry.site, []).append((entry, steps))
 
@@ -53,7 +54,7 @@ class KeptValues(Hook):
         with DisableTorchFunction():
             for site, found in list(self.noted.items()):
                 past = [(entry(), number) for entry, number in found if number < steps]
-                alive = [t for t, _ in past if t is not None and grad_fn_of(t) is not None]
+                alive = [t for t, _ in past if t is not None and has_grad_fn(t)]
                 if len(past) >= MIN_KEPT and not alive:
                     del self.noted[site]  # as nearly all values are
                 elif len(alive) < len(past) or len({number for _, number in past}) < MIN_KEPT:
@@ -76,13 +77,7 @@ class KeptValues(Hook):
 
 def _been_through(t: Any) -> bool:
     """Whether a pass has freed what a node behind this value had saved."""
-    seen: set[Any] = set()
-    todo = [grad_fn_of(t)]
-    while todo and len(seen) < MAX_WALK:
-        node = todo.pop(0)
-        if node is None or node in seen:
-            continue
-        seen.add(node)
+    for node in nodes_behind([grad_fn_of(t)], MAX_WALK):
         for name in dir(type(node)):
             if name.startswith("_saved_"):
                 try:
@@ -90,5 +85,4 @@ def _been_through(t: Any) -> bool:
                 except RuntimeError as error:
                     if "freed" in str(error):
                         return True
-        todo.extend(target for target, _ in node.next_functions)
     return False

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections import deque
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from gradscope.hooks._torch import DisableTorchFunction, grad_fn_of, name_of, saved_by, sequence_of
+from gradscope.hooks.behind import nodes_behind
 from gradscope.hooks.recorder.values import find_tensors
 from gradscope.tracebacks import text_of
 
@@ -82,7 +82,7 @@ def _spoilt(
     those that saved other memory, with the site of its last write."""
     found: dict[int, dict[str, Any]] = {}
     others: dict[int, dict[str, Any]] = {}
-    for node in _nodes(roots):
+    for node in nodes_behind(map(grad_fn_of, roots), MAX_WALK):
         said = [(name, text) for name, text in _complaints(node) if "inplace" in text]
         place = recorder.history.locate(sequence_of(node)) if said else None
         if place is None:
@@ -107,24 +107,12 @@ def _versions(text: str) -> tuple[int, int] | None:
     return (int(told[2]), int(told[1])) if told is not None else None
 
 
-def _nodes(roots: list[Any]) -> Iterator[Any]:
-    """The nodes behind these tensors, those nearest first."""
-    todo = deque(node for t in roots if (node := grad_fn_of(t)) is not None)
-    seen: set[Any] = set()
-    while todo and len(seen) < MAX_WALK:
-        node = todo.popleft()
-        if node not in seen:
-            seen.add(node)
-            yield node
-            todo.extend(target for target, _ in node.next_functions if target is not None)
-
-
 def _damaged(roots: list[Any], expected: str | None, inplace: bool, before: int | None) -> Any:
     """The first node, from the roots on, whose saved values were written to or, with `before`, freed.
     The failing pass has itself freed what it went through: only nodes with a number below `before`,
     those of an earlier pass, count then, if there are any."""
     freed = None
-    for node in _nodes(roots):
+    for node in nodes_behind(map(grad_fn_of, roots), MAX_WALK):
         said = [text for _, text in _complaints(node)]
         if inplace and any(
             "inplace" in t and (expected is None or f"version {expected};" in t) for t in said

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from torch import Tensor
 
 from gradscope.hooks._torch import aside, grad_fn_of, grad_of, is_leaf, version_of
+from gradscope.hooks.behind import nodes_behind
 from gradscope.hooks.recorder.gradient_uses import GradientUses
 from gradscope.hooks.recorder.hand_sums import HandSums
 from gradscope.hooks.recorder.leaf import KEPT, LeafRecord, described, is_told, row
@@ -127,18 +128,11 @@ class Ledger:
 
     def _behind(self, roots: Iterable[Any]) -> set[int]:
         """The leaves that a pass from `roots` fills."""
-        todo = [grad_fn_of(t) for t in roots if isinstance(t, Tensor)]
-        leaves = [t for t in roots if isinstance(t, Tensor) and is_leaf(t)]
-        seen: set[Any] = set()
-        while todo:
-            node = todo.pop()
-            if node is None or node in seen:
-                continue
-            seen.add(node)
-            variable = getattr(node, "variable", None)
-            if variable is not None:
+        tensors = [t for t in roots if isinstance(t, Tensor)]
+        leaves = [t for t in tensors if is_leaf(t)]
+        for node in nodes_behind(map(grad_fn_of, tensors)):
+            if (variable := getattr(node, "variable", None)) is not None:
                 leaves.append(variable)
-            todo.extend(target for target, _ in node.next_functions)
         return {record.id for t in leaves if (record := self.records.get(id(t))) is not None}
 
     @staticmethod

@@ -42,11 +42,11 @@ class Constant:
 def constants(known: Paths) -> Iterator[Constant]:
     """Once per line of a cut."""
     told: set[tuple[str, int]] = set()
-    used = _used(known)
+    used, whole = _used(known), _lines_seen_whole(known)
     for root, events in known.roots.items():
         stepped = frozenset().union(*(used.get((event.graph, event.roots), ()) for event in events))
         trained = known.reach([root], ZERO_GRADIENT).parameters & stepped
-        if not trained or not known.reached.complete:
+        if not trained or not whole or not known.reach([root]).complete:
             continue
         for found in (
             *_tensors(known, root, events[0], trained),
@@ -56,6 +56,18 @@ def constants(known: Paths) -> Iterator[Constant]:
             if found.site.location() not in told:
                 told.add(found.site.location())
                 yield found
+
+
+def _lines_seen_whole(known: Paths) -> bool:
+    """Whether the way of each pass was seen to its end, or that of another one that did the same: where sampling
+    wakes in the middle of a step, the graph before it was not seen."""
+    seen: dict[bool, set[tuple[object, ...]]] = {True: set(), False: set()}
+    if known.reached.complete:
+        return True
+    for root, events in known.roots.items():
+        complete = known.reach([root]).complete
+        seen[complete].update((e.site.user.location(), frozenset(e.filled)) for e in events)
+    return seen[False] <= seen[True]
 
 
 def _used(known: Paths) -> dict[tuple[int, tuple[int, ...]], set[int]]:

@@ -294,3 +294,69 @@ def good_quantized_by_arrays_and_passed_straight_through() -> None:
         opt.zero_grad()
         loss.backward()
         opt.step()
+
+
+def bad_where_sampling_wakes_in_the_middle_of_steps() -> None:
+    import torch
+    import torch.nn.functional as F
+    from torch import nn
+
+    torch.manual_seed(0)
+    student, teacher = nn.Sequential(nn.Linear(4, 6), nn.ReLU()), nn.Sequential(nn.Linear(4, 6), nn.ReLU())
+    head = nn.Linear(6, 3)
+    opt = torch.optim.SGD([*student.parameters(), *head.parameters()], lr=0.02)
+    for _ in range(80):
+        x, target = torch.randn(16, 4), torch.randint(0, 3, (16,))
+        hidden = student(x)
+        with torch.no_grad():
+            wanted = teacher(x)
+        right = F.cross_entropy(head(hidden), target)
+        like = F.mse_loss(hidden, wanted).detach() * 50  # cause: GS315
+        loss = right + like
+        opt.zero_grad()
+        loss.backward()  # effect: GS315
+        opt.step()
+
+
+def good_where_sampling_wakes_in_the_middle_of_steps() -> None:
+    import torch
+    import torch.nn.functional as F
+    from torch import nn
+
+    torch.manual_seed(0)
+    student, teacher = nn.Sequential(nn.Linear(4, 6), nn.ReLU()), nn.Sequential(nn.Linear(4, 6), nn.ReLU())
+    head = nn.Linear(6, 3)
+    opt = torch.optim.SGD([*student.parameters(), *head.parameters()], lr=0.02)
+    for _ in range(80):
+        x, target = torch.randn(16, 4), torch.randint(0, 3, (16,))
+        hidden = student(x)
+        with torch.no_grad():
+            wanted = teacher(x)
+        right = F.cross_entropy(head(hidden), target)
+        like = F.mse_loss(hidden, wanted)
+        loss = right + like * (0.5 * right.detach() / like.detach())
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_other_half_trained_by_a_pass_of_its_own() -> None:
+    import torch
+    import torch.nn.functional as F
+    from torch import nn
+
+    torch.manual_seed(0)
+    student, teacher = nn.Sequential(nn.Linear(4, 6), nn.ReLU()), nn.Sequential(nn.Linear(4, 6), nn.ReLU())
+    head = nn.Linear(6, 3)
+    opt = torch.optim.SGD([*student.parameters(), *head.parameters()], lr=0.02)
+    for _ in range(80):
+        x, target = torch.randn(16, 4), torch.randint(0, 3, (16,))
+        hidden = student(x)
+        with torch.no_grad():
+            wanted = teacher(x)
+        opt.zero_grad()
+        like = F.mse_loss(hidden, wanted)
+        like.backward(retain_graph=True)
+        loss = F.cross_entropy(head(hidden), target) + like.detach()
+        loss.backward()
+        opt.step()

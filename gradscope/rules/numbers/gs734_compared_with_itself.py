@@ -1,0 +1,231 @@
+"""A term of the loss compares a value with itself: it is the same number whatever the model does.
+
+Why: the distance of a value from itself is zero, and so is its gradient. A distillation whose two sides are both made
+of the teacher's scores trains nobody; the other terms of the loss do all the work.
+
+Fix: make one side of what should be compared with the other: the output of the model that is trained.
+
+Measured: in all passes both arguments of the call were the same tensor, or were made by the same calls, written out
+twice, of the same tensors.
+Silent on: two calls of a network, which may draw other numbers; the same line run twice, with other numbers each
+time; a value beside its own detached self.
+"""
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from gradscope.analysis.names import names_of
+from gradscope.analysis.ops import COMPARING_LOSSES, PASSING, SATURATING, SCALES, SUMS
+from gradscope.analysis.reach import Paths, passes, paths
+from gradscope.analysis.words import code, holds, located
+from gradscope.fixes.source import Edits, Source
+from gradscope.model import Finding, Graph, Op, Site
+from gradscope.rules import rule
+from gradscope.source import SourceFile
+from gradscope.store import Trace
+
+ENOUGH = 5  # passes
+_SURE = (
+    PASSING
+    | SATURATING
+    | SCALES
+    | SUMS
+    | {"exp", "log", "pow", "__pow__", "normalize", "relu", "abs", "logsigmoid"}
+)
+
+
+def bad() -> None:
+    import torch
+    from torch import nn
+
+    teacher, student = nn.Linear(4, 3), nn.Linear(4, 3)
+    opt = torch.optim.SGD(student.parameters(), lr=0.1)
+    for _ in range(6):
+        x, target = torch.randn(16, 4), torch.randint(0, 3, (16,))
+        with torch.no_grad():
+            wanted = teacher(x)
+        output = student(x)
+        soft_targets = nn.functional.log_softmax(wanted / 2, dim=-1)
+        soft = nn.functional.log_softmax(wanted / 2, dim=-1)  # cause: GS734
+        like = nn.functional.kl_div(soft, soft_targets, log_target=True)  # effect: GS734
+        loss = 0.9 * like + 0.1 * nn.functional.cross_entropy(output, target)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good() -> None:
+    import torch
+    from torch import nn
+
+    teacher, student = nn.Linear(4, 3), nn.Linear(4, 3)
+    opt = torch.optim.SGD(student.parameters(), lr=0.1)
+    for _ in range(6):
+        x, target = torch.randn(16, 4), torch.randint(0, 3, (16,))
+        with torch.no_grad():
+            wanted = teacher(x)
+        output = student(x)
+        soft_targets = nn.functional.log_softmax(wanted / 2, dim=-1)
+        soft = nn.functional.log_softmax(output / 2, dim=-1)
+        like = nn.functional.kl_div(soft, soft_targets, log_target=True)
+        loss = 0.9 * like + 0.1 * nn.functional.cross_entropy(output, target)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+@dataclass
+class _Made:
+    """How an argument was made: by the calls of one expression."""
+
+    site: Site
+    node: ast.expr
+    calls: list[str]
+    given: list[int]  # the values that come from outside of the expression
+
+
+@rule("GS734", name="compared-with-itself", severity="warning")
+def compared_with_itself(trace: Trace) -> Iterator[Finding]:
+    known = paths(trace)
+    lines: dict[tuple[str, int], list[Op]] = {}
+    for _, op in known.used_calls(COMPARING_LOSSES | {"kl_div"}):
+        if op.site.kind == "user" or op.site.user.kind == "user":
+            lines.setdefault(op.site.user.location(), []).append(op)
+    for ops in lines.values():
+        if all(_with_itself(known, op) for op in ops):
+            count = sum(graph.count for graph in trace.graphs if graph.id in {op.graph for op in ops})
+            if count >= ENOUGH:
+                yield _finding(trace, known, ops[0], count)
+
+
+def _with_itself(known: Paths, op: Op) -> bool:
+    graph = known.graph(op.graph)
+    if len(op.inputs) < 2 or (op.name == "kl_div" and graph.values[op.outputs[0]].requires_grad):
+        return False  # of a divergence's arguments one may be taken for a logarithm, the other not
+    first, second = op.inputs[:2]
+    if first == second:
+        call = known.trace.source_file(op.site.user.path).at(op.site.user)
+        given = [ast.unparse(a) for a in call.args[:2]] if isinstance(call, ast.Call) else []
+        return len(given) == 2 and given[0] == given[1]
+    return _written_twice(known.trace, graph, first, second)
+
+
+def _written_twice(trace: Trace, graph: Graph, first: int, second: int) -> bool:
+    """Whether the same expression of the same values, written out twice in one function, made both."""
+    one, other = _made(trace, graph, first), _made(trace, graph, second)
+    if one is None or other is None or one.node is other.node or one.site.path != other.site.path:
+        return False
+    if ast.dump(one.node) != ast.dump(other.node) or _above(one.site) != _above(other.site):
+        return False
+    if (one.calls, one.given) != (other.calls, other.given):
+        return False
+    return not _changes_between(trace.source_file(one.site.path), one, other)
+
+
+def _above(site: Site) -> object:
+    return site.function, site.parent.id if site.parent is not None else None
+
+
+def _made(trace: Trace, graph: Graph, value: int) -> _Made | None:
+    op = graph.maker(value)
+    if op is None:
+        return None
+    site = op.site.user
+    node = trace.source_file(site.path).at(site)
+    if not isinstance(node, ast.expr):
+        return None
+    made = _Made(site, node, [], [])
+    todo, seen = [value], set[int]()
+    while todo:
+        index = todo.pop()
+        maker = graph.maker(index)
+        if maker is None or not _in(site, maker.site.user):
+            made.given.append(index)
+        elif maker.name not in _SURE or maker.writes or not maker.inputs:
+            return None
+        elif index not in seen:
+            seen.add(index)
+            made.calls.append(maker.name)
+            todo += maker.inputs
+    return made
+
+
+def _in(outer: Site, inner: Site) -> bool:
+    return outer.function == inner.function and _above(outer) == _above(inner) and holds(outer, inner)
+
+
+def _changes_between(file: SourceFile, one: _Made, other: _Made) -> bool:
+    """Whether a name or an attribute that the expression reads is written between its two places."""
+    low, high = sorted((one.node.lineno, other.node.lineno))
+    read = {n.id for n in ast.walk(one.node) if isinstance(n, ast.Name)}
+    read |= {n.attr for n in ast.walk(one.node) if isinstance(n, ast.Attribute)}
+    for node in ast.walk(file.scope(one.site)):
+        name = node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
+        if name in read and isinstance(getattr(node, "ctx", None), ast.Store):
+            if low <= getattr(node, "lineno", 0) <= high:
+                return True
+    return False
+
+
+def _finding(trace: Trace, known: Paths, op: Op, count: int) -> Finding:
+    graph, place = known.graph(op.graph), op.site.user
+    event = known.loss_of((op.graph, op.outputs[0]))
+    made = _made(trace, graph, op.inputs[0]) if op.inputs[0] != op.inputs[1] else None
+    again = _made(trace, graph, op.inputs[1]) if made is not None else None
+    trained = known.reach([(op.graph, op.outputs[0])]).parameters
+    instead = _instead(trace, graph, op, made)
+    here = Source(trace, place.path)
+    edits: Edits = ()
+    what = code(trace, place, "the loss")
+    if made is not None and again is not None:
+        shown = code(trace, made.site, "this")
+        fix = f"make one of the two of what should be compared: {located(trace, made.site, shown)}"
+        if instead is not None:
+            old, new = instead
+            fix = f"make it of `{new}`, which has the same shape and a graph: {located(trace, made.site, shown)}"
+            names = [n for n in ast.walk(made.node) if isinstance(n, ast.Name) and n.id == old]
+            edits = here.replace(names[0], new) if len(names) == 1 else ()
+    else:
+        fix = f"give {what} what the value should be compared with, as one of the two"
+    both = (
+        "both sides are the same tensor"
+        if made is None
+        else "both sides are made by the same calls of the same values"
+    )
+    return Finding(
+        message=f"{what} compares a value with itself: the term trains nothing",
+        cause=made.site if made is not None else place,
+        cause_label="makes again what it is compared with" if made is not None else both,
+        effect=place if made is not None else event.site.user if event is not None else None,
+        effect_label="compares both" if made is not None else "gets no gradient from it",
+        related=((again.site, "the same, once more"),) if again is not None else (),
+        seen=(f"in all {passes(count)} {both}",)
+        + (() if trained else ("the term has no graph, no gradient comes back from it",)),
+        fix=fix,
+        edits=edits,
+        count=count,
+        subjects=frozenset({("term", *place.location())}),
+    )
+
+
+def _instead(trace: Trace, graph: Graph, op: Op, made: _Made | None) -> tuple[str, str] | None:
+    """The name that one side reads, and that of the only value of its form with a graph which is there by then."""
+    if made is None or len(made.given) != 1:
+        return None
+    names, old = names_of(trace), graph.values[made.given[0]]
+    reads = {n.id for n in ast.walk(made.node) if isinstance(n, ast.Name)}
+    found = {}
+    for value in graph.values:
+        maker = graph.maker(value.index)
+        if maker is None or maker.index > op.index or not value.requires_grad or value.shape != old.shape:
+            continue
+        name = names.name(graph, value.index)
+        if maker.site.user.kind == "user" and name and name.isidentifier():
+            inside = [
+                f for f in maker.site.stack if (f.path, f.function) == (made.site.path, made.site.function)
+            ]
+            if inside and inside[0].line < made.node.lineno:
+                found[name] = value
+    olds = {name for name in reads if names.name(graph, old.index) == name}
+    return (olds.pop(), *found) if len(found) == 1 and len(olds) == 1 else None  # type: ignore[return-value]

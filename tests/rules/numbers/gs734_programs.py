@@ -1,0 +1,135 @@
+"""More programs of GS734: each bad one is reported at its marks, each good one by no rule."""
+
+
+def bad_same_name_twice() -> None:  # fix: by hand
+    import torch
+    import torch.nn.functional as F
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(4, 3)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(6):
+        x, target = torch.randn(16, 4), torch.randint(0, 3, (16,))
+        output = model(x)
+        like = F.mse_loss(output, output)  # cause: GS734
+        loss = F.cross_entropy(output, target) + like
+        opt.zero_grad()
+        loss.backward()  # effect: GS734
+        opt.step()
+
+
+def bad_inside_one_call() -> None:
+    import torch
+    import torch.nn.functional as F
+    from torch import nn
+
+    torch.manual_seed(0)
+    model, teacher = nn.Linear(4, 3), nn.Linear(4, 3)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(6):
+        x, target = torch.randn(16, 4), torch.randint(0, 3, (16,))
+        wanted, output = teacher(x).detach(), model(x)
+        like = F.mse_loss(  # effect: GS734
+            torch.sigmoid(wanted / 3),  # cause: GS734
+            torch.sigmoid(wanted / 3),
+        )
+        loss = F.cross_entropy(output, target) + like
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_two_draws_of_dropout() -> None:
+    import torch
+    import torch.nn.functional as F
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(4, 3)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(6):
+        x, target = torch.randn(16, 4), torch.randint(0, 3, (16,))
+        one = F.dropout(model(x), 0.5)
+        two = F.dropout(model(x), 0.5)
+        like = F.kl_div(one.log_softmax(1), two.log_softmax(1), log_target=True, reduction="batchmean")
+        loss = F.cross_entropy(one, target) + like
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_same_line_with_another_temperature() -> None:
+    import torch
+    import torch.nn.functional as F
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(4, 3)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(6):
+        x, target = torch.randn(16, 4), torch.randint(0, 3, (16,))
+        soft = [F.softmax(model(x) / t, dim=1) for t in (1.0, 4.0)]
+        loss = F.cross_entropy(model(x), target) + F.mse_loss(soft[0], soft[1])
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_same_text_with_another_temperature() -> None:
+    import torch
+    import torch.nn.functional as F
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(4, 3)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(6):
+        x, target = torch.randn(16, 4), torch.randint(0, 3, (16,))
+        output, t = model(x), 1.0
+        sharp = F.softmax(output / t, dim=1)
+        t = 4.0
+        flat = F.softmax(output / t, dim=1)
+        loss = F.cross_entropy(output, target) + F.mse_loss(sharp, flat)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_same_text_of_another_network() -> None:
+    import torch
+    import torch.nn.functional as F
+    from torch import nn
+
+    torch.manual_seed(0)
+    model, teacher = nn.Linear(4, 3), nn.Linear(4, 3)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(6):
+        x, target = torch.randn(16, 4), torch.randint(0, 3, (16,))
+        scores = teacher(x).detach()
+        wanted = F.log_softmax(scores / 2, dim=1)
+        scores = model(x)
+        soft = F.log_softmax(scores / 2, dim=1)
+        like = F.kl_div(soft, wanted, log_target=True, reduction="batchmean")
+        loss = F.cross_entropy(scores, target) + like
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_two_crops_of_one_image() -> None:
+    import torch
+    import torch.nn.functional as F
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(4, 3)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(6):
+        x, target = torch.randn(16, 4), torch.randint(0, 3, (16,))
+        one = F.normalize(x + 0.1 * torch.randn_like(x), dim=1)
+        two = F.normalize(x + 0.1 * torch.randn_like(x), dim=1)
+        loss = F.cross_entropy(model(one), target) + F.mse_loss(model(one), model(two)) + F.mse_loss(one, two)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

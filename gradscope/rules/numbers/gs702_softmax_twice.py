@@ -14,6 +14,7 @@ Silent on: log-softmax before `cross_entropy` (the same loss), probabilities as 
 with `kl_div`, scores that are scaled after a softmax.
 """
 
+import ast
 import math
 from collections.abc import Iterator
 
@@ -21,7 +22,8 @@ from gradscope.analysis.made import layer_site
 from gradscope.analysis.ops import PROBABILITIES
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.words import code, located, numbers
-from gradscope.fixes.calls import taken_out
+from gradscope.fixes.calls import renamed, taken_out
+from gradscope.fixes.source import Edits
 from gradscope.model import Finding, Op
 from gradscope.rules import rule
 from gradscope.rules.numbers._losses import (
@@ -39,6 +41,9 @@ APPLIES = {
     "cross_entropy": "softmax", "log_softmax": "softmax", "binary_cross_entropy_with_logits": "sigmoid",
     "multilabel_soft_margin_loss": "sigmoid",
 }  # fmt: skip
+
+
+_WITHOUT = "binary_cross_entropy"  # `…_with_logits` without its sigmoid
 
 
 def bad() -> None:  # fix: by hand
@@ -117,6 +122,12 @@ def _finding(trace: Trace, known: Paths, found: list[tuple[Key, Op, Op]], severi
     places = list(dict.fromkeys(other.site.user for _, other, _ in found))
     mixed = all(maker is not made for _, made in makers(known, key))
     through = maker.name if maker.name in PROBABILITIES else f"{maker.name}(log-{applied})"
+    needed = (
+        op.name == f"{_WITHOUT}_with_logits"
+        and maker.name in PROBABILITIES
+        and not mixed
+        and _read_besides(known, maker)
+    )
     layer = layer_site(trace, maker)
     given = code(trace, cause, f"the {maker.name}")
     taken = f"`{through}` out of {located(trace, cause, given)}"
@@ -133,11 +144,36 @@ def _finding(trace: Trace, known: Paths, found: list[tuple[Key, Op, Op]], severi
             *((place, "and here") for place in places[1:]),
         ),
         seen=(unused(len(found)),) if severity else tuple(_seen(trace, known, key, op)),
-        fix=_fix(trace, op, taken, mixed=mixed),
+        fix=_of_probabilities(trace, op) if needed else _fix(trace, op, taken, mixed=mixed),
         count=len(found),
         severity=severity,
-        edits=taken_out(trace, cause, op.site.user) if maker.name == through and not mixed else (),
+        edits=_plain(trace, op)
+        if needed
+        else taken_out(trace, cause, op.site.user)
+        if maker.name == through and not mixed
+        else (),
     )
+
+
+def _read_besides(known: Paths, maker: Op) -> bool:
+    """Whether a loss takes the probabilities for more than that one argument: `1 - p`, a weight, another term."""
+    readers = known.used.feeds.get((maker.graph, maker.outputs[0]), ())
+    return len({op.index for _, op in readers if op is not None}) > 1
+
+
+def _of_probabilities(trace: Trace, op: Op) -> str:
+    there = located(trace, op.site.user, f"`{op.name}`")
+    return f"the probabilities are needed besides: take `{_WITHOUT}`, which expects them, in place of {there}"
+
+
+def _plain(trace: Trace, op: Op) -> Edits:
+    """The call of the loss that expects probabilities, with the same arguments."""
+    call = trace.source_file(op.site.user.path).at(op.site.user)
+    if not isinstance(call, ast.Call) or len(call.args) > 3:
+        return ()
+    if op.name != f"{_WITHOUT}_with_logits" or any(k.arg in (None, "pos_weight") for k in call.keywords):
+        return ()
+    return renamed(trace, op.site.user, f"{_WITHOUT}_with_logits", _WITHOUT)
 
 
 def _fix(trace: Trace, op: Op, softmax: str, *, mixed: bool) -> str:

@@ -206,3 +206,41 @@ def good_scaled() -> None:
         bounded = torch.sigmoid(model(torch.randn(8, 4))) * 20 - 10
         nn.functional.cross_entropy(bounded, torch.randint(0, 3, (8,))).backward()
         opt.step()
+
+
+def bad_probabilities_needed_for_both_classes() -> None:
+    import torch
+    import torch.nn.functional as F
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        target = F.one_hot(torch.randint(0, 2, (8,)), 2).float()
+        p = torch.sigmoid(model(torch.randn(8, 4)))  # cause: GS702
+        both = torch.cat([1 - p, p], dim=1)
+        weight = (1 - both * target).detach()
+        loss = F.binary_cross_entropy_with_logits(both, target, weight)  # effect: GS702
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_probabilities_needed_for_both_classes() -> None:
+    import torch
+    import torch.nn.functional as F
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        target = F.one_hot(torch.randint(0, 2, (8,)), 2).float()
+        p = torch.sigmoid(model(torch.randn(8, 4)))
+        both = torch.cat([1 - p, p], dim=1)
+        weight = (1 - both * target).detach()
+        loss = F.binary_cross_entropy(both, target, weight)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

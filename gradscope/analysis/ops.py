@@ -78,6 +78,12 @@ FILLS = {
     "fill_", "zero_", "normal_", "uniform_", "random_", "exponential_", "constant_", "eye_", "orthogonal_",
     "trunc_normal_", "kaiming_normal_", "kaiming_uniform_", "xavier_normal_", "xavier_uniform_",
 }  # fmt: skip
+WITH_TWIN = {
+    "masked_fill", "masked_scatter", "index_fill", "index_add", "index_copy", "index_put", "scatter", "scatter_add",
+    "clamp", "clip", "clamp_min", "clamp_max", "add", "sub", "mul", "div", "addcmul", "addcdiv", "lerp", "neg", "abs",
+    "sqrt", "rsqrt", "pow", "exp", "log", "relu", "sigmoid", "tanh", "round", "floor", "ceil", "tril", "triu",
+    "nan_to_num", "renorm", "transpose", "swapaxes", "t", "dropout", "leaky_relu", "elu",
+}  # fmt: skip  # give a new tensor, where the same name with `_`, or `inplace=True`, writes to what they are given
 BOUNDS = {"clamp_", "clamp_min_", "clamp_max_", "clip_", "renorm_", "abs_", "relu_"}
 
 # -- random numbers and new tensors

@@ -1,33 +1,37 @@
 """A statement looks as if it changed something about gradients, and does nothing.
 
-Why: `x.detach()` gives a new tensor and leaves `x` as it is; without parentheses a method is
+Why: `x.detach()` gives a new tensor and leaves `x` as it is, and so do `scores.masked_fill(…)`, `w.clamp(…)` and
+all methods whose name does not end with `_`; without parentheses a method is
 named, not called; setting `requires_grad` on a module changes nothing, and Python makes a new attribute of
 whatever name it is given (`p.require_grad = False`).
 
-Fix: use the result (`x = x.detach()`), call the method (`h.detach_()`), and freeze a module with
-`module.requires_grad_(False)`. Where a `zero_grad` or `backward` that is not called had its effect,
-GS201 or GS204 tells of it.
+Fix: use the result (`x = x.detach()`, `scores = scores.masked_fill(…)`), call the method (`h.detach_()`), and
+freeze a module with `module.requires_grad_(False)`. Where a `zero_grad` or `backward` that is not called had its
+effect, GS201 or GS204 tells of it.
 
-Silent on: results that are used; `detach_()`; attributes of other names; what is already frozen.
+Silent on: results that are used; `detach_()`; tensors that no loss uses afterwards; calls that are tried or timed
+(`try`, `with`), or made again with their result in use; attributes of other names; what is already frozen.
 """
 
 import ast
 import re
 from collections.abc import Iterator
 
-from gradscope.analysis.reach import paths
+from gradscope.analysis.ops import WITH_TWIN
+from gradscope.analysis.reach import Paths, paths
 from gradscope.analysis.text import named_subject, parentheses, site_of, uncalled
 from gradscope.analysis.words import parameter_names, parameter_subjects, plural, variable
 from gradscope.events import Misnamed, RequiresGrad
 from gradscope.fixes.calls import assigned_back
-from gradscope.fixes.source import Source
-from gradscope.model import Finding, Site
+from gradscope.fixes.source import Edits, Source
+from gradscope.model import Finding, Graph, Op, Site
 from gradscope.rules import rule
 from gradscope.source import SourceFile
 from gradscope.store import Trace
 
 _METHODS = {"requires_grad_", "detach_", "detach", "zero_grad", "backward", "zero_", "retain_grad"}
 _MEANT = "requires_grad"
+_MODES = {"no_grad", "enable_grad", "inference_mode", "set_grad_enabled", "autocast"}
 
 
 def bad_detach() -> None:  # fix: by hand
@@ -54,6 +58,7 @@ def good_detach_used() -> None:
 @rule("GS308", name="detach-discarded", severity="warning", over=("GS206", "GS306", "GS314", "GS605"))
 def detach_discarded(trace: Trace) -> Iterator[Finding]:
     yield from _discarded(trace)
+    yield from _without_effect(trace)
     yield from _never_called(trace)
     found: dict[tuple[Site, str, str], list[int]] = {}  # (place, kind of holder, name) → parameters
     for event in trace.of(Misnamed):
@@ -99,6 +104,120 @@ def _discarded(trace: Trace) -> Iterator[Finding]:
             edits=assigned_back(trace, site) if site not in needed else (),
             subjects=frozenset(makers[site]),
         )
+
+
+# -- other calls whose result is dropped ------------------------------------------------
+
+
+def _without_effect(trace: Trace) -> Iterator[Finding]:
+    """`scores.masked_fill(…)` as a statement, where a loss goes on with `scores` as they are."""
+    known = paths(trace)
+    counts: dict[Site, int] = {}
+    dropped: dict[Site, tuple[Graph, Op, ast.Call, ast.expr]] = {}
+    kept: set[tuple[int, str, int]] = (
+        set()
+    )  # calls of these inputs whose result is used: (graph, name, input)
+    targets: dict[
+        tuple[int, str], tuple[ast.Call, ast.expr] | None
+    ] = {}  # the same few sites again and again
+    for graph in trace.graphs:
+        for op in graph.ops:
+            if op.name not in WITH_TWIN or op.writes or not op.inputs:
+                continue
+            key = op.site.id, op.name
+            if key not in targets:
+                targets[key] = _dropped_call(trace, op)
+            found = targets[key]
+            if found is None:
+                kept.add((graph.id, op.name, op.inputs[0]))
+            elif _goes_on(known, graph, op):
+                counts[op.site.user] = counts.get(op.site.user, 0) + max(graph.count, 1)
+                dropped.setdefault(op.site.user, (graph, op, *found))
+    for site, (graph, op, call, target) in dropped.items():
+        if (graph.id, op.name, op.inputs[0]) not in kept:
+            yield _new_tensor_dropped(trace, graph, op, call, target, counts[site])
+
+
+def _dropped_call(trace: Trace, op: Op) -> tuple[ast.Call, ast.expr] | None:
+    """The call and the expression of the tensor that it takes, where it is a statement of its own that does
+    nothing but give a new tensor to nobody."""
+    file = trace.source_file(op.site.user.path)
+    call = file.at(op.site.user)
+    if (
+        not isinstance(call, ast.Call)
+        or not isinstance(call.func, ast.Attribute)
+        or call.func.attr != op.name
+    ):
+        return None
+    statement = file.parent.get(id(call))
+    above = file.parent.get(id(statement))
+    if not isinstance(statement, ast.Expr) or {"out", "inplace"} & {k.arg for k in call.keywords}:
+        return None
+    if isinstance(above, ast.Module) and above.body[-1] is statement:
+        return None  # a notebook shows it
+    while isinstance(above, (ast.With, ast.Try, ast.If, ast.For)):
+        if isinstance(above, ast.Try) or (isinstance(above, ast.With) and not _of_modes(above)):
+            return None
+        above = file.parent.get(id(above))
+    if file.is_imported(call.func):
+        return (call, call.args[0]) if call.args else None
+    return (call, call.func.value) if op.site.kind == "user" else None
+
+
+def _of_modes(block: ast.With) -> bool:
+    """Whether a block only switches gradients or precision."""
+    called = (item.context_expr for item in block.items)
+    names = (c.func for c in called if isinstance(c, ast.Call))
+    found = [
+        n.attr if isinstance(n, ast.Attribute) else n.id
+        for n in names
+        if isinstance(n, (ast.Attribute, ast.Name))
+    ]
+    return len(found) == len(block.items) and _MODES.issuperset(found)
+
+
+def _goes_on(known: Paths, graph: Graph, op: Op) -> bool:
+    """Whether a loss was computed later from the tensor that the call was given."""
+    value = graph.values[op.inputs[0]]
+    parameter = known.parameter_of((graph.id, _shown(graph, value.index)))
+    if parameter is not None:
+        return parameter.id in known.feeding
+    return any(
+        later is None or later.index > op.index
+        for _, later in known.used.feeds.get((graph.id, value.index), ())
+    )
+
+
+def _shown(graph: Graph, index: int) -> int:
+    """The tensor whose memory `x.data` shows."""
+    value = graph.values[index]
+    return value.alias_of if value.hidden and value.alias_of is not None else index
+
+
+def _new_tensor_dropped(
+    trace: Trace, graph: Graph, op: Op, call: ast.Call, target: ast.expr, count: int
+) -> Finding:
+    file, site = trace.source_file(op.site.user.path), op.site.user
+    here, text, whole = Source(trace, site.path), file.text(target), file.text(call)
+    given, made = graph.values[op.inputs[0]], graph.values[op.outputs[0]]
+    leaf = paths(trace).parameter_of((graph.id, _shown(graph, given.index)))
+    fix = f"use the result: `{text} = {whole}`"
+    edits: Edits = ()
+    if leaf is not None:
+        fix = f"write in place, with gradients off: `{text}.{op.name}_(…)`"
+        off = not made.requires_grad and not file.is_imported(call.func)
+        edits = here.append(call.func, "_") if off and op.name != "dropout" else ()
+    elif made.shape == given.shape and isinstance(target, (ast.Name, ast.Attribute, ast.Subscript)):
+        edits = here.insert(call, f"{text} = ")
+    return Finding(
+        message=f"the result of `{whole}` is not used: `{text}` stays as it is",
+        cause=site,
+        cause_label="gives a new tensor, which is dropped",
+        seen=(f"`{op.name}` wrote to no tensor, and a loss was computed later from `{text}` as it was",),
+        fix=fix,
+        count=count,
+        edits=edits,
+    )
 
 
 # -- never called ----------------------------------------------------------------------

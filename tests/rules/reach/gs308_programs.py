@@ -209,3 +209,164 @@ def bad_misspelled_before_it_is_tuned() -> None:
         train(tagger, 0.01)
 
     both()
+
+
+def bad_mask_that_is_dropped() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    project = nn.Linear(4, 12)
+    opt = torch.optim.SGD(project.parameters(), lr=0.1)
+    mask = torch.ones(5, 5, dtype=torch.bool).tril()
+    for _ in range(3):
+        query, key, value = project(torch.randn(2, 5, 4)).chunk(3, dim=-1)
+        scores = query @ key.transpose(1, 2)
+        scores.masked_fill(~mask, -1e9)  # cause: GS308
+        opt.zero_grad()
+        (scores.softmax(-1) @ value - 1).pow(2).mean().backward()
+        opt.step()
+
+
+def bad_weights_that_are_not_clipped() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    critic = nn.Linear(4, 1)
+    opt = torch.optim.SGD(critic.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        (critic(torch.randn(8, 4)) - critic(torch.rand(8, 4))).pow(2).mean().backward()
+        opt.step()
+        with torch.no_grad():
+            for p in critic.parameters():
+                p.clamp(-0.01, 0.01)  # cause: GS308
+
+
+def bad_function_whose_result_is_dropped() -> None:
+    import torch
+    import torch.nn.functional as F
+    from torch import nn
+
+    torch.manual_seed(0)
+    first, second = nn.Linear(4, 8), nn.Linear(8, 1)
+    opt = torch.optim.SGD([*first.parameters(), *second.parameters()], lr=0.1)
+    for _ in range(3):
+        hidden = first(torch.randn(8, 4))
+        F.relu(hidden)  # cause: GS308
+        opt.zero_grad()
+        (second(hidden) - 1).pow(2).mean().backward()
+        opt.step()
+
+
+def bad_axes_that_stay() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(4, 5)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        out = model(torch.randn(2, 3, 4))
+        out.transpose(1, 2)  # cause: GS308
+        opt.zero_grad()
+        (out - 1).pow(2).mean().backward()
+        opt.step()
+
+
+def good_written_in_place_or_out() -> None:
+    import torch
+    import torch.nn.functional as F
+    from torch import nn
+
+    torch.manual_seed(0)
+    first, second = nn.Linear(4, 8), nn.Linear(8, 1)
+    opt = torch.optim.SGD([*first.parameters(), *second.parameters()], lr=0.1)
+    scaled = torch.empty(8, 4)
+    for _ in range(3):
+        x = torch.rand(8, 4)
+        torch.mul(x, 2, out=scaled)
+        x.clamp_(0.1, 0.9)
+        hidden = first(scaled) + first(x)
+        F.relu(hidden, inplace=True)
+        dropped = first(x)
+        F.dropout(dropped, 0.1, True, True)
+        opt.zero_grad()
+        (second(hidden + dropped) - 1).pow(2).mean().backward()
+        opt.step()
+        with torch.no_grad():
+            for p in first.parameters():
+                p.clamp_(-0.9, 0.9)
+
+
+def good_tried_or_timed() -> None:
+    import time
+
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(4, 4)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    took = []
+    for _ in range(3):
+        x = torch.randn(8, 4)
+        try:
+            x.add(torch.ones(4))
+        except RuntimeError:
+            x = x[:, :4]
+        out = model(x)
+        for _ in range(2):
+            begun = time.perf_counter()
+            out.tanh()
+            took.append(time.perf_counter() - begun)
+        with torch.profiler.profile():
+            out.exp()
+        opt.zero_grad()
+        (out.tanh() - 0.1).pow(2).mean().backward()
+        opt.step()
+
+
+def good_dropped_where_nothing_follows() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        out = model(torch.randn(8, 4))
+        loss = (out - 1).pow(2).mean()
+        out.abs()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_result_that_is_returned() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+
+    class Masked(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.project = nn.Linear(4, 4)
+
+        def masked_fill(self, scores: torch.Tensor) -> torch.Tensor:
+            self.last = scores.masked_fill(scores < 0, 0.0)
+            return self.last
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            scores = self.project(x)
+            self.masked_fill(scores)
+            return scores + self.last
+
+    model = Masked()
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        (model(torch.randn(8, 4)) - 1).pow(2).mean().backward()
+        opt.step()

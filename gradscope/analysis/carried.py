@@ -9,6 +9,7 @@ from itertools import pairwise
 
 from gradscope.analysis.loop import steps_between
 from gradscope.analysis.names import name_of, names_of
+from gradscope.analysis.ops import FILLS
 from gradscope.analysis.reach import Key, Paths
 from gradscope.events import Backward, ErrorRaised, Rooted, Step
 from gradscope.model import Graph, Op, Parameter, Site, Value
@@ -152,6 +153,17 @@ def _earlier_nodes(known: Paths, event: ErrorRaised) -> frozenset[Key]:
     line = event.site.user.location()
     passes = [e for e in known.backwards if e.segment <= event.segment and e.site.user.location() == line]
     return known.reach((e.graph, root) for e in passes[-1:] for root in e.roots).nodes
+
+
+def filled_by(trace: Trace, carried: Carried) -> tuple[Op, ast.Call] | None:
+    """The call `h.zero_()`, where that is all that takes the old value in: it sets the values anew, and not the
+    graph."""
+    op = carried.readers[0]
+    if len(carried.readers) > 1 or op.name not in FILLS or carried.value.index not in op.writes:
+        return None
+    call = trace.source_file(op.site.user.path).at(op.site.user)
+    named = isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr == op.name
+    return (op, call) if named and isinstance(call, ast.Call) else None
 
 
 def state_of(trace: Trace, known: Paths, event: ErrorRaised, carried: Carried) -> State | None:

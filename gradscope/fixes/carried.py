@@ -21,6 +21,17 @@ from gradscope.model import Parameter, Site, place_of
 from gradscope.store import Trace
 
 
+def cut_where_filled(trace: Trace, site: Site, call: ast.Call, view: bool) -> tuple[str, Edits]:
+    """Where to cut a state whose values the `call` at `site` sets; torch detaches no view in place."""
+    here = Source(trace, site.path)
+    if view:
+        return f"make it anew in place of {located(trace, site)}", ()
+    alone = isinstance(here.file.parent.get(id(call)), ast.Expr)
+    return f"cut it there: `{here.file.text(call)}.detach_()`", here.append(
+        call, ".detach_()"
+    ) if alone else ()
+
+
 def state_cut(
     trace: Trace, event: ErrorRaised, states: list[State], names: tuple[str, ...], several: bool, times: int
 ) -> tuple[str, Edits]:

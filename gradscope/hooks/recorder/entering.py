@@ -59,7 +59,7 @@ class Entering:
             kind = "input"
         elif requires_grad and not is_leaf:
             kind = "carried"
-            grad_fn = grad_fn_of(t)
+            grad_fn = _before_the_call(grad_fn_of(t), first)
             number = sequence_of(grad_fn) if grad_fn is not None else -1
             name = name_of(grad_fn) if grad_fn is not None else "unknown"
             outside = segment.from_outside(number, name, entry.site)
@@ -93,3 +93,12 @@ class Entering:
             )
         )
         return entry
+
+
+def _before_the_call(node: Any, first: int | None) -> Any:
+    """The node that a tensor had before the call that gave it this one by writing to it; `first` is the number
+    of the call's first node."""
+    if node is None or first is None or sequence_of(node) < first:
+        return node
+    earlier = [n for n, _ in node.next_functions if n is not None and 0 <= sequence_of(n) < first]
+    return earlier[0] if len(earlier) == 1 else node

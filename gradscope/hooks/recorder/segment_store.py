@@ -345,12 +345,15 @@ class GraphRows:
             source = graph_of.get(external.origin[0])
             origin = pack((source, external.origin[1])) if source is not None else None
         source_value, hidden = alias.get(value, (None, False))
+        node = self._value_node.get(value)
+        if node is None and external is not None and external.outside is not None:
+            node = self._outside.get(external.outside)  # where a write came before what reads it
         self.values.append(
             (
                 self.graph, value, external.kind if external else "intermediate", pack_numbers(shown.shape),
                 shown.dtype, shown.device, shown.requires_grad, shown.is_leaf, maker if maker >= 0 else None,
                 position.get(value, 0), source_value, hidden,
-                self._value_node.get(value), external.parameter if external else None,
+                node, external.parameter if external else None,
                 external.module if external else None, origin,
                 (external.site if external else self.segment.ops[maker].site) or None,
             )

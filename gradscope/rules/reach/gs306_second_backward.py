@@ -21,6 +21,7 @@ from gradscope.analysis.carried import (
     behind,
     carried_from_seen,
     carried_into,
+    filled_by,
     line_of,
     made_again,
     made_by,
@@ -42,7 +43,7 @@ from gradscope.analysis.words import (
 )
 from gradscope.events import Backward, ErrorRaised, Step
 from gradscope.fixes.calls import under_no_grad
-from gradscope.fixes.carried import cut_where_read, in_each_step, state_cut, without_graph
+from gradscope.fixes.carried import cut_where_filled, cut_where_read, in_each_step, state_cut, without_graph
 from gradscope.fixes.source import Edits
 from gradscope.model import Finding, Parameter, Site
 from gradscope.rules import rule
@@ -222,11 +223,36 @@ def _carried_over(trace: Trace, known: Paths, event: ErrorRaised) -> CarriedOver
     carried = carried_from_seen(known, event)
     if not carried:
         return None
+    filled = next((one for one in carried if filled_by(trace, one) is not None), None)
+    if filled is not None:
+        return _of_filled(trace, known, event, filled)
     states = [state for one in carried if (state := state_of(trace, known, event, one)) is not None]
     if states:
         return _of_state(trace, known, event, states)
     once = [one for one in carried if not made_again(known, event, one)]
     return _made_once(trace, known, event, once) if once else _of_others(trace, known, event, carried)
+
+
+def _of_filled(trace: Trace, known: Paths, event: ErrorRaised, carried: Carried) -> CarriedOver | None:
+    """A state whose values are set anew, and whose graph is not."""
+    found = filled_by(trace, carried)
+    number, index = known.made((event.graph, carried.value.index))
+    maker = known.maker((number, index))
+    if found is None or maker is None:
+        return None
+    op, call = found
+    name = name_of(trace, known.graph(event.graph), carried.value.index)
+    view = known.graph(number).values[index].alias_of is not None
+    fix, edits = cut_where_filled(trace, op.site.user, call, view)
+    return CarriedOver(
+        (name,),
+        op.site.user,
+        f"sets the values of `{name}`, and leaves it the graph of the step before",
+        ((maker.site.user, "made here in the step before"),),
+        (f"`{op.name}` was recorded on top of `{maker.name}` of the step before",),
+        fix,
+        edits,
+    )
 
 
 def _of_state(trace: Trace, known: Paths, event: ErrorRaised, states: list[State]) -> CarriedOver:

@@ -316,3 +316,69 @@ def good_a_discriminator_pass_for_each_loss() -> None:
     second.zero_grad()
     judge(drawn.detach()).pow(2).mean().backward()
     second.step()
+
+
+def bad_state_set_to_zero_with_its_graph() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+
+    class Leaky(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.drive = nn.Linear(3, 4)
+            self.register_buffer("level", torch.zeros(8, 4))
+
+        def reset(self) -> None:
+            for state in self.buffers():
+                state.zero_()  # cause: GS306
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            level = self.level
+            for t in range(x.shape[1]):
+                level = 0.8 * level.tanh() + self.drive(x[:, t])
+            self.level = level
+            return level
+
+    model = Leaky()
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        model.reset()
+        loss = (model(torch.randn(8, 5, 3)) - 1).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()  # effect: GS306
+        opt.step()
+
+
+def good_state_set_to_zero_without_its_graph() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+
+    class Leaky(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.drive = nn.Linear(3, 4)
+            self.register_buffer("level", torch.zeros(8, 4))
+
+        def reset(self) -> None:
+            for state in self.buffers():
+                state.zero_().detach_()
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            level = self.level
+            for t in range(x.shape[1]):
+                level = 0.8 * level.tanh() + self.drive(x[:, t])
+            self.level = level
+            return level
+
+    model = Leaky()
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        model.reset()
+        loss = (model(torch.randn(8, 5, 3)) - 1).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

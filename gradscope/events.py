@@ -298,6 +298,14 @@ class Resumed(Kind):
     turn = Field(_count)  # at which the schedule goes on
 
 
+class LoadLost(Kind):
+    """An optimizer was given a state and never stepped; a new one like it took its place and began from nothing."""
+
+    __slots__ = ()
+    of = "load_lost"
+    optimizer = Field(_key)  # the new one
+
+
 class Rates(Kind):
     """The rates that a learning-rate schedule went through."""
 

@@ -45,6 +45,7 @@ class Optimizers(Hook):
         self.roots: dict[int, frozenset[int]] = {}  # what memory each has last written to
         self.inside: list[Inside] = []
         self.recorder.services.optimizer_number = self._register
+        self.recorder.services.steps_of = self._steps_of
         self.recorder.services.leave_failed = self._leave_failed
         cls = torch.optim.Optimizer
         self.patch(cls, "__init__", self._init(cls.__init__))
@@ -78,7 +79,9 @@ class Optimizers(Hook):
             if recorder.mine():
                 try:
                     with private.aside():
-                        self._register(optimizer, recorder.sites.current(sys._getframe(1)))
+                        number = self._register(optimizer, recorder.sites.current(sys._getframe(1)))
+                        for follow in recorder.signals.optimizer_made:
+                            follow(optimizer, number)
                 except Exception as error:
                     recorder.fault("recording an optimizer", error)
 
@@ -96,6 +99,12 @@ class Optimizers(Hook):
             self._write(optimizer, known[0], site)
             self.recorder.emit("optimizer", site, {"optimizer": known[0]})
         return known[0]
+
+    def _steps_of(self, optimizer: Any) -> int:
+        known = self.ids.get(id(optimizer))
+        if known is None or known[1]() is not optimizer:
+            return 0
+        return int(self.recorder.optimizers[known[0]]["steps"])
 
     def _write(self, optimizer: Any, number: int, site: int) -> None:
         groups = []

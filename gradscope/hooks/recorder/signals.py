@@ -50,6 +50,7 @@ class Signals:
         self.after_call: Signal[Any, ModuleRecord, int] = Signal()
         self.before_step: Signal[Any, int, list[LeafRecord]] = Signal()  # optimizer, its number, its leaves
         self.after_step: Signal[Any, int, int] = Signal()
+        self.optimizer_made: Signal[Any, int] = Signal()  # optimizer, its number
         self.segment_ended: Signal[bool, bool, int] = Signal()  # by a step, nothing new, how many
         # -- ops
         self.op: Signal[Row, list[Any], list[Any]] = Signal()  # row, inputs, outputs
@@ -83,6 +84,7 @@ class Services:
         self.elsewhere: Callable[[bool], bool] = _no  # threads: whether what trains now takes the watch along
         self.is_sound: Callable[[Any], bool] = _yes  # nonfinite: whether a pass's loss is finite
         self.optimizer_number: Callable[[Any, int], int] = _unknown  # optimizers: its id in the trace
+        self.steps_of: Callable[[Any], int] = _no_steps  # optimizers: how many steps it is known to have made
         self.leave_failed: Callable[[], None] = _nothing  # optimizers: a step that raised is over
         self.in_child: Callable[[Any], Any] = (
             _none  # offspring: what a `multiprocessing.Process` runs in its place
@@ -114,3 +116,7 @@ def _yes(roots: Any) -> bool:
 
 def _unknown(optimizer: Any, site: int) -> int:
     return -1
+
+
+def _no_steps(optimizer: Any) -> int:
+    return 0

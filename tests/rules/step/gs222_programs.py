@@ -1,7 +1,7 @@
 """More programs of GS222: each bad one is reported at its marks, each good one by no rule."""
 
 
-def bad_momentum_from_a_file() -> None:
+def bad_momentum_from_a_file() -> None:  # fix: by hand
     import io
 
     import torch
@@ -91,3 +91,148 @@ def good_fine_tuned_with_a_schedule_of_its_own() -> None:
             opt.step()
             schedule.step()
         kept = model.state_dict()
+
+
+def bad_optimizer_made_after_the_load() -> None:
+    import copy
+
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+
+    def train(model: nn.Module, opt: torch.optim.Optimizer) -> None:
+        for _ in range(3):
+            opt.zero_grad()
+            model(torch.randn(8, 3)).pow(2).mean().backward()
+            opt.step()  # effect: GS222
+
+    first = nn.Linear(3, 1)
+    opt = torch.optim.Adam(first.parameters(), lr=0.01)
+    train(first, opt)
+    kept = copy.deepcopy({"model": first.state_dict(), "opt": opt.state_dict()})
+
+    model = nn.Linear(3, 1)
+    model.load_state_dict(kept["model"])
+    opt = torch.optim.Adam(model.parameters(), lr=0.01)
+    opt.load_state_dict(kept["opt"])
+    opt = torch.optim.Adam(model.parameters(), lr=0.01)  # cause: GS222
+    train(model, opt)
+
+
+def bad_holder_that_makes_its_optimizer_last() -> None:
+    import copy
+
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+
+    class Optim:
+        def __init__(self) -> None:
+            self.inner: torch.optim.Optimizer | None = None
+
+        def set_parameters(self, model: nn.Module) -> None:
+            self.inner = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9)  # cause: GS222
+
+        def load(self, kept: dict[str, object]) -> None:
+            if self.inner is None:
+                self.inner = kept["optimizer"]
+            self.inner.load_state_dict(kept["state"])
+
+        def step(self) -> None:
+            self.inner.step()  # effect: GS222
+
+    def build(model: nn.Module, kept: dict[str, object] | None) -> Optim:
+        optim = Optim()
+        if kept is not None:
+            optim.load(kept)
+        optim.set_parameters(model)
+        return optim
+
+    def train(model: nn.Module, optim: Optim) -> None:
+        for _ in range(3):
+            model.zero_grad()
+            model(torch.randn(8, 3)).pow(2).mean().backward()
+            optim.step()
+
+    model = nn.Linear(3, 1)
+    optim = build(model, None)
+    train(model, optim)
+    kept = copy.deepcopy({"optimizer": optim.inner, "state": optim.inner.state_dict()})
+    resumed = nn.Linear(3, 1)
+    resumed.load_state_dict(copy.deepcopy(model.state_dict()))
+    train(resumed, build(resumed, kept))
+
+
+def good_loaded_into_the_one_that_steps() -> None:
+    import copy
+
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(3, 1)
+    kept: dict[str, object] = {}
+    for run in range(3):
+        opt = torch.optim.Adam(model.parameters(), lr=0.01)
+        if run:
+            opt.load_state_dict(kept)
+        for _ in range(3):
+            opt.zero_grad()
+            model(torch.randn(8, 3)).pow(2).mean().backward()
+            opt.step()
+        kept = copy.deepcopy(opt.state_dict())
+
+
+def good_tuned_anew_from_the_best() -> None:
+    import copy
+
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(3, 1)
+    opt = torch.optim.Adam(model.parameters(), lr=0.01)
+    best = copy.deepcopy({"model": model.state_dict(), "opt": opt.state_dict()})
+    for step in range(4):
+        opt.zero_grad()
+        model(torch.randn(8, 3)).pow(2).mean().backward()
+        opt.step()
+        if step == 1:
+            best = copy.deepcopy({"model": model.state_dict(), "opt": opt.state_dict()})
+    model.load_state_dict(best["model"])
+    opt.load_state_dict(best["opt"])
+    opt = torch.optim.Adam(model.parameters(), lr=0.01)
+    for _ in range(4):
+        opt.zero_grad()
+        model(torch.randn(8, 3)).pow(2).mean().backward()
+        opt.step()
+
+
+def good_another_model_after_a_look_at_a_checkpoint() -> None:
+    import copy
+
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+
+    def train(model: nn.Module, rate: float) -> torch.optim.Optimizer:
+        opt = torch.optim.Adam(model.parameters(), lr=rate)
+        for _ in range(3):
+            opt.zero_grad()
+            model(torch.randn(8, 3)).pow(2).mean().backward()
+            opt.step()
+        return opt
+
+    first = nn.Linear(3, 1)
+    opt = train(first, 0.01)
+    kept = copy.deepcopy({"model": first.state_dict(), "opt": opt.state_dict()})
+    shown = nn.Linear(3, 1)
+    shown.load_state_dict(kept["model"])
+    seen = torch.optim.Adam(shown.parameters(), lr=0.01)
+    seen.load_state_dict(kept["opt"])
+    assert len(seen.state) == 2
+    train(nn.Linear(3, 1), 0.01)  # from the beginning
+    train(shown, 0.001)  # tuned, at a rate of its own

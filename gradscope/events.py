@@ -423,6 +423,19 @@ class Dropout(Kind):
     moved = Field(_number)
 
 
+class DropoutOff(Kind):
+    """Dropout as a function that is not active any more in training since the first evaluation."""
+
+    __slots__ = ()
+    of = "dropout_off"
+    module = Field(_key)
+    op = Field(_text)
+    p = Field(_number)  # before
+    names = Field(_texts)  # attributes of the module that held it, and hold 0 now
+    trained = Field(_count)  # calls in training mode before, that were looked at
+    off = Field(_count)  # and since then
+
+
 class Still(Kind):
     """Parameters without an optimizer that have the same numbers at the end as in the first steps."""
 

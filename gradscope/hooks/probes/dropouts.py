@@ -1,7 +1,8 @@
-"""Watches dropout that is called as a function: whether it follows its module's mode."""
+"""Watches dropout that is called as a function: whether it follows its module's mode, there and back."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -16,6 +17,21 @@ FUNCTIONS = (
     "dropout", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout", "feature_alpha_dropout", "feature_dropout",
 )  # fmt: skip
 ATTENTION = "scaled_dot_product_attention"
+MAX_RATES = 200  # modules that are followed
+
+
+@dataclass
+class Rates:
+    """The rates that one module gave to dropout at one line."""
+
+    op: str
+    site: int
+    high: float  # in training, before the first evaluation
+    names: set[str] = field(default_factory=set)  # attributes of the module that held it
+    trained: int = 0  # calls in training before the first evaluation
+    evaluated: bool = False
+    off: int = 0  # calls in training since then, without dropout
+    other: bool = False  # what is not so: another rate before, dropout after
 
 
 class Dropouts(Hook):
@@ -23,6 +39,8 @@ class Dropouts(Hook):
 
     def install(self) -> None:
         self.told: set[tuple[int, int, bool]] = set()
+        self.rates: dict[tuple[int, Any, int], Rates] = {}  # by module and place (code, instruction)
+        self.recorder.signals.before_end.connect(self._tell_rates)
         functions = self.recorder.functions
         functions.follow(FUNCTIONS, self._dropout)
         functions.follow([ATTENTION], self._attention)
@@ -31,6 +49,7 @@ class Dropouts(Hook):
     def _dropout(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:
         rate = args[1] if len(args) > 1 else kwargs.get("p", 0.5)
         active = args[2] if len(args) > 2 else kwargs.get("training", kwargs.get("train", True))
+        self._follow(name, rate if active else 0.0, frame)
         if rate:
             self._listens(bool(active))
         if rate and active and self._suspect():
@@ -48,6 +67,7 @@ class Dropouts(Hook):
 
     def _attention(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:
         rate = args[4] if len(args) > 4 else (kwargs or {}).get("dropout_p", 0.0)
+        self._follow(name, rate, frame)
         if rate and self._suspect():
             self._tell(name, float(rate), frame, lambda: _moved(args, kwargs or {}, result))
 
@@ -57,6 +77,44 @@ class Dropouts(Hook):
         active = args[13] if len(args) > 13 else kwargs.get("training", True)
         if rate and active and self._suspect():
             self._tell(name, float(rate), frame, dict)
+
+    def _follow(self, op: str, rate: float, frame: Any) -> None:
+        """Whether a rate that was one number until the first evaluation is zero in training from there on."""
+        record = self.recorder.modules.inner
+        module = record.ref() if record is not None else None
+        if record is None or module is None or isinstance(module, nn.modules.dropout._DropoutNd):
+            return
+        if type(rate) not in (int, float):
+            return
+        key = record.id, frame.f_code, frame.f_lasti  # whoever calls the module
+        found = self.rates.get(key)
+        if found is None:
+            if not rate or len(self.rates) >= MAX_RATES:
+                return
+            found = self.rates[key] = Rates(op, self.recorder.sites.current(frame), rate)
+        if found.other:
+            return
+        if not in_training(module):
+            found.evaluated = found.evaluated or bool(found.trained)
+            found.other = bool(rate)
+        elif torch.is_grad_enabled() and not found.evaluated:
+            names = {name for name, value in vars(module).items() if type(value) is float and value == rate}
+            found.names = found.names & names if found.trained else names
+            found.other = rate != found.high
+            found.trained += 1
+        elif torch.is_grad_enabled():
+            found.names = {name for name in found.names if vars(module).get(name) == 0}
+            found.other = bool(rate) or not found.names
+            found.off += 1
+
+    def _tell_rates(self) -> None:
+        for (module, *_), found in self.rates.items():
+            if found.off and not found.other:
+                data = {
+                    "module": module, "op": found.op, "p": found.high, "names": sorted(found.names),
+                    "trained": found.trained, "off": found.off,
+                }  # fmt: skip
+                self.recorder.emit("dropout_off", found.site, data)
 
     def _suspect(self) -> bool:
         """Whether the module that calls is in evaluation mode, or evaluates in training mode."""

@@ -41,8 +41,6 @@ ALONE = {"GS233", "GS313", "GS720", "GS804", "GS806", "GS901", "GS805"}
 KNOWN = {
     # GS203 says it of both: the one call that clears covers neither model.
     frozenset({"GS201", "GS203"}): {"GS201"},
-    # Missed: an average that is none, where another loop of a few rounds ends beside it.
-    frozenset({"GS223", "GS603"}): {"GS223"},
 }
 
 Program = Callable[[], object]

@@ -24,15 +24,21 @@ ALIKE = 1e-2  # what of the new distance may not lie in the direction of the old
 
 
 @dataclass
+class _Copy:
+    """What a tensor was after a step of one optimizer."""
+
+    old: Any = None  # its numbers
+    at: int = 0  # that step
+    times: int = 0  # that they were taken
+
+
+@dataclass
 class _Kept:
     """One tensor that the program writes to."""
 
     ref: Any
     written: int  # site of the last write
-    old: Any = None  # its numbers after the step before
-    by: int = -1  # the optimizer whose step that was
-    at: int = 0  # that step
-    times: int = 0  # that they were taken
+    copies: dict[int, _Copy] = field(default_factory=dict)  # by the number of the optimizer
     site: int = 0  # of the write before the last measurement
     parameter: int | None = None
     left: list[tuple[int, float]] = field(default_factory=list)  # (step, part of the distance)
@@ -73,14 +79,15 @@ class Averages(Hook):
         )
         step = int(self.recorder.optimizers[number]["steps"])
         for kept in self.kept.values():
-            if kept.by != number:
+            copy = kept.copies.get(number)
+            if copy is None:
                 continue
-            old, kept.old = kept.old, None
+            old, copy.old = copy.old, None
             t = kept.ref()
             if (
                 old is not None
                 and t is not None
-                and step == kept.at
+                and step == copy.at
                 and measurable(t)
                 and t.shape == old.shape
             ):
@@ -112,12 +119,12 @@ class Averages(Hook):
         if step < FIRST:
             return
         for kept in self.kept.values():
-            seldom = kept.times >= OFTEN and step < 2 * kept.at
+            copy = kept.copies.setdefault(number, _Copy())
+            seldom = copy.times >= OFTEN and step < 2 * copy.at
             t = kept.ref() if not seldom else None
             if t is not None and measurable(t) and t.shape in self.shapes.get(number, ()):
                 with torch.no_grad(), private.aside():
-                    kept.old, kept.at, kept.times = t.detach().clone(), step, kept.times + 1
-                kept.by = number
+                    copy.old, copy.at, copy.times = t.detach().clone(), step, copy.times + 1
 
     def _tell(self) -> None:
         sites: set[int] = set()

@@ -20,6 +20,23 @@ def names_in(node: ast.AST, context: type[ast.expr_context]) -> set[str]:
     return {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, context)}
 
 
+def called_name(node: ast.AST | None) -> str:
+    """What a call calls, without what that belongs to: "step" of `opt.step()`, "len" of `len(x)`; "" for anything
+    else."""
+    function = node.func if isinstance(node, ast.Call) else None
+    return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+
+
+def method_name(node: ast.AST | None) -> str:
+    """The method that a call calls: "step" of `opt.step()`; "" for anything else."""
+    return node.func.attr if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else ""
+
+
+def stands_in(statement: ast.stmt, site: Site) -> bool:
+    """Whether the line of `site`, in the same file, is one of the statement's."""
+    return statement.lineno <= site.line <= (statement.end_lineno or statement.lineno)
+
+
 @lru_cache(maxsize=16)  # who looks at a growing trace reads the same files again and again
 def parsed(text: str) -> SourceFile:
     """The file with this text. Nobody changes what comes back."""

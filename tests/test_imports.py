@@ -95,6 +95,21 @@ def test_a_helper_among_rules_has_several_users_of_its_family() -> None:
         assert {file.parent for file in its} == {helper.parent}, f"{helper} is used outside its family"
 
 
+def test_no_function_of_a_rule_stands_anywhere_else_too() -> None:
+    """What two rules work out alike belongs to analysis/, fixes/ or the family's own helpers."""
+    package = Path(gradscope.rules.__file__).parents[1]
+    places: dict[str, list[str]] = {}
+    for part in ("analysis", "fixes", "rules", "answers", "crashes", "graph"):
+        for file in (package / part).rglob("*.py"):
+            for node in ast.parse(file.read_text(encoding="utf-8")).body:
+                if isinstance(node, ast.FunctionDef) and not node.name.startswith(("bad", "good")):
+                    text = node.body[1:] if ast.get_docstring(node) else node.body
+                    if len(body := "\n".join(map(ast.unparse, text))) > 60:
+                        places.setdefault(body, []).append(f"{file.relative_to(package)}: {node.name}")
+    twice = [names for names in places.values() if len(names) > 1]
+    assert not [names for names in twice if any(name.startswith("rules") for name in names)]
+
+
 def test_every_rule_loads_without_torch(tmp_path: Path) -> None:
     code = (
         "import importlib\nfrom gradscope.rules import all_rules\n"

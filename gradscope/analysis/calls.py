@@ -21,6 +21,13 @@ VIEWS = {
 LISTENING = ("Drop", "Norm", "Attention", "LSTM", "GRU", "RNN", "layer")  # in the names of torch's classes
 
 
+def is_part_of(trace: Trace, module: int | None, whole: int) -> bool:
+    """Whether a module is another one or stands below it, at whatever depth."""
+    while module is not None and module != whole:
+        module = trace.modules[module].parent if module in trace.modules else None
+    return module is not None
+
+
 @dataclass(frozen=True, eq=False)
 class Call:
     """One outermost module call; `entry` is the user's line that made it."""

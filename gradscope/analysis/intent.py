@@ -14,6 +14,7 @@ from gradscope.analysis.memo import once
 from gradscope.analysis.text import nodes_of_program
 from gradscope.analysis.words import where
 from gradscope.model import Finding, Site
+from gradscope.source import called_name
 from gradscope.store import Trace
 
 
@@ -76,7 +77,7 @@ def _unfreezes(statement: ast.stmt) -> bool:
     if not isinstance(statement, ast.Expr) or not isinstance(statement.value, ast.Call):
         return False
     call = statement.value
-    name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+    name = called_name(call)
     given = [*call.args, *(word.value for word in call.keywords)]
     off = any(isinstance(value, ast.Constant) and value.value is False for value in given)
     return not off and (name == "requires_grad_" or "unfreeze" in name)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from gradscope.analysis.memo import once
 from gradscope.analysis.text import nodes_of_program, own_nodes
 from gradscope.model import Site
-from gradscope.source import SourceFile, Span
+from gradscope.source import SourceFile, Span, called_name, method_name
 from gradscope.store import Trace
 
 
@@ -22,7 +22,7 @@ def stored_at(trace: Trace, made: Site) -> Site | None:
         name = frame.function.rpartition(".")[2]
         statement = trace.source_file(frame.path).statement(frame)
         call = statement.value if isinstance(statement, ast.Expr) else None
-        passing = isinstance(call, ast.Call) and method(call) == "backward"  # the loss was first seen there
+        passing = method_name(call) == "backward"  # the loss was first seen there
         if not callee and not passing and isinstance(statement, (ast.Expr, ast.AugAssign)):
             kept = _keeps(trace, frame, statement.value if isinstance(statement, ast.Expr) else statement)
             if kept is not None or isinstance(statement, ast.Expr):
@@ -80,7 +80,7 @@ def _appends(
 
 def _losses(scope: ast.AST, callee: str) -> Iterator[str]:
     for node in own_nodes(scope):
-        if isinstance(node, ast.Call) and method(node) == "backward":
+        if isinstance(node, ast.Call) and method_name(node) == "backward":
             yield getattr(getattr(node.func, "value", None), "id", "")
         elif isinstance(node, ast.Assign) and _calls(node.value, callee):
             yield from assigned(node)
@@ -89,7 +89,7 @@ def _losses(scope: ast.AST, callee: str) -> Iterator[str]:
 def _backwarded_entries(scope: ast.AST) -> Iterator[str]:
     """The text of a loss that has no name of its own: `out["loss"]` in `out["loss"].backward()`."""
     for node in own_nodes(scope):
-        if isinstance(node, ast.Call) and method(node) == "backward":
+        if isinstance(node, ast.Call) and method_name(node) == "backward":
             held = getattr(node.func, "value", None)
             if isinstance(held, (ast.Subscript, ast.Attribute)):
                 yield ast.unparse(held)
@@ -109,13 +109,13 @@ def assigned(statement: ast.AST | None) -> frozenset[str]:
 def _calls(node: ast.AST, callee: str) -> bool:
     if not callee or not isinstance(node, ast.Call):
         return False
-    return callee in (method(node), getattr(node.func, "id", None))
+    return callee in (method_name(node), getattr(node.func, "id", None))
 
 
 def backwarded_lists(scope: ast.AST) -> Iterator[str]:
     """The names in `losses[-1].backward()`."""
     for node in own_nodes(scope):
-        if isinstance(node, ast.Call) and method(node) == "backward":
+        if isinstance(node, ast.Call) and method_name(node) == "backward":
             held = getattr(node.func, "value", None)
             entry = isinstance(held, ast.Subscript)
             while isinstance(held, ast.Subscript):
@@ -184,7 +184,7 @@ def given_to(node: ast.AST, keepers: Keepers) -> list[ast.expr]:
     """What a call gives to a function that keeps it."""
     if not isinstance(node, ast.Call):
         return []
-    name = method(node) or getattr(node.func, "id", "")
+    name = called_name(node)
     given = [arg for i, arg in enumerate(node.args) if (name, i) in keepers]
     given += [k.value for k in node.keywords if (name, k.arg or "**") in keepers or (name, "**") in keepers]
     return [part for arg in given for part in _parts(arg)]
@@ -194,8 +194,3 @@ def _parts(node: ast.expr) -> list[ast.expr]:
     if isinstance(node, (ast.Tuple, ast.List)):
         return node.elts
     return node.values if isinstance(node, ast.Dict) else [node]
-
-
-def method(node: ast.Call) -> str:
-    """The name of the method that is called; "" for anything else."""
-    return node.func.attr if isinstance(node.func, ast.Attribute) else ""

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from gradscope.analysis.loop import used_for_itself
 from gradscope.analysis.memo import once
-from gradscope.source import FUNCTIONS, SourceFile
+from gradscope.source import FUNCTIONS, SourceFile, called_name
 from gradscope.store import Trace
 
 SHOWING = {
@@ -60,7 +60,7 @@ def _ends_shown(trace: Trace, file: SourceFile, node: ast.AST, far: int) -> bool
     while above is not None:
         if isinstance(above, ast.Compare) and all(isinstance(op, (ast.Is, ast.IsNot)) for op in above.ops):
             return True  # `p.grad is None`
-        if isinstance(above, ast.Call) and inner is not above.func and _name(above.func) in SHOWING:
+        if isinstance(above, ast.Call) and inner is not above.func and called_name(above) in SHOWING:
             return True
         if isinstance(above, ast.Assert):
             return True
@@ -78,10 +78,6 @@ def _ends_shown(trace: Trace, file: SourceFile, node: ast.AST, far: int) -> bool
     return False
 
 
-def _name(function: ast.expr) -> str:
-    return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
-
-
 def _goes_on(
     trace: Trace, file: SourceFile, statement: ast.stmt, value: ast.AST
 ) -> Iterator[tuple[SourceFile, ast.AST]]:
@@ -93,7 +89,7 @@ def _goes_on(
         for path in trace.sources if isinstance(function, FUNCTIONS) else ():
             other = trace.source_file(path)
             for node in ast.walk(other.tree or ast.Module([], [])):
-                if isinstance(node, ast.Call) and _name(node.func) == getattr(function, "name", None):
+                if isinstance(node, ast.Call) and called_name(node) == getattr(function, "name", None):
                     yield other, node
         return
     targets = (

@@ -17,7 +17,7 @@ from pathlib import Path
 from gradscope.analysis.memo import once
 from gradscope.events import ModuleCall
 from gradscope.model import GradscopeError, Graph, Op, Parameter, Site, Value, place_of
-from gradscope.source import SourceFile
+from gradscope.source import SourceFile, method_name
 from gradscope.store import Trace
 
 _REFLECTED = re.compile(r"^r(add|sub|mul|truediv|floordiv|pow|matmul|mod|and|or|xor|div)$")
@@ -287,7 +287,7 @@ class Names:
                 exprs = [node.func.value]
             exprs += _flat([*node.args, *(k.value for k in node.keywords)])
         exprs = [e for e in exprs if not isinstance(e, (ast.Constant, ast.Starred))]
-        if receiver and count == 1 and isinstance(node, ast.Call) and _method(node) in _ALONE:
+        if receiver and count == 1 and isinstance(node, ast.Call) and method_name(node) in _ALONE:
             exprs = exprs[:1]
         if receiver and len(exprs) == count + 1:  # `self.net(x)`: the receiver is no tensor
             exprs = exprs[1:]
@@ -296,10 +296,6 @@ class Names:
         for index, expr in enumerate(exprs):
             if isinstance(expr, _PLAIN):
                 yield index, ast.unparse(expr)
-
-
-def _method(call: ast.Call) -> str:
-    return call.func.attr if isinstance(call.func, ast.Attribute) else ""
 
 
 def _flat(exprs: list[ast.expr]) -> list[ast.expr]:

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Collection, Iterator
 
 from gradscope.model import Edit, Site
-from gradscope.source import SourceFile
+from gradscope.source import SourceFile, called_name
 from gradscope.store import Trace
 
 
@@ -56,9 +56,7 @@ def _calls_on(file: SourceFile, scope: ast.AST | None, name: str, attribute: str
 
 def _makes_schedule(node: ast.AST | None) -> bool:
     """Whether it is `StepLR(…)`: a schedule does not step its optimizer."""
-    made = node.func if isinstance(node, ast.Call) else None
-    name = getattr(made, "attr", getattr(made, "id", ""))
-    return name.endswith(SCHEDULES)
+    return called_name(node).endswith(SCHEDULES)
 
 
 def _scope(tree: ast.AST | None, line: int) -> ast.AST | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Set
 
+from gradscope.analysis.calls import is_part_of
 from gradscope.analysis.feeds import fed, feeding
 from gradscope.analysis.loop import taken_for_itself
 from gradscope.analysis.memo import once
@@ -144,19 +145,13 @@ def put_into_eval(trace: Trace, left: list[Parameter]) -> Mode | None:
         part = trace.modules.get(event.module)
         if event.training or part is None or part.parent is None:
             continue
-        inside = {m for m in trace.modules if _within(trace, m, part.id)}
+        inside = {m for m in trace.modules if is_part_of(trace, m, part.id)}
         if owners <= inside and any(
             call.training and call.builds_graph and inside.intersection(call.eval_layers)
             for call in trace.of(ModuleCall)
         ):
             return event
     return None
-
-
-def _within(trace: Trace, module: int | None, part: int) -> bool:
-    while module is not None and module != part:
-        module = trace.modules[module].parent
-    return module is not None
 
 
 def _nearest(trace: Trace, stepped: list[Parameter]) -> Optimizer:

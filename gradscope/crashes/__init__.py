@@ -17,7 +17,7 @@ from functools import cache, cached_property
 from typing import Any
 
 from gradscope.analysis.names import kind_words, names_of
-from gradscope.analysis.words import MAX_CODE, code
+from gradscope.analysis.words import code, quoted
 from gradscope.events import Crashed, ErrorRaised
 from gradscope.model import Finding, Op, Site
 from gradscope.store import Trace
@@ -280,10 +280,6 @@ def _unexplained(trace: Trace, event: Crashed) -> Finding:
 
 
 # -- words -----------------------------------------------------------------------
-
-
-def quoted(text: str) -> str:
-    return f"`{text if len(text) <= MAX_CODE else text[: MAX_CODE - 1] + '…'}`"
 
 
 def facts(t: Tensor) -> str:

@@ -10,8 +10,8 @@ from gradscope.analysis.cuts import constant_derivative
 from gradscope.analysis.names import names_of
 from gradscope.analysis.reach import paths
 from gradscope.analysis.text import own_nodes, site_of
-from gradscope.analysis.words import located
-from gradscope.crashes import Crash, Place, explain, facts, quoted
+from gradscope.analysis.words import located, quoted
+from gradscope.crashes import Crash, Place, explain, facts
 from gradscope.events import ErrorRaised, RequiresGrad
 from gradscope.model import Graph, Op, Value
 from gradscope.source import FUNCTIONS

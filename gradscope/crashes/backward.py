@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from gradscope.analysis.words import listed, located, owner, source
+from gradscope.analysis.words import listed, located, owner, quoted, source
 from gradscope.crashes import (
     Crash,
     Place,
@@ -13,7 +13,6 @@ from gradscope.crashes import (
     explain,
     facts,
     nowhere,
-    quoted,
     with_gradient,
     without_gradient,
 )

@@ -12,7 +12,7 @@ from gradscope.analysis.words import source
 from gradscope.fixes.calls import beside
 from gradscope.fixes.source import TRAINING, Edits, Source
 from gradscope.model import Edit, Optimizer, Parameter, Site
-from gradscope.source import LOOPS, names_in
+from gradscope.source import LOOPS, called_name, names_in
 from gradscope.store import Trace
 
 
@@ -52,7 +52,7 @@ def _trains(here: Source, node: ast.AST) -> bool:
         return True
     if not isinstance(node, ast.Call):
         return False
-    name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+    name = called_name(node)
     if name in TRAINING:
         return True
     return any(

@@ -209,10 +209,8 @@ def without_graph(trace: Trace, made: Sequence[Made], leaves: Sequence[Parameter
     for one in {m.site: m for m in made}.values():
         here = Source(trace, one.site.path)
         node = here.file.at(one.site)
-        if isinstance(node, (ast.BinOp, ast.UnaryOp)):
-            edits += here.insert(node, "(") + here.append(node, ").detach()")
-        elif isinstance(node, (ast.Call, ast.Attribute, ast.Subscript)):
-            edits += here.append(node, ".detach()")
+        if isinstance(node, (ast.BinOp, ast.UnaryOp, ast.Call, ast.Attribute, ast.Subscript)):
+            edits += here.behind(node, ".detach()")
     them = ("it", "its gradient") if len(leaves) == 1 else ("them", "their gradients")
     return (
         f"detach {named(tuple(dict.fromkeys(m.name for m in made)))} where it is made: `.detach()` behind {places}; "

@@ -483,9 +483,8 @@ def _copies(trace: Trace, graph: int, site: Site, one: dict[str, Any], names: se
 
 def _copy(here: Source, node: ast.expr, call: Site) -> Copy:
     text = " ".join(here.file.text(node).split())
-    if isinstance(node, (ast.Name, ast.Attribute, ast.Call, ast.Subscript)):
-        return Copy(text, f"{text}.clone()", call, here.append(node, ".clone()"))
-    return Copy(text, f"({text}).clone()", call, here.insert(node, "(") + here.append(node, ").clone()"))
+    plain = isinstance(node, (ast.Name, ast.Attribute, ast.Call, ast.Subscript))
+    return Copy(text, f"{text if plain else f'({text})'}.clone()", call, here.behind(node, ".clone()"))
 
 
 def _gives_it(

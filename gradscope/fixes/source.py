@@ -10,7 +10,7 @@ import ast
 from collections.abc import Callable, Iterable
 
 from gradscope.model import Edit, Site
-from gradscope.source import LOOPS, SCOPES, SourceFile
+from gradscope.source import LOOPS, SCOPES, SourceFile, method_name, stands_in
 from gradscope.store import Trace
 
 Edits = tuple[Edit, ...]
@@ -55,6 +55,12 @@ class Source:
         """Puts `text` after an expression."""
         _, _, line, column = self.file.span(node)
         return (Edit(self.path, line, column, line, column, text),)
+
+    def behind(self, node: ast.expr, text: str) -> Edits:
+        """The same for what is called on an expression, such as `.detach()`: an operation gets parentheses."""
+        if isinstance(node, (ast.Name, ast.Attribute, ast.Call, ast.Subscript)):
+            return self.append(node, text)
+        return self.insert(node, "(") + self.append(node, f"){text}")
 
     def text_of(self, statement: ast.stmt) -> str:
         """A statement of one line as it stands there; "" for a longer one."""
@@ -136,7 +142,7 @@ class Source:
             if isinstance(node, LOOPS):
                 if any(node.lineno <= line <= (node.end_lineno or 0) for line in lines):
                     break
-                if not lines and any(_called(other) in TRAINING for other in ast.walk(node)):
+                if not lines and any(method_name(other) in TRAINING for other in ast.walk(node)):
                     break
                 found = node
         return found
@@ -211,7 +217,7 @@ def eval_around(trace: Trace, site: Site, region: Site | None, training: Site | 
     block = (
         here.file.statement(region) if region is not None and region.path == site.path else here.block(site)
     )
-    if not name or block is None or not _within(block, site) or isinstance(block, SCOPES):
+    if not name or block is None or not stands_in(block, site) or isinstance(block, SCOPES):
         return ()
     if any(isinstance(node, (ast.Yield, ast.YieldFrom)) for node in ast.walk(block)):
         return ()
@@ -271,18 +277,9 @@ def _mentions(node: ast.expr, name: str) -> bool:
     return any(isinstance(part, ast.expr) and ast.unparse(part) == name for part in ast.walk(node))
 
 
-def _within(statement: ast.stmt, site: Site) -> bool:
-    return statement.lineno <= site.line <= (statement.end_lineno or 0)
-
-
-def _called(node: ast.AST) -> str:
-    """The method that a call calls: "step" of `opt.step()`."""
-    return node.func.attr if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else ""
-
-
 def calls(method: str) -> Callable[[ast.AST], bool]:
     """Whether a node is a call of this method."""
-    return lambda node: _called(node) == method
+    return lambda node: method_name(node) == method
 
 
 def _is_name(node: ast.expr) -> bool:

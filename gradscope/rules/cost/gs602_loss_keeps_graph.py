@@ -16,7 +16,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from gradscope.analysis.keeping import assigned, backwarded_lists, method, stored_at
+from gradscope.analysis.keeping import assigned, backwarded_lists, stored_at
 from gradscope.analysis.reach import Paths, paths
 from gradscope.analysis.since import since_step
 from gradscope.analysis.text import own_nodes
@@ -26,7 +26,7 @@ from gradscope.events import KeepsGraph, PassTime
 from gradscope.fixes.source import Source, without_its_graph
 from gradscope.model import Edit, Finding, Op, Site, Value
 from gradscope.rules import rule
-from gradscope.source import names_in
+from gradscope.source import method_name, names_in
 from gradscope.store import Trace
 
 HOW = {"list": "a list of losses", "values": "a list of values computed in training"}
@@ -224,7 +224,7 @@ def _goes_into_a_pass(trace: Trace, cause: Site) -> bool:
             ):
                 names |= assigned(other)
     return any(
-        isinstance(n, ast.Call) and method(n) == "backward" and names & names_in(n.func, ast.Load)
+        isinstance(n, ast.Call) and method_name(n) == "backward" and names & names_in(n.func, ast.Load)
         for n in nodes
     )
 

@@ -21,6 +21,7 @@ from gradscope.fixes.calls import without_argument
 from gradscope.fixes.source import Edits
 from gradscope.model import Finding, Site
 from gradscope.rules import rule
+from gradscope.source import called_name
 from gradscope.store import Trace
 
 
@@ -115,13 +116,13 @@ def _hands_on(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
     """Whether a function gives its own argument `volatile` to `Variable`."""
     names = {argument.arg for argument in [*function.args.args, *function.args.kwonlyargs]}
     return "volatile" in names and any(
-        isinstance(node, ast.Call) and _name(node) == "Variable" and _asks(node, "volatile")
+        isinstance(node, ast.Call) and called_name(node) == "Variable" and _asks(node, "volatile")
         for node in ast.walk(function)
     )
 
 
 def _is_volatile(node: ast.Call, helpers: dict[str, list[str]]) -> bool:
-    name = _name(node)
+    name = called_name(node)
     if name not in helpers:
         return name == "Variable" and _asks(node, True)
     by_position = helpers[name].index("volatile") if "volatile" in helpers[name] else len(node.args)
@@ -129,10 +130,6 @@ def _is_volatile(node: ast.Call, helpers: dict[str, list[str]]) -> bool:
         by_position -= 1
     given = node.args[by_position] if 0 <= by_position < len(node.args) else None
     return _asks(node, True) or (isinstance(given, ast.Constant) and given.value is True)
-
-
-def _name(node: ast.Call) -> str:
-    return node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
 
 
 def _asks(node: ast.Call, wanted: object) -> bool:

@@ -25,7 +25,7 @@ from gradscope.fixes.in_place import root_name
 from gradscope.model import Finding, Site
 from gradscope.rules import rule
 from gradscope.rules.memory._corruption import OTHER_LIBRARIES, copied_for_backward, corruption, corruptions
-from gradscope.source import LOOPS, SourceFile
+from gradscope.source import LOOPS, SourceFile, called_name
 from gradscope.store import Trace
 
 HANDED_OUT = "hands out the memory itself: writes on the other side are hidden from autograd's version check"
@@ -272,7 +272,7 @@ class _Search:
     def _handed_on(self, path: str, call: ast.Call, name: str) -> None:
         if not any(_views(value, name) for value in (*call.args, *(k.value for k in call.keywords))):
             return
-        called = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+        called = called_name(call)
         known = self.functions.get(called, [])
         for where, function in known if len(known) == 1 else ():
             for argument in (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs):

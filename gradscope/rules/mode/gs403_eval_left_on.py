@@ -11,7 +11,6 @@ while the model is in training mode, unless they trained before and an evaluatio
 gradients that no step of the model uses.
 """
 
-import ast
 from collections.abc import Iterator
 
 from gradscope.analysis.calls import Call, Calls, calls
@@ -23,6 +22,7 @@ from gradscope.fixes.calls import beside, line_after
 from gradscope.fixes.source import Source, receiver
 from gradscope.model import Edit, Finding, Site
 from gradscope.rules import rule
+from gradscope.source import stands_in
 from gradscope.store import Trace
 
 
@@ -150,7 +150,7 @@ def _train_before(known: Calls, call: Call, mode: Mode | None) -> tuple[Edit, ..
         block = here.block(frame, keep_out=keep_out) if keep_out else here.file.statement(frame)
         if frame.kind != "user" or block is None:
             continue
-        if not any(other.path == frame.path and _within(block, other) for other in frames):
+        if not any(other.path == frame.path and stands_in(block, other) for other in frames):
             name = _name_at(trace, call, mode, frame)
             before = here.before(block, f"{name}.train()") if name else ()
             if not before or not relied_on(known, mine):
@@ -164,10 +164,6 @@ def _evaluated_at(known: Calls, call: Call) -> bool:
     """Whether the same line evaluates the model."""
     place = call.entry.location()
     return any(not e.grad and e.site.user.location() == place for e in known.trace.of(ModuleCall))
-
-
-def _within(statement: ast.stmt, site: Site) -> bool:
-    return statement.lineno <= site.line <= (statement.end_lineno or statement.lineno)
 
 
 def _name_at(trace: Trace, call: Call, mode: Mode | None, frame: Site) -> str:

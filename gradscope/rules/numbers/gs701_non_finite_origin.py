@@ -294,10 +294,7 @@ def _edits(trace: Trace, event: NonFinite, name: str, origin: Site | None) -> tu
         node = here.file.at(made) if here is not None and made is not None else None
         if here is None or not isinstance(node, (ast.BinOp, ast.UnaryOp, ast.Call)):
             return ()
-        alone = isinstance(node, ast.Call)
-        return (() if alone else here.insert(node, "(")) + here.append(
-            node, f"{'' if alone else ')'}.{CLAMP}"
-        )
+        return here.behind(node, f".{CLAMP}")
     masked = name in ("softmax", "log_softmax") and event.inputs and event.inputs[0].get("masked_rows")
     return _of_masked_rows(trace, event, "")[1] if masked else ()
 

@@ -19,6 +19,7 @@ from gradscope.analysis.words import code, located
 from gradscope.fixes.calls import renamed
 from gradscope.model import Edit, Finding, Op
 from gradscope.rules import rule
+from gradscope.rules.numbers._derivatives import is_grad
 from gradscope.store import Trace
 
 NORMS = {"norm", "vector_norm", "sum"}
@@ -92,17 +93,12 @@ def _norm_of_gradient(known: Paths, key: Key) -> tuple[Op, Op] | None:
     while True:
         sources, op = known.sources(key)
         if op is None or len(sources) != 1:
-            return (norm, op) if op is not None and norm is not None and _is_grad(op) else None
+            return (norm, op) if op is not None and norm is not None and is_grad(op) else None
         if op.name in NORMS and norm is None and op.extra.get("dims"):
             norm = op
         elif op.name not in BEFORE:
             return None
         key = sources[0]
-
-
-def _is_grad(op: Op) -> bool:
-    """Whether it is `autograd.grad` of one tensor by one."""
-    return op.name == "grad" and len(op.inputs) in (2, 3) and len(op.outputs) == 1
 
 
 def _outputs(known: Paths, key: Key) -> int:

@@ -20,6 +20,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
+from gradscope.analysis.calls import is_part_of
 from gradscope.analysis.cuts import cuts, exits
 from gradscope.analysis.dead_ends import dropped_at, given_instead, loop_name
 from gradscope.analysis.made import made_at
@@ -276,7 +277,7 @@ def _used_for_parts(trace: Trace, module: Module) -> bool:
     calls others of them itself."""
     if module.cls in CONTAINERS or module.cls in _classes(trace):
         return False
-    return any(_within(trace, id, module.id) for id in _forwards(trace))
+    return any(is_part_of(trace, id, module.id) for id in _forwards(trace))
 
 
 def _forwards(trace: Trace) -> dict[int, str]:
@@ -307,16 +308,9 @@ def _not_yet(trace: Trace, parameter: Parameter) -> bool:
     while module is not None and module.parent is not None and module.id not in called:
         holder, attribute = trace.modules[module.parent], module.path.rpartition(".")[2]
         if any(conditional(text, holder.cls, attribute) for text in trace.sources.values()):
-            return not any(_within(trace, id, module.id) for id in called)
+            return not any(is_part_of(trace, id, module.id) for id in called)
         module = holder
     return False
-
-
-def _within(trace: Trace, inner: int, outer: int) -> bool:
-    number: int | None = inner
-    while number is not None and number != outer:
-        number = trace.modules[number].parent if number in trace.modules else None
-    return number is not None
 
 
 def _alternative(trace: Trace, known: Paths, parameter: Parameter) -> bool:

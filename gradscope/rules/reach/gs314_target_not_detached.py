@@ -138,9 +138,9 @@ def _detached(trace: Trace, found: Bootstrap) -> Edits:
 def _behind(trace: Trace, site: Site) -> Edits:
     here = Source(trace, site.path)
     node = here.file.at(site)
-    if isinstance(node, (ast.BinOp, ast.UnaryOp)):
-        return here.insert(node, "(") + here.append(node, ").detach()")
-    return here.append(node, ".detach()") if isinstance(node, (ast.Call, ast.Subscript)) else ()
+    if isinstance(node, (ast.BinOp, ast.UnaryOp, ast.Call, ast.Subscript)):
+        return here.behind(node, ".detach()")
+    return ()
 
 
 def _of_advantage(trace: Trace, graph: Graph, found: Advantage) -> Finding:

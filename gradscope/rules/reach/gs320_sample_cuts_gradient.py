@@ -92,7 +92,7 @@ def sample_cuts_gradient(trace: Trace) -> Iterator[Finding]:
             if reached is None:
                 reached = known.reach((graph.id, root) for root in event.roots)
             layer = _layer(known, op, drawn, reached.nodes)
-            behind = _behind(known, (graph.id, drawn))
+            behind = known.parameters_in(known.flow([(graph.id, drawn)]).order)
             if layer is not None and behind and behind <= reached.parameters:
                 told.add(place)
                 yield _finding(trace, op, layer, sorted(behind))
@@ -136,16 +136,6 @@ def _sampling(op: Op) -> bool:
         frame.function.endswith(".sample") and DISTRIBUTIONS in frame.path and frame.kind == "torch"
         for frame in op.site.stack
     )
-
-
-def _behind(known: Paths, key: Key) -> set[int]:
-    """The parameters that the numbers were computed from, with which they are not drawn."""
-    found = set()
-    for source in known.flow([key]).order:
-        parameter = known.parameter_of(source)
-        if parameter is not None:
-            found.add(parameter.id)
-    return found
 
 
 def _layer(known: Paths, op: Op, made: int, reached: frozenset[Key]) -> Op | None:

@@ -25,6 +25,7 @@ from gradscope.fixes.calls import moved_behind
 from gradscope.fixes.source import Source
 from gradscope.model import Finding, Site
 from gradscope.rules import rule
+from gradscope.source import called_name
 from gradscope.store import Trace
 
 PASSIVE = ("append", "print", "len", "type", "isinstance", "repr", "str", "id")  # calls that step nothing
@@ -123,7 +124,7 @@ def _taken_over(trace: Trace, site: Site) -> bool:
         if not isinstance(call, ast.Call):
             continue
         given = [*call.args, *(keyword.value for keyword in call.keywords)]
-        callee = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+        callee = called_name(call)
         if any(isinstance(node, ast.Name) and node.id == name for node in given):
             if callee not in PASSIVE and not _defines(trace, callee):
                 return True

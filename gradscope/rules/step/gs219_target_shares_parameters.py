@@ -20,6 +20,7 @@ from gradscope.analysis.words import code, located, parameter_names, parameter_s
 from gradscope.events import Update
 from gradscope.model import Finding, Graph, Op, Site
 from gradscope.rules import rule
+from gradscope.source import called_name
 from gradscope.store import Trace
 
 
@@ -151,7 +152,7 @@ def _given(trace: Trace, shared: int, apart: int) -> Site | None:
             target = node.targets[0]
             if isinstance(target, ast.Attribute) and target.attr == name and name:
                 put.append(site_of(path, function, node.value))
-        elif isinstance(node, ast.Call) and getattr(node.func, "attr", getattr(node.func, "id", "")) == cls:
+        elif isinstance(node, ast.Call) and called_name(node) == cls:
             if any(isinstance(given, (ast.Name, ast.Attribute)) for given in node.args):
                 made.append(site_of(path, function, node))
     found = put or made

@@ -12,12 +12,14 @@ name: who writes so has one layer in mind.
 import ast
 from collections.abc import Iterator
 
+from gradscope.analysis.calls import is_part_of
 from gradscope.analysis.reach import paths
 from gradscope.analysis.text import nodes_of_functions, site_of
 from gradscope.analysis.words import code, located, parameter_names, parameter_subjects, plural
 from gradscope.fixes.source import Edits, Source
 from gradscope.model import Finding, Graph, Module, Op, Site
 from gradscope.rules import rule
+from gradscope.source import called_name
 from gradscope.store import Trace
 
 CONTAINERS = ("ModuleList", "Sequential")
@@ -91,7 +93,7 @@ def _multiplied(trace: Trace) -> Iterator[tuple[str, Site, ast.BinOp]]:
         made = node.left.elts if isinstance(node.left, ast.List) else []
         if len(made) == 1 and isinstance(made[0], ast.Call):
             yield (
-                getattr(made[0].func, "attr", getattr(made[0].func, "id", "")),
+                called_name(made[0]),
                 site_of(path, function, node),
                 node,
             )
@@ -107,10 +109,9 @@ def _uses(trace: Trace, graph: Graph, module: Module) -> tuple[Op | None, int]:
     """A call within a module, and how often its line ran in this graph with a parameter of it."""
     counts: dict[tuple[int, str], list[Op]] = {}
     for op in graph.ops:
-        inner = trace.modules.get(op.module) if op.module is not None else None
-        while inner is not None and inner.id != module.id:
-            inner = trace.modules.get(inner.parent) if inner.parent is not None else None
-        if inner is not None and any(graph.values[index].parameter is not None for index in op.inputs):
+        if is_part_of(trace, op.module, module.id) and any(
+            graph.values[index].parameter is not None for index in op.inputs
+        ):
             counts.setdefault((op.module or 0, op.name), []).append(op)
     if not counts:
         return None, 0
@@ -119,7 +120,7 @@ def _uses(trace: Trace, graph: Graph, module: Module) -> tuple[Op | None, int]:
 
 
 def _finding(trace: Trace, module: Module, site: Site, node: ast.BinOp, called: Op, times: int) -> Finding:
-    ids = [p.id for p in trace.parameters if p.module is not None and _within(trace, p.module, module)]
+    ids = [p.id for p in trace.parameters if is_part_of(trace, p.module, module.id)]
     new, edits = _comprehension(trace, site, node)
     names = parameter_names(trace, ids)
     return Finding(
@@ -136,13 +137,6 @@ def _finding(trace: Trace, module: Module, site: Site, node: ast.BinOp, called: 
         count=1,
         subjects=parameter_subjects(ids),
     )
-
-
-def _within(trace: Trace, inner: int, module: Module) -> bool:
-    found = trace.modules.get(inner)
-    while found is not None and found.id != module.id:
-        found = trace.modules.get(found.parent) if found.parent is not None else None
-    return found is not None
 
 
 def _comprehension(trace: Trace, site: Site, node: ast.BinOp) -> tuple[str, Edits]:

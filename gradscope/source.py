@@ -15,8 +15,8 @@ FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 SCOPES = (*FUNCTIONS, ast.Lambda)
 
 
-def names_in(node: ast.AST, context: type[ast.expr_context]) -> set[str]:
-    """The names that are read (`ast.Load`) or bound (`ast.Store`) in it."""
+def names_in(node: ast.AST, context: type[ast.expr_context] = ast.expr_context) -> set[str]:
+    """The names in it; of a context those that are read (`ast.Load`) or bound (`ast.Store`)."""
     return {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, context)}
 
 
@@ -109,9 +109,16 @@ class SourceFile:
     def around(self, site: Site) -> Iterator[ast.AST]:
         """What stands at `site` and everything that it stands in, innermost first."""
         node = self.at(site) or self._statement_at(site.line)
-        while node is not None:
+        if node is not None:
             yield node
-            node = self.parent.get(id(node))
+            yield from self.above(node)
+
+    def above(self, node: ast.AST) -> Iterator[ast.AST]:
+        """What a node of the file stands in, innermost first."""
+        above = self.parent.get(id(node))
+        while above is not None:
+            yield above
+            above = self.parent.get(id(above))
 
     def scope(self, site: Site) -> ast.AST:
         """The function around `site`; the file where there is none."""

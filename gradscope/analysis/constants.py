@@ -17,7 +17,7 @@ from gradscope.analysis.terms import terms
 from gradscope.analysis.words import holds
 from gradscope.events import Backward
 from gradscope.model import Graph, Op, Site
-from gradscope.source import SourceFile
+from gradscope.source import SourceFile, names_in
 
 KINDS = ("detach", "no_grad", "inference_mode")
 MAX_DEEP = 60  # sums that are followed from a loss back to its terms
@@ -148,7 +148,7 @@ def _made_of(known: Paths, made: Site, exit: Op) -> bool:
         return False
     file = known.trace.source_file(made.path)
     name, node = file.variable(place), file.at(made)
-    read = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)} if node is not None else set()
+    read = names_in(node) if node is not None else set()
     return name in read
 
 

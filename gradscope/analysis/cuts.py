@@ -16,7 +16,7 @@ from gradscope.analysis.reach import Key, Paths, late_paths, paths
 from gradscope.analysis.words import holds
 from gradscope.events import Backward, Rooted, Step
 from gradscope.model import Graph, Op, Parameter, Since, Site
-from gradscope.source import SourceFile
+from gradscope.source import SourceFile, names_in
 from gradscope.store import Trace
 
 MAX_ENDS = 20  # losses of one graph that are followed
@@ -402,7 +402,7 @@ def _as_number(trace: Trace, known: Paths, graph: Graph, exit: Op) -> Key | None
             continue
         if (graph.id, index) not in known.used.order:
             continue
-        read = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)} if (node := file.at(site)) else set()
+        read = names_in(node) if (node := file.at(site)) else set()
         if _inside(place, site) or name in read or (new and container in read):
             return graph.id, index
     return None

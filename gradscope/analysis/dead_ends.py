@@ -69,7 +69,7 @@ def _hands_out(file: SourceFile, frame: Site) -> bool:
     function = next((node for node in around if isinstance(node, FUNCTIONS)), None)
     if not isinstance(outer, ast.Assign) or function is None:
         return False
-    names = {n.id for target in outer.targets for n in ast.walk(target) if isinstance(n, ast.Name)}
+    names = set().union(*map(names_in, outer.targets))
     returns = (n.value for n in own_nodes(function) if isinstance(n, ast.Return) and n.value is not None)
     parts = (part for value in returns for part in _parts(value))
     return any(isinstance(part, ast.Name) and part.id in names for part in parts)
@@ -93,7 +93,7 @@ def loop_name(trace: Trace, site: Site) -> str:
         if isinstance(node, FUNCTIONS):
             break
         if isinstance(node, ast.For):
-            own = {n.id for n in ast.walk(node.target) if isinstance(n, ast.Name)}
+            own = names_in(node.target)
             if target.id in own:
                 return target.id
     return ""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from gradscope.analysis.writes import memory_root
 from gradscope.model import Graph, Op, Parameter, Site
-from gradscope.source import SourceFile
+from gradscope.source import SourceFile, names_in
 from gradscope.store import Trace
 
 UPDATES = {"sub", "add", "addcdiv", "addcmul", "lerp", "subtract"}
@@ -94,7 +94,7 @@ def _goes_nowhere(file: SourceFile, statement: ast.stmt, node: ast.AST | None) -
         return False
     node, bound = file.parent.get(id(statement)), False  # by an earlier line of the same block
     while node is not None:
-        if isinstance(node, ast.For) and target.id in _names(node.target):
+        if isinstance(node, ast.For) and target.id in names_in(node.target):
             return not _read_after(node, target.id, statement)
         bound = bound or _bound_before(node, target.id, statement)
         if (isinstance(node, (ast.For, ast.While)) and not bound) or isinstance(node, ast.Lambda):
@@ -112,17 +112,13 @@ def _goes_nowhere(file: SourceFile, statement: ast.stmt, node: ast.AST | None) -
 def _bound_before(block: ast.AST, name: str, statement: ast.stmt) -> bool:
     """Whether a line of this loop or function gives the name a value before the statement."""
     return any(
-        isinstance(n, ast.Assign) and n.lineno < statement.lineno and name in _names(ast.Tuple(n.targets))
+        isinstance(n, ast.Assign) and n.lineno < statement.lineno and name in names_in(ast.Tuple(n.targets))
         for n in getattr(block, "body", ())
     )
 
 
 def _from_outside(function: ast.AST, name: str) -> bool:
     return any(isinstance(n, (ast.Global, ast.Nonlocal)) and name in n.names for n in ast.walk(function))
-
-
-def _names(target: ast.expr) -> set[str]:
-    return {n.id for n in ast.walk(target) if isinstance(n, ast.Name)}
 
 
 def _read_after(block: ast.AST, name: str, statement: ast.stmt) -> bool:

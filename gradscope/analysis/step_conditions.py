@@ -78,12 +78,10 @@ def _steps(call: ast.Call, name: str) -> bool:
 
 def _above(file: SourceFile, node: ast.AST) -> Iterator[ast.AST]:
     """What a node stands in, innermost first, up to its function."""
-    above = file.parent.get(id(node))
-    while above is not None:
+    for above in file.above(node):
         yield above
         if isinstance(above, FUNCTIONS):
             return
-        above = file.parent.get(id(above))
 
 
 def _branches(file: SourceFile, node: ast.AST) -> Iterator[ast.If]:
@@ -96,7 +94,7 @@ def _branches(file: SourceFile, node: ast.AST) -> Iterator[ast.If]:
 
 def _assigned(file: SourceFile, branch: ast.If) -> ast.expr | None:
     """What was assigned last before the branch to the one name that it asks for."""
-    names = {n.id for n in ast.walk(branch.test) if isinstance(n, ast.Name)}
+    names = names_in(branch.test)
     above = file.parent.get(id(branch))
     values = [
         n.value

@@ -14,7 +14,7 @@ from gradscope.analysis.words import located, quoted
 from gradscope.crashes import Crash, Place, explain, facts
 from gradscope.events import ErrorRaised, RequiresGrad
 from gradscope.model import Graph, Op, Value
-from gradscope.source import FUNCTIONS
+from gradscope.source import FUNCTIONS, names_in
 
 
 @dataclass(frozen=True)
@@ -134,7 +134,7 @@ def _rebound(crash: Crash) -> Iterator[Place]:
     for loop in own_nodes(function) if function is not None else ():
         if not isinstance(loop, ast.For) or not _over_parameters(loop.iter):
             continue
-        own = {n.id for n in ast.walk(loop.target) if isinstance(n, ast.Name)}
+        own = names_in(loop.target)
         for statement in loop.body:
             target = statement.targets[0] if isinstance(statement, ast.Assign) else None
             if isinstance(target, ast.Name) and target.id in own and isinstance(statement, ast.Assign):

@@ -18,6 +18,7 @@ from gradscope.events import ErrorRaised
 from gradscope.fixes.calls import beside, line_after, line_before
 from gradscope.fixes.source import Edits, Source
 from gradscope.model import Parameter, Site, place_of
+from gradscope.source import names_in
 from gradscope.store import Trace
 
 
@@ -108,7 +109,7 @@ def _class(trace: Trace, site: Site) -> str:
 def _in_scope(trace: Trace, site: Site, names: list[str]) -> bool:
     """Whether the variables that these begin with are assigned in the function at `site`, or given to it."""
     scope = trace.source_file(site.path).scope(site)
-    bound = {n.id for n in ast.walk(scope) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    bound = names_in(scope, ast.Store)
     bound |= {n.arg for n in ast.walk(scope) if isinstance(n, ast.arg)}
     return all(name.replace("[", ".").partition(".")[0] in bound for name in names)
 

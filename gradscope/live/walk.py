@@ -9,7 +9,14 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from gradscope.hooks._torch import accumulates, dtype_of, grad_fn_of, is_leaf, name_of, sizes_made
+from gradscope.hooks._torch import (
+    accumulates,
+    dtype_of,
+    grad_fn_of,
+    has_grad_fn,
+    name_of,
+    sizes_made,
+)
 
 # A node that Python has looked at keeps its object, and a chain of such nodes is let go of recursively, on the C
 # stack: torch 2.13 dies of some 40,000 (8 MB). So many at most are looked at, whatever lies behind them.
@@ -146,5 +153,5 @@ class Names:
     def losses(self) -> Iterator[tuple[str, Tensor]]:
         """The variables that a backward pass could start from: one number with a graph."""
         for name, tensor in self.tensors.items():
-            if not is_leaf(tensor) and grad_fn_of(tensor) is not None and tensor.numel() == 1:
+            if has_grad_fn(tensor) and tensor.numel() == 1:
                 yield name, tensor

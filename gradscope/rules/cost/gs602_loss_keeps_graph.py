@@ -253,7 +253,7 @@ def _is_read_again(trace: Trace, cause: Site) -> bool:
     """Whether the loop that fills a list takes something out of it, which may need its graph."""
     file = trace.source_file(cause.path)
     held = _list_of(file.at(cause))
-    loop = trace.source_file(cause.path).outermost_loop(cause)
+    loop = file.outermost_loop(cause)
     return bool(held) and any(
         isinstance(node, ast.Subscript) and getattr(node.value, "id", "") == held
         for node in (ast.walk(loop) if loop is not None else ())

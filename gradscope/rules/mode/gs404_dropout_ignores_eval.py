@@ -24,6 +24,7 @@ from gradscope.events import Dropout
 from gradscope.fixes.calls import in_method, with_argument
 from gradscope.model import Edit, Finding, Site
 from gradscope.rules import rule
+from gradscope.source import names_in
 from gradscope.store import Trace
 
 ATTENTION = "scaled_dot_product_attention"
@@ -194,12 +195,9 @@ def _in_steady_loop(trace: Trace, entry: Site) -> bool:
         loop = next((n for n in around if isinstance(n, (ast.For, ast.While, *COMPREHENSIONS))), None)
         if loop is not None:
             asked = list(ast.walk(around[0]))
-            names = {n.id for n in asked if isinstance(n, ast.Name)}
-            changed = {
-                n.id for n in ast.walk(loop) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
-            }
             given = [n for n in asked if isinstance(n, ast.Call) and n is not around[0]]
-            return not names & changed and all(_keeps(n.func) for n in given)
+            changed = names_in(around[0]) & names_in(loop, ast.Store)
+            return not changed and all(_keeps(n.func) for n in given)
     return False
 
 

@@ -11,15 +11,15 @@ Silent on: rates that the program changes elsewhere, as it likes; those that com
 
 import ast
 from collections.abc import Iterator
+from itertools import takewhile
 
 from gradscope.analysis.words import code, located, plural
 from gradscope.events import DropoutOff
 from gradscope.fixes.source import Edits, Source
 from gradscope.model import Finding, Site
 from gradscope.rules import rule
+from gradscope.source import SCOPES
 from gradscope.store import Trace
-
-_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
 
 def bad() -> None:
@@ -98,36 +98,36 @@ def dropout_stays_off(trace: Trace) -> Iterator[Finding]:
 def _written(trace: Trace, call: Site, names: tuple[str, ...]) -> tuple[ast.Assign, ast.If] | None:
     """Where the function that calls dropout writes to one of these attributes of its module, as its mode has it."""
     file = trace.source_file(call.path)
-    scope = next((node for node in file.around(call) if isinstance(node, _FUNCTIONS)), None)
-    for node in ast.walk(scope) if scope is not None else ():
-        target = node.targets[0] if isinstance(node, ast.Assign) and len(node.targets) == 1 else None
+    scope = file.scope(call)
+    for node in ast.walk(scope) if isinstance(scope, SCOPES) else ():
         if (
             not isinstance(node, ast.Assign)
-            or not isinstance(target, ast.Attribute)
-            or target.attr not in names
+            or len(node.targets) != 1
+            or not _is_one_of(node.targets[0], names)
         ):
             continue
-        above = file.parent.get(id(node))
-        while above is not None and above is not scope:
-            if isinstance(above, ast.If) and _asks_for_mode(above.test):
-                return node, above
-            above = file.parent.get(id(above))
+        within = takewhile(lambda above: above is not scope, file.above(node))
+        condition = next((n for n in within if isinstance(n, ast.If) and _asks_for_mode(n.test)), None)
+        if condition is not None:
+            return node, condition
     return None
 
 
+def _is_one_of(node: ast.expr, names: tuple[str, ...]) -> bool:
+    return isinstance(node, ast.Attribute) and node.attr in names
+
+
 def _asks_for_mode(test: ast.expr) -> bool:
-    return any(isinstance(n, ast.Attribute) and n.attr == "training" for n in ast.walk(test))
+    return any(isinstance(n, ast.expr) and _is_one_of(n, ("training",)) for n in ast.walk(test))
 
 
 def _finding(trace: Trace, event: DropoutOff, write: ast.Assign, condition: ast.If) -> Finding:
     call = event.site.user
     here = Source(trace, call.path)
     target = here.file.text(write.targets[0])
-    line, column, end_line, end_column = here.file.span(write)
-    cause = Site(-1, call.path, line, column, end_line, end_column, call.function, "user")
     return Finding(
         message=f"dropout is off in training since the first evaluation: `{target}` was set to 0 there, and stays so",
-        cause=cause,
+        cause=Site(-1, call.path, *here.file.span(write), call.function, "user"),
         cause_label="writes to the module in evaluation mode; nobody sets it back",
         effect=call,
         effect_label="drops nothing any more",

@@ -128,6 +128,11 @@ def _finding(trace: Trace, known: Paths, found: list[tuple[Key, Op, Op]], severi
         and not mixed
         and _read_besides(known, maker)
     )
+    edits: Edits = ()
+    if needed:
+        edits = _plain(trace, op)
+    elif maker.name == through and not mixed:
+        edits = taken_out(trace, cause, op.site.user)
     layer = layer_site(trace, maker)
     given = code(trace, cause, f"the {maker.name}")
     taken = f"`{through}` out of {located(trace, cause, given)}"
@@ -147,11 +152,7 @@ def _finding(trace: Trace, known: Paths, found: list[tuple[Key, Op, Op]], severi
         fix=_of_probabilities(trace, op) if needed else _fix(trace, op, taken, mixed=mixed),
         count=len(found),
         severity=severity,
-        edits=_plain(trace, op)
-        if needed
-        else taken_out(trace, cause, op.site.user)
-        if maker.name == through and not mixed
-        else (),
+        edits=edits,
     )
 
 
@@ -171,7 +172,7 @@ def _plain(trace: Trace, op: Op) -> Edits:
     call = trace.source_file(op.site.user.path).at(op.site.user)
     if not isinstance(call, ast.Call) or len(call.args) > 3:
         return ()
-    if op.name != f"{_WITHOUT}_with_logits" or any(k.arg in (None, "pos_weight") for k in call.keywords):
+    if any(k.arg in (None, "pos_weight") for k in call.keywords):
         return ()
     return renamed(trace, op.site.user, f"{_WITHOUT}_with_logits", _WITHOUT)
 

@@ -22,7 +22,7 @@ from gradscope.analysis.words import code, holds, located
 from gradscope.fixes.source import Edits, Source
 from gradscope.model import Finding, Graph, Op, Site
 from gradscope.rules import rule
-from gradscope.source import SourceFile
+from gradscope.source import SourceFile, names_in
 from gradscope.store import Trace
 
 ENOUGH = 5  # passes
@@ -158,7 +158,7 @@ def _in(outer: Site, inner: Site) -> bool:
 def _changes_between(file: SourceFile, one: _Made, other: _Made) -> bool:
     """Whether a name or an attribute that the expression reads is written between its two places."""
     low, high = sorted((one.node.lineno, other.node.lineno))
-    read = {n.id for n in ast.walk(one.node) if isinstance(n, ast.Name)}
+    read = names_in(one.node)
     read |= {n.attr for n in ast.walk(one.node) if isinstance(n, ast.Attribute)}
     for node in ast.walk(file.scope(one.site)):
         name = node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
@@ -214,8 +214,7 @@ def _instead(trace: Trace, graph: Graph, op: Op, made: _Made | None) -> tuple[st
     if made is None or len(made.given) != 1:
         return None
     names, old = names_of(trace), graph.values[made.given[0]]
-    reads = {n.id for n in ast.walk(made.node) if isinstance(n, ast.Name)}
-    found = {}
+    found = set()
     for value in graph.values:
         maker = graph.maker(value.index)
         if maker is None or maker.index > op.index or not value.requires_grad or value.shape != old.shape:
@@ -226,6 +225,6 @@ def _instead(trace: Trace, graph: Graph, op: Op, made: _Made | None) -> tuple[st
                 f for f in maker.site.stack if (f.path, f.function) == (made.site.path, made.site.function)
             ]
             if inside and inside[0].line < made.node.lineno:
-                found[name] = value
-    olds = {name for name in reads if names.name(graph, old.index) == name}
-    return (olds.pop(), *found) if len(found) == 1 and len(olds) == 1 else None  # type: ignore[return-value]
+                found.add(name)
+    read = names.name(graph, old.index) or ""
+    return (read, found.pop()) if len(found) == 1 and read in names_in(made.node) else None

@@ -243,12 +243,12 @@ def _counted_on(trace: Trace, guard: Guard, found: BeginsAnew) -> Repair:
     if reset is not None:
         asking += [*reset.targets, *(node for node in ast.walk(loop) if isinstance(node, ast.AugAssign))]
     used = _uses(outer, name) - set().union(*(_uses(node, name) for node in asking))
-    place = site_of(guard.path, guard.function, reset.value if reset is not None else loop.iter)
+    anew = site_of(guard.path, guard.function, reset.value if reset is not None else loop.iter)
     return Repair(
         f"let `{name}` count on{how}. It begins anew with each {whole}, and came at least {found.turns} times no"
         f" farther than {located(trace, guard.site)} lets pass",
         edits if not used else (),
-        ((place, f"`{name}` begins anew"),),
+        ((anew, f"`{name}` begins anew"),),
     )
 
 

@@ -151,7 +151,9 @@ def command(
                 session.cut_short(-number) if hung else session.stop(-number)
                 told(in_haste=True)
 
-        session.recorder.signals.killed.connect(killed)
+        session.recorder.signals.killed.connect(
+            lambda number, hung: _tried(partial(killed, number, hung), "report", stream)
+        )
         session.start(sys._getframe(), outermost=True)
         if not place.told_elsewhere:
             logged.start_once_asked(session, config)
@@ -336,10 +338,10 @@ def _draw(report: Report, path: Path, stream: TextIO | None) -> None:
     say(f"graph in {os.path.relpath(path)}", stream)
 
 
-def _tried(write: Callable[[], None], what: str, stream: TextIO | None) -> bool:
-    """Whether it could be written. A fault of ours here must not touch the program's end."""
+def _tried(does: Callable[[], None], what: str, stream: TextIO | None) -> bool:
+    """Whether it could be done. A fault of ours here must not touch the program's end."""
     try:
-        write()
+        does()
         return True
     except GradscopeError as error:
         say(str(error), stream)

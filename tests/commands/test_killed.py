@@ -40,20 +40,27 @@ ENV = {
 
 
 def start(
-    folder: Path, source: str, *, plain: bool = False, way_in: tuple[str, ...] = ("-m", "gradscope")
+    folder: Path,
+    source: str,
+    *,
+    plain: bool = False,
+    way_in: tuple[str, ...] = ("-m", "gradscope"),
+    **env: str,
 ) -> subprocess.Popen[str]:
     """The program as a process, once it has printed its first line."""
     (folder / "train.py").write_text(source, encoding="utf-8")
     command = [*python(), *([] if plain else [*way_in, "run"]), "train.py"]
     with (folder / "stderr").open("w") as err:
-        run = subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=err, text=True, env=ENV)
+        run = subprocess.Popen(
+            command, cwd=folder, stdout=subprocess.PIPE, stderr=err, text=True, env=ENV | env
+        )
     assert run.stdout is not None and run.stdout.readline() == "up\n"
     return run
 
 
-def ended(folder: Path, source: str, *signals: int, plain: bool = False) -> tuple[int, str, str]:
+def ended(folder: Path, source: str, *signals: int, plain: bool = False, **env: str) -> tuple[int, str, str]:
     """(status, stdout, stderr) of the program, which gets the signals when it is up, 20 ms apart."""
-    run = start(folder, source, plain=plain)
+    run = start(folder, source, plain=plain, **env)
     for number in signals:
         run.send_signal(number)
         time.sleep(0.02)
@@ -69,12 +76,21 @@ def last(folder: Path) -> gradscope.Trace:
 FOREVER = TRAIN + LAST + "while True:\n    train(1)\n"
 AT_REST = TRAIN + LAST + "try:\n    time.sleep(600)\nfinally:\n    print('cleaned up', flush=True)\n"
 IN_C = TRAIN + "mutex = ctypes.create_string_buffer(64)\nlock = ctypes.CDLL(None).pthread_mutex_lock\n"
-IN_C += LAST + "lock(mutex)\nlock(mutex)\n"
+IN_C += "lock(mutex)\nthreading.Timer(0.3, print, ['up'], {'flush': True}).start()\n"
+HANGS = IN_C + "lock(mutex)\n"
+COMES_OUT = (
+    IN_C
+    + """
+threading.Timer(3, ctypes.CDLL(None).pthread_mutex_unlock, [mutex]).start()
+lock(mutex)
+raise OSError("it went on")
+"""
+)
 
 
 @pytest.mark.parametrize(
     ("program", "number"),
-    [(FOREVER, signal.SIGTERM), (AT_REST, signal.SIGHUP), (IN_C, signal.SIGTERM)],
+    [(FOREVER, signal.SIGTERM), (AT_REST, signal.SIGHUP), (HANGS, signal.SIGTERM)],
     ids=["training", "asleep", "hangs in C"],
 )
 def test_a_signal_that_ends_the_program_gets_a_report(
@@ -86,6 +102,15 @@ def test_a_signal_that_ends_the_program_gets_a_report(
     assert "fault" not in err and "Traceback" not in err
     assert last(tmp_path).program["exit_code"] == -number
     assert [finding.code for finding in last(tmp_path).findings] == ["GS201"]
+
+
+def test_a_program_that_comes_out_of_c_while_its_report_is_made_does_not_go_on(tmp_path: Path) -> None:
+    """As a rank does whose partner was killed; its report takes longer, since it waits for the other's trace."""
+    one_of_two = {"RANK": "0", "WORLD_SIZE": "2", "LOCAL_RANK": "0", "LOCAL_WORLD_SIZE": "2"}
+    status, _, err = ended(tmp_path, COMES_OUT, signal.SIGTERM, **one_of_two)
+    assert status == -signal.SIGTERM
+    assert err.count("error[GS201]") == 1 and "ended by SIGTERM" in err
+    assert "it went on" not in err and "fault" not in err
 
 
 OWN = {

@@ -5,6 +5,7 @@ Only where the program leaves the signal to the system: a handler of its own is 
 what it asks of the module `signal` is answered as if we had none. Python runs handlers in the main
 thread between two instructions. Where that one hangs in C (a collective that the other ranks have
 left) a thread of ours, which else sleeps, does the work: so the process does not outlive its signal.
+Where it comes out of C meanwhile it waits for that, and the program does not go on.
 """
 
 from __future__ import annotations
@@ -35,7 +36,10 @@ class Killed(Hook):
     def install(self) -> None:
         self.handler = self._handle
         self.process = os.getpid()
-        self.began: float | None = None  # to make the report
+        self.ends: dict[
+            str, tuple[float, bool]
+        ] = {}  # since when the report is made, and whether beside a hang
+        self.held: float | None = None  # since when a main thread that has come out of C waits for it
         self.pipe: tuple[int, int] | None = None
         self.real_signal, self.real_get = signal.signal, signal.getsignal
         if not self.recorder.signals.killed or threading.current_thread() is not threading.main_thread():
@@ -48,7 +52,7 @@ class Killed(Hook):
 
     def uninstall(self) -> None:
         super().uninstall()
-        if self.began is not None and os.getpid() == self.process:
+        if self.ends and os.getpid() == self.process:
             return  # about to die: what comes meanwhile is ours to answer
         for number in SIGNALS:
             if self.real_get(number) is self.handler:
@@ -96,14 +100,20 @@ class Killed(Hook):
     def _handle(self, number: int, frame: FrameType | None) -> None:
         if os.getpid() != self.process:
             self._die(number)
-        elif self.began is None:
-            self._end(number, torn=_in_ours(frame))
-        elif monotonic() - self.began > PATIENCE:
+        self._end(number, torn=_in_ours(frame))
+        began, hung = self.ends["it"]
+        if hung and self.held is None:  # what has ended the process is only now heard of here
+            self.held = monotonic()
+            while True:
+                threading.Event().wait(1)
+        if monotonic() - (self.held or began) > PATIENCE:
             self._die(number)
 
     def _end(self, number: int, *, torn: bool = False, hung: bool = False) -> None:
-        """torn: the watched thread was in the middle of noting something."""
-        self.began = monotonic()
+        """Nothing where the end has begun. torn: the watched thread was in the middle of noting something."""
+        mine = monotonic(), hung
+        if self.ends.setdefault("it", mine) is not mine:  # in one step: two threads may come to it
+            return
         with suppress(BaseException):  # nobody is left to tell
             if torn:
                 self.recorder.drop_segment()
@@ -156,10 +166,10 @@ class Killed(Hook):
 
     def _answer(self, numbers: set[int]) -> None:
         until = monotonic() + PATIENCE
-        while numbers and self.began is None and monotonic() < until:
+        while numbers and not self.ends and monotonic() < until:
             threading.Event().wait(0.05)
         for number in numbers:
-            if self.began is None and self.real_get(number) is self.handler:
+            if self.real_get(number) is self.handler:
                 self._end(number, hung=True)
 
 

@@ -77,7 +77,7 @@ class Entering:
         # Where it came from is told, but two graphs that differ in nothing else are one, as long as
         # the same modules are in evaluation mode: what is carried may be made in another.
         if kind == "carried":
-            segment.carried[index] = (entry.site,)
+            segment.carried[index] = (entry.written or entry.site,)
             segment.hash = hash((segment.hash, self.state.in_eval))
         segment.externals[index] = External(kind, parameter, module, origin, entry.site, outside)
         segment.hash = hash(

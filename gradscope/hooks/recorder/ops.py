@@ -169,6 +169,8 @@ class Ops:
             entry.index = segment.new_value(entry.meta, index, entry.root)
             entry.serial = segment.serial
             entry.output_nr = tensors[position].output_nr
+            if template.nodes:
+                entry.written = site
             written.append(entry.index)
             if entry.shared and not entry.hidden:
                 segment.rebased[entry.root] = index

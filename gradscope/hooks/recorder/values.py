@@ -194,7 +194,18 @@ class Live(TensorRef):
     """One live tensor as the current segment knows it, and a weak reference to it: two objects
     for each tensor would make Python's collector run almost twice as often."""
 
-    __slots__ = ("hidden", "index", "leaf", "meta", "output_nr", "root", "serial", "shared", "site")
+    __slots__ = (
+        "hidden",
+        "index",
+        "leaf",
+        "meta",
+        "output_nr",
+        "root",
+        "serial",
+        "shared",
+        "site",
+        "written",
+    )
 
     __eq__ = object.__eq__
     __hash__ = object.__hash__
@@ -205,6 +216,7 @@ class Live(TensorRef):
         self.meta = -1
         self.output_nr = t.output_nr  # which output of its node it is
         self.site = 0  # where it was made or first seen
+        self.written = 0  # where a write has given it its node
         self.leaf: Any = None  # LeafRecord of a leaf that requires grad
         self.root = next(_roots)  # names the memory: views and aliases share it
         self.shared = False  # has views or is one

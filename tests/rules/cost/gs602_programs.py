@@ -380,3 +380,97 @@ def good_summed_then_backwarded() -> None:
             total = total + model(torch.randn(8, 4)).pow(2).mean()
         total.backward()
         opt.step()
+
+
+def bad_running_sum_in_place() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+
+    class Statistics:
+        def __init__(self) -> None:
+            self.values: dict[str, torch.Tensor] = {}
+
+        def get(self, name: str) -> torch.Tensor:
+            if name not in self.values:
+                self.values[name] = torch.zeros(1)
+            return self.values[name]
+
+    model, statistics = nn.Linear(4, 1), Statistics()
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(12):
+        opt.zero_grad()
+        loss = model(torch.randn(8, 4)).pow(2).mean()
+        statistics.get("loss").add_(loss)  # cause: GS602
+        loss.backward()
+        opt.step()
+
+
+def bad_tensor_that_losses_are_added_to() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    total = torch.zeros(())
+    for _ in range(12):
+        opt.zero_grad()
+        loss = model(torch.randn(8, 4)).pow(2).mean()
+        loss.backward()
+        opt.step()
+        total += loss  # cause: GS602
+    print(total.item() / 12)
+
+
+def good_running_sum_in_place_without_a_graph() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    total, smooth = torch.zeros(()), torch.zeros(())
+    for _ in range(12):
+        opt.zero_grad()
+        loss = model(torch.randn(8, 4)).pow(2).mean()
+        loss.backward()
+        opt.step()
+        total += loss.detach()
+        with torch.no_grad():
+            smooth.mul_(0.9).add_(loss)
+    print(total.item() / 12, smooth.item())
+
+
+def good_sum_in_place_that_is_detached_in_each_step() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    smooth = torch.zeros(())
+    for _ in range(12):
+        opt.zero_grad()
+        loss = (model(torch.randn(8, 4)) - 1).pow(2).mean()
+        smooth.mul_(0.9).add_(0.1 * loss)
+        (loss + 0.1 * smooth).backward()
+        opt.step()
+        smooth.detach_()
+
+
+def good_sum_in_place_over_micro_batches() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(8):
+        opt.zero_grad()
+        total = torch.zeros(())
+        for _ in range(4):
+            total += (model(torch.randn(8, 4)) - 1).pow(2).mean() / 4
+        total.backward()
+        opt.step()

@@ -34,6 +34,11 @@ _LIST = (
     "what the list holds leads back to everything that it was computed from. Nothing of that can be freed while it is "
     "in the list, so memory grows with every step."
 )
+_COPY = (
+    "`copy_` of a value with a graph is an operation of the graph too: its node leads to the value and to what the "
+    "tensor held before, and so to every step's graph. Nothing of it can be freed while the tensor lives, so memory "
+    "grows with every step."
+)
 
 
 def bad_running_sum() -> None:
@@ -103,14 +108,16 @@ def _finding(trace: Trace, event: KeepsGraph) -> Finding:
     first = list(event.first)
     if len(first) == 3 and first[0] < length and first[1] < nodes:
         seen += f"; after {first[0]} it held {first[1]}" + (f" and {first[2]:,} bytes" if first[2] else "")
-    how = HOW.get(str(event.how), "a running sum or mean")
+    how, why = HOW.get(str(event.how), "a running sum or mean"), _LIST if event.how in HOW else ""
+    if event.how == "add" and method_name(trace.source_file(made.path).at(made)) == "copy_":
+        how, why = "a tensor that each step copies a value into", _COPY
     return Finding(
         message=f"{how} keeps the graph of every step alive: {code(trace, cause, 'the loss')}",
         cause=cause,
         cause_label="each value brings its graph along",
         related=((made, "a value that is kept"),) if stored is not None else (),
         seen=tuple(filter(None, (seen, _slower(trace)))),
-        why=_LIST if event.how in HOW else "",
+        why=why,
         fix=fix,
         edits=edits,
         count=max(length, event.count),

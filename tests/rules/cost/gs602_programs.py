@@ -424,6 +424,41 @@ def bad_tensor_that_losses_are_added_to() -> None:
     print(total.item() / 12)
 
 
+def bad_last_loss_copied_into_a_tensor() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    last = torch.zeros(())
+    for _ in range(12):
+        opt.zero_grad()
+        loss = model(torch.randn(8, 4)).pow(2).mean()
+        loss.backward()
+        opt.step()
+        last.copy_(loss)  # cause: GS602
+    print(last)
+
+
+def good_last_loss_copied_without_its_graph() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    last, window = torch.zeros(()), torch.zeros(5)
+    for step in range(12):
+        opt.zero_grad()
+        loss = (model(torch.randn(8, 4)) - 1).pow(2).mean()
+        loss.backward()
+        opt.step()
+        last.copy_(loss.detach())
+        window[step % 5] = loss.item()
+    print(last, window)
+
+
 def good_running_sum_in_place_without_a_graph() -> None:
     import torch
     from torch import nn

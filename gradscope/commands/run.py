@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import replace
 from functools import partial
-from os import getpid  # the program may put another in its place
+from os import _exit, getpid  # the program may put others in their place
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, TextIO
@@ -154,6 +155,18 @@ def command(
         session.recorder.signals.killed.connect(
             lambda number, hung: _tried(partial(killed, number, hung), "report", stream)
         )
+
+        def left(status: int) -> None:
+            if threading.active_count() > 1 or threading.current_thread() is not threading.main_thread():
+                say("the program left by os._exit while its threads ran: see `gradscope check`", stream)
+                return
+            interrupts.hold(False)
+            with _timers_stopped(), _kept_from_ending(place):
+                report, failed = told()
+            if not place.told_elsewhere:
+                _exit(_exit_code(Outcome(status), report, config, failed))
+
+        session.recorder.signals.process_exit.connect(left)
         session.start(sys._getframe(), outermost=True)
         if not place.told_elsewhere:
             logged.start_once_asked(session, config)

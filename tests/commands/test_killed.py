@@ -37,19 +37,19 @@ ENV = {
     "OMP_NUM_THREADS": "1",
     "COLUMNS": "200",
 }
+WATCHED = ("-m", "gradscope", "run")
 
 
 def start(
     folder: Path,
     source: str,
     *,
-    plain: bool = False,
-    way_in: tuple[str, ...] = ("-m", "gradscope"),
+    under: tuple[str, ...] = WATCHED,
     **env: str,
 ) -> subprocess.Popen[str]:
     """The program as a process, once it has printed its first line."""
     (folder / "train.py").write_text(source, encoding="utf-8")
-    command = [*python(), *([] if plain else [*way_in, "run"]), "train.py"]
+    command = [*python(), *under, "train.py"]
     with (folder / "stderr").open("w") as err:
         run = subprocess.Popen(
             command, cwd=folder, stdout=subprocess.PIPE, stderr=err, text=True, env=ENV | env
@@ -58,9 +58,11 @@ def start(
     return run
 
 
-def ended(folder: Path, source: str, *signals: int, plain: bool = False, **env: str) -> tuple[int, str, str]:
+def ended(
+    folder: Path, source: str, *signals: int, under: tuple[str, ...] = WATCHED, **env: str
+) -> tuple[int, str, str]:
     """(status, stdout, stderr) of the program, which gets the signals when it is up, 20 ms apart."""
-    run = start(folder, source, plain=plain, **env)
+    run = start(folder, source, under=under, **env)
     for number in signals:
         run.send_signal(number)
         time.sleep(0.02)
@@ -157,7 +159,7 @@ print(process.exitcode, subprocess.run([sys.executable, "-c", asked]).returncode
 @pytest.mark.parametrize("name", OWN)
 def test_what_a_program_does_with_the_signal_is_its_own(name: str, tmp_path: Path) -> None:
     source = TRAIN + LAST + OWN[name] + "sys.stdout.flush()\nos.kill(os.getpid(), 15)\ntime.sleep(60)\n"
-    plain = ended(tmp_path, source, plain=True)
+    plain = ended(tmp_path, source, under=())
     status, out, err = ended(tmp_path, source)
     assert (status, out) == plain[:2]
     assert err.startswith(plain[2]) and "GS201" in err and "fault" not in err
@@ -180,7 +182,7 @@ while True:
 
 @pytest.mark.parametrize("times", [1, 2, 3])
 def test_ctrl_c_shows_the_programs_traceback_and_none_of_ours(times: int, tmp_path: Path) -> None:
-    plain = ended(tmp_path, TRAIN + CTRL_C, signal.SIGINT, plain=True)
+    plain = ended(tmp_path, TRAIN + CTRL_C, signal.SIGINT, under=())
     status, out, err = ended(tmp_path, TRAIN + CTRL_C, *[signal.SIGINT] * times)
     assert (status, out) == plain[:2]
     assert err.count("Traceback") == 1 and "gradscope/" not in err.partition("error[")[0]
@@ -191,7 +193,7 @@ def test_the_installed_command_ends_by_ctrl_c_as_python_does(tmp_path: Path) -> 
     (tmp_path / "command").write_text(
         "import sys\nfrom gradscope.__main__ import main\nif __name__ == '__main__':\n    sys.exit(main())\n"
     )  # as pip writes it
-    run = start(tmp_path, TRAIN + CTRL_C, way_in=("command",))
+    run = start(tmp_path, TRAIN + CTRL_C, under=("command", "run"))
     run.send_signal(signal.SIGINT)
     assert run.wait(timeout=60) == -signal.SIGINT
     assert (tmp_path / "stderr").read_text().count("Traceback") == 1
@@ -257,3 +259,21 @@ def test_a_run_that_cannot_begin_is_not_the_last_one(tmp_path: Path) -> None:
     )
     assert refused.returncode == 2 and last(tmp_path).path.resolve() == first
     assert len(list((tmp_path / ".gradscope").glob("*.gradscope"))) == 1
+
+
+LEAVES = TRAIN + LAST + "os._exit(0)\n"
+
+
+def test_a_program_that_leaves_at_once_gets_its_report(tmp_path: Path) -> None:
+    status, out, err = ended(tmp_path, LEAVES)
+    assert (status, out) == (0, "")
+    assert err.count("error[GS201]") == 1 and "fault" not in err
+    assert ended(tmp_path, LEAVES, under=(*WATCHED, "--fail-on", "error"))[0] == 1
+
+
+def test_other_threads_do_not_outlive_a_program_that_leaves_at_once(tmp_path: Path) -> None:
+    """While a report is made they would go on, and print."""
+    source = TRAIN + "threading.Thread(target=lambda: (time.sleep(0.5), print('late'))).start()\n" + LEAVES
+    status, out, err = ended(tmp_path, source.replace(TRAIN + LAST, LAST))
+    assert (status, out) == (0, "") and "gradscope check" in err
+    assert [finding.code for finding in last(tmp_path).findings] == ["GS201"]

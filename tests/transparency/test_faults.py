@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import importlib
 import inspect
+import itertools
 import os
 import pkgutil
 import random
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
-from types import FunctionType
+from types import FrameType, FunctionType
 from typing import Any
 
 import pytest
@@ -232,6 +235,46 @@ def test_ctrl_c_while_the_watch_begins_or_ends_leaves_nothing(place: str) -> Non
             train()
     assert nn.Module.__call__ is clean and session.active() is None
     assert not torch._C._len_torch_function_stack()
+
+
+class Interrupting:
+    """Raises KeyboardInterrupt in the block, before the line with this number of those that note what happens."""
+
+    FILES = frozenset(f"{hooks.__path__[0]}/recorder/{name}.py" for name in ("segments", "state", "values"))
+
+    def __init__(self, at: int):
+        self.left = at
+
+    def __enter__(self) -> None:
+        sys.settrace(lambda frame, *_: self.line if frame.f_code.co_filename in self.FILES else None)
+
+    def __exit__(self, kind: type | None, *_: object) -> bool:
+        sys.settrace(None)
+        return kind is KeyboardInterrupt
+
+    def line(self, frame: FrameType, event: str, _: Any) -> Any:
+        self.left -= event == "line"
+        if not self.left:
+            sys.settrace(None)
+            raise KeyboardInterrupt
+        return self.line
+
+
+def test_ctrl_c_in_the_middle_of_a_note_leaves_no_half_of_it() -> None:
+    """The program catches it and goes on."""
+    for at in itertools.count(1, 9):
+        second = Interrupting(at)
+        with gradscope.watch() as scope:
+            model = nn.Sequential(nn.Linear(4, 3), nn.ReLU(), nn.Linear(3, 1))
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+            for step in range(4):
+                with second if step == 1 else contextlib.nullcontext():
+                    model(torch.ones(2, 4)).sum().backward()  # no zero_grad
+                    optimizer.step()
+        assert scope.faults == [] and "GS201" in {finding.code for finding in scope.findings}, at
+        if second.left > 0:
+            break
+    assert at > 100, "it came in time"
 
 
 @pytest.mark.parametrize("name", ["commit", "add", "set_meta"])

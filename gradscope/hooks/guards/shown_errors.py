@@ -27,7 +27,7 @@ class ShownErrors(Hook):
             try:
                 clean_exception(exc_value)
                 exc_traceback = clean(exc_traceback) or exc_traceback
-            except Exception as error:
+            except BaseException as error:
                 self.recorder.fault("cleaning a traceback", error)
             real_init(shown, exc_type, exc_value, exc_traceback, *args, **kwargs)
 
@@ -47,7 +47,7 @@ class ShownErrors(Hook):
                 return real_walk(frame)
             try:
                 return iter(visible_frames(real_walk(frame)))
-            except Exception as error:
+            except BaseException as error:
                 self.recorder.fault("cleaning a stack", error)
                 return real_walk(frame)
 
@@ -58,7 +58,7 @@ class ShownErrors(Hook):
             try:
                 shown = {id(f) for f, _ in visible_frames((entry.frame, entry.lineno) for entry in found)}
                 return [entry for entry in found if id(entry.frame) in shown]
-            except Exception as error:
+            except BaseException as error:
                 self.recorder.fault("cleaning a stack", error)
                 return found
 
@@ -77,7 +77,7 @@ class ShownErrors(Hook):
         def showtraceback(shell: Any, exc_tuple: Any = None, *args: Any, **kwargs: Any) -> Any:
             try:
                 clean_exception(sys.exc_info()[1] if exc_tuple is None else exc_tuple[1])
-            except Exception as error:
+            except BaseException as error:
                 self.recorder.fault("cleaning a traceback", error)
             return real(shell, exc_tuple, *args, **kwargs)
 

@@ -40,7 +40,7 @@ class Swaps(Hook):
                 with DisableTorchFunction():
                     for t in (t1, t2):
                         known.append(self._let_go(t))
-            except Exception as error:
+            except BaseException as error:
                 recorder.fault("swapping tensors", error)
             recorder.paused += 1  # torch makes views of them, to look at their nodes
             try:

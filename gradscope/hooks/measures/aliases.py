@@ -76,7 +76,7 @@ class Aliases(Hook):
             if self.recorder.mine() and self.recorder.segment.looked:
                 try:
                     self._expose("from_numpy", (), {}, result, sys._getframe(1))
-                except Exception as error:
+                except BaseException as error:
                     self.recorder.fault("recording from_numpy", error)
             return result
 
@@ -88,7 +88,7 @@ class Aliases(Hook):
             try:
                 if self.recorder.segment.looked:
                     self._expose(name, args, kwargs, result, frame)
-            except Exception as error:
+            except BaseException as error:
                 self.recorder.fault("watching a storage", error)
             return result
 
@@ -105,7 +105,7 @@ class Aliases(Hook):
             if entry is not None and entry.hidden and writes_by_name(name, kwargs):
                 with aside():
                     self._hidden_write(args[0], recorder.sites.current(frame), entry.root)
-        except Exception as error:
+        except BaseException as error:
             recorder.fault("watching a write", error)
 
     def _hidden_write(self, t: Any, site: int, root: int) -> None:

@@ -193,7 +193,7 @@ class NonFinite(Hook):
             try:
                 with private.aside():
                     self._look(number, gradients, incoming)
-            except Exception as error:
+            except BaseException as error:
                 self.recorder.fault("looking at a gradient", error)
             self.recorder.own_time += perf_counter() - began
 

@@ -125,7 +125,7 @@ class Applied(Hook):
                 return real(node, *args)
             try:
                 follow = Follow(args)
-            except Exception as error:
+            except BaseException as error:
                 self.recorder.fault("following a custom backward", error)
                 return real(node, *args)
             with follow:
@@ -133,7 +133,7 @@ class Applied(Hook):
             try:
                 with aside():
                     self._note(place, follow, args, result)
-            except Exception as error:
+            except BaseException as error:
                 self.recorder.fault("following a custom backward", error)
             return result
 
@@ -182,7 +182,7 @@ class Applied(Hook):
                             place.none[position] = place.none.get(position, 0) + 1
                         elif not _some(gradients[edge]):
                             place.zero[position] = place.zero.get(position, 0) + 1
-            except Exception as error:
+            except BaseException as error:
                 self.recorder.fault("looking at a custom backward", error)
 
         return returned

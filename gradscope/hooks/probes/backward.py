@@ -84,7 +84,7 @@ class Backward(Hook):
                     if not expected and not private.in_transform(sys._getframe(1)):
                         with private.aside():
                             note = self._before(t_outputs, args, kwargs, sys._getframe(1))
-                except Exception as error:
+                except BaseException as error:
                     recorder.fault("recording a backward", error)
                 started = perf_counter()
                 recorder.own_time += started - began
@@ -105,7 +105,7 @@ class Backward(Hook):
                         elif failed is not None:
                             with private.aside():
                                 self._failed(failed, t_outputs, sys._getframe(1))
-                    except Exception as error:
+                    except BaseException as error:
                         recorder.fault("recording a backward", error)
                     recorder.own_time += perf_counter() - ended
             finally:

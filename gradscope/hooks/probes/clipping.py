@@ -86,7 +86,7 @@ class Clipping(Hook):
                         "limit": float(limit) if isinstance(limit, (int, float)) else None,
                     },
                 )  # fmt: skip
-        except Exception as error:
+        except BaseException as error:
             recorder.fault("recording a clip", error)
 
     def _of(self, tensors: list[Any]) -> list[LeafRecord]:

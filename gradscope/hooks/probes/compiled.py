@@ -165,7 +165,7 @@ class Compiled(Hook):
                 with private.DisableTorchFunction():
                     used = self._parameters(plain, frame)
                     recorder.op(name, (*args, used), kwargs, result, first, frame, '{"compiled":true}')
-            except Exception as error:
+            except BaseException as error:
                 recorder.fault(f"recording compiled {name}", error)
         recorder.own_time += perf_counter() - began
         return result

@@ -46,7 +46,7 @@ class CustomFunctions(Hook):
                     recorder.op(cls.__name__, args, kwargs, result, first, frame, '{"custom":true}')
                     for follow in recorder.signals.function_applied:
                         follow(cls, args, result, frame)
-            except Exception as error:
+            except BaseException as error:
                 recorder.fault(f"recording {cls.__name__}", error)
             finally:
                 recorder.paused -= 1

@@ -42,7 +42,7 @@ class DirectForward(Hook):
             if hooks:
                 with DisableTorchFunction():
                     self._tell(module, hooks, caller, site)
-        except Exception as error:
+        except BaseException as error:
             self.recorder.fault("looking at a call of forward", error)
 
     def _tell(self, module: nn.Module, hooks: list[str], caller: FrameType, site: int) -> None:

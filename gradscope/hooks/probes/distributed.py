@@ -90,7 +90,7 @@ class Distributed(Hook):
                 try:
                     with private.aside():
                         self._note(ddp, sys._getframe(1))
-                except Exception as error:
+                except BaseException as error:
                     recorder.fault("recording DistributedDataParallel", error)
 
         return __init__
@@ -170,7 +170,7 @@ class Distributed(Hook):
                 printed = print_of_parameters(records)
                 if printed is not None:
                     self._keep(printed.told("parameters", number, step, site))
-        except Exception as error:
+        except BaseException as error:
             recorder.fault("printing parameters", error)
         finally:
             recorder.paused -= 1
@@ -197,7 +197,7 @@ class Distributed(Hook):
                 try:
                     site = recorder.sites.current(sys._getframe(1))
                     self.samplers[id(sampler)] = Sampled(weakref.ref(sampler), site)
-                except Exception as error:
+                except BaseException as error:
                     recorder.fault("recording a sampler", error)
 
         return __init__
@@ -214,7 +214,7 @@ class Distributed(Hook):
                     known.shuffles = bool(sampler.shuffle)
                     if len(known.epochs) < 2:
                         known.epochs.add(int(sampler.epoch))
-                except Exception as error:
+                except BaseException as error:
                     recorder.fault("recording a sampler", error)
             return real(sampler)
 

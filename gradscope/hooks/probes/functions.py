@@ -70,7 +70,7 @@ class FunctionMode(TorchFunctionMode):
                 handler = self.special.get(func)
                 if handler is None:
                     handler = self.hook.classify(func)
-            except Exception as error:  # a callable of the user's whose name raises
+            except BaseException as error:  # a callable of the user's whose name raises
                 recorder.fault("naming a call", error)
                 handler = False
         if handler is False:
@@ -101,7 +101,7 @@ class FunctionMode(TorchFunctionMode):
                 recorder.op(handler, args, kwargs, result, first, sys._getframe(1), extra)
             for follow in self.hook.after.get(handler, ()):
                 follow(handler, args, kwargs, result, sys._getframe(1))
-        except Exception as error:
+        except BaseException as error:
             recorder.fault(f"recording {handler}", error)
         finally:
             recorder.paused -= 1
@@ -228,7 +228,7 @@ class Functions(Hook):
         if self.on_register is not None:
             try:
                 args, kwargs = self._exchanged(args, kwargs, frame)
-            except Exception as error:
+            except BaseException as error:
                 self.recorder.fault("watching a gradient hook", error)
         return func(*args, **kwargs)
 
@@ -250,7 +250,7 @@ class Functions(Hook):
         try:
             with private.DisableTorchFunction():
                 self._note_data_read(args, result, first, frame)
-        except Exception as error:
+        except BaseException as error:
             recorder.fault("recording data", error)
         recorder.own_time += perf_counter() - began
         return result
@@ -276,7 +276,7 @@ class Functions(Hook):
         began = perf_counter()
         try:
             self._note_grad_read(args[0], result, frame)
-        except Exception as error:
+        except BaseException as error:
             recorder.fault("recording grad", error)
         recorder.own_time += perf_counter() - began
         return result
@@ -325,7 +325,7 @@ class Functions(Hook):
         try:
             with private.aside():
                 self._note_grad_set(args[0], args[1], frame)
-        except Exception as error:
+        except BaseException as error:
             recorder.fault("recording grad", error)
         recorder.own_time += perf_counter() - began
         return func(*args)
@@ -370,7 +370,7 @@ class Functions(Hook):
                     recorder.segment.metas[entry.index] = entry.meta
             if self.on_set_data is not None:
                 self.on_set_data(args[0], args[1], recorder.sites.current(frame))
-        except Exception as error:
+        except BaseException as error:
             recorder.fault("recording data", error)
         return result
 
@@ -402,6 +402,6 @@ class Functions(Hook):
                 )  # fmt: skip
                 if self.on_set_requires_grad is not None:
                     self.on_set_requires_grad()
-        except Exception as error:
+        except BaseException as error:
             recorder.fault("recording requires_grad", error)
         return result

@@ -50,13 +50,13 @@ class GradModes(Hook):
             if kind != "enable_grad" and (generator or recorder.sites.nodes[site].kind != "torch"):
                 for follow in recorder.signals.gradients_off:
                     follow()
-        except Exception as error:
+        except BaseException as error:
             recorder.fault("recording a grad mode", error)
 
     def _close(self) -> None:
         try:
             self.recorder.region = self.stack.pop() if self.stack else -1
-        except Exception as error:
+        except BaseException as error:
             self.recorder.fault("recording a grad mode", error)
 
     def _enter(self, real: Any, name: str) -> Any:

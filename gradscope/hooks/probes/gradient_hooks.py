@@ -59,7 +59,7 @@ class GradientHooks(Hook):
                 found = self._about(hook, sys._getframe(1), module=True)
                 if found is not None and len(self.of_modules) < MAX_TOLD:
                     self.of_modules.setdefault(found[2].__code__, found[:2])
-            except Exception as error:
+            except BaseException as error:
                 self.recorder.fault("watching a module's hook", error)
             return real(module, hook, *args, **kwargs)
 
@@ -73,7 +73,7 @@ class GradientHooks(Hook):
             if self.of_modules:
                 try:
                     hooks = [self._known(hook) for hook in hooks]
-                except Exception as error:
+                except BaseException as error:
                     self.recorder.fault("watching a module's hook", error)
             real(backward, module, hooks, *args, **kwargs)
 
@@ -87,7 +87,7 @@ class GradientHooks(Hook):
             if self.of_modules:
                 try:
                     self._look(backward, args, sys._getframe(1))
-                except Exception as error:
+                except BaseException as error:
                     self.recorder.fault("watching a module's hook", error)
             return real(backward, args)
 
@@ -150,7 +150,7 @@ class GradientHooks(Hook):
             data: dict[str, Any] = {**about, "edited": False, "returned": None}
             try:
                 before = [(grad, version_of(grad)) for grad in _gradients(given)]
-            except Exception as error:
+            except BaseException as error:
                 self.recorder.fault("looking at a gradient", error)
             try:
                 result = hook(*given)
@@ -163,7 +163,7 @@ class GradientHooks(Hook):
                 try:
                     data["edited"] |= any(version_of(grad) != version for grad, version in before)
                     self._note(site, data)
-                except Exception as error:
+                except BaseException as error:
                     self.recorder.fault("noting a gradient hook", error)
 
         return watched

@@ -68,7 +68,7 @@ class LoadedStates(Hook):
                 return
             if len(self.loaded) < MOST:
                 self.loaded.append(Loaded(weakref.ref(optimizer), recorder.sites.current(frame)))
-        except Exception as error:
+        except BaseException as error:
             self.recorder.fault("noting an optimizer's state", error)
 
     def _made(self, optimizer: Any, number: int) -> None:

@@ -101,15 +101,11 @@ class Modules(Hook):
                         for follow in recorder.signals.before_call:
                             follow(self, record, site)
                 table.current, table.inner = record.id, record
-            except Exception as error:
+            except BaseException as error:
+                table.current, table.inner = outer, holder
+                anchors.pop(own, None)
                 recorder.fault("recording a module call", error)
-                table.current, table.inner = outer, holder
-                anchors.pop(own, None)
                 return real(self, *args, **kwargs)
-            except BaseException:  # Ctrl-C
-                table.current, table.inner = outer, holder
-                anchors.pop(own, None)
-                raise
             finally:
                 recorder.paused -= 1
                 recorder.own_time += perf_counter() - began
@@ -133,7 +129,7 @@ class Modules(Hook):
                         hook._end(self, record, site, args, kwargs, result, stats, took)
                         for follow in recorder.signals.after_call:
                             follow(self, record, site)
-                except Exception as error:
+                except BaseException as error:
                     recorder.fault("recording a module call", error)
                 finally:
                     recorder.paused -= 1
@@ -173,7 +169,7 @@ class Modules(Hook):
                         and measurable(m.running_mean)
                     ):
                         found.append((known.id, "running_mean", m, first_numbers(m.running_mean)))
-        except Exception as error:
+        except BaseException as error:
             self.recorder.fault("measuring statistics", error)
         return found
 
@@ -249,7 +245,7 @@ class Modules(Hook):
                 self.flipping = False
                 try:
                     self._note_mode(module, bool(mode), sys._getframe(1))
-                except Exception as error:
+                except BaseException as error:
                     recorder.fault("recording train/eval", error)
 
         return train

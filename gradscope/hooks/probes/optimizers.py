@@ -82,7 +82,7 @@ class Optimizers(Hook):
                         number = self._register(optimizer, recorder.sites.current(sys._getframe(1)))
                         for follow in recorder.signals.optimizer_made:
                             follow(optimizer, number)
-                except Exception as error:
+                except BaseException as error:
                     recorder.fault("recording an optimizer", error)
 
         return __init__
@@ -179,7 +179,7 @@ class Optimizers(Hook):
                 self.inside.append(
                     Inside(id(frame), site, records, states, versions, closure is not None, mode, placed)
                 )
-        except Exception as error:
+        except BaseException as error:
             recorder.fault("recording a step", error)
         finally:  # also after Ctrl-C
             if not self.inside:
@@ -213,7 +213,7 @@ class Optimizers(Hook):
     def _leave_failed(self) -> None:
         try:
             self._forget_failed()
-        except Exception as error:
+        except BaseException as error:
             self.recorder.fault("recording a step", error)
 
     def _forget_failed(self) -> None:
@@ -274,7 +274,7 @@ class Optimizers(Hook):
                 recorder.optimizers[number]["steps"] += 1
                 self._count(site, self.roots[number])
                 recorder.end_segment(True)
-        except Exception as error:
+        except BaseException as error:
             recorder.fault("recording a step", error)
         finally:
             recorder.paused -= 1
@@ -303,7 +303,7 @@ class Optimizers(Hook):
                             self._emit_zero(
                                 self._records(optimizer), to_none, site, by="optimizer", optimizer=number
                             )
-                except Exception as error:
+                except BaseException as error:
                     recorder.fault("recording zero_grad", error)
                 finally:
                     recorder.paused -= 1
@@ -345,7 +345,7 @@ class Optimizers(Hook):
                             records = [recorder.ledger.of(p) for p in module.parameters()]
                             to_none = _to_none(*args, **kwargs)
                             self._emit_zero(records, to_none, site, by="module", module=record.id)
-                except Exception as error:
+                except BaseException as error:
                     recorder.fault("recording zero_grad", error)
                 finally:
                     recorder.paused -= 1
@@ -361,7 +361,7 @@ class Optimizers(Hook):
         recorder.paused += 1
         try:
             mode = recorder.functions.pause()
-        except Exception as error:
+        except BaseException as error:
             recorder.fault("recording zero_grad", error)
         try:
             return real(*args, **kwargs)
@@ -370,7 +370,7 @@ class Optimizers(Hook):
             try:
                 if mode:
                     recorder.functions.resume()
-            except Exception as error:
+            except BaseException as error:
                 recorder.fault("recording zero_grad", error)
 
     def _emit_zero(self, records: list[Any], to_none: bool, site: int, **by: Any) -> None:

@@ -40,7 +40,7 @@ class Processes(Hook):
                 options = ["--beside", str(self.folder)]
                 options += ["--full"] * (not self.recorder.sample) + ["--prove"] * self.recorder.prove
                 return watched_command(args, options) or args
-        except Exception as error:
+        except BaseException as error:
             self.recorder.fault("watching a rank that starts", error)
         return args
 
@@ -65,6 +65,6 @@ class Processes(Hook):
             if stand_in is not None:
                 vars(process)["run"] = stand_in
             return stand_in is not None
-        except Exception as error:
+        except BaseException as error:
             self.recorder.fault("watching a process that starts", error)
             return False

@@ -66,7 +66,7 @@ class Scalers(Hook):
                     self._remember(result)
                 data = {"call": name, "scaler": number, "optimizer": optimizer, "error": failed}
                 recorder.emit("scaler", site, data, scale=_scale(scaler))
-        except Exception as error:
+        except BaseException as error:
             recorder.fault("recording a gradient scaler", error)
 
     def _remember(self, result: Any) -> None:
@@ -82,7 +82,7 @@ class Scalers(Hook):
         if self.count and accumulate:
             try:
                 self.recorder.emit("scaler", site, {"call": "backward", "scaled": self._scaled(roots)})
-            except Exception as error:
+            except BaseException as error:
                 self.recorder.fault("recording a gradient scaler", error)
 
     def _scaled(self, roots: Any) -> bool:

@@ -90,7 +90,7 @@ class Schedulers(Hook):
             if number is not None and type(turn) is int and turn > 0:
                 site = self.recorder.sites.current(frame)
                 self.resumed[scheduler.optimizer] = Resumed(number, site, turn)
-        except Exception as error:
+        except BaseException as error:
             self.recorder.fault("recording a scheduler", error)
 
     def _before_step(self, optimizer: Any, number: int, records: list[LeafRecord]) -> None:
@@ -125,7 +125,7 @@ class Schedulers(Hook):
                 }  # fmt: skip
                 recorder.emit("scheduler", site, data)
             return number
-        except Exception as error:
+        except BaseException as error:
             recorder.fault("recording a scheduler", error)
             return None
 
@@ -146,7 +146,7 @@ class Schedulers(Hook):
                 turns.add(site, before, after)
                 if turns.mode:
                     turns.add_given(given, before, after)
-        except Exception as error:
+        except BaseException as error:
             recorder.fault("recording a scheduler", error)
 
     def _tell(self) -> None:

@@ -45,7 +45,7 @@ class Settings(Hook):
                     recorder.emit(
                         "setting", recorder.sites.current(frame), {"name": f"cudnn.{name}", "to": bool(value)}
                     )
-                except Exception as error:
+                except BaseException as error:
                     recorder.fault("recording a setting", error)
 
         return setter
@@ -59,7 +59,7 @@ class Settings(Hook):
                 try:
                     site = recorder.sites.current(sys._getframe(1))
                     recorder.emit("data_parallel", site, {"devices": len(module.device_ids)})
-                except Exception as error:
+                except BaseException as error:
                     recorder.fault("recording DataParallel", error)
 
         return __init__

@@ -48,7 +48,7 @@ class States(Hook):
             if wanted and self.recorder.mine():
                 try:
                     self._keep(state, sys._getframe(1))
-                except Exception as error:
+                except BaseException as error:
                     self.recorder.fault("noting a state", error)
             return state
 
@@ -70,7 +70,7 @@ class States(Hook):
             if plain and self.told < MAX_TOLD and self.recorder.mine():
                 try:
                     self._compare(module, state_dict, sys._getframe(1))
-                except Exception as error:
+                except BaseException as error:
                     self.recorder.fault("comparing a state", error)
             return real(module, state_dict, *args, **kwargs)
 

@@ -38,7 +38,7 @@ class Ties(Hook):
                         shared = recorder.live.find(data) is not None or type(data) is nn.Parameter
                         if recorder.segment.looked and shared:
                             self._tie(made, data, sys._getframe(1), "parameter")
-                except Exception as error:
+                except BaseException as error:
                     recorder.fault("recording a parameter", error)
             return made
 

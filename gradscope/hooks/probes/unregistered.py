@@ -37,7 +37,7 @@ class Unregistered(Hook):
                 continue
             try:
                 self._look(record, module, site, owned)
-            except Exception as error:
+            except BaseException as error:
                 self.recorder.fault("looking at a module's attributes", error)
         self.seen = table.count
 

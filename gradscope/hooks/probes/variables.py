@@ -28,7 +28,7 @@ class Variables(Hook):
                 try:
                     with DisableTorchFunction():
                         recorder.op("Variable", args, None, result, first, frame)
-                except Exception as error:
+                except BaseException as error:
                     recorder.fault("recording Variable", error)
             return result
 

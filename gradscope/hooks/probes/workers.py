@@ -51,7 +51,7 @@ class Workers(Hook):
                 try:
                     site = recorder.sites.current(sys._getframe(1))
                     self.made[id(loader)] = (weakref.ref(loader), site)
-                except Exception as error:
+                except BaseException as error:
                     recorder.fault("recording a DataLoader", error)
 
         return __init__
@@ -67,7 +67,7 @@ class Workers(Hook):
                 try:
                     site = recorder.sites.current(sys._getframe(1))
                     self.loaders[int(iterator._base_seed)] = (known[1], site)
-                except Exception as error:
+                except BaseException as error:
                     recorder.fault("recording a DataLoader", error)
 
         return __init__

@@ -173,8 +173,9 @@ class Learner:
         template = Template(name, cut, nodes, outputs, alias, tuple(writes), reusable, extra)
         number = self._ids.get(template)
         if number is None:
-            number = self._ids[template] = len(self.state.templates)
+            number = len(self.state.templates)
             self.state.templates.append(template)
+            self._ids[template] = number  # last, as Ctrl-C may come between
         kind = self._kinds.get(key)
         if kind is None:
             kind = self._kinds[key] = Kind()

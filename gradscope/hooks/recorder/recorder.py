@@ -7,11 +7,13 @@ must not reach the program: hooks call it in a try block.
 
 from __future__ import annotations
 
+import threading
 from time import perf_counter
 from typing import Any
 
 from gradscope.hooks import _torch as private
 from gradscope.hooks.recorder.entering import Entering
+from gradscope.hooks.recorder.handlers import raised_by_handler
 from gradscope.hooks.recorder.history import History
 from gradscope.hooks.recorder.ledger import Ledger
 from gradscope.hooks.recorder.modules import ModuleTable
@@ -49,7 +51,7 @@ class Recorder(State):
         same = False
         try:
             same = self.store.store(segment, is_step)
-        except Exception as error:  # a full disk, say: the run goes on without a trace
+        except BaseException as error:  # a full disk, say: the run goes on without a trace
             self.fault("writing the trace", error)
         self.history.recent.append(segment)
         self.segment = Segment(segment.serial + 1, perf_counter())
@@ -68,6 +70,16 @@ class Recorder(State):
                 self.written.add(number)
                 self.writer.add("optimizer", number, pack(data))
 
+    def fault(self, where: str, error: BaseException) -> None:
+        """Notes a fault of ours. What is none, Ctrl-C or what a signal's handler has raised meanwhile, goes on to the
+        program."""
+        theirs = not isinstance(error, Exception)
+        if theirs or (not isinstance(error, RecursionError) and raised_by_handler(error)):
+            if threading.get_ident() == self.thread:
+                self.drop_segment()
+            raise error
+        super().fault(where, error)
+
     def drop_segment(self) -> None:
         """Forgets the stretch that has begun: the note of it was interrupted and cannot be trusted."""
         self.replay.leave()
@@ -79,7 +91,7 @@ class Recorder(State):
             return
         try:
             self.store.repeat(cycle, count, seconds)
-        except Exception as error:
+        except BaseException as error:
             self.fault("writing the trace", error)
         self.segment.serial += count
         self.segment.started = perf_counter()

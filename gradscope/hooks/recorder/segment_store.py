@@ -194,10 +194,10 @@ class SegmentStore:
     def _write_graph(self, graph: int, segment: Segment) -> None:
         rows = GraphRows(graph, segment, self.metas, self.templates, self.graph_of)
         writer = self.writer
-        writer.add("graph", graph, len(rows.ops), len(rows.nodes))
         writer.add_all("op", rows.ops)
         writer.add_all("value", rows.values)
         writer.add_all("node", rows.nodes)
+        writer.add("graph", graph, len(rows.ops), len(rows.nodes))  # last: Ctrl-C leaves a whole one or none
 
 
 class GraphRows:

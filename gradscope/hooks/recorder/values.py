@@ -180,10 +180,11 @@ class Metas:
         if found is None:
             struct = (key[0], len(shape), key[2], key[3], is_leaf)
             dense = key[5] == dense_strides(shape)
-            self.classes.append((tuple([n if n in (0, 1) else 2 for n in shape]), dense))
-            self.structs.append(self._struct_ids.setdefault(struct, len(self._struct_ids)))
-            found = self._ids[key] = len(self.table)
+            found = len(self.table)  # of all three, also where Ctrl-C has come between
+            self.classes[found:] = [(tuple([n if n in (0, 1) else 2 for n in shape]), dense)]
+            self.structs[found:] = [self._struct_ids.setdefault(struct, len(self._struct_ids))]
             self.table.append(Meta(dtype_of(t), shape, bool(t.requires_grad), is_leaf, str(t.device)))
+            self._ids[key] = found
         return found
 
 

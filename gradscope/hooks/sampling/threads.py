@@ -44,7 +44,7 @@ class Threads(Hook):
                 if self._free(is_pass):
                     self._take()
                     return True
-            except Exception as error:
+            except BaseException as error:
                 recorder.fault("moving to another thread", error)
             number = threading.get_ident()
             if is_pass and any(t.ident == number for t in threading.enumerate()):  # not the engine's

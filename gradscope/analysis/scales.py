@@ -122,6 +122,27 @@ def calls_before(trace: Trace) -> Iterator[tuple[Scaler, Scaler | None, Scaler |
             last[key] = event
 
 
+@once
+def under_a_scaler(trace: Trace) -> frozenset[int]:
+    """The parameters whose steps a scaler may skip, or whose losses it multiplies."""
+    found: set[int] = set()
+    lines = set()
+    for event in trace.of(Scaler):
+        if event.call == "backward":
+            lines |= {event.site.user.location()} if event.scaled is not False else set()
+        elif event.call in ("step", "unscale_") and event.optimizer in trace.optimizers:
+            found |= set(trace.optimizers[event.optimizer].parameters)
+        elif event.call in ("step", "unscale_"):
+            return frozenset(p.id for p in trace.parameters)  # of whatever stands behind it
+    for step in trace.of(Step):
+        if step.by_scaler and step.optimizer in trace.optimizers:
+            found |= set(trace.optimizers[step.optimizer].parameters)
+    for passed in trace.of(Backward):
+        if passed.site.user.location() in lines:
+            found.update(passed.filled)
+    return frozenset(found)
+
+
 class _Uses:
     """The steps that use scaled gradients as they are, and the divisions of those that were never scaled."""
 

@@ -9,8 +9,12 @@ PAIRS = [
     ("GS204", "GS205"),  # neither step is the other's
     ("GS205", "GS304"),
     ("GS211", "GS705"),  # the scaler is another loss's
+    ("GS211", "GS710"),  # the scaler is another model's
     ("GS215", "GS603"),  # two optimizers, whose steps come and go
     ("GS217", "GS406"),  # a long loop first, through which sampling sleeps
+    ("GS223", "GS308"),  # a long loop first with blocks of no_grad, then another model's call
+    ("GS224", "GS706"),  # another model's loss, in the same loop, does not fall
+    ("GS225", "GS308"),
     ("GS602", "GS603"),
     ("GS605", "GS705"),  # two networks in one pass
 ]

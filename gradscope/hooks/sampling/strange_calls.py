@@ -10,6 +10,8 @@ from __future__ import annotations
 import sys
 from typing import Any
 
+from torch import nn
+
 from gradscope.hooks import Hook
 from gradscope.hooks.recorder.module import ModuleRecord
 
@@ -24,11 +26,10 @@ class StrangeCalls(Hook):
         self.classes: set[type] = set()
         self.off = False
         self.inside = False
-        self.door = self._door(self.recorder.plain_module_call)
+        self.door = self._door()
         self.recorder.signals.before_call.connect(self._called)
         self.recorder.signals.asleep.connect(self._open)
         self.recorder.signals.awake.connect(self._close)
-        self.recorder.signals.gradients_off.connect(self._close)
         self.recorder.signals.compiling.connect(self._leave)
         self._undo.append(self._close)
 
@@ -53,19 +54,21 @@ class StrangeCalls(Hook):
         self.off = True
         self._close()
 
-    def _door(self, real: Any) -> Any:
+    def _door(self) -> Any:
         recorder, known = self.recorder, self.known
 
         def __call__(module: Any, /, *args: Any, **kwargs: Any) -> Any:
+            # Torch's own, or the watched one, which stands again once gradients were off.
+            standing = nn.Module.__call__
             if self.inside or recorder.paused or recorder.segment.looked or not recorder.mine():
-                return real(module, *args, **kwargs)
+                return standing(module, *args, **kwargs)
             if _place(sys._getframe(1)) not in known:
                 known.add(_place(sys._getframe(1)))
                 recorder.services.wake()  # which closes this door: the watched call stands behind it
                 return type(module).__call__(module, *args, **kwargs)
             self.inside = True
             try:
-                return real(module, *args, **kwargs)
+                return standing(module, *args, **kwargs)
             finally:
                 self.inside = False
 

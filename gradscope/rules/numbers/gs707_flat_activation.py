@@ -18,9 +18,10 @@ from collections.abc import Iterator
 from gradscope.analysis.gradients import thrown_away
 from gradscope.analysis.ops import CUTTING_OFF, SATURATING, ZERO_GRADIENT
 from gradscope.analysis.reach import Paths, passes, paths
+from gradscope.analysis.scales import under_a_scaler
 from gradscope.analysis.since import since_step
 from gradscope.analysis.words import code, located, numbers, parameter_names, parameter_subjects
-from gradscope.events import Backward, Scaler
+from gradscope.events import Backward
 from gradscope.model import Finding, Op
 from gradscope.rules import rule
 from gradscope.store import Trace
@@ -65,13 +66,13 @@ def good() -> None:
 
 @rule("GS707", name="flat-activation", severity="warning", over=("GS212", "GS705"))
 def flat_activation(trace: Trace) -> Iterator[Finding]:
-    if trace.of(Scaler):
-        return  # zeros of an overflow that it skips
-    known, thrown = paths(trace), thrown_away(trace)
+    known, thrown, scaled = paths(trace), thrown_away(trace), under_a_scaler(trace)
     lines = {event.site.user.location(): event for event in known.backwards}
     for line, event in lines.items():
         sites = {e.site.id for e in trace.of(Backward) if e.site.user.location() == line}
         filled = sorted(set(event.filled) - thrown.get(line, set()))
+        if not scaled.isdisjoint(filled):
+            continue  # zeros of an overflow that the scaler skips
         ways = known.reach(((event.graph, root) for root in event.roots), ZERO_GRADIENT).parameters
         if not ways & set(filled):
             continue  # behind `round()` or `sign()`, of which GS305 tells

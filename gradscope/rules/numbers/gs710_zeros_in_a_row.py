@@ -16,8 +16,9 @@ from collections.abc import Iterator
 from gradscope.analysis.made import made_at
 from gradscope.analysis.ops import MULTIPLICATIONS, PASSING, PRODUCTS_OF_MATRICES
 from gradscope.analysis.reach import Paths, paths
+from gradscope.analysis.scales import under_a_scaler
 from gradscope.analysis.words import located, parameter_names, parameter_subjects, plural, where
-from gradscope.events import Scaler, ZeroWeights
+from gradscope.events import ZeroWeights
 from gradscope.fixes.calls import taken_away
 from gradscope.model import Finding, Graph, Site
 from gradscope.rules import rule
@@ -74,7 +75,8 @@ def good() -> None:
 @rule("GS710", name="zeros-in-a-row", severity="warning", over=("GS705",))
 def zeros_in_a_row(trace: Trace) -> Iterator[Finding]:
     zero = {id for event in trace.of(ZeroWeights) for id in event.parameters if _never_moved(trace, id)}
-    if len(zero) < 2 or trace.of(Scaler):  # steps that a scaler skips leave zeros where they were
+    zero -= under_a_scaler(trace)  # steps that it skips leave zeros where they were
+    if len(zero) < 2:
         return
     known = paths(trace)
     groups: dict[object, tuple[Site | None, Site | None, list[tuple[int, int]]]] = {}

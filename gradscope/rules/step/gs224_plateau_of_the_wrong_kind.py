@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from gradscope.analysis.words import code, located, plural
-from gradscope.events import Plateau, SchedulerMade
+from gradscope.events import Backward, Plateau, SchedulerMade
 from gradscope.fixes.calls import with_argument
 from gradscope.model import Finding
 from gradscope.rules import rule
@@ -69,17 +69,25 @@ def good() -> None:
 @rule("GS224", name="plateau-of-the-wrong-kind", severity="warning")
 def plateau_of_the_wrong_kind(trace: Trace) -> Iterator[Finding]:
     made = {event.scheduler: event for event in trace.of(SchedulerMade)}
-    losses = [loss for _, loss in trace.numbers("loss")]
-    if len(losses) < ENOUGH or _order(_ends(losses)) >= 0:
-        return
     for event in trace.of(Plateau):
         maker, way = made.get(event.scheduler), _order(event.given)
         if maker is None or len(event.given) < ENOUGH or len(event.cuts) < 2:
             continue
         if event.mode == "min" and way >= MONOTONE and _cut_above_the_first(event):
             count = _counted(event.given)
+            if not _loss_falls(trace, event.optimizer):
+                continue
             if count or max(event.given) <= 1:
                 yield _finding(trace, event, maker, count)
+
+
+def _loss_falls(trace: Trace, optimizer: int | None) -> bool:
+    """Whether the loss of the passes that this optimizer steps on is smaller in the end: another model's, in the
+    same loop, says nothing of it."""
+    held = set(trace.optimizers[optimizer].parameters if optimizer in trace.optimizers else ())
+    sites = {event.site.id for event in trace.of(Backward) if not held.isdisjoint(event.filled)}
+    losses = [loss for _, loss in trace.numbers("loss", None, sites)]
+    return len(losses) >= ENOUGH and _order(_ends(losses)) < 0
 
 
 def _order(numbers: Sequence[float]) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from gradscope.baseline import write_baseline as write
 from gradscope.check import Report, fails
 from gradscope.commands import printing
 from gradscope.commands._opening import opened as opened_at
+from gradscope.commands._working import working
 from gradscope.config import FAIL_ON, Config, load_config
 from gradscope.follow import follow as following
 from gradscope.follow import interrupt
@@ -73,7 +75,11 @@ def command(
     opened = opened_at(trace or last_trace(Path.cwd()))
     if write_baseline:
         return _accept(opened, config)
-    report = _follow(opened, config, stop_on) if follow else examine_path(opened, config)
+    if follow:
+        report = _follow(opened, config, stop_on)
+    else:
+        with working("looking at what was seen", sys.stderr):
+            report = examine_path(opened, config)
     with printing() as stdout:
         if output_format == "full":
             show(report, stdout)

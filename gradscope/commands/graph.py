@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import click
@@ -9,6 +10,7 @@ import click
 from gradscope.check import check, examine
 from gradscope.commands import printing
 from gradscope.commands._opening import one_trace
+from gradscope.commands._working import working
 from gradscope.graph import LEVELS, view
 from gradscope.places import last_trace
 from gradscope.render import renderer_for, write_text
@@ -46,8 +48,9 @@ def command(
         return _page(source, rank, path, step, asked=bool(level or around or depth is not None))
     check_target(path)
     opened = one_trace(source, rank)
-    shown = view(opened, level, check(opened), step=step, around=around, depth=depth, fits=fits_screen)
-    draw(shown, path)
+    with working("drawing the graph", sys.stderr):
+        shown = view(opened, level, check(opened), step=step, around=around, depth=depth, fits=fits_screen)
+        draw(shown, path)
     with printing() as stdout:
         for note in shown.notes:
             print(f"note: {note}", file=stdout)
@@ -64,7 +67,8 @@ def _page(source: Path, rank: int | None, path: Path, step: int | None, asked: b
         )
     from gradscope.render.html import render
 
-    write_text(render(examine(one_trace(source, rank)), step), path)
+    with working("drawing the graph", sys.stderr):
+        write_text(render(examine(one_trace(source, rank)), step), path)
     with printing() as stdout:
         print(f"wrote {path}", file=stdout)
     return 0

@@ -24,6 +24,7 @@ from gradscope.commands._misplaced import misplaced
 from gradscope.commands._opening import opened
 from gradscope.commands._ranks import Place, gathered, not_ended_by, place_of
 from gradscope.commands._saying import say
+from gradscope.commands._working import working
 from gradscope.commands.check import split_codes
 from gradscope.config import FAIL_ON, Config, load_config
 from gradscope.imports import BEGAN, kept_apart, seconds_to_import
@@ -138,7 +139,8 @@ def command(
             whole = place.whole(_all_of(session, trace_path))
             if place.told_elsewhere:
                 return None, False
-            place.wait(session.path, in_haste)
+            with working("waiting for the other ranks", stream):
+                place.wait(session.path, in_haste)
             report = _tell(session, whole, config, stream)
             if report is not None and not in_haste and asked():
                 logged.end(report.findings)
@@ -294,7 +296,8 @@ def _tell(session: Session, whole: Path, config: Config, stream: TextIO | None) 
     from gradscope.render.text import show
 
     try:
-        report = examine_path(opened(whole), config)
+        with working("looking at what was seen", stream):
+            report = examine_path(opened(whole), config)
         # What went wrong with the trace may have found no place in it.
         report = replace(report, faults=tuple(dict.fromkeys([*session.faults, *report.faults])))
         if stream is not None:
@@ -344,8 +347,9 @@ def _draw(report: Report, path: Path, stream: TextIO | None) -> None:
     from gradscope.render.picture import fits_screen
     from gradscope.render.pictures import draw
 
-    drawn = view(report.trace, findings=report.findings, fits=fits_screen)
-    draw(drawn, path)
+    with working("drawing the graph", stream):
+        drawn = view(report.trace, findings=report.findings, fits=fits_screen)
+        draw(drawn, path)
     for note in drawn.notes:
         say(note, stream)
     say(f"graph in {os.path.relpath(path)}", stream)

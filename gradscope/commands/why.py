@@ -10,6 +10,7 @@ import click
 from gradscope.answers import why
 from gradscope.commands import printing
 from gradscope.commands._opening import one_trace
+from gradscope.commands._working import working
 from gradscope.model import GradscopeError
 from gradscope.places import last_trace
 from gradscope.render.answer import show
@@ -26,7 +27,8 @@ def command(rank: int | None, names: tuple[str, ...]) -> int:
     trace = one_trace(Path(names[0]) if len(names) == 2 else last_trace(Path.cwd()), rank)
     if len(names) == 1 and Path(names[0]).suffix == ".gradscope":
         raise GradscopeError(f"`{names[0]}` is a trace: say also the name to explain")
-    answer = why(trace, names[-1])
+    with working("looking at what was seen", sys.stderr):
+        answer = why(trace, names[-1])
     with printing():
         show(trace, answer, sys.stdout)
     return 0

@@ -6,6 +6,7 @@ import io
 import json
 import re
 import shutil
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -96,8 +97,23 @@ def test_mermaid_takes_any_text_and_refuses_what_it_would_not_draw(scope: Any, t
         shown.render(tmp_path / "g.mmd")
 
 
+def test_a_pdf_is_as_large_as_the_svg(scope: Any, tmp_path: Path) -> None:
+    shown = picture(scope.trace, "line")
+    pdf = shown.render(tmp_path / "g.pdf").read_bytes()
+    assert pdf.startswith(b"%PDF-")
+    box = re.search(rb"/MediaBox \[\s*0 0 ([\d.]+) ([\d.]+)", pdf)
+    size = re.search(
+        r'<svg width="([\d.]+)pt" height="([\d.]+)pt"', shown.render(tmp_path / "g.svg").read_text()
+    )
+    assert box is not None and size is not None
+    assert [float(n) for n in box.groups()] == pytest.approx([float(n) for n in size.groups()], abs=1)
+
+
 @pytest.mark.skipif(shutil.which("dot") is not None, reason="graphviz is here")
-def test_without_graphviz_a_pdf_is_one_clear_error(scope: Any, tmp_path: Path) -> None:
+def test_a_pdf_that_nothing_can_write_is_one_clear_error(
+    scope: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "svglib.svglib", None)
     with pytest.raises(GradscopeError, match=r"a PDF needs"):
         picture(scope.trace, "line").render(tmp_path / "g.pdf")
     assert list(tmp_path.iterdir()) == []
@@ -106,7 +122,7 @@ def test_without_graphviz_a_pdf_is_one_clear_error(scope: Any, tmp_path: Path) -
 def test_a_run_writes_all_of_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "p.py").write_text("import torch\ntorch.ones(2, requires_grad=True).sum().backward()\n")
-    names = ["p.html", "p.svg", "p.mmd", "p.graphml", "p.dot", "p.md", "p.json"]
+    names = ["p.html", "p.svg", "p.pdf", "p.mmd", "p.graphml", "p.dot", "p.md", "p.json"]
     assert main(["run", *(part for name in names for part in ("-o", name)), "p.py"]) == 0
     assert all((tmp_path / name).stat().st_size > 100 for name in names)
     assert "findings" in json.loads((tmp_path / "p.json").read_text())  # a run's JSON is the report

@@ -1096,3 +1096,434 @@ def good_steps_and_data_module() -> None:
             self.log("val", F.mse_loss(self(batch[0]), batch[1]))
 
     trainer(max_epochs=-1, max_steps=20, limit_val_batches=2).fit(Model(), datamodule=Data())
+
+
+# -- second sight: what else people write wrongly ---------------------------------------------------------
+
+
+def bad_loss_in_a_dict_is_detached() -> None:
+    class Model(Regression):
+        def training_step(self, batch: Any, batch_idx: int) -> Any:
+            x, y = batch
+            predicted = self(x)
+            loss = F.mse_loss(predicted, y).detach()  # cause: GS303: `training_step`
+            return {"loss": loss, "predicted": predicted.detach()}
+
+    trainer().fit(Model(), loader())
+
+
+def bad_loss_rewrapped_by_torch_tensor() -> None:
+    class Model(Regression):
+        def training_step(self, batch: Any, batch_idx: int) -> Any:
+            x, y = batch
+            loss = F.mse_loss(self(x), y)
+            return torch.tensor(loss)  # cause: GS303: `training_step`
+
+    trainer().fit(Model(), loader())
+
+
+def bad_training_step_under_no_grad() -> None:
+    class Model(Regression):
+        @torch.no_grad()  # cause: GS303: `training_step`
+        def shared_step(self, batch: Any) -> Tensor:
+            x, y = batch
+            return F.mse_loss(self(x), y)
+
+        def training_step(self, batch: Any, batch_idx: int) -> Any:
+            return self.shared_step(batch)
+
+        def validation_step(self, batch: Any, batch_idx: int) -> Any:
+            self.log("val_loss", self.shared_step(batch))
+
+    trainer().fit(Model(), loader(), loader(shuffle=False))
+
+
+def good_shared_step() -> None:
+    class Model(Regression):
+        def shared_step(self, batch: Any) -> Tensor:
+            x, y = batch
+            return F.mse_loss(self(x), y)
+
+        def training_step(self, batch: Any, batch_idx: int) -> Any:
+            return self.shared_step(batch)
+
+        def validation_step(self, batch: Any, batch_idx: int) -> Any:
+            self.log("val_loss", self.shared_step(batch))
+
+        @torch.no_grad()
+        def encode(self, x: Tensor) -> Tensor:
+            return self.body(x)
+
+        def test_step(self, batch: Any, batch_idx: int) -> Any:
+            self.log("spread", self.encode(batch[0]).std())
+
+    model, run = Model(), trainer()
+    run.fit(model, loader(), loader(shuffle=False))
+    run.test(model, loader(shuffle=False), verbose=False)
+
+
+def bad_configure_optimizers_returns_nothing() -> None:
+    class Model(Regression):
+        def configure_optimizers(self) -> Any:
+            torch.optim.Adam(self.parameters(), lr=1e-2)  # cause: GS205: configure_optimizers
+
+    trainer().fit(Model(), loader())
+
+
+def good_no_optimizer_to_look_at_the_loss() -> None:
+    class Model(Regression):
+        def configure_optimizers(self) -> Any:
+            return None
+
+        def training_step(self, batch: Any, batch_idx: int) -> Any:
+            with torch.no_grad():
+                self.log("loss", F.mse_loss(self(batch[0]), batch[1]))
+
+    trainer(max_epochs=1).fit(Model(), loader())
+
+
+def bad_optimizer_step_without_its_closure() -> None:
+    class Model(Regression):
+        def optimizer_step(
+            self, epoch: int, batch_idx: int, optimizer: Any, optimizer_closure: Any = None
+        ) -> None:
+            optimizer.step()  # cause: GS204: closure
+
+    trainer().fit(Model(), loader())
+
+
+def good_optimizer_step_with_its_closure() -> None:
+    class Model(Regression):
+        def optimizer_step(
+            self, epoch: int, batch_idx: int, optimizer: Any, optimizer_closure: Any = None
+        ) -> None:
+            optimizer.step(closure=optimizer_closure)
+            for group in optimizer.param_groups:
+                group["lr"] *= 0.99
+
+    trainer().fit(Model(), loader())
+
+
+def bad_gradients_cleared_after_backward() -> None:
+    class Model(Regression):
+        def on_after_backward(self) -> None:
+            self.zero_grad()  # cause: GS202
+
+    trainer().fit(Model(), loader())
+
+
+def good_gradients_clipped_before_the_step() -> None:
+    class Model(Regression):
+        def on_before_optimizer_step(self, optimizer: Any) -> None:
+            nn.utils.clip_grad_norm_(self.parameters(), 0.5)
+
+    trainer().fit(Model(), loader())
+
+
+def bad_gradients_clipped_after_the_step() -> None:
+    class Clip(callbacks.Callback):
+        def on_train_batch_end(self, trainer: Any, pl_module: Any, *args: Any) -> None:
+            nn.utils.clip_grad_norm_(pl_module.parameters(), 0.5)  # cause: GS209
+
+    trainer(callbacks=[Clip()]).fit(Regression(), loader())
+
+
+def bad_learnt_weights_of_the_loss_in_no_optimizer() -> None:
+    class Weighted(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.log_vars = nn.Parameter(torch.zeros(2))
+
+        def forward(self, losses: Tensor) -> Tensor:
+            return (losses * torch.exp(-self.log_vars) + self.log_vars).sum()
+
+    class Model(L.LightningModule):
+        def __init__(self) -> None:
+            super().__init__()
+            self.net = nn.Sequential(nn.Linear(6, 16), nn.Tanh(), nn.Linear(16, 2))
+            self.criterion = Weighted()
+
+        def training_step(self, batch: Any, batch_idx: int) -> Any:
+            x, y = batch
+            out = self.net(x)
+            return self.criterion(torch.stack([F.mse_loss(out[:, :1], y), F.l1_loss(out[:, 1:], y)]))
+
+        def configure_optimizers(self) -> Any:
+            return torch.optim.Adam(self.net.parameters(), lr=1e-2)  # cause: GS206
+
+    trainer().fit(Model(), loader())
+
+
+def good_learnt_weights_of_the_loss() -> None:
+    class Model(L.LightningModule):
+        def __init__(self) -> None:
+            super().__init__()
+            self.net = nn.Sequential(nn.Linear(6, 16), nn.Tanh(), nn.Linear(16, 2))
+            self.log_vars = nn.Parameter(torch.zeros(2))
+
+        def training_step(self, batch: Any, batch_idx: int) -> Any:
+            x, y = batch
+            out = self.net(x)
+            losses = torch.stack([F.mse_loss(out[:, :1], y), F.l1_loss(out[:, 1:], y)])
+            return (losses * torch.exp(-self.log_vars) + self.log_vars).sum()
+
+        def configure_optimizers(self) -> Any:
+            groups = [{"params": self.net.parameters()}, {"params": [self.log_vars], "lr": 1e-3}]
+            return torch.optim.Adam(groups, lr=1e-2)
+
+    trainer().fit(Model(), loader())
+
+
+def bad_frozen_for_a_warm_up_and_never_thawed() -> None:
+    class WarmUp(callbacks.Callback):
+        def on_train_start(self, trainer: Any, pl_module: Any) -> None:
+            pl_module.body.requires_grad_(False)
+
+        def on_train_epoch_start(self, trainer: Any, pl_module: Any) -> None:
+            if trainer.current_epoch == 30:
+                pl_module.body.requires_grad_(True)
+
+    class Model(Regression):
+        def configure_optimizers(self) -> Any:
+            return torch.optim.Adam(self.parameters(), lr=1e-2)  # cause: GS208
+
+    trainer(callbacks=[WarmUp()]).fit(Model(), loader())
+
+
+def good_frozen_for_a_warm_up_and_thawed() -> None:
+    class WarmUp(callbacks.Callback):
+        def on_train_start(self, trainer: Any, pl_module: Any) -> None:
+            pl_module.body.requires_grad_(False)
+
+        def on_train_epoch_start(self, trainer: Any, pl_module: Any) -> None:
+            if trainer.current_epoch == 1:
+                pl_module.body.requires_grad_(True)
+
+    trainer(callbacks=[WarmUp()]).fit(Regression(), loader())
+
+
+def bad_whole_model_in_eval_before_fit() -> None:
+    class Model(Regression):
+        def __init__(self) -> None:
+            super().__init__()
+            self.body = nn.Sequential(nn.Linear(6, 16), nn.BatchNorm1d(16), nn.ReLU(), nn.Dropout(0.2))
+            self.eval()  # cause: GS403, GS409
+
+    trainer().fit(Model(), loader())
+
+
+def bad_wrong_module_back_in_train() -> None:
+    class Model(Regression):
+        def __init__(self) -> None:
+            super().__init__()
+            self.body = nn.Sequential(nn.Linear(6, 16), nn.BatchNorm1d(16), nn.ReLU(), nn.Dropout(0.2))
+
+        def on_train_epoch_end(self) -> None:
+            self.eval()  # cause: GS403, GS409
+            with torch.no_grad():
+                print(self(torch.randn(4, 6)).mean().item())
+            self.head.train()
+
+    trainer().fit(Model(), loader())
+
+
+def bad_manual_step_before_backward() -> None:
+    class Model(Manual):
+        def training_step(self, batch: Any, batch_idx: int) -> Any:
+            x, y = batch
+            optimizer = self.optimizers()
+            loss = F.mse_loss(self(x), y)
+            optimizer.zero_grad()
+            optimizer.step()  # cause: GS204, GS202
+            self.manual_backward(loss)
+
+    trainer().fit(Model(), loader())
+
+
+def bad_manual_backward_of_a_detached_sum() -> None:
+    class Model(Manual):
+        def training_step(self, batch: Any, batch_idx: int) -> Any:
+            x, y = batch
+            optimizer = self.optimizers()
+            optimizer.zero_grad()
+            loss = F.mse_loss(self(x), y)
+            total = torch.tensor([loss, 0.1]).sum()  # cause: GS303: `total`
+            self.manual_backward(total)
+            optimizer.step()
+
+    trainer().fit(Model(), loader())
+
+
+def bad_manual_optimization_forgotten_to_backward() -> None:
+    class Model(Manual):
+        def training_step(self, batch: Any, batch_idx: int) -> Any:
+            x, y = batch
+            optimizer = self.optimizers()
+            optimizer.zero_grad()
+            loss = F.mse_loss(self(x), y)
+            optimizer.step()  # cause: GS204
+            return loss
+
+    trainer().fit(Model(), loader())
+
+
+def bad_gan_generator_fills_the_discriminator() -> None:
+    class Model(Gan):
+        def training_step(self, batch: Any, batch_idx: int) -> Any:
+            real = batch[0]
+            opt_g, opt_d = self.optimizers()
+            noise = torch.randn(len(real), 4)
+
+            opt_d.zero_grad()
+            g_loss = self.judged(self.generator(noise), True)
+            opt_g.zero_grad()
+            self.manual_backward(g_loss)  # cause: GS232
+            opt_g.step()
+
+            fake = self.generator(noise).detach()
+            d_loss = (self.judged(real, True) + self.judged(fake, False)) / 2
+            self.manual_backward(d_loss)
+            opt_d.step()  # cause: GS201
+
+    trainer().fit(Model(), loader())
+
+
+def bad_both_optimizers_hold_everything() -> None:
+    class Model(Gan):
+        def training_step(self, batch: Any, batch_idx: int) -> Any:
+            real = batch[0]
+            opt_g, opt_d = self.optimizers()
+            noise = torch.randn(len(real), 4)
+
+            opt_g.zero_grad()
+            self.manual_backward(self.judged(self.generator(noise), True))
+            opt_g.step()  # cause: GS232
+
+            opt_d.zero_grad()
+            fake = self.generator(noise).detach()
+            self.manual_backward((self.judged(real, True) + self.judged(fake, False)) / 2)
+            opt_d.step()
+
+        def configure_optimizers(self) -> Any:
+            g = torch.optim.Adam(self.parameters(), lr=2e-3)
+            d = torch.optim.Adam(self.discriminator.parameters(), lr=2e-3)
+            return [g, d], []
+
+    trainer().fit(Model(), loader())
+
+
+def bad_logits_kept_until_the_epoch_ends() -> None:
+    class Model(Regression):
+        def __init__(self) -> None:
+            super().__init__()
+            self.outputs: list[Any] = []
+
+        def training_step(self, batch: Any, batch_idx: int) -> Any:
+            x, y = batch
+            out = self(x)
+            self.outputs.append((out, y))  # cause: GS602
+            return F.mse_loss(out, y)
+
+        def on_train_epoch_end(self) -> None:
+            out = torch.cat([o for o, _ in self.outputs])
+            y = torch.cat([y for _, y in self.outputs])
+            self.log("train_r", 1 - (out - y).var() / y.var())
+            self.outputs.clear()
+
+    trainer().fit(Model(), loader())
+
+
+def good_logits_kept_detached_until_the_epoch_ends() -> None:
+    class Model(Regression):
+        def __init__(self) -> None:
+            super().__init__()
+            self.outputs: list[Any] = []
+
+        def training_step(self, batch: Any, batch_idx: int) -> Any:
+            x, y = batch
+            out = self(x)
+            self.outputs.append((out.detach(), y))
+            return F.mse_loss(out, y)
+
+        def on_train_epoch_end(self) -> None:
+            out = torch.cat([o for o, _ in self.outputs])
+            y = torch.cat([y for _, y in self.outputs])
+            self.log("train_r", 1 - (out - y).var() / y.var())
+            self.outputs.clear()
+
+    trainer().fit(Model(), loader())
+
+
+def bad_probe_in_training_mode_within_training_step() -> None:
+    class Model(Regression):
+        def __init__(self) -> None:
+            super().__init__()
+            self.body = nn.Sequential(nn.Linear(6, 16), nn.ReLU(), nn.Dropout(0.4))
+            self.held_out = torch.randn(16, 6)
+
+        def on_train_epoch_end(self) -> None:
+            with torch.no_grad():
+                guessed = self(self.held_out)  # cause: GS401
+            self.log("held_out", guessed.pow(2).mean())
+
+    trainer().fit(Model(), loader())
+
+
+def bad_own_clearing_under_accumulation() -> None:
+    class Model(Regression):
+        def training_step(self, batch: Any, batch_idx: int) -> Any:
+            self.zero_grad()  # cause: GS215, GS202
+            return F.mse_loss(self(batch[0]), batch[1])
+
+    trainer(accumulate_grad_batches=3).fit(Model(), loader())
+
+
+def bad_target_of_another_shape() -> None:
+    class Model(Regression):
+        def training_step(self, batch: Any, batch_idx: int) -> Any:
+            x, y = batch
+            return F.mse_loss(self(x), y.squeeze(1))  # cause: GS703
+
+    trainer().fit(Model(), loader())
+
+
+def bad_plain_tensor_as_a_parameter() -> None:
+    class Model(Regression):
+        def __init__(self) -> None:
+            super().__init__()
+            self.scale = torch.ones(1, requires_grad=True)  # cause: GS206, GS213, GS214
+
+        def forward(self, x: Tensor) -> Tensor:
+            return self.head(self.body(x)) * self.scale
+
+    trainer().fit(Model(), loader())
+
+
+def good_validation_with_gradients() -> None:
+    class Model(Regression):
+        def validation_step(self, batch: Any, batch_idx: int) -> Any:
+            x, y = batch
+            with torch.enable_grad():
+                x = x.clone().requires_grad_(True)
+                slope = torch.autograd.grad(self(x).sum(), x)[0]
+            self.log("slope", slope.norm())
+            self.log("val_loss", F.mse_loss(self(x), y))
+
+    trainer(inference_mode=False).fit(Model(), loader(), loader(shuffle=False))
+
+
+def good_manual_with_closure() -> None:
+    class Model(Manual):
+        def training_step(self, batch: Any, batch_idx: int) -> Any:
+            x, y = batch
+            optimizer = self.optimizers()
+
+            def closure() -> Tensor:
+                loss = F.mse_loss(self(x), y)
+                optimizer.zero_grad()
+                self.manual_backward(loss)
+                return loss
+
+            optimizer.step(closure=closure)
+
+    trainer().fit(Model(), loader())

@@ -390,3 +390,285 @@ def good_distillation() -> None:
             return (loss, out) if return_outputs else loss
 
     Student(bert(), arguments(), train_dataset=rows()).train()
+
+
+# -- second sight: what else people write wrongly ---------------------------------------------------------
+
+
+def bad_loss_rewrapped_by_torch_tensor() -> None:
+    class Own(Trainer):
+        def compute_loss(self, model: Any, inputs: Any, return_outputs: bool = False, **kwargs: Any) -> Any:
+            out = model(**inputs)
+            loss = torch.tensor(out.loss)  # cause: GS303: `compute_loss`
+            return (loss, out) if return_outputs else loss
+
+    Own(bert(), arguments(), train_dataset=rows()).train()
+
+
+def bad_item_of_the_loss() -> None:
+    class Own(Trainer):
+        def compute_loss(self, model: Any, inputs: Any, return_outputs: bool = False, **kwargs: Any) -> Any:
+            out = model(**inputs)
+            loss = out.loss.item() + 0.01 * out.logits.pow(2).mean().item()  # cause: GS303: `compute_loss`
+            return torch.tensor(loss)
+
+    Own(bert(), arguments(), train_dataset=rows()).train()
+
+
+def bad_model_called_without_grad() -> None:
+    class Own(Trainer):
+        def compute_loss(self, model: Any, inputs: Any, return_outputs: bool = False, **kwargs: Any) -> Any:
+            labels = inputs.pop("labels")
+            with torch.no_grad():  # cause: GS303: `compute_loss`
+                out = model(**inputs)
+            return F.cross_entropy(out.logits, labels)
+
+    Own(bert(), arguments(), train_dataset=rows()).train()
+
+
+def bad_hidden_state_detached_in_forward() -> None:
+    class Model(Tagger):
+        def forward(self, input_ids: Tensor, labels: Tensor | None = None) -> Any:
+            hidden = self.body(self.table(input_ids).mean(1))
+            hidden = torch.from_numpy(hidden.detach().numpy())  # cause: GS301
+            logits = self.head(hidden)
+            return {"loss": F.cross_entropy(logits, labels), "logits": logits}
+
+    Trainer(Model(), arguments(), train_dataset=rows()).train()
+
+
+def bad_loss_of_a_prediction() -> None:
+    class Own(Trainer):
+        def compute_loss(self, model: Any, inputs: Any, return_outputs: bool = False, **kwargs: Any) -> Any:
+            labels = inputs.pop("labels")
+            guess = model(**inputs).logits.argmax(-1).float()  # cause: GS303: `compute_loss`
+            return F.mse_loss(guess, labels.float())
+
+    Own(bert(), arguments(), train_dataset=rows()).train()
+
+
+def bad_forward_returns_detached_loss() -> None:
+    class Model(Tagger):
+        def forward(self, input_ids: Tensor, labels: Tensor | None = None) -> Any:
+            logits = self.head(self.body(self.table(input_ids).mean(1)))
+            loss = F.cross_entropy(logits, labels).detach()  # cause: GS303: `forward`
+            return {"loss": loss, "logits": logits}
+
+    Trainer(Model(), arguments(), train_dataset=rows()).train()
+
+
+def bad_extra_head_in_no_optimizer() -> None:
+    class Own(Trainer):
+        def __init__(self, *args: Any, **kwargs: Any) -> None:
+            super().__init__(*args, **kwargs)
+            self.margin = nn.Linear(2, 2)  # cause: GS206
+
+        def compute_loss(self, model: Any, inputs: Any, return_outputs: bool = False, **kwargs: Any) -> Any:
+            labels = inputs.pop("labels")
+            out = model(**inputs)
+            return F.cross_entropy(self.margin(out.logits), labels)
+
+    Own(bert(), arguments(), train_dataset=rows()).train()
+
+
+def bad_extra_head_that_nothing_clears() -> None:
+    class Own(Trainer):
+        def __init__(self, *args: Any, **kwargs: Any) -> None:
+            super().__init__(*args, **kwargs)
+            self.margin = nn.Linear(2, 2)
+
+        def create_optimizer(self, *args: Any) -> Any:
+            optimizer = super().create_optimizer(*args)
+            optimizer.add_param_group({"params": self.margin.parameters(), "lr": 1e-3})
+            return optimizer
+
+        def compute_loss(self, model: Any, inputs: Any, return_outputs: bool = False, **kwargs: Any) -> Any:
+            labels = inputs.pop("labels")
+            out = model(**inputs)
+            return F.cross_entropy(self.margin(out.logits), labels)
+
+    Own(bert(), arguments(), train_dataset=rows()).train()  # cause: GS203: part of
+
+
+def good_extra_head_as_a_part_of_the_model() -> None:
+    class Own(Trainer):
+        def compute_loss(self, model: Any, inputs: Any, return_outputs: bool = False, **kwargs: Any) -> Any:
+            labels = inputs.pop("labels")
+            out = model(**inputs)
+            return F.cross_entropy(model.margin(out.logits), labels)
+
+    model = bert()
+    model.margin = nn.Linear(2, 2)
+    Own(model, arguments(), train_dataset=rows()).train()
+
+
+def bad_create_optimizer_with_the_head_alone() -> None:
+    class Own(Trainer):
+        def create_optimizer(self, *args: Any) -> Any:
+            self.optimizer = torch.optim.AdamW(self.model.classifier.parameters(), lr=1e-3)  # cause: GS206
+            return self.optimizer
+
+    Own(bert(), arguments(), train_dataset=rows()).train()
+
+
+def bad_frozen_for_a_warm_up_and_never_thawed() -> None:
+    class WarmUp(TrainerCallback):
+        def on_train_begin(
+            self, args: Any, state: Any, control: Any, model: Any = None, **kwargs: Any
+        ) -> None:
+            model.bert.requires_grad_(False)
+
+        def on_epoch_begin(
+            self, args: Any, state: Any, control: Any, model: Any = None, **kwargs: Any
+        ) -> None:
+            if state.epoch and state.epoch > 30:
+                model.bert.requires_grad_(True)
+
+    Trainer(bert(), arguments(), train_dataset=rows(), callbacks=[WarmUp()]).train()  # cause: GS208
+
+
+def good_frozen_for_a_warm_up_and_thawed() -> None:
+    class WarmUp(TrainerCallback):
+        def on_train_begin(
+            self, args: Any, state: Any, control: Any, model: Any = None, **kwargs: Any
+        ) -> None:
+            model.bert.requires_grad_(False)
+
+        def on_epoch_begin(
+            self, args: Any, state: Any, control: Any, model: Any = None, **kwargs: Any
+        ) -> None:
+            if state.epoch and state.epoch >= 1:
+                model.bert.requires_grad_(True)
+
+    Trainer(bert(), arguments(num_train_epochs=3), train_dataset=rows(), callbacks=[WarmUp()]).train()
+
+
+def bad_eval_left_on_by_a_callback() -> None:
+    class Sample(TrainerCallback):
+        def on_step_end(self, args: Any, state: Any, control: Any, model: Any = None, **kwargs: Any) -> None:
+            if state.global_step == 4:
+                model.eval()  # cause: GS403
+                with torch.no_grad():
+                    print(model(input_ids=rows(1)[0]["input_ids"][None]).logits.argmax(-1).item())
+
+    class Own(Trainer):
+        def training_step(self, model: Any, inputs: Any, num_items_in_batch: Any = None) -> Any:
+            loss = self.compute_loss(model, self._prepare_inputs(inputs))
+            self.accelerator.backward(loss)
+            return loss.detach()
+
+    Own(bert(), arguments(), train_dataset=rows(), callbacks=[Sample()]).train()
+
+
+def good_own_training_step() -> None:
+    class Own(Trainer):
+        def training_step(self, model: Any, inputs: Any, num_items_in_batch: Any = None) -> Any:
+            model.train()
+            loss = self.compute_loss(model, self._prepare_inputs(inputs))
+            self.accelerator.backward(loss)
+            return loss.detach()
+
+    Own(bert(), arguments(), train_dataset=rows()).train()
+
+
+def bad_own_training_step_without_backward() -> None:
+    class Own(Trainer):
+        def training_step(self, model: Any, inputs: Any, num_items_in_batch: Any = None) -> Any:
+            model.train()
+            return self.compute_loss(model, self._prepare_inputs(inputs))  # cause: GS204: `training_step`
+
+    Own(bert(), arguments(), train_dataset=rows()).train()
+
+
+def bad_own_training_step_returns_the_graph() -> None:
+    class Own(Trainer):
+        def training_step(self, model: Any, inputs: Any, num_items_in_batch: Any = None) -> Any:
+            model.train()
+            loss = self.compute_loss(model, self._prepare_inputs(inputs))
+            self.accelerator.backward(loss)
+            self.total = getattr(self, "total", 0) + loss  # cause: GS602
+            return loss.detach()
+
+    Own(bert(), arguments(), train_dataset=rows()).train()
+
+
+def bad_clipped_after_the_step_in_a_callback() -> None:
+    class Clip(TrainerCallback):
+        def on_step_end(self, args: Any, state: Any, control: Any, model: Any = None, **kwargs: Any) -> None:
+            nn.utils.clip_grad_norm_(model.parameters(), 0.1)  # cause: GS209
+
+    Trainer(bert(), arguments(), train_dataset=rows(), callbacks=[Clip()]).train()
+
+
+def bad_cleared_between_accumulated_batches() -> None:
+    class Clear(TrainerCallback):
+        def on_substep_end(
+            self, args: Any, state: Any, control: Any, model: Any = None, **kwargs: Any
+        ) -> None:
+            model.zero_grad()  # cause: GS215
+
+    more = arguments(gradient_accumulation_steps=4)
+    Trainer(bert(), more, train_dataset=rows(), callbacks=[Clear()]).train()
+
+
+def bad_teacher_in_training_mode() -> None:
+    teacher = bert()
+
+    class Student(Trainer):
+        def compute_loss(self, model: Any, inputs: Any, return_outputs: bool = False, **kwargs: Any) -> Any:
+            out = model(**inputs)
+            with torch.no_grad():
+                wanted = teacher(**inputs).logits  # cause: GS401
+            soft = F.kl_div(out.logits.log_softmax(-1), wanted.softmax(-1), reduction="batchmean")
+            return out.loss + soft
+
+    Student(bert(), arguments(), train_dataset=rows()).train()
+
+
+def bad_everything_frozen() -> None:
+    model = bert()
+    for p in model.parameters():
+        p.requires_grad = False  # cause: GS303
+    Trainer(model, arguments(), train_dataset=rows()).train()
+
+
+def bad_ema_that_keeps_graphs() -> None:
+    class Average(TrainerCallback):
+        def on_train_begin(
+            self, args: Any, state: Any, control: Any, model: Any = None, **kwargs: Any
+        ) -> None:
+            self.average = model.classifier.weight.clone()
+
+        def on_step_end(self, args: Any, state: Any, control: Any, model: Any = None, **kwargs: Any) -> None:
+            self.average = 0.9 * self.average + 0.1 * model.classifier.weight  # cause: GS602, GS603
+
+    Trainer(bert(), arguments(), train_dataset=rows(), callbacks=[Average()]).train()
+
+
+def good_ema_without_graphs() -> None:
+    class Average(TrainerCallback):
+        def on_train_begin(
+            self, args: Any, state: Any, control: Any, model: Any = None, **kwargs: Any
+        ) -> None:
+            self.average = model.classifier.weight.detach().clone()
+
+        def on_step_end(self, args: Any, state: Any, control: Any, model: Any = None, **kwargs: Any) -> None:
+            self.average = 0.9 * self.average + 0.1 * model.classifier.weight.detach()
+
+    Trainer(bert(), arguments(), train_dataset=rows(), callbacks=[Average()]).train()
+
+
+def good_metrics_and_preprocessed_logits() -> None:
+    def metrics(seen: Any) -> dict[str, float]:
+        return {"accuracy": float((seen.predictions == seen.label_ids).mean())}
+
+    run = Trainer(
+        bert(),
+        arguments(eval_strategy="steps", eval_steps=4),
+        train_dataset=rows(),
+        eval_dataset=rows(8),
+        compute_metrics=metrics,
+        preprocess_logits_for_metrics=lambda logits, labels: logits.argmax(-1),
+    )
+    run.train()
+    run.evaluate()

@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from gradscope.analysis.calls import Call, Calls, calls
 from gradscope.analysis.modes import relied_on, switched_back, trained_in_eval
 from gradscope.analysis.since import since_segment
+from gradscope.analysis.trainers import runs_it
 from gradscope.analysis.words import code, located, plural, user
 from gradscope.events import Mode, ModuleCall
 from gradscope.fixes.calls import beside, line_after
@@ -71,17 +72,18 @@ def eval_left_on(trace: Trace) -> Iterator[Finding]:
 
 def _finding(known: Calls, call: Call, mode: Mode | None, times: int) -> Finding:
     name = known.name(call.event)
-    bare = _name_at(known.trace, call, mode, call.entry) or name.strip("`")
+    bare = _name_at(known.trace, call, mode, call.entry)
+    switch = f"`{bare}.train()`" if bare else f"`train()` of {name}"
     layers = [n for n in call.event.eval_layers if n not in (call.event.frozen_eval or ())]
     switched = user(mode.site) if mode is not None else None
     back = switched_back(known, mode) if mode is not None else None
     if mode is not None and back is not None:
-        fix, edits = _back_sooner(known, call, mode, back, bare)
+        fix, edits = _back_sooner(known, call, mode, back, switch)
         until = f"back only by {located(known.trace, _again(mode, back) or back.site.user)}"
     else:
         until = "never back"
         fix = (
-            f"call `{bare}.train()` before {located(known.trace, call.entry, 'this forward')}, at the start of every "
+            f"call {switch} before {located(known.trace, call.entry, 'this forward')}, at the start of every "
             f"epoch{' of training, not of evaluation, which runs here too' if _evaluated_at(known, call) else ''}"
         )
         edits = _train_before(known, call, mode)
@@ -100,7 +102,9 @@ def _finding(known: Calls, call: Call, mode: Mode | None, times: int) -> Finding
     )
 
 
-def _back_sooner(known: Calls, call: Call, mode: Mode, back: Mode, bare: str) -> tuple[str, tuple[Edit, ...]]:
+def _back_sooner(
+    known: Calls, call: Call, mode: Mode, back: Mode, switch: str
+) -> tuple[str, tuple[Edit, ...]]:
     """The `train()` of the program's own once more, behind the call that evaluates in the midst of training."""
     trace = known.trace
     evaluation = _evaluating(known, call, mode)
@@ -108,10 +112,10 @@ def _back_sooner(known: Calls, call: Call, mode: Mode, back: Mode, bare: str) ->
     if evaluation is None:
         here = f"before {located(trace, call.entry, 'this forward')}"
         edits = _train_before(known, call, mode)
-        return f"switch back where the evaluation ends: call `{bare}.train()` {here}", edits
+        return f"switch back where the evaluation ends: call {switch} {here}", edits
     text = code(trace, again) if again is not None and beside(trace, again, evaluation) else ""
     return (
-        f"switch back where the evaluation ends: call {text or f'`{bare}.train()`'} after {located(trace, evaluation)}",
+        f"switch back where the evaluation ends: call {text or switch} after {located(trace, evaluation)}",
         line_after(trace, evaluation, text.strip("`")) if text and "…" not in text else (),
     )
 
@@ -169,7 +173,7 @@ def _evaluated_at(known: Calls, call: Call) -> bool:
 def _name_at(trace: Trace, call: Call, mode: Mode | None, frame: Site) -> str:
     """What the model is called on a line: as it is called there, or as its `eval()` is in the same function."""
     if frame.location() == call.entry.location():
-        return receiver(trace, call.entry) if call.direct else ""
+        return receiver(trace, call.entry) if call.direct and runs_it(call.event.site) is None else ""
     switched = mode.site.user if mode is not None else None
     near = switched is not None and (switched.path, switched.function) == (frame.path, frame.function)
     return receiver(trace, switched, "eval") if near else ""

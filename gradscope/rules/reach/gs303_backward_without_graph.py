@@ -12,14 +12,16 @@ Silent on: errors of any other kind.
 
 import ast
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from gradscope.analysis.cuts import constant_derivative, cut_kind, cut_words, differentiates, nearest_cuts
 from gradscope.analysis.failures import failure_subject
 from gradscope.analysis.lost import behind, refused
 from gradscope.analysis.names import place
-from gradscope.analysis.numbers import back_as
+from gradscope.analysis.numbers import back_as, real
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.text import site_of
+from gradscope.analysis.trainers import Hook, given_by, runs_it
 from gradscope.analysis.words import code, located, parameter_names, parameter_subjects, user
 from gradscope.events import RequiresGrad
 from gradscope.fixes.calls import receiver_in_place_of, with_argument
@@ -59,11 +61,27 @@ def backward_without_graph(trace: Trace) -> Iterator[Finding]:
 
 
 def _explain(trace: Trace, known: Paths, event: Event, root: Key) -> Finding:
+    hook = given_by(trace, known, event.site, root)
+    found = _found(trace, known, event, root, hook)
+    return found if hook is None else _as_given(trace, event, hook, found)
+
+
+def _as_given(trace: Trace, event: Event, hook: Hook, found: Finding) -> Finding:
+    """The same of a pass that a library makes of what a function of the program's gave it."""
+    lines = {found.cause.location() if found.cause else None, *(site.location() for site, _ in found.related)}
+    returns = hook.returns[0] if len(hook.returns) == 1 else None
+    if returns is None or returns.location() in lines:
+        return replace(found, effect_label="goes back from it in here")
+    here = (event.site.user, "goes back from it in here")
+    return replace(found, effect=returns, effect_label="has no graph", related=(*found.related, here))
+
+
+def _found(trace: Trace, known: Paths, event: Event, root: Key, hook: Hook | None) -> Finding:
     effect = event.site.user
-    name = _name(trace, event)
+    name = _name(trace, event) if hook is None else f"the loss of `{hook.name}`"
     found = next(nearest_cuts(known, root), None)
     if found is not None:
-        return _cut(trace, known, event, name, root, found)
+        return _cut(trace, known, event, name, root, found, hook)
     numbers = back_as(known, root)
     if numbers is not None:
         return _numbers(trace, known, event, name, root, numbers)
@@ -86,16 +104,26 @@ def _explain(trace: Trace, known: Paths, event: Event, root: Key) -> Finding:
         effect=effect,
         effect_label="there is nothing to go back through",
         why=_steps(trace, known, root, None),
-        fix=f"take {located(trace, cause)} out for what should train, or leave {located(trace, effect)} out"
-        if froze is not None
-        else "let what should train require a gradient (`requires_grad_(True)`), or leave "
-        f"{located(trace, effect, '`backward()`')} out",
+        fix=(
+            f"take {located(trace, cause)} out for what should train"
+            if froze is not None
+            else "let what should train require a gradient (`requires_grad_(True)`)"
+        )
+        + ("" if runs_it(event.site) else f", or leave {located(trace, effect, '`backward()`')} out"),
         count=event.count,
         subjects=parameter_subjects(p.id for p in frozen) | {failure_subject(event)},
     )
 
 
-def _cut(trace: Trace, known: Paths, event: Event, name: str, root: Key, found: tuple[Op, Key]) -> Finding:
+def _cut(
+    trace: Trace,
+    known: Paths,
+    event: Event,
+    name: str,
+    root: Key,
+    found: tuple[Op, Key],
+    hook: Hook | None,
+) -> Finding:
     op, output = found
     kind = cut_kind(trace, known, op, output)
     region = (
@@ -130,7 +158,7 @@ def _cut(trace: Trace, known: Paths, event: Event, name: str, root: Key, found: 
         ),
         seen=tuple(seen),
         why=_steps(trace, known, root, op),
-        fix=_fix(trace, kind, op, cause) + fix,
+        fix=_fix(trace, kind, op, cause, hook) + fix,
         count=event.count,
         edits=_edits(trace, kind, op, cause),
         subjects=parameter_subjects(ids) | {failure_subject(event)},
@@ -230,8 +258,9 @@ def _numbers(
     )
 
 
-def _fix(trace: Trace, kind: str, op: Op, cause: Site) -> str:
+def _fix(trace: Trace, kind: str, op: Op, cause: Site, hook: Hook | None) -> str:
     made = op.site.user
+    use = "call `backward()` on" if hook is None else f"return from `{hook.name}`"
     if differentiates(op):
         return f"add `create_graph=True` to {located(trace, made)}: what it gives is then a part of the graph"
     if constant_derivative(op):
@@ -252,10 +281,12 @@ def _fix(trace: Trace, kind: str, op: Op, cause: Site) -> str:
         )
     if joined := _joined(trace, op)[0]:
         instead = located(trace, made, "`torch.tensor`")
+        if "(" not in joined:
+            return f"use `{joined}` itself in place of {instead}: the new tensor has only its number"
         return f"put the tensors together with their graph: `{joined}` in place of {instead}"
     if kind == "detach":
-        return f"leave `.detach()` out of {located(trace, made)}, or call `backward()` on the value before it"
-    return f"call `backward()` on the value as it was before {cut_words(op, kind)} ({place(made)})"
+        return f"leave `.detach()` out of {located(trace, made)}, or {use} the value before it"
+    return f"{use} the value as it was before {cut_words(op, kind)} ({place(made)})"
 
 
 def _edits(trace: Trace, kind: str, op: Op, cause: Site) -> Edits:
@@ -273,13 +304,27 @@ def _joined(trace: Trace, op: Op) -> tuple[str, Edits]:
         return "", ()
     given = call.args[0]
     if not isinstance(given, (ast.List, ast.Tuple)):
-        return "", ()
+        return _itself(trace, op, here, call)
     values = [trace.graph(op.graph).values[i] for i in op.inputs]
     all_tensors = len(_single(given)) == len(values) and not call.keywords
     alike = all_tensors and len({value.dtype for value in values}) == 1
     text = _stacked(here, given, ast.unparse(call.func).removesuffix(op.name))
     if not alike or any(value.shape for value in values) or len(text) > MAX_TEXT:
         return "torch.stack([…])", ()
+    return text, here.replace(call, text)
+
+
+def _itself(trace: Trace, op: Op, here: Source, call: ast.Call) -> tuple[str, Edits]:
+    """The tensor that `torch.tensor(loss)` was given, where its copy differs from it in nothing but the graph."""
+    values = trace.graph(op.graph).values
+    if len(op.inputs) != 1 or len(op.outputs) != 1 or call.keywords:
+        return "", ()
+    given, made = values[op.inputs[0]], values[op.outputs[0]]
+    text = here.file.text(call.args[0])
+    if (given.dtype, given.shape) != (made.dtype, made.shape) or not isinstance(
+        call.args[0], (ast.Name, ast.Attribute)
+    ):
+        return "", ()
     return text, here.replace(call, text)
 
 
@@ -311,6 +356,8 @@ def _steps(trace: Trace, known: Paths, root: Key, cut: Op | None) -> str:
         if value.op is None:
             continue
         op = graph.ops[value.op]
+        if op is not cut and (runs_it(op.site) is not None or not real(value.dtype)):
+            continue  # computed by a library itself, which the line that called it does not show; labels and the like
         text = f"line {op.site.user.line}: {code(trace, op.site.user, f'`{op.name}`')}"
         if op is cut:
             steps.append(f"{text}, whose input has a graph and whose result has none")
@@ -320,8 +367,13 @@ def _steps(trace: Trace, known: Paths, root: Key, cut: Op | None) -> str:
     if len(steps) > 5:
         steps = [*steps[:3], "…", steps[-1]]
     way = " ← ".join(steps)
+    if way:
+        return f"going back from the loss: {way}"
+    made = known.graph(root[0]).values[root[1]].op
     return (
-        f"going back from the loss: {way}" if way else "the value is a leaf that does not require a gradient"
+        "the value is a leaf that does not require a gradient"
+        if made is None
+        else "a library computed it, from what does not require a gradient"
     )
 
 

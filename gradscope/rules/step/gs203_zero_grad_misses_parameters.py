@@ -89,12 +89,18 @@ def _finding(trace: Trace, cause: Site, effect: Site, miss: _Miss) -> Finding:
         effect_label="steps parameters whose gradients nothing cleared",
         related=((miss.backward, "adds to the gradients that were used already"),) if miss.backward else (),
         seen=(f"no `zero_grad()` of this run covers {names}", *measured(trace, miss.events)),
-        fix=f"call {method(trace, miss.events[0].optimizer, 'zero_grad')} too,"
-        f" beside {clear} ({where(cause)})",
+        fix=_fix(trace, miss, cause, effect, clear),
         count=miss.count,
         edits=_cleared_too(trace, cause, effect),
         subjects=parameter_subjects(miss.parameters),
     )
+
+
+def _fix(trace: Trace, miss: _Miss, cause: Site, effect: Site, clear: str) -> str:
+    if cause.location() == effect.location():  # one call of a library's does both
+        names = parameter_names(trace, sorted(miss.parameters))
+        return f"make {names} part of the model whose gradients {clear} clears ({where(cause)})"
+    return f"call {method(trace, miss.events[0].optimizer, 'zero_grad')} too, beside {clear} ({where(cause)})"
 
 
 def _cleared_too(trace: Trace, clear: Site, step: Site) -> tuple[Edit, ...]:

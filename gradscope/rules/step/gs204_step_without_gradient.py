@@ -19,10 +19,11 @@ from dataclasses import replace
 from gradscope.analysis.gradients import gradients
 from gradscope.analysis.idle import Tally, forwards, tallied
 from gradscope.analysis.loop import nearest_backward
-from gradscope.analysis.names import names_of
+from gradscope.analysis.names import names_of, place
 from gradscope.analysis.reach import paths
 from gradscope.analysis.since import since_segment
 from gradscope.analysis.text import named_subject, not_called, parentheses
+from gradscope.analysis.trainers import last_with_graph, runs_it
 from gradscope.analysis.words import (
     code,
     located,
@@ -34,7 +35,7 @@ from gradscope.analysis.words import (
     variable,
     where,
 )
-from gradscope.events import Backward, ZeroGrad
+from gradscope.events import Backward, Step, ZeroGrad
 from gradscope.fixes.calls import moved, receiver_replaced
 from gradscope.model import Finding, Site
 from gradscope.rules import rule
@@ -68,12 +69,20 @@ def good_schedule_tried_out() -> None:
 def step_without_gradient(trace: Trace) -> Iterator[Finding]:
     tallies = tallied(trace)
     if trace.of(Backward):  # by the closure, it may be, before the optimizer cleared its gradients
-        tallies = {number: tally for number, tally in tallies.items() if not tally.closure}
+        tallies = {
+            n: tally for n, tally in tallies.items() if not (tally.closure and _goes_back(trace, tally))
+        }
     elif not forwards(trace, set(tallies)):
         return
     for number, tally in tallies.items():
         if told := tally.told():
             yield _finding(trace, number, tally, told)
+
+
+def _goes_back(trace: Trace, tally: Tally) -> bool:
+    """Whether a pass was made within these steps: a wrapper may hand on a closure that does nothing."""
+    lines = {site.id for site in tally.at}
+    return any(frame.id in lines for event in trace.of(Backward) for frame in event.site.stack)
 
 
 def _finding(trace: Trace, number: int, tally: Tally, told: Counter[Site]) -> Finding:
@@ -94,6 +103,9 @@ def _finding(trace: Trace, number: int, tally: Tally, told: Counter[Site]) -> Fi
     )
     if number in paths(trace).mistaken:
         return _mistaken(trace, number, found)
+    call = next((runs_it(e.site) for e in trace.of(Step) if e.site.user == step), None)
+    if call is not None and meant is None:
+        return _of_a_library(trace, number, call, late, found)
     if meant is None or late is not None:
         return found
     return replace(
@@ -118,6 +130,44 @@ def _of_closure(trace: Trace, step: Site) -> tuple[tuple[Site, str], ...]:
             if inside:
                 return ((inside[0], f"the last that `{inside[0].function}` computes: no pass begins here"),)
     return ()
+
+
+def _of_a_library(trace: Trace, number: int, call: Site, late: Backward | None, found: Finding) -> Finding:
+    """The library steps by itself: what the program gave it for that is where the gradients are missing."""
+    here = code(trace, call, "the library")
+    hook, made = last_with_graph(trace, call), user(trace.optimizers[number].site)
+    label = "its steps find no gradient"
+    if trace.of(Backward):  # through others' parameters
+        below = any(frame.id == call.id for event in trace.of(Backward) for frame in event.site.stack)
+        if made is None or not below or made.location() == call.location():
+            return found
+        return replace(
+            found,
+            message=f"{here} steps {optimizer_name(trace, number)} without any gradient: no pass reaches what it holds",
+            cause=made,
+            effect=call,
+            effect_label=label,
+            fix="give it the parameters of the model that is trained",
+            edits=(),
+        )
+    if hook is None or not hook.known:  # a closure, if there is one, is the library's
+        return replace(found, related=(), fix=_fix(trace, number, found.cause or call, late, False))
+    message = f"{here} steps without any gradient: no pass goes back from the loss of `{hook.name}`"
+    fix = f"call `backward()`, or the library's own function for it, on the loss in `{hook.name}` ({place(hook.line)})"
+    if hook.returns_nothing:
+        message += ", which returns nothing"
+        fix = f"return the loss, with its graph, from `{hook.name}` ({place(hook.line)})"
+    return replace(
+        found,
+        message=message,
+        cause=hook.line,
+        cause_label="the last that has a graph here",
+        effect=call,
+        effect_label=label,
+        related=(),
+        fix=fix,
+        edits=(),
+    )
 
 
 def _mistaken(trace: Trace, number: int, found: Finding) -> Finding:

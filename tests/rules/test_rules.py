@@ -199,3 +199,26 @@ def test_loss_without_a_graph_names_the_line_that_froze_what_it_may_train() -> N
     (error,) = [f for f in findings(program) if f.code == "GS303"]
     assert "`detach()`" in error.message and "`critic.requires_grad_(False)`" in error.fix
     assert [p.label for p in error.locations if p.role == "related"][-1].startswith("freezes `critic.")
+
+
+def test_a_divisor_that_is_zero_is_kept_away_from_it_before_all_its_quotients() -> None:
+    def program() -> None:
+        import torch
+        from torch import nn
+
+        torch.manual_seed(0)
+        model = nn.Linear(4, 2)
+        opt = torch.optim.SGD(model.parameters(), lr=0.1)
+        for _ in range(4):
+            opt.zero_grad()
+            mean, spread = model(torch.randn(64, 4)).chunk(2, dim=1)
+            spread = torch.relu(spread)
+            upper = (mean + 0.5) / spread
+            lower = (mean - 0.5) / spread
+            half = spread / 2
+            (torch.special.ndtr(upper) - torch.special.ndtr(lower) + half).mean().backward()
+            opt.step()
+
+    error = next(f for f in findings(program) if f.code == "GS701")
+    assert "`(mean + 0.5) / spread`" in error.fix and "`(mean - 0.5) / spread`" in error.fix
+    assert "before the first" in error.fix and "spread / 2" not in error.fix

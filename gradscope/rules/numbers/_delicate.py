@@ -121,6 +121,26 @@ def exponents(trace: Trace, event: NonFinite) -> tuple[str, Site | None, list[Si
     return "", None, []
 
 
+def divide_too(trace: Trace, event: NonFinite) -> list[Op]:
+    """All quotients by the very divisor of this one, in program order; none where it is the only one."""
+    if event.graph < 0 or event.op is None or event.op >= len(trace.graph(event.graph).ops):
+        return []
+    graph = trace.graph(event.graph)
+    divisor = _divisor(graph.ops[event.op])
+    found = {
+        op.site.user.location(): op
+        for op in (graph.consumers.get(divisor, ()) if divisor is not None else ())
+        if _divisor(op) == divisor and op.site.user.kind == "user"
+    }
+    return list(found.values()) if len(found) > 1 else []
+
+
+def _divisor(op: Op) -> int | None:
+    """The tensor that a quotient divides by; a number is none."""
+    one_sided = op.name in ("reciprocal", "__rtruediv__", "__rdiv__")
+    return op.inputs[-1] if op.name in QUOTIENTS and len(op.inputs) == (1 if one_sided else 2) else None
+
+
 def _is_scaled(op: Op) -> bool:
     return op.name in _SCALED and len(op.inputs) == 1
 

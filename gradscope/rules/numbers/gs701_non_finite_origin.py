@@ -29,7 +29,13 @@ from gradscope.fixes.logarithms import with_softmax, with_sum
 from gradscope.fixes.source import Source
 from gradscope.model import Edit, Finding, Op, Site
 from gradscope.rules import rule
-from gradscope.rules.numbers._delicate import exponents, idle_guard, makers_of, quotient_of_gradients
+from gradscope.rules.numbers._delicate import (
+    divide_too,
+    exponents,
+    idle_guard,
+    makers_of,
+    quotient_of_gradients,
+)
 from gradscope.store import Trace
 
 CLAMP = "clamp(max=20)"  # far above what an exponent is in a program that learns, far below an overflow
@@ -347,6 +353,12 @@ def _divided(trace: Trace, event: NonFinite, place: Site | None, whole: str, bef
         return (
             f"keep the divisor of {whole} away from 0 on both sides, by a small constant with its own sign:"
             " `d + torch.where(d >= 0, 1e-8, -1e-8)`"
+        )
+    quotients = [located(trace, op.site.user, f"`{op.name}`") for op in divide_too(trace, event)]
+    if quotients:
+        return (
+            f"{listed(quotients, SHOWN)} divide by the same values: keep them away from 0 before the first of these,"
+            f" by `clamp(min=1e-8)` or a small constant{before}"
         )
     return f"keep the divisor of {whole} away from 0: `clamp(min=1e-8)`, or add a small constant{before}"
 

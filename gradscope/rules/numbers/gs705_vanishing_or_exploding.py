@@ -316,20 +316,19 @@ def _used(one: _Line) -> set[int]:
 
 
 def _grows(totals: list[float], losses: list[float]) -> bool:
-    """Whether gradients and loss have grown out of proportion, steadily up to the end."""
+    """Whether gradients and loss have grown out of proportion, steadily up to the end. A loss that has fallen below
+    zero, as that of an attack does, is what its steps are for: it counts only with gradients that are large themselves.
+    """
     finite = [total for total in totals if math.isfinite(total)]
-    sound = [abs(loss) for loss in losses if math.isfinite(loss)]
+    sound = [loss for loss in losses if math.isfinite(loss)]
     if len(finite) < PASSES or len(sound) < PASSES:
         return False
     start = median(finite[: max(1, len(finite) // 4)])
     late = finite[-max(PASSES, len(finite) // 4) :]
     rising = sum(a < b for a, b in itertools.pairwise(late))
-    first = median(sound[: max(1, len(sound) // 4)])
-    return (
-        0 < start * GROWN < finite[-1]
-        and rising >= STEADY * (len(late) - 1)
-        and sound[-1] > LOSS_GROWN * first
-    )
+    first = median(map(abs, sound[: max(1, len(sound) // 4)]))
+    size = abs(sound[-1]) if finite[-1] > GROWN else sound[-1]
+    return 0 < start * GROWN < finite[-1] and rising >= STEADY * (len(late) - 1) and size > LOSS_GROWN * first
 
 
 def _some(totals: list[float]) -> list[float]:

@@ -298,6 +298,27 @@ def pruned() -> Any:
     return losses, layer.weight
 
 
+class Averaging(torch.optim.Optimizer):
+    """Keeps more in its state than what belongs to a parameter."""
+
+    def __init__(self, params: Any, base: Any):
+        super().__init__(params, {})
+        self.state["base"], self.state["steps"] = base, 0
+
+    def step(self, closure: Any = None) -> None:
+        self.state["base"].step()
+        self.state["steps"] += 1
+
+
+def own_entries_in_the_state() -> Any:
+    model = net()
+    optimizer = Averaging(model.parameters(), torch.optim.Adam(model.parameters()))
+    losses = loop(model, optimizer)
+    again = Averaging(model.parameters(), torch.optim.Adam(model.parameters()))
+    again.load_state_dict(optimizer.state_dict())
+    return losses, loop(model, again), again.state["steps"]
+
+
 def lazy_modules() -> Any:
     model = nn.Sequential(nn.LazyLinear(4), nn.LazyBatchNorm1d(), nn.Linear(4, 1))
     model(torch.randn(5, 3))
@@ -307,7 +328,7 @@ def lazy_modules() -> Any:
 PROGRAMS: list[Callable[[], Any]] = [
     muon, lbfgs, closure_by_keyword, closure_that_fails, sparse_adam, by_hand, own_optimizer, wrapped_optimizer,
     optimizer_hooks, global_optimizer_hooks, schedulers, averaged_model, groups_and_late_parameters, parametrized,
-    normed_weights, old_normed_weights, pruned, lazy_modules,
+    normed_weights, old_normed_weights, pruned, own_entries_in_the_state, lazy_modules,
 ]  # fmt: skip
 
 

@@ -14,7 +14,7 @@ import torch
 from gradscope.hooks import Hook
 from gradscope.hooks import _torch as private
 from gradscope.hooks.recorder.leaf import LeafRecord
-from gradscope.hooks.recorder.parts import groups_of
+from gradscope.hooks.recorder.parts import groups_of, keeps_tensors
 from gradscope.hooks.recorder.values import measurable
 
 MOST = 8  # states that are remembered
@@ -64,7 +64,7 @@ class LoadedStates(Hook):
         try:
             recorder = self.recorder
             self.loaded = [one for one in self.loaded if one.optimizer() is not optimizer]
-            if recorder.services.steps_of(optimizer) or not _has_tensors(optimizer):
+            if recorder.services.steps_of(optimizer) or not keeps_tensors(optimizer):
                 return
             if len(self.loaded) < MOST:
                 self.loaded.append(Loaded(weakref.ref(optimizer), recorder.sites.current(frame)))
@@ -90,7 +90,7 @@ class LoadedStates(Hook):
             one.empty = True
             return
         del self.anew[optimizer]
-        one.filled = one.empty and _has_tensors(optimizer)
+        one.filled = one.empty and keeps_tensors(optimizer)
 
     def _tell(self) -> None:
         for one in self.loaded:
@@ -98,11 +98,6 @@ class LoadedStates(Hook):
             unused = other is None or not self.recorder.services.steps_of(other)
             if one.replaced == 1 and one.filled and unused:
                 self.recorder.emit("load_lost", one.site, {"optimizer": one.number})
-
-
-def _has_tensors(optimizer: Any) -> bool:
-    states = list(optimizer.state.values())[:1]
-    return any(isinstance(value, torch.Tensor) for state in states for value in state.values())
 
 
 def _alike(one: Any, other: Any) -> bool:

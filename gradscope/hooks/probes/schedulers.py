@@ -15,6 +15,7 @@ from torch.optim.lr_scheduler import LRScheduler, ReduceLROnPlateau
 from gradscope.hooks import Hook
 from gradscope.hooks import _torch as private
 from gradscope.hooks.recorder.leaf import LeafRecord
+from gradscope.hooks.recorder.parts import keeps_tensors
 from gradscope.hooks.recorder.values import measurable
 
 NOTHING = 1e-3  # of the largest rate: below it hardly anything moves
@@ -103,8 +104,7 @@ class Schedulers(Hook):
             resumed.empty = True
             return
         del self.resumed[optimizer]
-        states = list(optimizer.state.values())[:1]
-        if resumed.empty and any(isinstance(v, torch.Tensor) for state in states for v in state.values()):
+        if resumed.empty and keeps_tensors(optimizer):
             data = {"scheduler": resumed.scheduler, "optimizer": number, "turn": resumed.turn}
             self.recorder.emit("resumed", resumed.site, data)
 

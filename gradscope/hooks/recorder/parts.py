@@ -1,4 +1,4 @@
-"""What a module consists of, read from where torch keeps it.
+"""What a module or an optimizer consists of, read from where torch keeps it.
 
 The methods for it (`named_modules`, `parameters`, `__getattr__`, `__hash__`) may be the user's:
 calling them would be felt, by a count, a printed line or an exception.
@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import torch
 from torch import nn
 
 
@@ -64,3 +65,11 @@ def groups_of(optimizer: Any) -> list[Any]:
     """The optimizer's `param_groups`; none where the program has taken them away."""
     found = getattr(optimizer, "param_groups", None)
     return found if isinstance(found, list) else []
+
+
+def keeps_tensors(optimizer: Any) -> bool:
+    """Whether the optimizer has a state with tensors for one of its parameters: the first that has any. An optimizer
+    of the program's may keep other things there under other keys."""
+    states = getattr(optimizer, "state", None) or {}
+    first = next((state for of, state in states.items() if isinstance(of, torch.Tensor)), None)
+    return isinstance(first, dict) and any(isinstance(value, torch.Tensor) for value in first.values())

@@ -19,7 +19,7 @@ from gradscope.hooks.recorder.segments import Row
 class Origin:
     """Where the first number that is not finite came from."""
 
-    where: str  # forward, backward, input, parameter, unknown
+    where: str  # forward, backward, input, parameter, step, unknown
     name: str = ""  # of the op, or of the node
     made: str = ""  # "nan", "inf", "-inf", where known
     site: int = 0

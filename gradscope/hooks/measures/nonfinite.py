@@ -8,6 +8,7 @@ tell where it began. The event is emitted when a step is about to use such a gra
 
 from __future__ import annotations
 
+import weakref
 from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Any
@@ -20,11 +21,13 @@ from gradscope.hooks.measures import finite as numbers
 from gradscope.hooks.measures.broken_values import BrokenValues, Origin
 from gradscope.hooks.measures.finite import finite, is_mild, is_risky, kind, nodes_below, single_finite
 from gradscope.hooks.recorder.leaf import LeafRecord
+from gradscope.hooks.recorder.parts import groups_of
 from gradscope.hooks.recorder.segments import Row, Segment
 
 # Means over the labels that are not ignored: NaN where all are, and the gradient is zero as it should be.
 AVERAGING = {"cross_entropy", "nll_loss"}
 MAX_NODES = 20_000  # looked at in one pass: dropping longer chains of known nodes is deep (docs/design.md)
+SQUARES = ("exp_avg_sq", "square_avg", "sum")  # what optimizers call their averages of squared gradients
 SHARE = 0.01  # of the run's time, for passes checked while sampling sleeps
 
 
@@ -58,6 +61,7 @@ class NonFinite(Hook):
         self.mild: set[int] = set()  # its powers that have a finite derivative, counted back from the newest
         self.since = perf_counter()
         self.spent = 0.0
+        self.stepped = dict[int, Any]()  # number of an optimizer → a weak reference to it
         recorder.signals.op.connect(self.forward.look)
         recorder.services.is_sound = self._is_sound
         recorder.signals.before_pass.connect(self._before)
@@ -102,10 +106,9 @@ class NonFinite(Hook):
     def _forward_origin(self, root: Any) -> Origin | None:
         recorder = self.recorder
         filled = recorder.ledger.filled
-        if recorder.passes and any(
-            (t := r.ref()) is not None and not finite(t, self.forward.suspect) for r in filled
-        ):
-            return self._guess()  # it began in an earlier pass
+        broken = [r for r in filled if (t := r.ref()) is not None and not finite(t, self.forward.suspect)]
+        if recorder.passes and broken:  # it began in an earlier pass, or in the step after it
+            return self._divided_by_zero(broken) or self._guess()
         if not recorder.segment.looked:
             return self._from_saved(root)
         entry = recorder.live.find(root)
@@ -115,6 +118,27 @@ class NonFinite(Hook):
         if origin.where == "forward" and origin.name not in numbers.RISKY and not origin.inputs:
             return self._from_saved(root) or origin  # what it was given is gone, but for what backward needs
         return origin
+
+    def _divided_by_zero(self, broken: list[LeafRecord]) -> Origin | None:
+        """The step that has made these parameters what they are: `eps` is 0 in their dtype, and so is what it is added
+        to, wherever they are not finite. The gradients were finite, or that would not be 0."""
+        for number in set.intersection(*(set(record.optimizers) for record in broken)):
+            optimizer = self.stepped[number]() if number in self.stepped else None
+            tensors = [t for record in broken if (t := record.ref()) is not None]
+            if optimizer is None:
+                continue
+            found = [_without_divisor(optimizer, t) for t in tensors]
+            if found and all(zeros for _, zeros in found):
+                data = {
+                    "of": "eps",
+                    "eps": found[0][0],
+                    "dtype": private.dtype_of(tensors[0]),
+                    "optimizer": number,
+                }
+                origin = Origin("step", type(optimizer).__name__)
+                origin.inputs = [{**data, "zeros": sum(zeros for _, zeros in found)}]
+                return origin
+        return None
 
     def _remember(self, root: Any) -> None:
         """Keeps what is known of this graph, for passes that build the same while sampling sleeps."""
@@ -246,6 +270,8 @@ class NonFinite(Hook):
     # -- verdict -------------------------------------------------------------------
 
     def _before_step(self, optimizer: Any, number: int, records: list[LeafRecord]) -> None:
+        if number not in self.stepped:
+            self.stepped[number] = weakref.ref(optimizer)
         pending = self.pending
         if pending is None and self.forward.bad and not self.told:
             pending = self._made_of_gradients(records)
@@ -332,3 +358,18 @@ class NonFinite(Hook):
 def _broken(record: LeafRecord) -> bool:
     t = record.ref()
     return t is not None and (grad := private.grad_of(t)) is not None and not finite(grad, True)
+
+
+def _without_divisor(optimizer: Any, t: Any) -> tuple[float, int]:
+    """The optimizer's `eps` for this parameter, and how many elements of that are not finite, where it has divided each
+    of them by 0; else 0."""
+    state = optimizer.state.get(t)
+    squares = next((state[key] for key in SQUARES if key in state), None) if isinstance(state, dict) else None
+    eps = next(
+        (group.get("eps") for group in groups_of(optimizer) if any(p is t for p in group["params"])), None
+    )
+    if not isinstance(squares, torch.Tensor) or squares.shape != t.shape or not isinstance(eps, float):
+        return 0.0, 0
+    gone = ~t.detach().isfinite()
+    by_zero = torch.tensor(eps, dtype=squares.dtype).item() == 0 and bool((squares[gone] == 0).all())
+    return eps, int(gone.sum()) if by_zero else 0

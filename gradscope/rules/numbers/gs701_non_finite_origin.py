@@ -7,6 +7,9 @@ Fix: keep the input of that operation where it is defined, before the operation:
 under a root, `clamp(min=…)` before a logarithm, a mean only of what is not empty. `torch.where`
 after it does not help: its gradient is multiplied with the infinite derivative all the same.
 
+In half precision a step can make it from finite gradients: an optimizer that divides by the root of an average plus
+`eps` divides by 0 where both are 0 in that dtype.
+
 GS705 reports training that diverges until plain arithmetic overflows.
 
 Silent on: infinities in attention masks, NaN that reaches no gradient, steps that a `GradScaler`
@@ -22,8 +25,18 @@ from gradscope.analysis.names import names_of, op_name
 from gradscope.analysis.non_finite import LogOfSum, infinite_dividend, logarithm_of
 from gradscope.analysis.ops import EXPONENTIALS, LOGARITHMS, QUOTIENTS, ROOTS, STATISTICS
 from gradscope.analysis.since import since_segment
-from gradscope.analysis.words import code, listed, located, numbers, parameter_names, parameter_subjects, user
-from gradscope.events import NonFinite
+from gradscope.analysis.words import (
+    code,
+    listed,
+    located,
+    numbers,
+    optimizer_name,
+    parameter_names,
+    parameter_subjects,
+    plural,
+    user,
+)
+from gradscope.events import NonFinite, Step
 from gradscope.fixes.calls import kept_positive, with_argument
 from gradscope.fixes.logarithms import with_softmax, with_sum
 from gradscope.fixes.source import Source
@@ -73,6 +86,9 @@ def good_clamped() -> None:
 def non_finite_origin(trace: Trace) -> Iterator[Finding]:
     events = trace.of(NonFinite)
     for event in [e for e in events if e.parameters] or events:
+        if event.where == "step":
+            yield _of_step(trace, event)
+            continue
         origin = trace.site(event.origin)
         name, where = op_name(str(event.name)), event.where
         if origin is None and where != "unknown" and not name:
@@ -154,6 +170,33 @@ def _finding(trace: Trace, event: NonFinite, origin: Site | None, name: str, whe
         edits=edits,
         count=event.count,
         subjects=parameter_subjects(ids),
+        since=since_segment(trace, event.segment),
+    )
+
+
+def _of_step(trace: Trace, event: NonFinite) -> Finding:
+    """Finite gradients, and a step that divides by what is 0 in half precision."""
+    (data,) = event.inputs
+    number, eps, dtype = data["optimizer"], f"eps={data['eps']:g}", data["dtype"]
+    name = optimizer_name(trace, number)
+    made = user(trace.optimizers[number].site)
+    step = next((e.site.user for e in trace.of(Step) if e.optimizer == number), event.site.user)
+    elements = plural(data["zeros"], "element")
+    return Finding(
+        message=f"the step of {name} makes the first numbers that are not finite: it divides by 0",
+        cause=made or step,
+        cause_label=f"`{eps}` is 0 in {dtype}",
+        effect=step,
+        effect_label=f"divides {elements} of the parameters by 0 + 0",
+        related=((event.site.user, "goes back through parameters that are not finite"),),
+        seen=(
+            f"the gradients were finite; {elements} are not, and the averages of their squared gradients are all 0",
+        ),
+        fix=f"give {located(trace, made, name)} an `eps` that {dtype} can hold, `eps=1e-4`; or keep the parameters in"
+        " float32 and let `torch.autocast` compute in half precision",
+        edits=with_argument(trace, made, "eps", "1e-4"),
+        count=event.count,
+        subjects=parameter_subjects(event.parameters),
         since=since_segment(trace, event.segment),
     )
 
@@ -377,7 +420,9 @@ def _fix(trace: Trace, event: NonFinite, place: Site | None, name: str, where: s
     if where == "input":
         return f"clean {given} before it is used: find those rows with `isnan()`"
     if where == "parameter" or not name:
-        return "look at every step with `gradscope run --full`, to find the pass in which it begins"
+        if (trace.program.get("command") or {}).get("sample", True):
+            return "look at every step with `gradscope run --full`, to find the pass in which it begins"
+        return "ask `isfinite()` of the parameters after each step, and of what is made of them: where does it begin?"
     if name in STATISTICS and inputs[0].get("elements") == 0:
         return f"leave {whole} out where nothing is selected: the mean of no elements is NaN"
     if name in STATISTICS:

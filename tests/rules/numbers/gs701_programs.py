@@ -424,3 +424,33 @@ def bad_weights_of_ratios_without_a_graph() -> None:  # fix: by hand
         opt.zero_grad()
         (weights * terms).sum().backward()  # cause: GS701 # effect: GS701
         opt.step()
+
+
+def bad_step_that_divides_by_zero_in_half_precision() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(8, 32), nn.SiLU(), nn.Linear(32, 8)).half()
+    opt = torch.optim.AdamW(model.parameters(), lr=5e-4)  # cause: GS701
+    for _ in range(4):
+        x = torch.randn(16, 8)
+        loss = (model(x.half()) - x.half()).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()  # effect: GS701
+
+
+def good_step_in_half_precision() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(8, 32), nn.SiLU(), nn.Linear(32, 8)).half()
+    opt = torch.optim.AdamW(model.parameters(), lr=5e-4, eps=1e-4)
+    for _ in range(4):
+        x = torch.randn(16, 8)
+        loss = (model(x.half()) - x.half()).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

@@ -317,6 +317,7 @@ class Rates(Kind):
     high = Field(_number)
     last = Field(_number)
     fell = Field(_count)  # the turn from which on the rate was below a thousandth of the highest
+    own = Field(_number)  # how many times as large its own turns have made the rate
     settings = Field(_table)
 
 

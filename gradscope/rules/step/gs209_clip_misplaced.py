@@ -10,10 +10,11 @@ Fix: clip once, after the last `backward()` (and `scaler.unscale_(optimizer)`) a
 `optimizer.step()`, and hand over `model.parameters()` anew each time.
 
 Silent on: a limit of a million or more, which only measures the norm; per-sample clipping
-whose gradients are collected elsewhere; disabled scalers.
+whose gradients are collected elsewhere; disabled scalers; gradients that are not finite.
 """
 
 import ast
+import math
 from collections.abc import Iterator
 
 from gradscope.analysis.clips import Clipped, Clips, clips
@@ -81,8 +82,15 @@ def clip_misplaced(trace: Trace) -> Iterator[Finding]:
             yield _in_vain(trace, run, clip, step)
         elif clip.scaled and _by_scaler(trace, step):
             yield _scaled(trace, run, clip, step)
-        elif sum(clip.midway.values()) >= 2:
+        elif sum(clip.midway.values()) >= 2 and not _broken(trace, clip):
             yield _midway(trace, run, clip, step)
+
+
+def _broken(trace: Trace, clip: Clipped) -> bool:
+    """Whether the gradients that were clipped are not finite in the end: a program leaves its step out then, and what
+    is added to them is another matter."""
+    norms = [norm for id in clip.parameters for _, norm in trace.numbers("grad_norm", id)[-1:]]
+    return any(not math.isfinite(norm) for norm in norms)
 
 
 def _by_scaler(trace: Trace, step: Site) -> bool:

@@ -12,10 +12,12 @@ that are stepped as often as their settings say; runs that an exception ended.
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from gradscope.analysis.loop import settled
+from gradscope.analysis.text import site_of
 from gradscope.analysis.words import code, counted, located, optimizer_name, user, variable, where
 from gradscope.events import Rates, SchedulerMade, Step
 from gradscope.fixes.calls import behind_their_loop
@@ -67,6 +69,7 @@ class _Wrong:
     fix: str
     edits: tuple[Edit, ...] = ()
     why: str = ""
+    cause: Site | None = None  # where it is not the schedule
 
 
 @rule("GS217", name="rate-next-to-nothing", severity="warning")
@@ -82,7 +85,7 @@ def rate_next_to_nothing(trace: Trace) -> Iterator[Finding]:
         if wrong is not None:
             yield Finding(
                 message=wrong.message,
-                cause=maker.site.user,
+                cause=wrong.cause or maker.site.user,
                 cause_label=wrong.label,
                 effect=event.site.user,
                 effect_label=f"runs {counted(event.turns, 'time')} in all",
@@ -103,6 +106,8 @@ def _nothing(trace: Trace, event: Rates, steps: int) -> _Wrong | None:
     if high is None or last is None or event.turns < MANY or event.fell * 2 > event.turns:
         return None
     holder, gamma = optimizer_name(trace, event.optimizer), event.settings.get("gamma")
+    if event.own is not None and event.own**2 > last / high:
+        return _written(trace, event, holder)  # most of the fall came between its turns
     seen = (
         f"the learning rate of {holder} went from {high:g} to {last:.3g}; below a thousandth of that after "
         f"{event.fell - 1:,} of {counted(event.turns, 'step')} of the schedule ({counted(steps, 'step')} of {holder})"
@@ -121,6 +126,43 @@ def _nothing(trace: Trace, event: Rates, steps: int) -> _Wrong | None:
         seen,
         fix,
         edits,
+    )
+
+
+def _written(trace: Trace, event: Rates, holder: str) -> _Wrong | None:
+    """The program writes the rate itself, in one line."""
+    lines = [
+        site_of(path, "", node)
+        for path in trace.sources
+        for node in ast.walk(trace.source_file(path).tree or ast.Module([], []))
+        if isinstance(node, ast.stmt) and _changes_a_rate(node)
+    ]
+    if len(lines) != 1:
+        return None
+    return _Wrong(
+        f"the program itself brings the learning rate of {holder} to next to nothing early in the run",
+        "writes the rate of a group, again and again",
+        f"the learning rate went from {event.high:g} to {event.last:.3g}; {counted(event.turns, 'step')} of "
+        f"{_name(trace, event)} made it {event.own:.3g} times as large, the rest came between them",
+        f"set the rate of a group once, where the optimizer is made: take {located(trace, lines[0])} out of what runs "
+        "at every step",
+        cause=lines[0],
+        why="what is multiplied into a rate stays in it: done at every step, it is there as often as there are steps.",
+    )
+
+
+def _changes_a_rate(node: ast.stmt) -> bool:
+    """Whether it writes `group["lr"]` by what it was."""
+    if isinstance(node, ast.AugAssign):
+        return _is_rate(node.target)
+    return isinstance(node, ast.Assign) and all(
+        any(map(_is_rate, ast.walk(part))) for part in (node.targets[0], node.value)
+    )
+
+
+def _is_rate(node: ast.AST) -> bool:
+    return (
+        isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant) and node.slice.value == "lr"
     )
 
 

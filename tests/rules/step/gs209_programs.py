@@ -215,3 +215,21 @@ def good_norm_of_what_no_pass_has_reached() -> None:
         model(torch.randn(8, 4)).pow(2).sum().backward()
         nn.utils.clip_grad_norm_([*model.parameters(), *head.parameters()], 1.0)
         opt.step()
+
+
+def good_step_left_out_for_what_is_not_finite() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for number in range(8):
+        x = torch.randn(8, 3)
+        if number == 5:
+            x[0, 0] = float("inf")
+        model(x).mean().backward()
+        norm = nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        if torch.isfinite(norm):
+            opt.step()
+            opt.zero_grad()

@@ -91,3 +91,39 @@ def good_cosine_over_the_whole_run() -> None:
             model(torch.randn(8, 3)).pow(2).mean().backward()
             opt.step()
             scheduler.step()
+
+
+def bad_rate_written_at_every_step() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1))
+    opt = torch.optim.Adam(model.parameters(), lr=1e-2)
+    schedule = torch.optim.lr_scheduler.StepLR(opt, 15, gamma=0.1)
+    for _ in range(20):
+        for _ in range(5):
+            opt.zero_grad()
+            (model(torch.randn(8, 4)) - 1).pow(2).mean().backward()
+            for group in opt.param_groups:
+                group["lr"] *= 0.8  # cause: GS217
+            opt.step()
+        schedule.step()  # effect: GS217
+
+
+def good_rate_written_once() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1))
+    opt = torch.optim.Adam(model.parameters(), lr=1e-2)
+    for group in opt.param_groups:
+        group["lr"] = 8e-3
+    schedule = torch.optim.lr_scheduler.StepLR(opt, 15, gamma=0.1)
+    for _ in range(20):
+        for _ in range(5):
+            opt.zero_grad()
+            (model(torch.randn(8, 4)) - 1).pow(2).mean().backward()
+            opt.step()
+        schedule.step()

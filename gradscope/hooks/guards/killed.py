@@ -36,9 +36,8 @@ class Killed(Hook):
     def install(self) -> None:
         self.handler = self._handle
         self.process = os.getpid()
-        self.ends: dict[
-            str, tuple[float, bool]
-        ] = {}  # since when the report is made, and whether beside a hang
+        # "it" → since when the report is made, and whether beside a main thread that hangs
+        self.ends: dict[str, tuple[float, bool]] = {}
         self.held: float | None = None  # since when a main thread that has come out of C waits for it
         self.pipe: tuple[int, int] | None = None
         self.real_signal, self.real_get = signal.signal, signal.getsignal

@@ -56,13 +56,15 @@ class SourceFile:
         self.lines = lines_of(text)
         self.by_span: dict[Span, ast.AST] = {}
         self.parent: dict[int, ast.AST] = {}
+        self.nodes: list[ast.AST] = []  # all of them; none where the text can't be parsed
         self.imported: set[str] = set()
         try:
             self.tree: ast.AST | None = ast.parse(text)
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             self.tree = None
             return
-        for node in ast.walk(self.tree):
+        self.nodes.extend(ast.walk(self.tree))
+        for node in self.nodes:
             for child in ast.iter_child_nodes(node):
                 self.parent[id(child)] = node
             if isinstance(node, (ast.Import, ast.ImportFrom)):
@@ -136,7 +138,7 @@ class SourceFile:
 
     def _statement_at(self, line: int) -> ast.AST | None:
         found = None
-        for node in ast.walk(self.tree) if self.tree is not None else ():
+        for node in self.nodes:
             if isinstance(node, ast.stmt) and node.lineno == line:
                 found = node
         return found
@@ -176,9 +178,7 @@ class SourceFile:
     def block_end(self, line: int) -> int | None:
         """The last line of the `with` statement that opens at `line`, or of the function
         whose decorators or `def` stand there."""
-        if self.tree is None:
-            return None
-        for node in ast.walk(self.tree):
+        for node in self.nodes:
             if isinstance(node, (ast.With, ast.AsyncWith)) and node.lineno <= line < node.body[0].lineno:
                 return node.end_lineno
             if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and (

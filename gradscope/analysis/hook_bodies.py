@@ -31,8 +31,7 @@ _LOOKS = {"norm", "item", "mean", "sum", "max", "min", "abs", "any", "all", "det
 
 def hook_function(trace: Trace, hook: Site, name: str) -> ast.FunctionDef | ast.Lambda | None:
     """The hook's definition, by the line it starts on."""
-    tree = trace.source_file(hook.path).tree
-    for node in ast.walk(tree) if tree is not None else ():
+    for node in trace.source_file(hook.path).nodes:
         if isinstance(node, ast.Lambda) and name == "<lambda>" and node.lineno == hook.line:
             return node
         if isinstance(node, ast.FunctionDef) and node.name == name:

@@ -61,7 +61,7 @@ def says_unfreeze(trace: Trace) -> str:
     """Of frozen parameters: that a line which did not run asks for their gradients again."""
     ran = {site.location() for site in trace.sites}
     for path in trace.sources:
-        for node in ast.walk(trace.source_file(path).tree or ast.Module([], [])):
+        for node in trace.source_file(path).nodes:
             if isinstance(node, ast.stmt) and (path, node.lineno) not in ran and _unfreezes(node):
                 place = where(Site(-1, path, node.lineno, 1, node.lineno, 1, "", "user"))
                 return f"{place} would make parameters require a gradient again; the run has not come to it"

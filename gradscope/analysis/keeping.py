@@ -49,11 +49,10 @@ def _appends(
     """Spans of every `….append(loss)` in `function`, for a `loss` that is one of `own`, or that it
     backwards or gets from `callee`, and of those to a list whose elements it backwards; else of the
     calls that give it to one of `keeping`."""
-    tree = file.tree or ast.Module([], [])
-    scopes: list[ast.AST] = [tree] if function == "<module>" else []
+    scopes: list[ast.AST] = [file.tree] if function == "<module>" and file.tree is not None else []
     scopes += [
         n
-        for n in ast.walk(tree)
+        for n in file.nodes
         if isinstance(n, ast.FunctionDef)
         and n.name == function
         and n.lineno <= frame.line <= (n.end_lineno or 0)

@@ -31,7 +31,7 @@ def _shown(trace: Trace, place: tuple[str, int, int]) -> bool:
     file = trace.source_file(path)
     found = [
         node
-        for node in ast.walk(file.tree or ast.Module([], []))
+        for node in file.nodes
         if isinstance(node, ast.Attribute)
         and node.attr == "grad"
         and node.lineno <= line <= (node.end_lineno or node.lineno)
@@ -88,7 +88,7 @@ def _goes_on(
     if function is None or isinstance(statement, ast.Return):
         for path in trace.sources if isinstance(function, FUNCTIONS) else ():
             other = trace.source_file(path)
-            for node in ast.walk(other.tree or ast.Module([], [])):
+            for node in other.nodes:
                 if isinstance(node, ast.Call) and called_name(node) == getattr(function, "name", None):
                     yield other, node
         return

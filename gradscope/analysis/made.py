@@ -67,7 +67,7 @@ def _root_made(trace: Trace, module: Module) -> tuple[str, ast.Call] | None:
     found = [
         (path, node.value)
         for path in trace.sources
-        for node in ast.walk(trace.source_file(path).tree or ast.Module([], []))
+        for node in trace.source_file(path).nodes
         if isinstance(node, ast.Assign)
         and isinstance(node.value, ast.Call)
         and module.parent is None
@@ -78,8 +78,7 @@ def _root_made(trace: Trace, module: Module) -> tuple[str, ast.Call] | None:
 
 def _call_given(trace: Trace, path: str, span: tuple[int, int, int, int]) -> tuple[str, ast.Call] | None:
     """The call on the right of the assignment that stands there."""
-    tree = trace.source_file(path).tree
-    for node in ast.walk(tree) if tree is not None else ():
+    for node in trace.source_file(path).nodes:
         if isinstance(node, (ast.Assign, ast.AnnAssign)) and (node.lineno, node.col_offset + 1) == span[:2]:
             return (path, node.value) if isinstance(node.value, ast.Call) else None
     return None

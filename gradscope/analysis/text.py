@@ -13,7 +13,7 @@ from gradscope.store import Trace
 def nodes_of_program(trace: Trace) -> Iterator[ast.AST]:
     """Every node of the program's files, as far as they can be parsed."""
     for path in trace.sources:
-        yield from ast.walk(trace.source_file(path).tree or ast.Module([], []))
+        yield from trace.source_file(path).nodes
 
 
 SCHEDULES = ("LR", "LROnPlateau", "WarmRestarts")  # how the names of torch's end
@@ -74,8 +74,7 @@ def _scope(tree: ast.AST | None, line: int) -> ast.AST | None:
 def calls_in_source(trace: Trace, attribute: str) -> Iterator[tuple[str, int]]:
     """(path, line) of every `.attribute(…)` in the user's files."""
     for path in trace.sources:
-        tree = trace.source_file(path).tree
-        for node in ast.walk(tree) if tree is not None else ():
+        for node in trace.source_file(path).nodes:
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
                 if node.func.attr == attribute:
                     yield path, node.lineno

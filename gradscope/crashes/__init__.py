@@ -102,8 +102,7 @@ class Crash:
     def definition(self, cls: str, method: str) -> Site | None:
         """Where the user's class defines a method."""
         for path in self.trace.sources:
-            tree = self.trace.source_file(path).tree
-            for node in ast.walk(tree) if tree is not None else ():
+            for node in self.trace.source_file(path).nodes:
                 if isinstance(node, ast.ClassDef) and node.name == cls:
                     for part in node.body:
                         if isinstance(part, ast.FunctionDef) and part.name == method:

@@ -59,7 +59,7 @@ def _trains(here: Source, node: ast.AST) -> bool:
         isinstance(other, (ast.FunctionDef, ast.AsyncFunctionDef))
         and other.name == name
         and any(isinstance(n, ast.Attribute) and n.attr in TRAINING for n in ast.walk(other))
-        for other in ast.walk(here.file.tree or ast.Module([], []))
+        for other in here.file.nodes
     )
 
 
@@ -169,7 +169,7 @@ def spectral_norm_renewed(trace: Trace, path: str) -> Edits:
     """`nn.utils.parametrizations.spectral_norm` for each `nn.utils.spectral_norm` of a file."""
     here = Source(trace, path)
     edits: list[Edit] = []
-    for node in ast.walk(here.file.tree or ast.Module([], [])):
+    for node in here.file.nodes:
         if isinstance(node, ast.Attribute) and node.attr == "spectral_norm":
             if ast.unparse(node.value).endswith("utils"):
                 edits += here.append(node.value, ".parametrizations")

@@ -116,7 +116,7 @@ def _in_scope(trace: Trace, site: Site, names: list[str]) -> bool:
 
 def _begins_empty(trace: Trace, path: str, name: str) -> bool:
     """Whether the program somewhere assigns None to it."""
-    for node in ast.walk(trace.source_file(path).tree or ast.Module([], [])):
+    for node in trace.source_file(path).nodes:
         if isinstance(node, ast.Assign):
             for target in node.targets:
                 pairs = [(target, node.value)]

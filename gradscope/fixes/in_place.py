@@ -123,7 +123,7 @@ def layer_not_in_place(trace: Trace, cls: str, module: Module | None = None) -> 
     made = [
         (path, node)
         for path in trace.sources
-        for node in ast.walk(trace.source_file(path).tree or ast.Module([], []))
+        for node in trace.source_file(path).nodes
         if isinstance(node, ast.Call)
         and ast.unparse(node.func).rpartition(".")[2] == cls
         and _in_place_argument(node) is not None

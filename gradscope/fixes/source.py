@@ -108,7 +108,7 @@ class Source:
 
     def _unit(self) -> str:
         """What the file indents a block by."""
-        for node in ast.walk(self.file.tree) if self.file.tree is not None else ():
+        for node in self.file.nodes:
             body = getattr(node, "body", None)
             if (
                 isinstance(node, ast.stmt)

@@ -253,7 +253,7 @@ def _scopes_of(trace: Trace, cause: Site, name: str) -> list[ast.AST]:
     ):
         return [scope]
     tree = here.file.tree or ast.Module([], [])
-    return [tree, *(node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef))]
+    return [tree, *(node for node in here.file.nodes if isinstance(node, ast.FunctionDef))]
 
 
 def _is_read_again(trace: Trace, cause: Site) -> bool:

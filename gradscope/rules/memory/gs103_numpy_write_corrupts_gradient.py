@@ -190,7 +190,7 @@ class _Search:
         self.seen: set[tuple[str, int, str]] = set()
         self.functions: dict[str, list[tuple[str, Called]]] = {}
         for path in trace.sources:
-            for node in ast.walk(trace.source_file(path).tree or ast.Module([], [])):
+            for node in trace.source_file(path).nodes:
                 if isinstance(node, Def):
                     self.functions.setdefault(node.name, []).append((path, node))
                 elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Lambda):
@@ -286,7 +286,7 @@ class _Search:
     def _libraries(self, path: str) -> set[str]:
         """What the file calls the libraries whose functions were looked through, or only show."""
         found = set()
-        for node in ast.walk(self.trace.source_file(path).tree or ast.Module([], [])):
+        for node in self.trace.source_file(path).nodes:
             if isinstance(node, ast.Import | ast.ImportFrom):
                 of = getattr(node, "module", None)
                 found |= {

@@ -130,7 +130,7 @@ def _given_out(trace: Trace, failure: Failure, view: Op | None) -> Site | None:
     name = ast.unparse(called.value).rpartition(".")[2]
     found: list[Site] = []
     for path in trace.sources:
-        for node in ast.walk(trace.source_file(path).tree or ast.Module([], [])):
+        for node in trace.source_file(path).nodes:
             if isinstance(node, ast.ClassDef) and node.name == name:
                 for method in node.body:
                     if isinstance(method, ast.FunctionDef) and method.name == "forward":

@@ -136,8 +136,7 @@ def _where(trace: Trace, call: Site, region: Site | None, cause: Site) -> str:
 
 def _decorated(trace: Trace, region: Site | None) -> ast.FunctionDef | None:
     """The function whose decorator opens a block without gradients."""
-    tree = trace.source_file(region.path).tree if region is not None else None
-    for node in ast.walk(tree) if tree is not None else ():
+    for node in trace.source_file(region.path).nodes if region is not None else ():
         if isinstance(node, ast.FunctionDef) and region is not None:
             if any(decorator.lineno == region.line for decorator in node.decorator_list):
                 return node

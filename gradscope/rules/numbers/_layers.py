@@ -27,11 +27,11 @@ def _copied(trace: Trace, site: Site) -> Site:
     file = trace.source_file(site.path)
     stack = file.at(site)
     first = stack.args[0] if isinstance(stack, ast.Call) and stack.args else None
-    if not isinstance(first, ast.Name) or file.tree is None:
+    if not isinstance(first, ast.Name):
         return site
     found = [
         node.value
-        for node in ast.walk(file.tree)
+        for node in file.nodes
         if isinstance(node, ast.Assign)
         and node.lineno < site.line
         and any(isinstance(target, ast.Name) and target.id == first.id for target in node.targets)

@@ -189,8 +189,7 @@ def _curved(trace: Trace, sites: list[Site]) -> tuple[Edit, ...]:
 
 
 def _knows_torch(here: Source) -> bool:
-    tree = here.file.tree
-    return tree is not None and any(
+    return any(
         isinstance(node, ast.Import) and any(name.name == "torch" and not name.asname for name in node.names)
-        for node in ast.walk(tree)
+        for node in here.file.nodes
     )

@@ -282,7 +282,7 @@ def _assigned(trace: Trace, event: Misnamed) -> Iterator[Site]:
     set_for_real = {e.site.user.location() for e in trace.of(RequiresGrad)}  # parameters, not modules
     for path in trace.sources:
         file = trace.source_file(path)
-        for node in ast.walk(file.tree) if file.tree is not None else ():
+        for node in file.nodes:
             if not isinstance(node, ast.Assign) or not isinstance(node.targets[0], ast.Attribute):
                 continue
             target = node.targets[0]
@@ -305,8 +305,7 @@ def _assigned(trace: Trace, event: Misnamed) -> Iterator[Site]:
 def _own(trace: Trace, cls: str, name: str) -> bool:
     """Whether the class gives itself an attribute of this name."""
     for path in trace.sources:
-        tree = trace.source_file(path).tree
-        for node in ast.walk(tree) if tree is not None else ():
+        for node in trace.source_file(path).nodes:
             if isinstance(node, ast.ClassDef) and node.name == cls.rpartition(".")[2]:
                 sets = (n for n in ast.walk(node) if isinstance(n, ast.Attribute) and n.attr == name)
                 if any(isinstance(n.ctx, ast.Store) and ast.unparse(n.value) == "self" for n in sets):

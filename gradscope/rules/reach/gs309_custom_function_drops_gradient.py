@@ -307,8 +307,7 @@ def returned(trace: Trace, cls: str, line: int, position: int) -> Site | None:
 
 def _backward(trace: Trace, cls: str, line: int) -> Iterator[tuple[str, ast.FunctionDef]]:
     for path in trace.sources:
-        tree = trace.source_file(path).tree
-        for node in ast.walk(tree) if tree is not None else ():
+        for node in trace.source_file(path).nodes:
             if isinstance(node, ast.ClassDef) and node.name == cls and _spans(node, line):
                 for part in node.body:
                     if isinstance(part, ast.FunctionDef) and part.name in ("backward", "vjp"):

@@ -111,7 +111,7 @@ def _drawn(trace: Trace, held: str, loader: Site) -> Site | None:
         (path, function.name, file.span(node))
         for path in trace.sources
         for file in [trace.source_file(path)]
-        for function in ast.walk(file.tree or ast.Module([], []))
+        for function in file.nodes
         if isinstance(function, ast.FunctionDef) and function.name != "__init__"
         for node in ast.walk(function)
         if isinstance(node, ast.Call) and any(_names(one, held) for one in _users(node))
@@ -150,7 +150,7 @@ def _initialiser(trace: Trace, loader: Site) -> list[ast.FunctionDef]:
     given = [k.value for k in keywords if k.arg == "worker_init_fn"]
     return [
         node
-        for node in ast.walk(file.tree or ast.Module([], []))
+        for node in file.nodes
         if isinstance(node, ast.FunctionDef) and given and node.name == ast.unparse(given[0])
     ]
 

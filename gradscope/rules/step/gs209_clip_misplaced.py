@@ -169,7 +169,7 @@ def _hooks_put(trace: Trace) -> list[Site]:
         Site(-1, path, *file.span(node), "", "user")
         for path in trace.sources
         for file in [trace.source_file(path)]
-        for node in (ast.walk(file.tree) if file.tree is not None else ())
+        for node in file.nodes
         if isinstance(node, ast.Call)
         and isinstance(node.func, ast.Attribute)
         and node.func.attr == "register_post_accumulate_grad_hook"

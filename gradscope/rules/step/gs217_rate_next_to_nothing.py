@@ -134,7 +134,7 @@ def _written(trace: Trace, event: Rates, holder: str) -> _Wrong | None:
     lines = [
         site_of(path, "", node)
         for path in trace.sources
-        for node in ast.walk(trace.source_file(path).tree or ast.Module([], []))
+        for node in trace.source_file(path).nodes
         if isinstance(node, ast.stmt) and _changes_a_rate(node)
     ]
     if len(lines) != 1:

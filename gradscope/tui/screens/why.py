@@ -275,8 +275,7 @@ def _assigned(trace: Trace) -> list[str]:
         busy.setdefault(site.user.path, set()).add(site.user.line)
     found: dict[str, None] = {}
     for path in trace.sources:
-        tree = trace.source_file(path).tree
-        for node in ast.walk(tree) if tree is not None and path in busy else ():
+        for node in trace.source_file(path).nodes if path in busy else ():
             if isinstance(node, (ast.Assign, ast.AugAssign, ast.AnnAssign)):
                 if busy[path].isdisjoint(range(node.lineno, (node.end_lineno or node.lineno) + 1)):
                     continue

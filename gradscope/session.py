@@ -21,7 +21,7 @@ from gradscope.children import child_seconds, processes_made
 from gradscope.hooks import Hook, all_hooks
 from gradscope.hooks._torch import after_every_step, aside
 from gradscope.hooks.recorder.crash import note_crash
-from gradscope.hooks.recorder.handlers import raised_by_handler
+from gradscope.hooks.recorder.handlers import belongs_to_program
 from gradscope.hooks.recorder.joined import joined_rank
 from gradscope.hooks.recorder.recorder import Recorder
 from gradscope.model import GradscopeError, NoPlaceError
@@ -149,7 +149,7 @@ class Session:
         try:
             yield
         except BaseException as error:
-            if isinstance(error, Exception) and not raised_by_handler(error):
+            if not belongs_to_program(error):
                 self.recorder.fault(what, error)
             elif self.running:
                 raise

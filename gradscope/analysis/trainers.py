@@ -28,13 +28,10 @@ class Hook:
     @property
     def returns(self) -> list[Site]:
         """Its statements that return a value."""
-        own = (
-            [node for node in own_nodes(self._function) if isinstance(node, ast.Return)]
-            if self._function
-            else []
-        )
         return [
-            site_of(self.line.path, self.line.function, node.value) for node in own if node.value is not None
+            site_of(self.line.path, self.line.function, node.value)
+            for node in own_nodes(self._function or ast.Module([], []))
+            if isinstance(node, ast.Return) and node.value is not None
         ]
 
     @property
@@ -45,7 +42,7 @@ class Hook:
     @property
     def returns_nothing(self) -> bool:
         """Whether its text is known and no statement of it gives a value back."""
-        return self._function is not None and not self.returns
+        return self.known and not self.returns
 
     @property
     def _function(self) -> ast.AST | None:
@@ -94,8 +91,9 @@ def _made(known: Paths, root: Key) -> Iterator[Site]:
 def last_with_graph(trace: Trace, call: Site) -> Hook | None:
     """The function below this call that computed the last value with a graph: a loss, it may be, that no pass goes
     back from."""
-    made = [op.site for graph in reversed(list(trace.graphs)) for op in reversed(graph.ops) if op.nodes]
+    graphs = map(trace.graph, reversed(trace.graphs_with_nodes))
+    made = [op.site for graph in graphs for op in reversed(graph.ops) if op.nodes]
     own = [
         site for site in made if runs_it(site) is None
-    ]  # not what a library's `self.log(loss)` makes of it
+    ]  # not what `self.log(loss)` makes of it in the library
     return next((hook for site in (*own, *made) if (hook := hook_below(trace, call, site))), None)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 import textwrap
 from pathlib import Path
+
+from warm import python
 
 ROOT = Path(__file__).parents[2]
 TRAINER = """
@@ -46,7 +47,7 @@ def told(folder: Path, last: str) -> str:
     (library / "own_trainer.py").write_text(textwrap.dedent(TRAINER))
     (folder / "train.py").write_text(textwrap.dedent(PROGRAM.format(last=last)))
     ran = subprocess.run(
-        [sys.executable, "-m", "gradscope", "run", "train.py"],
+        [*python(), "-m", "gradscope", "run", "train.py"],
         cwd=folder,
         capture_output=True,
         text=True,

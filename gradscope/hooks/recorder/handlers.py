@@ -18,7 +18,13 @@ _OURS = frozenset(sys.stdlib_module_names) | {"gradscope", "torch"}  # whose exc
 _STDLIB = os.path.dirname(os.__file__) + os.sep
 
 
-def raised_by_handler(error: BaseException) -> bool:
+def belongs_to_program(error: BaseException) -> bool:
+    """Whether it is no fault of ours but has come while a probe ran: Ctrl-C and the like, or what a handler has
+    raised."""
+    return not isinstance(error, Exception) or _raised_by_handler(error)
+
+
+def _raised_by_handler(error: BaseException) -> bool:
     """Whether a Python signal handler stands in the error's traceback, or it was sent to this
     thread from another (`PyThreadState_SetAsyncExc`): a class of the program's is raised there
     where none of its code is."""

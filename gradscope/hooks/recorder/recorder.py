@@ -13,7 +13,7 @@ from typing import Any
 
 from gradscope.hooks import _torch as private
 from gradscope.hooks.recorder.entering import Entering
-from gradscope.hooks.recorder.handlers import raised_by_handler
+from gradscope.hooks.recorder.handlers import belongs_to_program
 from gradscope.hooks.recorder.history import History
 from gradscope.hooks.recorder.ledger import Ledger
 from gradscope.hooks.recorder.modules import ModuleTable
@@ -71,10 +71,10 @@ class Recorder(State):
                 self.writer.add("optimizer", number, pack(data))
 
     def fault(self, where: str, error: BaseException) -> None:
-        """Notes a fault of ours. What is none, Ctrl-C or what a signal's handler has raised meanwhile, goes on to the
-        program."""
-        theirs = not isinstance(error, Exception)
-        if theirs or (not isinstance(error, RecursionError) and raised_by_handler(error)):
+        """Notes a fault of ours; what is none goes on to the program."""
+        if isinstance(error, RecursionError):
+            return  # the program has filled its stack: it will hear of that itself
+        if belongs_to_program(error):
             if threading.get_ident() == self.thread:
                 self.drop_segment()
             raise error

@@ -81,8 +81,6 @@ class State:
 
     def fault(self, where: str, error: BaseException) -> None:
         """Notes a fault of ours; the program goes on."""
-        if isinstance(error, RecursionError):
-            return  # the program has filled its stack: it will hear of that itself
         text = f"{where}: {type(error).__name__}: {error}"
         if len(self.faults) < 20 and text not in self.faults:
             self.faults.append(text)

@@ -196,17 +196,8 @@ class Live(TensorRef):
     for each tensor would make Python's collector run almost twice as often."""
 
     __slots__ = (
-        "hidden",
-        "index",
-        "leaf",
-        "meta",
-        "output_nr",
-        "root",
-        "serial",
-        "shared",
-        "site",
-        "written",
-    )
+        "hidden", "index", "leaf", "meta", "output_nr", "root", "serial", "shared", "site", "written",
+    )  # fmt: skip
 
     __eq__ = object.__eq__
     __hash__ = object.__hash__

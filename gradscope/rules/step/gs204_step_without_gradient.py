@@ -70,7 +70,9 @@ def step_without_gradient(trace: Trace) -> Iterator[Finding]:
     tallies = tallied(trace)
     if trace.of(Backward):  # by the closure, it may be, before the optimizer cleared its gradients
         tallies = {
-            n: tally for n, tally in tallies.items() if not (tally.closure and _goes_back(trace, tally))
+            number: tally
+            for number, tally in tallies.items()
+            if not (tally.closure and _goes_back(trace, {site.id for site in tally.at}))
         }
     elif not forwards(trace, set(tallies)):
         return
@@ -79,10 +81,9 @@ def step_without_gradient(trace: Trace) -> Iterator[Finding]:
             yield _finding(trace, number, tally, told)
 
 
-def _goes_back(trace: Trace, tally: Tally) -> bool:
-    """Whether a pass was made within these steps: a wrapper may hand on a closure that does nothing."""
-    lines = {site.id for site in tally.at}
-    return any(frame.id in lines for event in trace.of(Backward) for frame in event.site.stack)
+def _goes_back(trace: Trace, calls: set[int]) -> bool:
+    """Whether a pass was made within these calls: a wrapper may hand on a closure that does nothing."""
+    return any(frame.id in calls for event in trace.of(Backward) for frame in event.site.stack)
 
 
 def _finding(trace: Trace, number: int, tally: Tally, told: Counter[Site]) -> Finding:
@@ -135,11 +136,10 @@ def _of_closure(trace: Trace, step: Site) -> tuple[tuple[Site, str], ...]:
 def _of_a_library(trace: Trace, number: int, call: Site, late: Backward | None, found: Finding) -> Finding:
     """The library steps by itself: what the program gave it for that is where the gradients are missing."""
     here = code(trace, call, "the library")
-    hook, made = last_with_graph(trace, call), user(trace.optimizers[number].site)
     label = "its steps find no gradient"
     if trace.of(Backward):  # through others' parameters
-        below = any(frame.id == call.id for event in trace.of(Backward) for frame in event.site.stack)
-        if made is None or not below or made.location() == call.location():
+        made = user(trace.optimizers[number].site)
+        if made is None or not _goes_back(trace, {call.id}) or made.location() == call.location():
             return found
         return replace(
             found,
@@ -150,6 +150,7 @@ def _of_a_library(trace: Trace, number: int, call: Site, late: Backward | None, 
             fix="give it the parameters of the model that is trained",
             edits=(),
         )
+    hook = last_with_graph(trace, call)
     if hook is None or not hook.known:  # a closure, if there is one, is the library's
         return replace(found, related=(), fix=_fix(trace, number, found.cause or call, late, False))
     message = f"{here} steps without any gradient: no pass goes back from the loss of `{hook.name}`"

@@ -75,9 +75,7 @@ def plateau_of_the_wrong_kind(trace: Trace) -> Iterator[Finding]:
             continue
         if event.mode == "min" and way >= MONOTONE and _cut_above_the_first(event):
             count = _counted(event.given)
-            if not _loss_falls(trace, event.optimizer):
-                continue
-            if count or max(event.given) <= 1:
+            if (count or max(event.given) <= 1) and _loss_falls(trace, event.optimizer):
                 yield _finding(trace, event, maker, count)
 
 

@@ -27,7 +27,12 @@ from gradscope.hooks.recorder.segments import Row, Segment
 # Means over the labels that are not ignored: NaN where all are, and the gradient is zero as it should be.
 AVERAGING = {"cross_entropy", "nll_loss"}
 MAX_NODES = 20_000  # looked at in one pass: dropping longer chains of known nodes is deep (docs/design.md)
-SQUARES = ("exp_avg_sq", "square_avg", "sum")  # what optimizers call their averages of squared gradients
+DIVISORS = (
+    "exp_avg_sq",
+    "square_avg",
+    "sum",
+    "exp_inf",
+)  # what optimizers call what they divide by, but for `eps`
 SHARE = 0.01  # of the run's time, for passes checked while sampling sleeps
 
 
@@ -364,12 +369,14 @@ def _without_divisor(optimizer: Any, t: Any) -> tuple[float, int]:
     """The optimizer's `eps` for this parameter, and how many elements of that are not finite, where it has divided each
     of them by 0; else 0."""
     state = optimizer.state.get(t)
-    squares = next((state[key] for key in SQUARES if key in state), None) if isinstance(state, dict) else None
+    divisor = (
+        next((state[key] for key in DIVISORS if key in state), None) if isinstance(state, dict) else None
+    )
     eps = next(
         (group.get("eps") for group in groups_of(optimizer) if any(p is t for p in group["params"])), None
     )
-    if not isinstance(squares, torch.Tensor) or squares.shape != t.shape or not isinstance(eps, float):
+    if not isinstance(divisor, torch.Tensor) or divisor.shape != t.shape or not isinstance(eps, float):
         return 0.0, 0
     gone = ~t.detach().isfinite()
-    by_zero = torch.tensor(eps, dtype=squares.dtype).item() == 0 and bool((squares[gone] == 0).all())
+    by_zero = torch.tensor(eps, dtype=divisor.dtype).item() == 0 and bool((divisor[gone] == 0).all())
     return eps, int(gone.sum()) if by_zero else 0

@@ -190,15 +190,31 @@ def _of_step(trace: Trace, event: NonFinite) -> Finding:
         effect_label=f"divides {elements} of the parameters by 0 + 0",
         related=((event.site.user, "goes back through parameters that are not finite"),),
         seen=(
-            f"the gradients were finite; {elements} are not, and the averages of their squared gradients are all 0",
+            f"the gradients were finite; {elements} are not, and what {name} keeps to divide them by is 0 there",
         ),
         fix=f"give {located(trace, made, name)} an `eps` that {dtype} can hold, `eps=1e-4`; or keep the parameters in"
         " float32 and let `torch.autocast` compute in half precision",
-        edits=with_argument(trace, made, "eps", "1e-4"),
+        edits=_with_eps(trace, made),
         count=event.count,
         subjects=parameter_subjects(event.parameters),
         since=since_segment(trace, event.segment),
     )
+
+
+def _with_eps(trace: Trace, made: Site | None) -> tuple[Edit, ...]:
+    """Another `eps` for the optimizer made there, where that is what its param groups take theirs from."""
+    call = trace.source_file(made.path).at(made) if made is not None else None
+    if (
+        made is None or not isinstance(call, ast.Call) or len(call.args) > 2
+    ):  # the parameters, the learning rate
+        return ()
+    of_groups = [
+        node
+        for node in trace.source_file(made.path).nodes
+        if (isinstance(node, ast.Constant) and node.value == "eps")
+        or (isinstance(node, ast.Call) and node is not call and any(k.arg == "eps" for k in node.keywords))
+    ]
+    return () if of_groups else with_argument(trace, made, "eps", "1e-4")
 
 
 def _of_several(trace: Trace, makers: list[Op]) -> str:

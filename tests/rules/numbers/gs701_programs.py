@@ -454,3 +454,49 @@ def good_step_in_half_precision() -> None:
         opt.zero_grad()
         loss.backward()
         opt.step()
+
+
+def bad_step_in_half_precision_with_eps_by_place() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(8, 32), nn.SiLU(), nn.Linear(32, 8)).half()
+    opt = torch.optim.Adam(model.parameters(), 5e-4, (0.9, 0.999), 1e-8)  # cause: GS701
+    for _ in range(4):
+        x = torch.randn(16, 8)
+        loss = (model(x.half()) - x.half()).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()  # effect: GS701
+
+
+def bad_step_in_half_precision_with_eps_of_a_group() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(8, 32), nn.SiLU(), nn.Linear(32, 8)).half()
+    opt = torch.optim.Adam([{"params": model.parameters(), "eps": 1e-9}], lr=5e-4)  # cause: GS701
+    for _ in range(4):
+        x = torch.randn(16, 8)
+        loss = (model(x.half()) - x.half()).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()  # effect: GS701
+
+
+def bad_step_of_rows_that_were_not_read() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    words = nn.Embedding(50, 8).half()
+    head = nn.Linear(8, 3).half()
+    opt = torch.optim.Adamax([*words.parameters(), *head.parameters()], lr=5e-4)  # cause: GS701
+    for step in range(4):
+        chosen = torch.arange(8) + 8 * step
+        loss = (head(words(chosen)) - 1).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()  # effect: GS701

@@ -21,7 +21,7 @@ from gradscope.analysis.writes import memory_root
 from gradscope.events import ErrorRaised
 from gradscope.fixes.source import Edits, Source
 from gradscope.model import Edit, Graph, Module, Op, Site, Value
-from gradscope.source import names_in
+from gradscope.source import method_name, names_in
 from gradscope.store import Trace
 
 # In-place methods with a twin that gives the same values in a new tensor.
@@ -104,7 +104,7 @@ def _not_in_place(trace: Trace, site: Site, op: Op | None) -> tuple[str, Edits] 
         return None
     if _in_place_keyword(call) is not None:
         read = call.args[0] if call.args else None
-        if isinstance(read, ast.Name) and _is_read_later(here, call, read.id):
+        if isinstance(read, ast.Name) and is_read_later(here, call, read.id):
             return None
         return _without_in_place(trace, site.user.path, call, "call")
     module = trace.modules.get(op.module) if op is not None and op.module is not None else None
@@ -138,6 +138,25 @@ def call_not_in_place(trace: Trace, site: Site) -> tuple[str, Edits] | None:
     return _without_in_place(trace, site.path, call, "call") if isinstance(call, ast.Call) and found else None
 
 
+def result_not_in_place(trace: Trace, site: Site) -> tuple[str, Edits] | None:
+    """`h.clamp(0, 1)` for the `h.clamp_(0, 1)` at `site`, whose result is used; a call without `inplace=True`."""
+    here = Source(trace, site.path)
+    call = here.file.at(site)
+    if not isinstance(call, ast.Call) or isinstance(here.file.parent.get(id(call)), ast.Expr):
+        return None
+    if _in_place_keyword(call) is not None:
+        return _without_in_place(trace, site.path, call, "call")
+    method = method_name(call)
+    line, _, last, end = here.file.span(call.func)
+    if not method.endswith("_") or method[:-1] not in _TWINS or line != last:
+        return None
+    new = f"{here.file.text(call.func)[:-1]}{here.file.text(call).removeprefix(here.file.text(call.func))}"
+    return (
+        f"compute a new tensor: `{' '.join(new.split())}`",
+        (Edit(site.path, last, end - 1, last, end, ""),),
+    )
+
+
 def _in_place_keyword(call: ast.Call) -> ast.keyword | None:
     found = (k for k in call.keywords if k.arg == "inplace")
     return next((k for k in found if isinstance(k.value, ast.Constant) and k.value.value is True), None)
@@ -160,7 +179,7 @@ def _without_in_place(trace: Trace, path: str, call: ast.Call, verb: str) -> tup
     return f"{verb} {located(trace, site)} without `inplace=True`", here.without_keyword(call, argument)
 
 
-def _is_read_later(here: Source, call: ast.Call, name: str) -> bool:
+def is_read_later(here: Source, call: ast.Call, name: str) -> bool:
     """Whether the same function reads the variable behind the call, before it is bound anew."""
     statement: ast.AST | None = call
     while statement is not None and not isinstance(statement, ast.stmt):
@@ -307,7 +326,7 @@ def _alone(trace: Trace, here: Source, site: Site, op: Op, name: str) -> bool:
             targets = [t for target in node.targets for t in ast.walk(target)]
             if any(isinstance(t, ast.Name) and t.id == name for t in targets):
                 bound = True
-                if not _makes(node.value):
+                if not makes(node.value):
                     return False
         if not isinstance(node, ast.Name) or node.id != name or not isinstance(node.ctx, ast.Load):
             continue
@@ -320,7 +339,7 @@ def _alone(trace: Trace, here: Source, site: Site, op: Op, name: str) -> bool:
     return bound
 
 
-def _makes(value: ast.expr) -> bool:
+def makes(value: ast.expr) -> bool:
     """Whether an expression may give a tensor of its own: no other name, no part or view of one."""
     if isinstance(value, ast.Call):
         return not (isinstance(value.func, ast.Attribute) and value.func.attr in _VIEWS)

@@ -19,10 +19,19 @@ from gradscope.analysis.names import place
 from gradscope.analysis.text import own_nodes, site_of
 from gradscope.analysis.words import code, located
 from gradscope.fixes.calls import line_before
-from gradscope.fixes.in_place import layer_not_in_place, new_statement, root_name, written_name
+from gradscope.fixes.in_place import (
+    is_read_later,
+    layer_not_in_place,
+    makes,
+    new_statement,
+    result_not_in_place,
+    root_name,
+    written_name,
+)
 from gradscope.fixes.source import Edits, Source
 from gradscope.model import Finding, Op, Site
 from gradscope.rules import rule
+from gradscope.source import names_in
 from gradscope.store import Trace
 
 _SHARED = "more than one element of the written-to tensor refers to a single memory location"
@@ -172,7 +181,46 @@ def _fix(trace: Trace, failure: Failure, view: Op | None, name: str) -> tuple[st
             f"write to a copy (`{shown} = {shown}.clone()`), or use the operation that is not in place",
             before,
         )
-    return _one_by_one(trace, failure, view, shown), ()
+    return _not_in_place(trace, failure, view, name) or (_one_by_one(trace, failure, view, shown), ())
+
+
+def _not_in_place(trace: Trace, failure: Failure, view: Op | None, name: str) -> tuple[str, Edits] | None:
+    """The same call without the write, where its result is all that is read of what it writes."""
+    if view is None or not name.isidentifier():
+        return None
+    here = Source(trace, failure.site.path)
+    call, statement = here.file.at(failure.site), here.file.statement(view.site.user)
+    if not isinstance(call, ast.Call) or not isinstance(statement, ast.Assign):
+        return None
+    if view.site.user.path != here.path or name not in names_in(statement, ast.Store):
+        return None
+    base = _base(here, here.file.at(view.site.user))
+    if base is None or not _is_read_there_alone(here, base) or is_read_later(here, call, name):
+        return None
+    return result_not_in_place(trace, failure.site)
+
+
+def _base(here: Source, node: ast.AST | None) -> ast.expr | None:
+    """What a call takes apart: `x` of `x.chunk(2)` and of `torch.chunk(x, 2)`."""
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+        return None
+    if not here.file.is_imported(node.func):
+        return node.func.value
+    return node.args[0] if node.args and not isinstance(node.args[0], ast.Starred) else None
+
+
+def _is_read_there_alone(here: Source, base: ast.expr) -> bool:
+    """Whether the program has no other way to what `base` gives: it is computed there, or the only use of a
+    variable that is bound in the same turn of the loop."""
+    if not isinstance(base, ast.Name):
+        return makes(base)
+    site = site_of(here.path, "", base)
+    nodes = [n for n in own_nodes(here.file.scope(site)) if isinstance(n, ast.Name) and n.id == base.id]
+    bound = [here.file.statement(site_of(here.path, "", n)) for n in nodes if isinstance(n.ctx, ast.Store)]
+    if len(nodes) != 2 or len(bound) != 1 or not isinstance(bound[0], ast.Assign):
+        return False
+    read = here.file.statement(site)
+    return makes(bound[0].value) and read is not None and here.loop(bound[0]) is here.loop(read)
 
 
 def _one_by_one(trace: Trace, failure: Failure, view: Op | None, name: str) -> str:
@@ -182,7 +230,8 @@ def _one_by_one(trace: Trace, failure: Failure, view: Op | None, name: str) -> s
     here, site = Source(trace, view.site.user.path), view.site.user
     node, statement = here.file.at(site), here.file.statement(site)
     loop = statement.iter if isinstance(statement, ast.For) else None
-    whole = root_name(loop if node is None else node) or "x"
+    base = _base(here, node)
+    whole = (ast.unparse(base) if base is not None else root_name(loop if node is None else node)) or "x"
     made = f"`for {name} in {ast.unparse(loop)}`" if loop is not None else located(trace, site)
     plain = loop is not None and (
         root_name(loop) == ast.unparse(loop) or ast.unparse(loop).endswith(".unbind()")
@@ -192,5 +241,7 @@ def _one_by_one(trace: Trace, failure: Failure, view: Op | None, name: str) -> s
     if plain:
         how = f"go through `{whole}` by index (`for i in range(len({whole})): {name} = {whole}[i]`)"
     else:
-        how = f"take `{name}` as an index or slice of `{whole}` (`{whole}[0]`, `{whole}[:, :2]`)"
+        named = "x" if isinstance(base, ast.Call) else whole
+        given = f"give `{whole}` a name, `x`, and " if named != whole else ""
+        how = f"{given}take `{name}` as an index or slice of `{named}` (`{named}[0]`, `{named}[:, :2]`)"
     return f"{how} in place of {made}: a single view may be written to{aside}"

@@ -65,3 +65,46 @@ def bad_layer_behind_a_backward_hook() -> None:
     model = nn.Sequential(nn.Linear(3, 4), nn.ReLU(inplace=True), nn.Linear(4, 1))
     model[0].register_full_backward_hook(lambda layer, before, after: seen.append(after[0]))
     model(torch.randn(5, 3)).sum().backward()  # cause: GS106 # effect: GS106
+
+
+def bad_part_of_what_a_call_gave() -> None:
+    import torch
+    from torch import nn
+
+    net = nn.Linear(3, 4)
+    means, spread = net(torch.randn(5, 3)).chunk(2, dim=-1)  # cause: GS106
+    noise = torch.randn_like(means) * spread.clamp_(-20, 2).exp()  # effect: GS106
+    (means + noise).sum().backward()
+
+
+def bad_part_through_an_activation_in_place() -> None:
+    import torch
+    from torch import nn
+    from torch.nn import functional as F
+
+    net = nn.Linear(3, 4)
+    for _ in range(2):
+        out = net(torch.randn(5, 3))
+        values, gates = torch.chunk(out, 2, dim=1)  # cause: GS106
+        gated = values * F.relu(gates, inplace=True)  # effect: GS106
+        gated.sum().backward()
+
+
+def bad_part_whose_whole_is_read_again() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    out = nn.Linear(3, 4)(torch.randn(5, 3))
+    means, spread = out.chunk(2, dim=-1)  # cause: GS106
+    noise = torch.randn_like(means) * spread.clamp_(-20, 2).exp()  # effect: GS106
+    (noise.sum() + out.sum()).backward()
+
+
+def good_part_not_in_place() -> None:
+    import torch
+    from torch import nn
+
+    net = nn.Linear(3, 4)
+    means, spread = net(torch.randn(5, 3)).chunk(2, dim=-1)
+    noise = torch.randn_like(means) * spread.clamp(-20, 2).exp()
+    (means + noise).sum().backward()

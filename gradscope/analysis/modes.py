@@ -16,16 +16,25 @@ from gradscope.store import Trace
 _MODES = ("no_grad", "inference_mode", "set_grad_enabled")
 
 
-def trained_in_eval(known: Calls) -> Iterator[tuple[Call, Mode | None, int]]:
-    """Forwards in evaluation mode whose gradients steps used, once per line: each with the `eval()` that it ran
-    under, and how many steps."""
+@dataclass
+class TrainedInEval:
+    """A forward in evaluation mode whose gradients steps used."""
+
+    call: Call
+    mode: Mode | None  # the `eval()` that it ran under
+    step: Step  # the first that used them
+    times: int = 0  # that such a step was looked at
+
+
+def trained_in_eval(known: Calls) -> Iterator[TrainedInEval]:
+    """Forwards in evaluation mode whose gradients steps used, once per line."""
     by_event = {id(call.event): call for call in known.all}
     pending: dict[int, Call] = {}  # parameter → the eval-mode call whose gradient it holds
     candidates: list[Call] = []
     modes: list[Mode] = []
     trained: set[int] = set()  # layers that a training forward had in training mode
     asked: set[int] = set()  # of `modes`, those after which the model was evaluated
-    told: dict[tuple[tuple[str, int], int], tuple[Call, Mode | None, int]] = {}
+    told: dict[tuple[tuple[str, int], int], TrainedInEval] = {}
     for event in known.trace.of(ModuleCall, Mode, Backward, ZeroGrad, Step):
         if isinstance(event, Mode):
             modes.append(event)
@@ -48,9 +57,8 @@ def trained_in_eval(known: Calls) -> Iterator[tuple[Call, Mode | None, int]]:
                 if call is not None:
                     key = (call.entry.location(), known.called(call.event))
                     if key not in told:
-                        told[key] = (call, _switched(known, modes, call), 0)
-                    first, mode, _ = told[key]
-                    told[key] = (first, mode, max(told[key][2], event.count))
+                        told[key] = TrainedInEval(call, _switched(known, modes, call), event)
+                    told[key].times = max(told[key].times, event.count)
     yield from told.values()
 
 
@@ -99,12 +107,33 @@ def _left(known: Calls, call: Call, trained: set[int], modes: list[Mode], asked:
 
 def _last_mode(known: Calls, modes: list[Mode], layer: int) -> Mode | None:
     """The last `train()` or `eval()` that reached this layer."""
-    around: list[int] = []
-    above: int | None = layer
-    while above is not None and above in known.trace.modules:
-        around.append(above)
-        above = known.trace.modules[above].parent
+    around = _around(known.trace, layer)
     return next((event for event in reversed(modes) if event.module in around), None)
+
+
+def _around(trace: Trace, module: int) -> list[int]:
+    """The module and all that it is a part of."""
+    found: list[int] = []
+    above: int | None = module
+    while above is not None and above in trace.modules:
+        found.append(above)
+        above = trace.modules[above].parent
+    return found
+
+
+def steps_in_eval(known: Calls, one: TrainedInEval) -> int:
+    """How often its step ran while the module was in evaluation mode, whether it was looked at or not: switches
+    and steps are seen all the while."""
+    above = _around(known.trace, known.called(one.call.event) if one.mode is None else one.mode.module)
+    evaluates, found = one.mode is None, 0
+    for repeat, event in in_order(known.trace):
+        if isinstance(event, Mode) and event.module in above:
+            evaluates = not event.training
+        elif isinstance(event, Step) and (event.optimizer, event.site.id) == (
+            one.step.optimizer, one.step.site.id,
+        ):  # fmt: skip
+            found += repeat * evaluates
+    return found
 
 
 def _switched(known: Calls, modes: list[Mode], call: Call) -> Mode | None:
@@ -124,11 +153,7 @@ def _switched(known: Calls, modes: list[Mode], call: Call) -> Mode | None:
 
 def switched_back(known: Calls, mode: Mode) -> Mode | None:
     """The `train()` that later takes back an `eval()`."""
-    above: list[int] = []
-    number: int | None = mode.module
-    while number is not None and number in known.trace.modules:
-        above.append(number)
-        number = known.trace.modules[number].parent
+    above = _around(known.trace, mode.module)
     begun = False
     for _, event in in_order(known.trace):
         begun = begun or event is mode

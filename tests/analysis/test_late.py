@@ -633,3 +633,26 @@ def test_a_line_that_was_right_at_first_is_told_since_it_went_wrong(program: Pro
     since, first = told[LATE[program]].since, 40 * steps + 1
     assert since is not None and first <= since.step, "not before"
     assert since.step <= first + steps or since.asleep, "in the first round, or the one after"
+
+
+def left_in_evaluation_mode(steps: int) -> None:
+    net = nn.Sequential(nn.Linear(8, 8), nn.ReLU(), nn.Dropout(), nn.Linear(8, 1))
+    opt = torch.optim.SGD(net.parameters(), 1e-2)
+    for step in range(steps):
+        opt.zero_grad()
+        net(torch.randn(4, 8)).pow(2).mean().backward()
+        opt.step()
+        if step % 20 == 9:
+            net.eval()
+            with torch.no_grad():
+                net(torch.randn(4, 8)).argmax().item()
+        if step % 60 == 59:
+            net.train()
+
+
+@pytest.mark.parametrize("sample", [True, False])
+def test_all_steps_in_evaluation_mode_are_counted(sample: bool) -> None:
+    """Those that nobody looked at as well: 50 of 60."""
+    told = {f.code: f for f in found(left_in_evaluation_mode, 300, sample)}["GS403"]
+    assert told.count == 250, told.seen
+    assert "epoch" not in told.fix

@@ -14,7 +14,7 @@ gradients that no step of the model uses.
 from collections.abc import Iterator
 
 from gradscope.analysis.calls import Call, Calls, calls
-from gradscope.analysis.modes import relied_on, switched_back, trained_in_eval
+from gradscope.analysis.modes import TrainedInEval, relied_on, steps_in_eval, switched_back, trained_in_eval
 from gradscope.analysis.since import since_segment
 from gradscope.analysis.trainers import runs_it
 from gradscope.analysis.words import code, located, plural, user
@@ -23,7 +23,7 @@ from gradscope.fixes.calls import beside, line_after
 from gradscope.fixes.source import Source, receiver
 from gradscope.model import Edit, Finding, Site
 from gradscope.rules import rule
-from gradscope.source import stands_in
+from gradscope.source import LOOPS, stands_in
 from gradscope.store import Trace
 
 
@@ -66,11 +66,12 @@ def good_train_in_every_epoch() -> None:
 @rule("GS403", name="eval-left-on", severity="warning")
 def eval_left_on(trace: Trace) -> Iterator[Finding]:
     known = calls(trace)
-    for call, mode, times in trained_in_eval(known):
-        yield _finding(known, call, mode, times)
+    for one in trained_in_eval(known):
+        yield _finding(known, one)
 
 
-def _finding(known: Calls, call: Call, mode: Mode | None, times: int) -> Finding:
+def _finding(known: Calls, one: TrainedInEval) -> Finding:
+    call, mode = one.call, one.mode
     name = known.name(call.event)
     bare = _name_at(known.trace, call, mode, call.entry)
     switch = f"`{bare}.train()`" if bare else f"`train()` of {name}"
@@ -82,11 +83,15 @@ def _finding(known: Calls, call: Call, mode: Mode | None, times: int) -> Finding
         until = f"back only by {located(known.trace, _again(mode, back) or back.site.user)}"
     else:
         until = "never back"
-        fix = (
-            f"call {switch} before {located(known.trace, call.entry, 'this forward')}, at the start of every "
-            f"epoch{' of training, not of evaluation, which runs here too' if _evaluated_at(known, call) else ''}"
-        )
+        fix = f"call {switch} before {located(known.trace, call.entry, 'this forward')}{_when(known, call, mode)}"
         edits = _train_before(known, call, mode)
+    times = max(one.times, steps_in_eval(known, one))
+    used = f"{plural(one.times, 'step')} used gradients of a forward in evaluation mode"
+    if times > one.times:
+        used = (
+            f"{times} steps were made in evaluation mode; of those that were looked at, {one.times} used "
+            "gradients of a forward in that mode"
+        )
     return Finding(
         message=f"{name} is trained in evaluation mode: {known.layers(layers)} did not behave as in training",
         cause=switched or call.entry,
@@ -94,7 +99,7 @@ def _finding(known: Calls, call: Call, mode: Mode | None, times: int) -> Finding
         effect=call.entry if switched else None,
         effect_label="a training forward, still in evaluation mode",
         fix=fix,
-        seen=(f"{plural(times, 'step')} used gradients of a forward in evaluation mode",),
+        seen=(used,),
         count=times,
         edits=edits,
         subjects=frozenset({("module", known.called(call.event)), ("call", call.entry.location())}),
@@ -136,6 +141,19 @@ def _again(mode: Mode, back: Mode) -> Site | None:
     """The user's call by which `train()` is reached, from where its stack leaves that of the `eval()`."""
     before = {frame.id for frame in mode.site.stack}
     return next((f for f in back.site.stack if f.kind == "user" and f.id not in before), None)
+
+
+def _when(known: Calls, call: Call, mode: Mode | None) -> str:
+    """How often `train()` is to be called, where that can be told."""
+    if _evaluated_at(known, call):
+        return ", where it trains: the same line evaluates too"
+    keep_out = mode.site.stack if mode is not None else ()
+    for frame in call.entry.stack:
+        here = Source(known.trace, frame.path)
+        block = here.block(frame, keep_out=keep_out) if frame.kind == "user" else None
+        if isinstance(block, LOOPS) and here.loop(block) is not None:
+            return ", at the start of every epoch"
+    return ", each time after it was evaluated" if mode is not None and mode.count > 1 else ""
 
 
 def _train_before(known: Calls, call: Call, mode: Mode | None) -> tuple[Edit, ...]:

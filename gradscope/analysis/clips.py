@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from gradscope.analysis.loop import timeline
 from gradscope.analysis.memo import once
 from gradscope.analysis.scales import Scales
-from gradscope.events import Backward, Clip, Step, ZeroGrad
+from gradscope.events import Backward, Clip, Scaler, Step, ZeroGrad
 from gradscope.model import Site
 from gradscope.store import Trace
 
@@ -28,6 +28,9 @@ class Clipped:
     parameters: set[int] = field(default_factory=set)
     midway: Counter[Site] = field(default_factory=Counter)  # passes that then added to it
     scaled: int = 0
+    # (a clip of scaled gradients, the `unscale_` that came after it): how often, with their stacks
+    unscaled: Counter[tuple[Site, Site]] = field(default_factory=Counter)
+    last: Site | None = None
     first: dict[str, int] = field(default_factory=dict)  # what it met → the first stretch in which it did
     scale: float | None = None
     limit: float | None = None
@@ -53,6 +56,8 @@ class Clips:
                     self._step(event)
                 elif isinstance(event, ZeroGrad):
                     self._gone(event.parameters)
+                elif isinstance(event, Scaler):
+                    self._unscaled(trace, event, repeat)
                 self.scales.follow(event)
 
     def _backward(self, event: Backward, repeat: int) -> None:
@@ -69,6 +74,7 @@ class Clips:
         clip = self.clips.setdefault(event.site.user, Clipped(event.site.user))
         new = event.fresh & self.stepped
         clip.times += repeat
+        clip.last = event.site
         clip.limit = limit
         clip.met += repeat if new else 0
         clip.first.setdefault("new" if new else "nothing new", self.stretch)
@@ -83,6 +89,15 @@ class Clips:
             clip.scaled += repeat
             clip.first.setdefault("scaled", self.stretch)
             clip.scale = self.scales.scale
+
+    def _unscaled(self, trace: Trace, event: Scaler, repeat: int) -> None:
+        """The scaler's own division inside of its `step` is no call of the program's."""
+        if event.call != "unscale_" or event.error or event.optimizer not in trace.optimizers:
+            return
+        held = self.scales.scaled.keys() & trace.optimizers[event.optimizer].parameters
+        for clip in {id(c): c for number in held if (c := self.pending.get(number))}.values():
+            if clip.last is not None:
+                clip.unscaled[clip.last, event.site] += repeat
 
     def _step(self, event: Step) -> None:
         new = event.fresh

@@ -23,6 +23,7 @@ from gradscope.analysis.since import since_stretch
 from gradscope.analysis.words import code, located, method, parameter_subjects, plural, where
 from gradscope.events import Backward, Clip, Scaler
 from gradscope.fixes.calls import beside, line_before, listed_once, moved
+from gradscope.fixes.source import Edits
 from gradscope.model import Finding, Site
 from gradscope.rules import rule
 from gradscope.store import Trace
@@ -197,30 +198,51 @@ def _in_vain(trace: Trace, run: Clips, clip: Clipped, step: Site) -> Finding:
 
 
 def _scaled(trace: Trace, run: Clips, clip: Clipped, step: Site) -> Finding:
-    clipping, stepping = code(trace, clip.site, "the clip"), code(trace, step, "the step")
+    clipping = code(trace, clip.site, "the clip")
+    late = clip.unscaled.most_common(1)[0][0] if clip.unscaled else None
+    dividing = late[1].user if late is not None else step
     scale = f" by {clip.scale:g}" if clip.scale is not None else ""
     seen = [f"{clip.scaled} of {plural(clip.times, 'call')} met scaled gradients"]
     if clip.scale is not None and clip.limit is not None:
         seen.append(
-            f"the limit {clip.limit:g} acts as one of {clip.limit / clip.scale:.3g}: {stepping} divides what was"
-            f" clipped by the scale {clip.scale:g}"
+            f"the limit {clip.limit:g} acts as one of {clip.limit / clip.scale:.3g}: {code(trace, dividing)} divides"
+            f" what was clipped by the scale {clip.scale:g}"
         )
-    unscale = method(trace, run.holders.get(step), "step").removesuffix(".step()`").lstrip("`")
-    unscaling = f"{_scaler_name(trace, step)}.unscale_({unscale})"
+    fix, edits = _unscaled_sooner(trace, *late) if late else _unscaled_before(trace, run, clip, step)
     return Finding(
         message=f"{clipping} clips gradients that are still multiplied{scale}",
         cause=clip.site,
         cause_label="before the gradients are unscaled",
-        effect=step,
+        effect=dividing,
         effect_label="takes the scale out, after the clip",
         seen=tuple(seen),
-        fix=f"call `{unscaling}` before {clipping} ({where(clip.site)})",
+        fix=fix,
         count=clip.scaled,
-        edits=line_before(trace, clip.site, unscaling)
-        if beside(trace, clip.site, step) and unscale.replace(".", "").isidentifier()
-        else (),
+        edits=edits,
         subjects=_subjects(clip),
         since=since_stretch(trace, clip.first["scaled"]),
+    )
+
+
+def _unscaled_before(trace: Trace, run: Clips, clip: Clipped, step: Site) -> tuple[str, Edits]:
+    unscale = method(trace, run.holders.get(step), "step").removesuffix(".step()`").lstrip("`")
+    unscaling = f"{_scaler_name(trace, step)}.unscale_({unscale})"
+    plain = beside(trace, clip.site, step) and unscale.replace(".", "").isidentifier()
+    return (
+        f"call `{unscaling}` before {code(trace, clip.site, 'the clip')} ({where(clip.site)})",
+        line_before(trace, clip.site, unscaling) if plain else (),
+    )
+
+
+def _unscaled_sooner(trace: Trace, clipped: Site, unscaled: Site) -> tuple[str, Edits]:
+    """A second `unscale_` before the step would be an error: the one that is there belongs before the clip."""
+    pairs = zip(clipped.stack, unscaled.stack, strict=False)
+    clip, unscale = next(((a, b) for a, b in pairs if a.span() != b.span()), (clipped.user, unscaled.user))
+    if clip.kind != "user" or unscale.kind != "user":
+        clip, unscale = clipped.user, unscaled.user
+    return (
+        f"move {located(trace, unscale)} before {located(trace, clip)}: the gradients are unscaled once for a step",
+        moved(trace, unscale, clip, conditional=True),
     )
 
 

@@ -233,3 +233,73 @@ def good_step_left_out_for_what_is_not_finite() -> None:
         if torch.isfinite(norm):
             opt.step()
             opt.zero_grad()
+
+
+def bad_unscaled_after_the_clip() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    scaler = torch.amp.GradScaler("cpu", init_scale=1024.0)
+    for _ in range(4):
+        opt.zero_grad()
+        scaler.scale(model(torch.randn(8, 3)).pow(2).mean()).backward()
+        nn.utils.clip_grad_value_(model.parameters(), 0.5)  # cause: GS209
+        scaler.unscale_(opt)  # effect: GS209
+        scaler.step(opt)
+        scaler.update()
+
+
+def bad_unscaled_after_the_clip_by_another_method() -> None:
+    import torch
+    from torch import nn
+
+    class Trainer:
+        def __init__(self) -> None:
+            self.model = nn.Linear(4, 1)
+            self.optimizer = torch.optim.SGD(self.model.parameters(), lr=0.1)
+            self.scaler = torch.amp.GradScaler("cpu")
+
+        def clip(self) -> None:
+            nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)  # cause: GS209
+
+        def unscale(self) -> None:
+            self.scaler.unscale_(self.optimizer)  # effect: GS209
+
+        def fit(self) -> None:
+            for turn in range(8):
+                loss = self.model(torch.randn(8, 4)).pow(2).mean() / 2
+                self.scaler.scale(loss).backward()
+                if turn % 2 == 1:
+                    self.clip()
+                    self.unscale()
+                    self.scaler.step(self.optimizer)
+                    self.scaler.update()
+                    self.optimizer.zero_grad()
+
+    Trainer().fit()
+
+
+def good_unscaled_before_the_clip_by_another_method() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.ModuleList([nn.Linear(3, 1), nn.Linear(3, 1)])
+    one, two = (torch.optim.SGD(part.parameters(), lr=0.1) for part in model)
+    scaler = torch.amp.GradScaler("cpu")
+
+    def unscale() -> None:
+        for opt in (one, two):
+            scaler.unscale_(opt)
+
+    for _ in range(4):
+        x = torch.randn(8, 3)
+        loss = (model[0](x) + model[1](x)).pow(2).mean()
+        scaler.scale(loss).backward()
+        unscale()
+        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        scaler.step(one)
+        scaler.step(two)
+        scaler.update()
+        model.zero_grad()

@@ -13,6 +13,7 @@ Silent on: copies whose statistics follow; models without such buffers; models t
 from collections.abc import Iterator
 
 from gradscope.analysis.calls import Call, Calls, calls
+from gradscope.analysis.names import place
 from gradscope.analysis.own_writes import kept_up
 from gradscope.analysis.unread import module_name
 from gradscope.analysis.words import numbers, plural
@@ -139,20 +140,24 @@ def _finding(trace: Trace, known: Calls, event: RunningStats, part: Module, sour
     original = known.name(source.event)
     last = event.last
     times = sum(c.event.count for c in known.all if c.trains and c.event.module == source.event.module)
+    averaging = _averaging(trace, known.members(part.id))
     fix = (
-        f"copy the buffers of {original} with each average: "
+        f"copy the buffers of {original} with each average{f' ({place(averaging)})' if averaging else ''}: "
         f"`for b, s in zip({copy.strip('`')}.buffers(), {original.strip('`')}.buffers()): b.copy_(s)`"
     )
     return Finding(
         message=f"{copy} averages the parameters of {original} but not its running statistics",
         cause=site,
         cause_label="normalises by statistics that nobody updated",
-        related=((source.entry, "trains with batch statistics here"),),
+        related=(
+            (source.entry, "trains with batch statistics here"),
+            *(((averaging, "averages the parameters, not the buffers"),) if averaging is not None else ()),
+        ),
         seen=(
             f"`{layer.path}.running_mean` of {copy} is {numbers(last['mean'])} and `running_var` is "
             f"{numbers(last['var'])} after {plural(times, 'training call')} of {original}",
         ),
         fix=fix,
-        edits=buffers_copied(trace, _averaging(trace, known.members(part.id))),
+        edits=buffers_copied(trace, averaging),
         subjects=frozenset({("call", site.location())}),
     )

@@ -247,6 +247,7 @@ def _locations(finding: Finding, trace: Trace, cwd: str) -> Iterable[Location]:
 
 
 def _location(role: str, site: Site, label: str, trace: Trace, cwd: str) -> Location:
+    site = trace.source_file(site.path).head(site)
     return Location(
         role,
         relative(site.path, cwd),

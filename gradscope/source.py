@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import io
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import lru_cache
 
 from gradscope.model import Site
@@ -13,6 +14,7 @@ Span = tuple[int, int, int, int]
 LOOPS = (ast.For, ast.AsyncFor, ast.While)
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 SCOPES = (*FUNCTIONS, ast.Lambda)
+Block = ast.For | ast.AsyncFor | ast.With | ast.AsyncWith
 
 
 def names_in(node: ast.AST, context: type[ast.expr_context] = ast.expr_context) -> set[str]:
@@ -58,6 +60,7 @@ class SourceFile:
         self.parent: dict[int, ast.AST] = {}
         self.nodes: list[ast.AST] = []  # all of them; none where the text can't be parsed
         self.imported: set[str] = set()
+        self._blocks: dict[Span, Block] = {}
         try:
             self.tree: ast.AST | None = ast.parse(text)
         except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -71,6 +74,8 @@ class SourceFile:
                 self.imported |= {(a.asname or a.name).split(".")[0] for a in node.names}
             if isinstance(node, (ast.expr, ast.AugAssign)) and (span := self._span(node)) is not None:
                 self.by_span[span] = node
+            elif isinstance(node, Block) and (span := self._span(node)) is not None:
+                self._blocks[span] = node
 
     def _span(self, node: ast.expr | ast.stmt) -> Span | None:
         if node.end_lineno is None or node.end_col_offset is None:
@@ -89,6 +94,18 @@ class SourceFile:
 
     def at(self, site: Site) -> ast.AST | None:
         return self.by_span.get((site.line, site.column, site.end_line, site.end_column))
+
+    def head(self, site: Site) -> Site:
+        """Without the block below it, where the site is all of a `for` or a `with`."""
+        block = self._blocks.get((site.line, site.column, site.end_line, site.end_column))
+        if block is None:
+            return site
+        if isinstance(block, (ast.With, ast.AsyncWith)):
+            last = block.items[-1].optional_vars or block.items[-1].context_expr
+        else:
+            last = block.iter
+        _, _, line, column = self.span(last)
+        return replace(site, end_line=line, end_column=column)
 
     def text(self, node: ast.expr | ast.stmt) -> str:
         """The source of a node, as it stands there."""

@@ -17,6 +17,7 @@ from typing import NamedTuple
 from gradscope.analysis.memo import once
 from gradscope.analysis.ops import ALIASES, CASTS, EXPONENTIALS, LOGARITHMS, SCALES, SUMS
 from gradscope.analysis.reach import Key, Paths, paths
+from gradscope.analysis.samples import collated, drawn, handed
 from gradscope.model import Graph, Op, Value
 from gradscope.store import Trace
 
@@ -149,6 +150,10 @@ class Axes(Pieces):
         self.straddles: dict[Axis, Straddle] = {}
         self.runs: list[Run] = []  # of recurrent layers and attention
         self.merged: dict[Axis, Op] = {}  # several axes as one → the first view that made it so
+        self.samples: dict[
+            int, Op
+        ] = {}  # sources whose places are in a random order → the call that took them so
+        self.handed: dict[Axis, Op] = {}  # first axes of batches that a loader's worker has put together
         self._of: dict[Key, tuple[Axis, ...]] = {}
         used: dict[int, set[int]] = {}
         for id, value in known.used.order:
@@ -186,6 +191,22 @@ class Axes(Pieces):
         """Whether a parameter brought it along."""
         return any(self.sources[p.source].parameter for p in axis)
 
+    def drawn(self, axis: Axis) -> Op | None:
+        """The call that took the places of this axis in a random order: they are samples, and have no neighbours."""
+        return self.samples.get(axis[0].source) if len(axis) == 1 and self.whole(axis) else None
+
+    def shuffled(self, size: int, op: Op) -> Axis:
+        """A new axis, whose places `op` has taken in a random order."""
+        found = self.new(size)
+        if found:
+            self.samples[found[0].source] = op
+        return found
+
+    def part(self, axis: Axis, size: int) -> Axis:
+        """Some of an axis' places."""
+        op = self.drawn(axis)
+        return self.new(size) if op is None else self.shuffled(size, op)
+
     def _fresh(self, value: Value) -> tuple[Axis, ...]:
         return tuple(self.new(size, value.kind == "parameter") for size in value.shape)
 
@@ -205,6 +226,8 @@ class Axes(Pieces):
                 found = self._result(op, inputs, value, place)
             if found is None or not _fits(found, value.shape):
                 found = self._fresh(value)
+                if found and handed(self.known.trace, op):
+                    self.handed[found[0]] = op
             self._of[graph.id, index] = found
 
     def _result(
@@ -325,6 +348,8 @@ def _moved(axes: Axes, op: Op, inputs: list[tuple[Axis, ...]], shape: Shape) -> 
 
 def _indexed(axes: Axes, op: Op, inputs: list[tuple[Axis, ...]], shape: Shape) -> tuple[Axis, ...] | None:
     entries = op.extra.get("at", "t")
+    if entries.strip(":") == "t" and entries[0] == "t" and drawn(axes.known, op):
+        return (axes.shuffled(shape[0], op), *inputs[0][1:])
     if "t" in entries or entries.count(".") > 1:
         return None
     taken = len(entries) - entries.count("n") - entries.count(".")
@@ -341,7 +366,7 @@ def _indexed(axes: Axes, op: Op, inputs: list[tuple[Axis, ...]], shape: Shape) -
     if len(found) != len(shape):
         return None
     return tuple(
-        a if size_of(a) == n else axes.new(n) for a, n in zip(found, shape, strict=True) if a is not None
+        a if size_of(a) == n else axes.part(a, n) for a, n in zip(found, shape, strict=True) if a is not None
     )
 
 
@@ -355,14 +380,18 @@ def _resized(axes: Axes, op: Op, inputs: list[tuple[Axis, ...]], shape: Shape) -
     """Calls that leave the order of the axes and change the size of some."""
     if len(inputs[0]) != len(shape):
         return None
-    return tuple(a if size_of(a) == n else axes.new(n) for a, n in zip(inputs[0], shape, strict=True))
+    if op.name == "index_select" and drawn(axes.known, op):
+        dim = _dims(op, len(shape))
+        return tuple(axes.shuffled(n, op) if [i] == dim else inputs[0][i] for i, n in enumerate(shape))
+    return tuple(a if size_of(a) == n else axes.part(a, n) for a, n in zip(inputs[0], shape, strict=True))
 
 
 def _joined(axes: Axes, op: Op, inputs: list[tuple[Axis, ...]], shape: Shape) -> tuple[Axis, ...] | None:
     dims = _dims(op, len(shape)) or [0]
     if op.name == "stack":
         own = list(inputs[0])
-        own.insert(dims[0], axes.new(shape[dims[0]]))
+        size = shape[dims[0]]
+        own.insert(dims[0], axes.shuffled(size, op) if collated(axes.known.trace, op) else axes.new(size))
         return tuple(own)
     return tuple(
         axes.new(n) if i == dims[0] else a for i, (a, n) in enumerate(zip(inputs[0], shape, strict=False))

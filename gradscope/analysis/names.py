@@ -119,6 +119,7 @@ class Names:
 
     def text(self, site: Site) -> str | None:
         """The source text of the site's span, blanks folded, without comments; None without source."""
+        site = self.file(site.path).head(site)
         lines = self.file(site.path).lines[site.line - 1 : site.end_line]
         if not lines:
             return None

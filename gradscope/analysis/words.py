@@ -34,8 +34,8 @@ def located(trace: Trace, site: Site | None, otherwise: str = "") -> str:
         return otherwise
     text = code(trace, site)
     line = (names_of(trace).line(site) or "").partition("#")[0].strip()
-    if line.startswith(("with ", "async with ", "@")):  # the site of a block is all of it
-        text = f"`{line.removesuffix(':')}`"
+    if line.startswith("@"):  # the site of a decorated function is all of it
+        text = f"`{line}`"
     elif text and re.match(rf"{re.escape(text.strip('`'))} [-+*/@]?=[^=]", line):
         text = quoted(line)  # that of `p.requires_grad = False` is its target
     return f"{text or otherwise} ({place(site)})".strip()

@@ -159,3 +159,128 @@ def good_points_that_attend_to_each_other() -> None:
         opt.zero_grad()
         loss.backward()
         opt.step()
+
+
+def bad_batch_of_a_loader() -> None:
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader, TensorDataset
+
+    torch.manual_seed(0)
+    data = TensorDataset(torch.randn(24, 5, 3), torch.randint(0, 2, (24,)))
+    loader = DataLoader(data, batch_size=8, shuffle=True)
+    rnn, head = nn.LSTM(3, 4), nn.Linear(4, 2)  # cause: GS711
+    opt = torch.optim.SGD([*rnn.parameters(), *head.parameters()], lr=0.1)
+    for x, y in loader:  # effect: GS711
+        out, _ = rnn(x)
+        loss = nn.functional.cross_entropy(head(out.mean(dim=1)), y)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def bad_tags_of_shuffled_sentences() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    words, tags = torch.randint(0, 9, (40, 6)), torch.randint(0, 3, (40, 6))
+    embedding, head = nn.Embedding(9, 8), nn.Linear(8, 3)
+    layer = nn.TransformerEncoderLayer(8, 2, 16, dropout=0.0)  # cause: GS711
+    opt = torch.optim.SGD([*embedding.parameters(), *layer.parameters(), *head.parameters()], lr=0.1)
+    for chosen in torch.randperm(40).split(10):
+        inputs = embedding(words[chosen])  # effect: GS711
+        loss = nn.functional.cross_entropy(head(layer(inputs)).flatten(0, 1), tags[chosen].flatten())
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def bad_mean_of_what_is_no_sequence() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    rnn = nn.GRU(3, 4)  # cause: GS711
+    head = nn.Linear(20, 1)
+    opt = torch.optim.SGD([*rnn.parameters(), *head.parameters()], lr=0.1)
+    for _ in range(3):
+        out, _ = rnn(torch.randn(8, 5, 3))
+        loss = nn.functional.mse_loss(head(out.flatten(1)), torch.randn(8, 1))  # effect: GS711
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_batch_of_a_loader() -> None:
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader, TensorDataset
+
+    torch.manual_seed(0)
+    data = TensorDataset(torch.randn(24, 5, 3), torch.randint(0, 2, (24,)))
+    loader = DataLoader(data, batch_size=8, shuffle=True)
+    rnn, other, head = nn.LSTM(3, 4, batch_first=True), nn.GRU(3, 4), nn.Linear(4, 2)
+    opt = torch.optim.SGD([*rnn.parameters(), *other.parameters(), *head.parameters()], lr=0.1)
+    for x, y in loader:
+        first, second = rnn(x)[0].mean(dim=1), other(x.transpose(0, 1))[0].mean(dim=0)
+        loss = nn.functional.cross_entropy(head(first + second), y)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_windows_of_a_loader_in_order() -> None:
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader, TensorDataset
+
+    torch.manual_seed(0)
+    series = torch.randn(40, 4, 3)  # forty moments of four series
+    loader = DataLoader(TensorDataset(series[:-1], series[1:]), batch_size=8)
+    rnn, head = nn.LSTM(3, 4), nn.Linear(4, 3)
+    opt = torch.optim.SGD([*rnn.parameters(), *head.parameters()], lr=0.1)
+    for x, y in loader:
+        loss = nn.functional.mse_loss(head(rnn(x)[0]), y)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_samples_that_attend_to_each_other() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    rows, targets = torch.randn(40, 3, 8), torch.randint(0, 2, (40,))
+    features = nn.MultiheadAttention(8, 2, batch_first=True)
+    samples, head = nn.MultiheadAttention(24, 2, batch_first=True), nn.Linear(24, 2)
+    opt = torch.optim.SGD([*features.parameters(), *samples.parameters(), *head.parameters()], lr=0.1)
+    for chosen in torch.randperm(40).split(10):
+        x = rows[chosen]
+        x = features(x, x, x)[0].reshape(1, 10, 24)  # all rows of the batch as one sequence
+        loss = nn.functional.cross_entropy(head(samples(x, x, x)[0][0]), targets[chosen])
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_collated_with_time_first() -> None:
+    import torch
+    from torch import nn
+    from torch.nn.utils.rnn import pad_sequence
+    from torch.utils.data import DataLoader
+
+    torch.manual_seed(0)
+    data = [(torch.randn(3 + i % 3, 3), i % 2) for i in range(24)]
+
+    def collate(batch: list[tuple[torch.Tensor, int]]) -> tuple[torch.Tensor, torch.Tensor]:
+        return pad_sequence([x for x, _ in batch]), torch.tensor([y for _, y in batch])
+
+    rnn, head = nn.LSTM(3, 4), nn.Linear(4, 2)
+    opt = torch.optim.SGD([*rnn.parameters(), *head.parameters()], lr=0.1)
+    for x, y in DataLoader(data, batch_size=8, shuffle=True, collate_fn=collate):
+        loss = nn.functional.cross_entropy(head(rnn(x)[0].mean(dim=0)), y)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

@@ -1,0 +1,257 @@
+"""A recurrent layer or attention runs along the samples of a batch, and takes its steps for the samples.
+
+Why: without `batch_first=True` the first axis is time for `nn.LSTM` and its like, and the second one the batch. Of a
+batch that comes first each sample then goes on from the one before it, its own steps never meet, and `out[:, -1]` is
+not the last step, but the last of the layer's sequences.
+
+Fix: `batch_first=True` where the batch comes first; without it where time does.
+
+A note where only the loss says which axis the samples are on: steps with a target each may be meant.
+
+Silent on: single sequences, layers along an axis of which nothing says that it holds samples.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple, TypedDict
+
+from gradscope.analysis.axes import ATTENTION, RECURRENT, Axes, Run, axes, size_of
+from gradscope.analysis.ops import LOSSES
+from gradscope.analysis.reach import Paths, paths
+from gradscope.analysis.words import code, located
+from gradscope.model import Finding, Graph, Op, Site
+from gradscope.rules import rule
+from gradscope.rules.numbers._layers import made, other_first
+from gradscope.store import Trace
+
+PICKING = {"__getitem__", "select"}
+
+
+class Cause(TypedDict):
+    cause: Site
+    cause_label: str
+
+
+class Pick(NamedTuple):
+    """The call that takes one sequence of a layer's, and the loss that takes its places for samples."""
+
+    op: Op
+    loss: Op
+
+
+def bad() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    rnn, head = nn.LSTM(3, 4), nn.Linear(4, 2)  # cause: GS711
+    opt = torch.optim.SGD([*rnn.parameters(), *head.parameters()], lr=0.1)
+    for _ in range(3):
+        out, _ = rnn(torch.randn(8, 5, 3))  # eight samples of five steps
+        last = out[:, -1]  # effect: GS711
+        loss = nn.functional.cross_entropy(head(last), torch.randint(0, 2, (8,)))
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    rnn, head = nn.LSTM(3, 4, batch_first=True), nn.Linear(4, 2)
+    opt = torch.optim.SGD([*rnn.parameters(), *head.parameters()], lr=0.1)
+    for _ in range(3):
+        out, _ = rnn(torch.randn(8, 5, 3))
+        loss = nn.functional.cross_entropy(head(out[:, -1]), torch.randint(0, 2, (8,)))
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+@rule("GS711", name="runs-along-samples", severity="warning", over=("GS714",))
+def runs_along_samples(trace: Trace) -> Iterator[Finding]:
+    if trace.op_names.isdisjoint(RECURRENT | ATTENTION):
+        return
+    known, found = paths(trace), axes(trace)
+    picks: dict[tuple[str, int], tuple[Pick, list[Run]]] = {}
+    others: dict[tuple[str, int], list[Run]] = {}
+    for run in found.runs:
+        if size_of(run.along) == 1 or size_of(run.apart) == 1:
+            continue
+        pick = None if trace.op_names.isdisjoint(PICKING) else _pick(known, found, run)
+        if pick is not None:
+            picks.setdefault(pick.op.site.user.location(), (pick, []))[1].append(run)
+        else:
+            others.setdefault((made(trace, known, run.op) or run.op.site.user).location(), []).append(run)
+    for pick, runs in picks.values():
+        yield _of_one_sequence(trace, known, runs, pick)
+    told = {run.along for _, runs in picks.values() for run in runs}
+    for runs in others.values():
+        if told.isdisjoint(run.along for run in runs):
+            finding = _of_samples(trace, known, found, runs[0])
+            if finding is not None:
+                told.add(runs[0].along)
+                yield finding
+
+
+def _pick(known: Paths, found: Axes, run: Run) -> Pick | None:
+    """The one call that takes a single sequence of all that the layer gives, where nothing else takes part in a loss
+    and a loss has a target for each place along it."""
+    graph = known.graph(run.op.graph)
+    todo = list(run.op.outputs)
+    seen = set(todo)
+    picks: list[Op] = []
+    for value in todo:  # grows while it is walked
+        if (graph.id, value) not in known.used.order:
+            continue
+        if (graph.id, value) in known.roots:
+            return None
+        for op in _readers(known, graph, value):
+            if op is None:
+                return None
+            if _is_pick(found, graph, op, value, run):
+                picks.append(op)
+                continue
+            given = [v for v in (*op.outputs, *op.written) if (graph.id, v) in known.used.order]
+            if not given or not all(run.apart in found.of((graph.id, v)) for v in given):
+                return None
+            todo.extend(v for v in given if v not in seen)
+            seen.update(given)
+    loss = _loss(known, found, graph, picks[0].outputs, run) if len(picks) == 1 else None
+    return Pick(picks[0], loss) if loss is not None else None
+
+
+def _readers(known: Paths, graph: Graph, value: int) -> list[Op | None]:
+    """The calls that a loss depends on that read a value; None for another graph that goes on with it."""
+    found: dict[int, Op | None] = {}
+    for key, op in known.used.feeds.get((graph.id, value), ()):
+        found[op.index if op is not None and key[0] == graph.id else -1] = op if key[0] == graph.id else None
+    return list(found.values())
+
+
+def _is_pick(found: Axes, graph: Graph, op: Op, value: int, run: Run) -> bool:
+    """Whether it takes one place along the axis of the sequences by a plain number."""
+    before, given = found.of((graph.id, value)), found.of((graph.id, op.outputs[0])) if op.outputs else ()
+    if op.name not in PICKING or before.count(run.apart) != 1 or run.along not in given:
+        return False
+    dim = before.index(run.apart)
+    if op.name == "select":
+        return op.extra.get("dims") in ([dim], [dim - len(before)])
+    entries = str(op.extra.get("at", ""))
+    if "t" in entries or "n" in entries:
+        return False
+    if "." in entries:
+        entries = entries.replace(".", ":" * (len(before) - len(entries) + 1))
+    return entries[dim : dim + 1] == "i"
+
+
+def _loss(known: Paths, found: Axes, graph: Graph, values: Iterable[int], run: Run) -> Op | None:
+    """The loss with a target for each place along the layer's way, where the other axis is gone by then."""
+    todo = list(values)
+    seen = set(todo)
+    for value in todo:  # grows while it is walked
+        for op in _readers(known, graph, value):
+            if op is None:
+                continue
+            if op.name in LOSSES and len(op.inputs) > 1 and op.inputs[0] == value:
+                one, other = (found.of((graph.id, v)) for v in op.inputs[:2])
+                if (
+                    one
+                    and other
+                    and one[0] == run.along
+                    and size_of(other[0]) == size_of(one[0])
+                    and not any(piece in run.apart for axis in one for piece in axis)
+                ):
+                    return op
+            todo.extend(v for v in op.outputs if v not in seen)
+            seen.update(op.outputs)
+    return None
+
+
+def _of_one_sequence(trace: Trace, known: Paths, runs: list[Run], pick: Pick) -> Finding:
+    """`runs`: one layer after the other along the same axis."""
+    run, layer = runs[0], _name(trace, runs[0])
+    along, apart = size_of(run.along), size_of(run.apart)
+    fixes = {made(trace, known, other.op): other for other in runs}
+    told = [other_first(trace, other.op, place, _name(trace, other)) for place, other in fixes.items()]
+    return Finding(
+        message=f"`{layer}` runs along the {along} samples of the loss, and of its {apart} sequences only one is used",
+        **_cause(trace, known, run),
+        effect=pick.op.site.user,
+        effect_label=f"takes one of {apart} sequences, not a step",
+        seen=(
+            f"{_given(known, run)}; {code(trace, pick.op.site.user, 'an index')} took one sequence, the other"
+            f" {apart - 1} reached no loss, and {_compared(pick.loss, run)}",
+        ),
+        fix=" and ".join(fix for fix, _ in told),
+        edits=tuple(edit for _, edits in told for edit in edits) if all(edits for _, edits in told) else (),
+    )
+
+
+def _of_samples(trace: Trace, known: Paths, found: Axes, run: Run) -> Finding | None:
+    """A layer along an axis that holds samples: they were drawn in a random order, or each has a target."""
+    drawn = found.drawn(run.along) if found.drawn(run.apart) is None else None
+    loss = _loss(known, found, known.graph(run.op.graph), run.op.outputs, run)
+    if loss is not None:
+        drawn = drawn or found.handed.get(run.along)
+    layer = _name(trace, run)
+    along, apart = size_of(run.along), size_of(run.apart)
+    fix, edits = other_first(trace, run.op, made(trace, known, run.op), layer)
+    if drawn is not None:
+        place = drawn.site.user
+        return Finding(
+            message=f"`{layer}` runs along the {along} samples of a batch, and takes their {apart} steps for samples",
+            **_cause(trace, known, run),
+            effect=place,
+            effect_label=f"gives {along} samples in a random order",
+            seen=(
+                f"{_given(known, run)}; {located(trace, place)} had drawn these {along} in a random order, so that"
+                + (
+                    " none goes on from the one before it"
+                    if run.op.name in RECURRENT
+                    else " they are no sequence"
+                )
+                + (f", and {_compared(loss, run)}" if loss else ""),
+            ),
+            fix=fix,
+            edits=edits,
+        )
+    if loss is None:
+        return None
+    return Finding(
+        message=f"`{layer}` runs along an axis of {along}, and the loss has a target for each place of it",
+        **_cause(trace, known, run),
+        effect=loss.site.user,
+        effect_label=f"compares {along} results with {along} targets",
+        seen=(
+            f"{_given(known, run)}; {_compared(loss, run)}, its results along the axis of {apart} were put together"
+            " before that",
+        ),
+        fix=f"if these {along} are the samples, {fix}",
+        edits=edits,
+        severity="note",
+    )
+
+
+def _name(trace: Trace, run: Run) -> str:
+    return trace.modules[run.op.module].cls if run.op.module in trace.modules else run.op.name
+
+
+def _cause(trace: Trace, known: Paths, run: Run) -> Cause:
+    site = made(trace, known, run.op)
+    if site is None:
+        return {"cause": run.op.site.user, "cause_label": f"runs along the axis of {size_of(run.along)}"}
+    return {"cause": site, "cause_label": "takes the other axis for time"}
+
+
+def _given(known: Paths, run: Run) -> str:
+    shape = known.graph(run.op.graph).values[run.op.inputs[0]].shape
+    return (
+        f"its input of shape {shape} was {size_of(run.apart)} sequences of {size_of(run.along)} steps to it"
+    )
+
+
+def _compared(loss: Op, run: Run) -> str:
+    count = size_of(run.along)
+    return f"`{loss.name}` compared the {count} places with {count} targets"

@@ -424,6 +424,8 @@ def _attended(axes: Axes, op: Op, inputs: list[tuple[Axis, ...]], shape: Shape) 
         return None
     if op.name == "multi_head_attention_forward" and len(shape) == 3:
         axes.runs.append(Run(op, inputs[0][0], inputs[0][1]))
+    elif op.name == "scaled_dot_product_attention" and len(shape) > 2:
+        axes.runs.append(Run(op, inputs[0][-2], inputs[0][0]))
     return (*inputs[0][:-1], axes.new(shape[-1]))
 
 

@@ -14,7 +14,7 @@ Silent on: single sequences, layers along an axis of which nothing says that it 
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple, TypedDict
 
-from gradscope.analysis.axes import ATTENTION, RECURRENT, Axes, Run, axes, size_of
+from gradscope.analysis.axes import RECURRENT, Axes, Run, axes, size_of
 from gradscope.analysis.ops import LOSSES
 from gradscope.analysis.reach import Paths, paths
 from gradscope.analysis.words import code, located
@@ -23,6 +23,7 @@ from gradscope.rules import rule
 from gradscope.rules.numbers._layers import made, other_first
 from gradscope.store import Trace
 
+LAYERS = RECURRENT | {"multi_head_attention_forward"}  # that are told which axis comes first
 PICKING = {"__getitem__", "select"}
 
 
@@ -71,13 +72,13 @@ def good() -> None:
 
 @rule("GS711", name="runs-along-samples", severity="warning", over=("GS714",))
 def runs_along_samples(trace: Trace) -> Iterator[Finding]:
-    if trace.op_names.isdisjoint(RECURRENT | ATTENTION):
+    if trace.op_names.isdisjoint(LAYERS):
         return
     known, found = paths(trace), axes(trace)
     picks: dict[tuple[str, int], tuple[Pick, list[Run]]] = {}
     others: dict[tuple[str, int], list[Run]] = {}
     for run in found.runs:
-        if size_of(run.along) == 1 or size_of(run.apart) == 1:
+        if run.op.name not in LAYERS or size_of(run.along) == 1 or size_of(run.apart) == 1:
             continue
         pick = None if trace.op_names.isdisjoint(PICKING) else _pick(known, found, run)
         if pick is not None:

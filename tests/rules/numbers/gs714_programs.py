@@ -84,3 +84,79 @@ def good_both_axes_have_places() -> None:
         opt.zero_grad()
         loss.backward()
         opt.step()
+
+
+def bad_places_of_the_first_axis() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    angles = torch.arange(50).unsqueeze(1) / 10 ** torch.linspace(0, 2, 4)
+    places = torch.cat([angles.sin(), angles.cos()], dim=1).unsqueeze(1)
+    words, targets = torch.randint(0, 9, (40, 6)), torch.randint(0, 3, (40,))
+    embedding, head = nn.Embedding(9, 8), nn.Linear(8, 3)
+    attention = nn.MultiheadAttention(8, 2, batch_first=True)  # effect: GS714
+    opt = torch.optim.SGD([*embedding.parameters(), *attention.parameters(), *head.parameters()], lr=0.1)
+    for chosen in torch.randperm(40).split(10):
+        x = embedding(words[chosen])
+        x = x + places[: x.size(0)]  # cause: GS714
+        mixed, _ = attention(x, x, x)
+        loss = nn.functional.cross_entropy(head(mixed.mean(dim=1)), targets[chosen])
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def bad_numbered_by_the_batch() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    tokens, places, mix, head = nn.Embedding(9, 8), nn.Embedding(20, 8), nn.Linear(8, 24), nn.Linear(8, 9)
+    opt = torch.optim.SGD([p for m in (tokens, places, mix, head) for p in m.parameters()], lr=0.1)
+    for _ in range(3):
+        x = torch.randint(0, 9, (6, 5))
+        h = tokens(x) + places(torch.arange(x.size(0)).unsqueeze(1))  # cause: GS714
+        q, k, v = mix(h).view(6, 5, 3, 2, 4).permute(2, 0, 3, 1, 4)
+        out = nn.functional.scaled_dot_product_attention(q, k, v)  # effect: GS714
+        logits = head(out.transpose(1, 2).reshape(6, 5, 8))
+        loss = nn.functional.cross_entropy(logits.flatten(0, 1), x.flip(1).flatten())
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_numbered_by_the_sequence() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    tokens, places, mix, head = nn.Embedding(9, 8), nn.Embedding(20, 8), nn.Linear(8, 24), nn.Linear(8, 9)
+    opt = torch.optim.SGD([p for m in (tokens, places, mix, head) for p in m.parameters()], lr=0.1)
+    for _ in range(3):
+        x = torch.randint(0, 9, (6, 5))
+        h = tokens(x) + places(torch.arange(x.size(1)))
+        q, k, v = mix(h).view(6, 5, 3, 2, 4).permute(2, 0, 3, 1, 4)
+        out = nn.functional.scaled_dot_product_attention(q, k, v)
+        logits = head(out.transpose(1, 2).reshape(6, 5, 8))
+        loss = nn.functional.cross_entropy(logits.flatten(0, 1), x.flip(1).flatten())
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_one_token_for_all() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    kinds = nn.Parameter(torch.randn(1, 1, 8))
+    attention, head = nn.MultiheadAttention(8, 2, batch_first=True), nn.Linear(8, 3)
+    opt = torch.optim.SGD([kinds, *attention.parameters(), *head.parameters()], lr=0.1)
+    for _ in range(3):
+        x = torch.randn(6, 5, 8)
+        x = x + kinds.expand(6, 1, 8) + torch.randn(6, 1, 8)
+        loss = nn.functional.cross_entropy(head(attention(x, x, x)[0].mean(1)), torch.randint(0, 3, (6,)))
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

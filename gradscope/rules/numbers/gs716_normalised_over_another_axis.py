@@ -1,17 +1,22 @@
-"""`nll_loss` is given log-probabilities that were normalised over another axis than that of the classes.
+"""A softmax is taken over another axis than that of the classes.
 
 Why: `nll_loss` takes the number at the label along axis 1. After `log_softmax(x, dim=0)` the numbers of one class sum
 to one over the samples: a sample's own scores do not say which class is likelier, and the loss cannot fall below the
-logarithm of how many samples share a class.
+logarithm of how many samples share a class. It is the same with any loss that compares sample by sample: a
+probability then depends on which other samples are in the batch.
 
-Fix: `log_softmax(x, dim=1)`, or `cross_entropy` on the scores.
+Fix: `dim=1`, or whichever axis the classes are on; `cross_entropy` on the scores.
 
-Silent on: scores of samples by the same samples, which may be normalised over either axis.
+A note where the program compares by arithmetic of its own.
+
+Silent on: scores of samples by the same samples, which may be normalised over either axis, weights of samples, and what
+is summed with these weights.
 """
 
 from collections.abc import Iterator
 
 from gradscope.analysis.axes import Axes, Axis, axes, size_of
+from gradscope.analysis.ops import LOSSES, PRODUCTS_OF_MATRICES
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.words import code, located
 from gradscope.fixes.calls import with_argument
@@ -20,7 +25,8 @@ from gradscope.rules import rule
 from gradscope.rules.numbers._losses import losses, makers
 from gradscope.store import Trace
 
-LOSSES = {"nll_loss", "nll_loss_nd"}
+PICKING = {"nll_loss", "nll_loss_nd"}  # one number of each sample, at its label
+SOFTMAX = {"softmax", "log_softmax"}
 
 
 def bad() -> None:
@@ -54,11 +60,11 @@ def good() -> None:
 
 @rule("GS716", name="normalised-over-another-axis", severity="warning")
 def normalised_over_another_axis(trace: Trace) -> Iterator[Finding]:
-    if "log_softmax" not in trace.op_names:
+    if trace.op_names.isdisjoint(SOFTMAX):
         return
     known, found = paths(trace), axes(trace)
     told: dict[tuple[str, int], tuple[Op, Op, Axis, Axis, int]] = {}
-    for key, loss in losses(known, LOSSES):
+    for key, loss in losses(known, PICKING):
         made = makers(known, key)
         own = found.of(key)
         if len(made) != 1 or made[0][1].name != "log_softmax" or not own:
@@ -71,6 +77,75 @@ def normalised_over_another_axis(trace: Trace) -> Iterator[Finding]:
             told.setdefault(maker.site.user.location(), (maker, loss, over, classes, dim))
     for maker, loss, over, classes, dim in told.values():
         yield _finding(trace, known, maker, loss, over, classes, dim)
+    samples = {
+        op.site.user.location(): (key, op)
+        for key, op in known.used_calls(SOFTMAX)
+        if op.site.user.location() not in told
+    }
+    for key, op in samples.values():
+        finding = _of_samples(trace, known, found, key, op)
+        if finding is not None:
+            yield finding
+
+
+def _of_samples(trace: Trace, known: Paths, found: Axes, key: Key, op: Op) -> Finding | None:
+    """A softmax over samples that were drawn in a random order, of several numbers of each."""
+    own, over = found.of(key), _over(found, key, op)
+    drawn = found.drawn(over) if over is not None else None
+    others = [i for i, axis in enumerate(own) if size_of(axis) > 1 and axis != over and found.whole(axis)]
+    if over is None or drawn is None or not others:
+        return None
+    if any(found.drawn(axis) is not None or size_of(axis) == size_of(over) for axis in own if axis != over):
+        return None
+    uses = _uses(known, found, key, over)
+    if uses is None:
+        return None
+    loss = next((use for use in uses if use.name in LOSSES), None)
+    shape, given = known.graph(op.graph).values[op.outputs[0]].shape, op.extra["dims"][0]
+    count, place, dim = size_of(over), drawn.site.user, others[-1]
+    return Finding(
+        message=f"`{op.name}` is taken over the {count} samples of a batch: what it says of one depends on the others",
+        cause=op.site.user,
+        cause_label=f"goes over axis {given} of {shape}",
+        effect=place,
+        effect_label=f"gives {count} samples in a random order",
+        related=((loss.site.user, "compares them sample by sample"),) if loss is not None else (),
+        seen=(
+            f"{located(trace, place)} had drawn the {count} places of axis {given}; the numbers of shape {shape} sum to"
+            f" one over them, not over the {size_of(own[dim])} of each sample along axis {dim}",
+        ),
+        fix=f"give `dim={dim}` to {located(trace, op.site.user, f'`{op.name}`')}",
+        edits=_with_dim(trace, op, dim),
+        severity="" if loss is not None else "note",
+    )
+
+
+def _uses(known: Paths, found: Axes, key: Key, over: Axis) -> list[Op] | None:
+    """The calls that a loss was computed by from there on, as long as they know the samples apart; None where these
+    are weighed against each other or normalised once more."""
+    uses: list[Op] = []
+    todo = [key]
+    seen = {key}
+    for one in todo:  # grows while it is walked
+        for given, op in known.used.feeds.get(one, ()):
+            if op is None or given in seen:
+                continue
+            seen.add(given)
+            uses.append(op)
+            if op.name in SOFTMAX or op.name == "logsumexp" or op.name in PRODUCTS_OF_MATRICES:
+                return None
+            own = found.of(given)
+            if any(size_of(axis) == size_of(over) for axis in own):
+                todo.append(given)
+            elif own and op.name not in LOSSES:
+                return None
+    return uses
+
+
+def _with_dim(trace: Trace, op: Op, dim: int) -> tuple[Edit, ...]:
+    text = code(trace, op.site.user).strip("`")
+    starts = tuple(f"{module}.{op.name}(" for module in ("torch", "F", "nn.functional"))
+    return with_argument(trace, op.site.user, "dim", str(dim), 1) if text.startswith(starts) else ()
 
 
 def _over(found: Axes, result: Key, maker: Op) -> Axis | None:
@@ -90,10 +165,6 @@ def _finding(trace: Trace, known: Paths, maker: Op, loss: Op, over: Axis, classe
     shape = known.graph(maker.graph).values[maker.outputs[0]].shape
     given = maker.extra["dims"][0]
     here = located(trace, maker.site.user, "`log_softmax`")
-    text = code(trace, maker.site.user).strip("`")
-    edits: tuple[Edit, ...] = ()
-    if text.startswith(("torch.log_softmax(", "F.log_softmax(", "nn.functional.log_softmax(")):
-        edits = with_argument(trace, maker.site.user, "dim", str(dim), 1)
     return Finding(
         message=f"`{loss.name}` picks one of {size_of(classes)} classes, and `log_softmax` was taken over the "
         f"{size_of(over)} places of another axis",
@@ -106,5 +177,5 @@ def _finding(trace: Trace, known: Paths, maker: Op, loss: Op, over: Axis, classe
             f"{size_of(over)} places, not along the {size_of(classes)} classes",
         ),
         fix=f"give `dim={dim}` to {here}",
-        edits=edits,
+        edits=_with_dim(trace, maker, dim),
     )

@@ -84,3 +84,108 @@ def good_pairs_either_way() -> None:
         opt.zero_grad()
         loss.backward()
         opt.step()
+
+
+def bad_compared_with_rows_of_one() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    inputs, labels = torch.randn(48, 4), torch.randint(0, 3, (48,))
+    model = nn.Linear(4, 3)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for chosen in torch.randperm(48).split(16):
+        x, y = inputs[chosen], labels[chosen]  # effect: GS716
+        shares = torch.softmax(model(x), dim=0)  # cause: GS716
+        loss = nn.functional.mse_loss(shares, nn.functional.one_hot(y, 3).float())
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def bad_cross_entropy_by_hand() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    inputs, labels = torch.randn(48, 4), torch.randint(0, 3, (48,))
+    model = nn.Linear(4, 3)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for chosen in torch.randperm(48).split(16):
+        x, y = inputs[chosen], labels[chosen]  # effect: GS716
+        logs = model(x).log_softmax(dim=0)  # cause: GS716
+        loss = -(logs * nn.functional.one_hot(y, 3)).sum(dim=1).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_cross_entropy_by_hand() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    inputs, labels = torch.randn(48, 4), torch.randint(0, 3, (48,))
+    model = nn.Linear(4, 3)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for chosen in torch.randperm(48).split(16):
+        x, y = inputs[chosen], labels[chosen]
+        logs = model(x).log_softmax(dim=1)
+        loss = -(logs * nn.functional.one_hot(y, 3)).sum(dim=1).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_weights_of_samples() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    inputs, labels = torch.randn(48, 4), torch.randint(0, 3, (48,))
+    model = nn.Linear(4, 3)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for chosen in torch.randperm(48).split(16):
+        x, y = inputs[chosen], labels[chosen]
+        each = nn.functional.cross_entropy(model(x), y, reduction="none")
+        weights = torch.softmax(each, dim=0)
+        loss = (weights * each).sum()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_several_pools_of_the_samples() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    inputs, labels = torch.randn(48, 4), torch.randint(0, 3, (48,))
+    model = nn.Linear(4, 3)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for chosen in torch.randperm(48).split(16):
+        x, y = inputs[chosen], labels[chosen]
+        scores = model(x)
+        pooled = torch.softmax(scores, dim=0).T @ x
+        loss = (pooled - 1).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_normalised_over_both() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    inputs, labels = torch.randn(48, 4), torch.randint(0, 3, (48,))
+    model = nn.Linear(4, 3)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for chosen in torch.randperm(48).split(16):
+        x, y = inputs[chosen], labels[chosen]
+        scores = model(x)
+        both = torch.softmax(torch.log_softmax(scores, dim=0), dim=1)
+        loss = -(both + 1e-6).log()[:, 0].mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

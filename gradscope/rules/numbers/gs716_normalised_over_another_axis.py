@@ -2,12 +2,13 @@
 
 Why: `nll_loss` takes the number at the label along axis 1. After `log_softmax(x, dim=0)` the numbers of one class sum
 to one over the samples: a sample's own scores do not say which class is likelier, and the loss cannot fall below the
-logarithm of how many samples share a class. It is the same with any loss that compares sample by sample: a
+logarithm of how many samples share a class. The same goes for losses by hand: log-probabilities times one-hot labels,
+those taken by `gather`, `kl_div` of them to probabilities; and for any loss that compares sample by sample: a
 probability then depends on which other samples are in the batch.
 
 Fix: `dim=1`, or whichever axis the classes are on; `cross_entropy` on the scores.
 
-A note where the program compares by arithmetic of its own.
+A note where the program compares by other arithmetic of its own.
 
 Silent on: scores of samples by the same samples, which may be normalised over either axis, weights of samples, and what
 is summed with these weights.
@@ -16,17 +17,22 @@ is summed with these weights.
 from collections.abc import Iterator
 
 from gradscope.analysis.axes import Axes, Axis, axes, size_of
-from gradscope.analysis.ops import LOSSES, PRODUCTS_OF_MATRICES
+from gradscope.analysis.loop import norm
+from gradscope.analysis.ops import LOSSES, MEANS, MULTIPLICATIONS, PRODUCTS_OF_MATRICES, SCALES
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.words import code, located
 from gradscope.fixes.calls import with_argument
-from gradscope.model import Edit, Finding, Op
+from gradscope.model import Edit, Finding, Op, Parameter
 from gradscope.rules import rule
 from gradscope.rules.numbers._losses import losses, makers
 from gradscope.store import Trace
 
 PICKING = {"nll_loss", "nll_loss_nd"}  # one number of each sample, at its label
 SOFTMAX = {"softmax", "log_softmax"}
+BY_HAND = MULTIPLICATIONS | {"gather", "kl_div"}
+ADDING = MEANS | SCALES | {"sum", "neg", "__neg__", "squeeze", "unsqueeze", "view", "reshape", "flatten"}
+LAYERS = {"linear": -1, "conv1d": -2, "conv2d": -3, "conv3d": -4}  # which axis their bias is of
+DEEP = 8  # scalings between a layer and its `log_softmax`
 
 
 def bad() -> None:
@@ -64,6 +70,7 @@ def normalised_over_another_axis(trace: Trace) -> Iterator[Finding]:
         return
     known, found = paths(trace), axes(trace)
     told: dict[tuple[str, int], tuple[Op, Op, Axis, Axis, int]] = {}
+    lost: dict[tuple[str, int], Parameter] = {}  # the bias that the `log_softmax` of a line takes out
     for key, loss in losses(known, PICKING):
         made = makers(known, key)
         own = found.of(key)
@@ -75,8 +82,21 @@ def normalised_over_another_axis(trace: Trace) -> Iterator[Finding]:
         if over is not None and _elsewhere(over, classes, own) and classes in found.of(result):
             dim = found.of(result).index(classes)
             told.setdefault(maker.site.user.location(), (maker, loss, over, classes, dim))
-    for maker, loss, over, classes, dim in told.values():
-        yield _finding(trace, known, maker, loss, over, classes, dim)
+    for key, labels, loss in _by_hand(known):
+        made, own = makers(known, key), found.of(key)
+        if len(made) != 1 or made[0][1].name != "log_softmax" or made[0][1].site.user.location() in told:
+            continue
+        result, maker = made[0]
+        chosen, over = _chosen(known, found, own, labels, loss), _over(found, result, maker)
+        if chosen is None or over is None or not _elsewhere(over, chosen, own):
+            continue
+        bias = _bias(known, found, (maker.graph, maker.inputs[0]), chosen)
+        if bias is not None and chosen in found.of(result):
+            dim = found.of(result).index(chosen)
+            lost[maker.site.user.location()] = bias
+            told[maker.site.user.location()] = (maker, loss, over, chosen, dim)
+    for place, (maker, loss, over, classes, dim) in told.items():
+        yield _finding(trace, known, maker, loss, over, classes, dim, lost.get(place))
     samples = {
         op.site.user.location(): (key, op)
         for key, op in known.used_calls(SOFTMAX)
@@ -86,6 +106,63 @@ def normalised_over_another_axis(trace: Trace) -> Iterator[Finding]:
         finding = _of_samples(trace, known, found, key, op)
         if finding is not None:
             yield finding
+
+
+def _by_hand(known: Paths) -> Iterator[tuple[Key, Key, Op]]:
+    """What may be log-probabilities with what chooses among them, in a loss that adds up what was chosen."""
+    for key, op in known.used_calls(BY_HAND):
+        sources = [(op.graph, value) for value in op.inputs]
+        trained = [s for s in sources if known.graph(s[0]).values[s[1]].requires_grad]
+        labels = [s for s in sources if s not in trained]
+        if len(trained) == 1 and len(labels) == 1 and (op.name == "kl_div" or _added_up(known, key)):
+            yield trained[0], labels[0], op
+
+
+def _added_up(known: Paths, key: Key) -> bool:
+    """Whether nothing is done with it on the way to a single number but to add it up."""
+    graph, value = known.graph(key[0]), key[1]
+    while graph.values[value].shape:
+        readers = graph.consumers.get(value, [])
+        if len(readers) != 1 or readers[0].name not in ADDING or len(readers[0].outputs) != 1:
+            return False
+        value = readers[0].outputs[0]
+    return True
+
+
+def _chosen(known: Paths, found: Axes, own: tuple[Axis, ...], labels: Key, loss: Op) -> Axis | None:
+    """The axis along which the labels choose: that of the classes of one-hot labels or of probabilities, or the one
+    that `gather` takes a single place of."""
+    shape = known.graph(labels[0]).values[labels[1]].shape
+    if loss.name == "gather":
+        dims = loss.extra.get("dims", [])
+        fits = len(dims) == 1 and len(shape) == len(own) and -len(own) <= dims[0] < len(own)
+        return own[dims[0]] if fits and shape[dims[0]] == 1 else None
+    made = makers(known, labels)
+    if len(made) != 1 or made[0][1].name not in ("one_hot", "softmax"):
+        return None
+    key, maker = made[0]
+    classes = found.of(key)[-1] if maker.name == "one_hot" else _over(found, key, maker)
+    given = found.of(labels)
+    if not classes or given.count(classes) != 1 or len(given) > len(own):
+        return None
+    return own[given.index(classes) - len(given)]
+
+
+def _bias(known: Paths, found: Axes, key: Key, classes: Axis) -> Parameter | None:
+    """The trained bias of the layer that gave the scores: one number for each class."""
+    for _ in range(DEEP):
+        made = makers(known, key)
+        ops = [op for _, op in made]
+        if made and all(op.name == ops[0].name and op.inputs[2:] == ops[0].inputs[2:] for op in ops):
+            key, op = made[0]
+            if op.name in LAYERS and len(op.inputs) == 3:
+                bias = known.parameter_of((op.graph, op.inputs[2]))
+                of_classes = any(classes in found.of(k)[LAYERS[op.name] :][:1] for k, _ in made)
+                return bias if of_classes and bias is not None and known.stepped(bias) else None
+        if len(made) != 1 or ops[0].name not in SCALES or len(ops[0].inputs) != 1:
+            return None
+        key = (ops[0].graph, ops[0].inputs[0])
+    return None
 
 
 def _of_samples(trace: Trace, known: Paths, found: Axes, key: Key, op: Op) -> Finding | None:
@@ -161,21 +238,38 @@ def _elsewhere(over: Axis, classes: Axis, own: tuple[Axis, ...]) -> bool:
     return any(axis is not classes and all(piece in axis for piece in over) for axis in own)
 
 
-def _finding(trace: Trace, known: Paths, maker: Op, loss: Op, over: Axis, classes: Axis, dim: int) -> Finding:
+def _finding(
+    trace: Trace,
+    known: Paths,
+    maker: Op,
+    loss: Op,
+    over: Axis,
+    classes: Axis,
+    dim: int,
+    bias: Parameter | None,
+) -> Finding:
     shape = known.graph(maker.graph).values[maker.outputs[0]].shape
     given = maker.extra["dims"][0]
     here = located(trace, maker.site.user, "`log_softmax`")
+    picking = f"`{loss.name}`" if bias is None else code(trace, loss.site.user, f"`{loss.name}`")
+    seen = [
+        f"`log_softmax` made the numbers of shape {shape} sum to one along axis {given}, which has "
+        f"{size_of(over)} places, not along the {size_of(classes)} classes"
+    ]
+    if bias is not None:
+        size = norm(trace, bias.id)
+        seen.append(
+            f"`{bias.name}` adds the same to all {size_of(over)} places, and `log_softmax` takes it out again: its "
+            f"gradient is 0 up to rounding{f', norm {size:.3g}' if size is not None else ''}"
+        )
     return Finding(
-        message=f"`{loss.name}` picks one of {size_of(classes)} classes, and `log_softmax` was taken over the "
+        message=f"{picking} picks one of {size_of(classes)} classes, and `log_softmax` was taken over the "
         f"{size_of(over)} places of another axis",
         cause=maker.site.user,
         cause_label=f"goes over axis {given} of {shape}",
         effect=loss.site.user,
-        effect_label=f"takes axis {dim} of it for the classes",
-        seen=(
-            f"`log_softmax` made the numbers of shape {shape} sum to one along axis {given}, which has "
-            f"{size_of(over)} places, not along the {size_of(classes)} classes",
-        ),
+        effect_label=f"has the classes along axis {dim}",
+        seen=tuple(seen),
         fix=f"give `dim={dim}` to {here}",
         edits=_with_dim(trace, maker, dim),
     )

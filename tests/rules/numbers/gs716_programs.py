@@ -112,6 +112,23 @@ def bad_cross_entropy_by_hand() -> None:  # fix: by hand
     model = nn.Linear(4, 3)
     opt = torch.optim.SGD(model.parameters(), lr=0.1)
     for chosen in torch.randperm(48).split(16):
+        x, y = inputs[chosen], labels[chosen]
+        logs = model(x).log_softmax(dim=0)  # cause: GS716
+        loss = -(logs * nn.functional.one_hot(y, 3)).sum(dim=1).mean()  # effect: GS716
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def bad_cross_entropy_by_hand_without_a_bias() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    inputs, labels = torch.randn(48, 4), torch.randint(0, 3, (48,))
+    model = nn.Linear(4, 3, bias=False)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for chosen in torch.randperm(48).split(16):
         x, y = inputs[chosen], labels[chosen]  # effect: GS716
         logs = model(x).log_softmax(dim=0)  # cause: GS716
         loss = -(logs * nn.functional.one_hot(y, 3)).sum(dim=1).mean()
@@ -186,6 +203,113 @@ def good_normalised_over_both() -> None:
         scores = model(x)
         both = torch.softmax(torch.log_softmax(scores, dim=0), dim=1)
         loss = -(both + 1e-6).log()[:, 0].mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def bad_one_hot_labels_by_hand() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 3))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        scores = torch.stack([model(torch.randn(8, 4)), model(torch.randn(8, 4))])
+        labels = nn.functional.one_hot(torch.randint(0, 3, (8,)), 3).float().expand(2, -1, -1)
+        logs = torch.log_softmax(scores / 0.5, dim=1)  # cause: GS716
+        loss = -(labels * logs).sum(-1).mean()  # effect: GS716
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def bad_taken_by_gather() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(4, 3)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        labels = torch.randint(0, 3, (8, 1))
+        logs = torch.log_softmax(model(torch.randn(8, 4)), 0)  # cause: GS716
+        loss = -logs.gather(1, labels).mean()  # effect: GS716
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def bad_teacher_over_the_classes() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    student, teacher = nn.Conv2d(3, 5, 1), nn.Conv2d(3, 5, 1)
+    opt = torch.optim.SGD(student.parameters(), lr=0.1)
+    for _ in range(3):
+        x = torch.randn(2, 3, 4, 4)
+        with torch.no_grad():
+            probabilities = torch.softmax(teacher(x), dim=1)
+        logs = torch.log_softmax(student(x), dim=0)  # cause: GS716
+        loss = nn.functional.kl_div(logs, probabilities, reduction="batchmean")  # effect: GS716
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_chosen_along_the_same_axis() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    rnn, head = nn.GRU(3, 4, batch_first=True), nn.Linear(4, 2)
+    opt = torch.optim.SGD([*rnn.parameters(), *head.parameters()], lr=0.1)
+    for _ in range(3):
+        scores = head(rnn(torch.randn(8, 5, 3))[0])
+        borders = torch.randint(0, 5, (8, 2))
+        places = torch.log_softmax(scores, dim=1)
+        labels = nn.functional.one_hot(borders, 5).float().transpose(1, 2)
+        loss = -(places * labels).sum(1).mean()
+        loss = loss - torch.log_softmax(scores, 1).gather(1, borders.unsqueeze(1)).mean()
+        kinds = torch.log_softmax(scores, dim=2)
+        last = kinds.gather(1, torch.full((8, 1, 2), 4)).squeeze(1)
+        loss = loss - last.gather(1, torch.randint(0, 2, (8, 1))).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_samples_of_each_prototype() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    body, prototypes = nn.Linear(5, 4), nn.Linear(4, 3, bias=False)
+    opt = torch.optim.SGD([*body.parameters(), *prototypes.parameters()], lr=0.1)
+    for _ in range(3):
+        scores = prototypes(nn.functional.normalize(body(torch.randn(8, 5)), dim=1))
+        labels = nn.functional.one_hot(torch.arange(8) % 3, 3).float()
+        loss = -(labels * torch.log_softmax(scores, dim=0)).sum(0).mean()
+        loss = loss - (labels * torch.log_softmax(scores, dim=1)).sum(1).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_attention_of_the_class_that_is_asked_for() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    scorer, value = nn.Linear(4, 3), nn.Linear(4, 1)
+    opt = torch.optim.SGD([*scorer.parameters(), *value.parameters()], lr=0.1)
+    for _ in range(3):
+        x = torch.randn(8, 6, 4)
+        asked = nn.functional.one_hot(torch.randint(0, 3, (8,)), 3).float().unsqueeze(1)
+        weights = (torch.log_softmax(scorer(x), dim=1) * asked).sum(-1).exp()
+        loss = ((weights.unsqueeze(-1) * value(x)).sum(1) - 1).pow(2).mean()
         opt.zero_grad()
         loss.backward()
         opt.step()

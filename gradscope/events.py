@@ -716,6 +716,7 @@ class Targets(Kind):
     above_half = Field(_known)
     between = Field(_number)  # of a binary cross entropy without weights
     floor = Field(_number)  # the same
+    total = Field(_number)  # of `kl_div`: the sum of its target's probabilities
 
 
 class ZeroWeights(Kind):

@@ -1,5 +1,6 @@
 """Measures the targets of a loss at its first call from a place: their bounds, how many lie outside of what
-common last activations can give, and how low a binary cross entropy with them can become."""
+common last activations can give, how low a binary cross entropy with them can become, and what those of `kl_div` add
+up to."""
 
 from __future__ import annotations
 
@@ -14,6 +15,7 @@ from gradscope.hooks.recorder.values import measurable
 
 LOSSES = ("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss")  # their target may be any number
 BINARY = ("binary_cross_entropy", "binary_cross_entropy_with_logits")  # theirs is a probability
+DIVERGENCE = "kl_div"
 WEIGHTS = {"binary_cross_entropy": (2,), "binary_cross_entropy_with_logits": (2, 6)}  # their places
 MAX_ELEMENTS = 10_000_000
 ROUNDING = 1e-3
@@ -24,7 +26,7 @@ class Targets(Hook):
 
     def install(self) -> None:
         self.told: set[tuple[int, str]] = set()
-        self.recorder.functions.follow(LOSSES + BINARY, self._loss)
+        self.recorder.functions.follow((*LOSSES, *BINARY, DIVERGENCE), self._loss)
 
     def _loss(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:
         target = args[1] if len(args) > 1 else (kwargs or {}).get("target")
@@ -57,6 +59,9 @@ class Targets(Hook):
                     int(((numbers > ROUNDING) & (numbers < 1 - ROUNDING)).sum()) / numbers.numel()
                 )
                 data["floor"] = _entropy(numbers)
+            if name == DIVERGENCE:
+                logs = args[5] if len(args) > 5 else (kwargs or {}).get("log_target", False)
+                data["total"] = float((numbers.double().exp() if logs else numbers.double()).sum())
         recorder.emit("targets", site, {"name": name, "low": low, "high": high, **data})
 
 

@@ -664,6 +664,7 @@ class NonFinite(Kind):
     parameters = Field(_ids)
     inputs = Field(_records)
     loss = Field(_anything)
+    too = Field(_ids)  # sites of other calls that gave such numbers
 
 
 class ErrorRaised(Rooted):

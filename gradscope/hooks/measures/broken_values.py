@@ -12,7 +12,9 @@ from gradscope.hooks import _torch as private
 from gradscope.hooks.measures import finite as numbers
 from gradscope.hooks.measures.finite import finite, has_nan, is_risky, kind, summary
 from gradscope.hooks.recorder.recorder import Recorder
-from gradscope.hooks.recorder.segments import Row
+from gradscope.hooks.recorder.segments import External, Row
+
+MAX_EARLIER = 10_000  # values of earlier segments that are not finite: the first are what is asked for
 
 
 @dataclass
@@ -27,6 +29,7 @@ class Origin:
     op: int | None = None
     values: list[int] = field(default_factory=list)
     inputs: list[dict[str, Any]] = field(default_factory=list)
+    too: list[int] = field(default_factory=list)  # sites of others that what follows was computed from
 
 
 class BrokenValues:
@@ -36,6 +39,7 @@ class BrokenValues:
         self.recorder = recorder
         self.serial = -1
         self.bad: dict[int, Origin] = {}
+        self.earlier: dict[tuple[int, int], Origin] = {}  # (segment, value): of segments that are over
         self.suspect = False  # seen without an origin: wait for devices, check every node
         # number of the oldest node in the graph whose derivative can be infinite
         self.risky: int | None = None
@@ -49,6 +53,8 @@ class BrokenValues:
         """Checks what an op gave, where it can make such a number or one was seen before."""
         recorder = self.recorder
         if recorder.segment.serial != self.serial:
+            if len(self.earlier) < MAX_EARLIER:
+                self.earlier.update({(self.serial, value): origin for value, origin in self.bad.items()})
             self.serial = recorder.segment.serial
             self.bad = {}
             self.risky = None
@@ -75,10 +81,11 @@ class BrokenValues:
         return known
 
     def _note(self, row: Row, name: str, value: int, t: Any, tensors: list[Any]) -> None:
-        for source in row.ins:
-            if source in self.bad:
-                self.bad[value] = self.bad[source]
-                return
+        origins = [self.bad[source] for source in row.ins if source in self.bad]
+        if origins:
+            first = self.bad[value] = origins[0]
+            first.too += [o.site for o in origins[1:] if o.site not in (first.site, *first.too)]
+            return
         inputs = list(zip(row.ins, tensors, strict=False))
         if name in numbers.ON_PURPOSE and not has_nan(t):
             return
@@ -111,6 +118,9 @@ class BrokenValues:
         maker = segment.makers[first]
         if maker < 0:
             external = segment.externals.get(first)
+            known = self._known(external)
+            if known is not None:
+                return known
             read = next((row.site for row in segment.ops if first in row.ins), 0)
             where = "parameter" if external is not None and external.parameter is not None else "input"
             return Origin(
@@ -123,6 +133,15 @@ class BrokenValues:
         if name in numbers.ON_PURPOSE:
             return Origin("input", name, kind(alive[first]), row.site, segment.serial, None, [first])
         return Origin("forward", name, kind(alive[first]), row.site, segment.serial, maker, *_described(ins))
+
+    def _known(self, external: External | None) -> Origin | None:
+        """The op that made the numbers of a value in an earlier segment."""
+        made = external.origin if external is not None else None
+        if made is None:
+            return None
+        # of the last one, where this one has given nothing that was looked at
+        origin = self.bad.get(made[1]) if made[0] == self.serial else self.earlier.get(made)
+        return origin if origin is not None and origin.name in numbers.RISKY else None
 
     def _is_broken(self, value: int, t: Any) -> bool:
         """Whether it holds NaN, or infinities that nobody put there on purpose."""

@@ -33,6 +33,7 @@ DIVISORS = (
     "sum",
     "exp_inf",
 )  # what optimizers call what they divide by, but for `eps`
+MAX_TOO = 4  # other calls that gave such numbers
 SHARE = 0.01  # of the run's time, for passes checked while sampling sleeps
 
 
@@ -355,7 +356,7 @@ class NonFinite(Hook):
         data = {
             "where": origin.where, "name": origin.name, "made": origin.made, "origin": origin.site or None,
             "op": origin.op if here else None, "values": origin.values if here else [],
-            "parameters": [record.id for record in pending.records],
+            "parameters": [record.id for record in pending.records], "too": origin.too[:MAX_TOO],
         }  # fmt: skip
         recorder.emit("non_finite", pending.site, data, inputs=origin.inputs, loss=pending.loss)
 

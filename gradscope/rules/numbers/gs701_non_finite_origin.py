@@ -155,6 +155,10 @@ def _finding(trace: Trace, event: NonFinite, origin: Site | None, name: str, whe
         edits = _edits(trace, event, name, origin) or (
             kept_positive(trace, origin) if maker is None and _touches_zero(event) else ()
         )
+    others = [s.user for number in event.too if (s := trace.site(number)) is not None and s.user != cause]
+    if others:
+        related = (*related, *((site, "gives such numbers too") for site in others))
+        text += f"; the same for {listed([located(trace, site) for site in others], SHOWN)}"
     return Finding(
         message=messages[where],
         cause=cause,

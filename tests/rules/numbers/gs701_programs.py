@@ -500,3 +500,81 @@ def bad_step_of_rows_that_were_not_read() -> None:
         opt.zero_grad()
         loss.backward()
         opt.step()  # effect: GS701
+
+
+def bad_edges_weighed_before_the_training() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    edges = (torch.rand(12, 12) < 0.3).float()
+    edges[3], edges[:, 3] = 0, 0
+    degree = edges.sum(1)
+    weights = degree.pow(-0.5)  # cause: GS701
+    weighed = weights[:, None] * edges * weights[None, :]
+    model = nn.Linear(4, 2)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    x = torch.randn(12, 4)
+    for _ in range(3):
+        loss = (weighed @ model(x)).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()  # effect: GS701
+        opt.step()
+
+
+def bad_columns_scaled_before_the_training() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    table = torch.randn(32, 4)
+    table[:, 2] = 1.5
+    table = (table - table.mean(0)) / table.std(0)  # cause: GS701
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for chosen in torch.randperm(32).split(8):
+        rows = table[chosen]
+        loss = model(rows).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()  # effect: GS701
+        opt.step()
+
+
+def bad_two_of_a_line_before_the_training() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    counts = torch.tensor([0.0, 2.0, 3.0, 0.0])
+    scales = counts.rsqrt() * (counts * 2).rsqrt() * 0.0  # cause: GS701
+    model = nn.Linear(4, 2)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        loss = model(torch.randn(8, 4) * scales).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()  # effect: GS701
+        opt.step()
+
+
+def good_isolated_nodes_cleaned() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    edges = (torch.rand(12, 12) < 0.3).float()
+    edges[3], edges[:, 3] = 0, 0
+    weights = edges.sum(1).pow(-0.5)
+    weights[torch.isinf(weights)] = 0.0
+    other = edges.sum(0).rsqrt()
+    other = torch.where(torch.isinf(other), torch.zeros_like(other), other)
+    weighed = weights[:, None] * edges * other[None, :]
+    allowed = torch.log(torch.tril(torch.ones(12, 12)))
+    model, score = nn.Linear(4, 2), nn.Linear(4, 4)
+    opt = torch.optim.SGD([*model.parameters(), *score.parameters()], lr=0.1)
+    x = torch.randn(12, 4)
+    for _ in range(3):
+        shares = torch.softmax(score(x) @ x.t() + allowed, dim=1)
+        loss = (weighed @ model(x) + shares @ model(x)).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

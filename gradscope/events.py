@@ -754,6 +754,15 @@ class LaterOnly(Kind):
     places = Field(_count)
 
 
+class ZeroScores(Kind):
+    """A softmax was given scores of exactly 0."""
+
+    __slots__ = ()
+    of = "zero_scores"
+    name = Field(_text)  # of the call
+    share = Field(_known)
+
+
 class Setting(Kind):
     __slots__ = ()
     of = "setting"

@@ -1,0 +1,244 @@
+"""A mask sets scores to 0 before a softmax: what was masked out gets weight all the same.
+
+Why: a softmax takes the exponential of a score, and that of 0 is 1. Padding, or an action that is not allowed, then has
+the weight of an ordinary score, and more of it takes more from all others.
+
+Fix: minus infinity in place of 0: `scores.masked_fill(mask == 0, float("-inf"))`, or a large negative number where a
+row may be masked wholly.
+
+Measured: how many of the scores were exactly 0, and that the mask was made by a comparison, or of booleans or
+integers, and not of anything trained. Silent on: weights that are multiplied by the same mask after the softmax; masks
+drawn at random; masks that are the same along the axis of the softmax.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from gradscope.analysis.ops import CASTS, MULTIPLICATIONS, PASSING, SCALES
+from gradscope.analysis.reach import Key, Paths, paths
+from gradscope.analysis.words import code, located
+from gradscope.events import ZeroScores
+from gradscope.fixes.calls import with_argument
+from gradscope.fixes.source import Edits, Source
+from gradscope.model import Finding, Op
+from gradscope.rules import rule
+from gradscope.rules.numbers._losses import makers, shape_of
+from gradscope.store import Trace
+
+SOFTMAXES = {"softmax", "log_softmax", "cross_entropy"}
+FILLS = {"masked_fill", "masked_fill_"}
+COMPARISONS = {
+    "lt", "le", "gt", "ge", "eq", "ne", "__lt__", "__le__", "__gt__", "__ge__", "__eq__", "__ne__", "__and__",
+    "__or__", "__invert__", "logical_and", "logical_or", "logical_not", "bitwise_and", "bitwise_or", "bitwise_not",
+    "isin", "tril", "triu", "one_hot",
+}  # fmt: skip
+CHANCES = {
+    "rand",
+    "rand_like",
+    "bernoulli",
+    "bernoulli_",
+    "randn",
+    "randn_like",
+    "uniform_",
+    "normal_",
+    "dropout",
+}
+WHOLE = {"bool", "uint8", "int8", "int16", "int32", "int64"}
+AFTER = PASSING | SCALES | {"dropout", "exp", "neg", "where", *FILLS}
+LEAST = 0.005  # of the scores
+DEEP = 8
+
+
+def bad() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    score, head = nn.Linear(4, 1), nn.Linear(4, 2)
+    opt = torch.optim.SGD([*score.parameters(), *head.parameters()], lr=0.1)
+    for _ in range(3):
+        x, lengths = torch.randn(8, 6, 4), torch.randint(2, 6, (8, 1))
+        mask = (torch.arange(6) < lengths).float()
+        scores = score(x).squeeze(-1) * mask  # cause: GS742
+        weights = torch.softmax(scores, dim=1)  # effect: GS742
+        loss = head((weights.unsqueeze(-1) * x).sum(1)).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    score, head = nn.Linear(4, 1), nn.Linear(4, 2)
+    opt = torch.optim.SGD([*score.parameters(), *head.parameters()], lr=0.1)
+    for _ in range(3):
+        x, lengths = torch.randn(8, 6, 4), torch.randint(2, 6, (8, 1))
+        mask = (torch.arange(6) < lengths).float()
+        scores = score(x).squeeze(-1).masked_fill(mask == 0, float("-inf"))
+        weights = torch.softmax(scores, dim=1)
+        loss = head((weights.unsqueeze(-1) * x).sum(1)).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+@dataclass(frozen=True)
+class Masked:
+    """Scores that a mask sets to 0."""
+
+    op: Op
+    mask: Key
+    scores: Key
+
+
+@rule("GS742", name="masked-scores-of-zero", severity="warning")
+def masked_scores_of_zero(trace: Trace) -> Iterator[Finding]:
+    shares = {(event.site.user.span(), event.name): event.share for event in trace.of(ZeroScores)}
+    if not shares:
+        return
+    known = paths(trace)
+    told: set[tuple[str, int]] = set()
+    for key, op in known.used_calls(SOFTMAXES):
+        share = shares.get((op.site.user.span(), op.name), 0.0)
+        found = _masked(known, (op.graph, op.inputs[0])) if share >= LEAST else None
+        if found is None or found.op.site.user.location() in told:
+            continue
+        axis = _axis(known, op)
+        if axis is None or not _along(known, found, axis) or not _is_mask(known, found.mask):
+            continue
+        if not _again(known, key, found.mask):
+            told.add(found.op.site.user.location())
+            yield _finding(trace, known, found, op, share)
+
+
+def _masked(known: Paths, key: Key) -> Masked | None:
+    """What set the scores to 0, where nothing but a scaling or a cast comes after it."""
+    for _ in range(DEEP):
+        sources, op = known.sources(key)
+        if op is None or not sources:
+            return None
+        if op.name in MULTIPLICATIONS and len(op.inputs) == 2:
+            pair = [(op.graph, value) for value in op.inputs]
+            trained = [k for k in pair if known.graph(k[0]).values[k[1]].requires_grad]
+            masks = [k for k in pair if k not in trained]
+            return Masked(op, masks[0], trained[0]) if len(trained) == len(masks) == 1 else None
+        if op.name in FILLS and len(op.inputs) >= 2 and _fills_with_zero(known.trace, op):
+            return Masked(op, (op.graph, op.inputs[1]), (op.graph, op.inputs[0]))
+        if op.name not in CASTS and not (op.name in SCALES and len(op.inputs) == 1):
+            return None
+        key = sources[0]
+    return None
+
+
+def _fills_with_zero(trace: Trace, op: Op) -> bool:
+    node = trace.source_file(op.site.user.path).at(op.site.user)
+    if (
+        not isinstance(node, ast.Call)
+        or not isinstance(node.func, ast.Attribute)
+        or node.func.attr not in FILLS
+    ):
+        return False
+    given = [word.value for word in node.keywords if word.arg == "value"] or node.args[-1:]
+    return isinstance(given[0], ast.Constant) and given[0].value == 0 if given else False
+
+
+def _axis(known: Paths, op: Op) -> int | None:
+    """The axis of the softmax, counted from the last."""
+    rank = len(shape_of(known, (op.graph, op.inputs[0])))
+    dims = op.extra.get("dims", []) if op.name != "cross_entropy" else [1 if rank > 1 else 0]
+    return dims[0] % rank - rank if rank and len(dims) == 1 and -rank <= dims[0] < rank else None
+
+
+def _along(known: Paths, found: Masked, axis: int) -> bool:
+    """Whether the mask can differ along this axis, and the scores have the shape that the result has."""
+    shape = shape_of(known, found.mask)
+    result = shape_of(known, (found.op.graph, (*found.op.outputs, *found.op.written)[0]))
+    return len(shape) >= -axis and shape[axis] > 1 and shape_of(known, found.scores) == result
+
+
+def _is_mask(known: Paths, key: Key) -> bool:
+    """Whether it holds nothing but 0 and 1, or whole numbers, by what the program computes without its parameters."""
+    if known.parameters_in(known.flow([key]).order):
+        return False
+    made = makers(known, key)
+    if not made:
+        flow = list(known.flow([key]).order)
+        return any(known.graph(g).values[v].dtype in WHOLE for g, v in flow)
+    for own, op in made:
+        if op.name not in COMPARISONS and known.graph(own[0]).values[own[1]].dtype not in WHOLE:
+            return False
+        given = [maker.name for value in op.inputs for _, maker in makers(known, (op.graph, value))]
+        if not CHANCES.isdisjoint(given) or op.name in CHANCES:
+            return False
+    return True
+
+
+def _again(known: Paths, key: Key, mask: Key) -> bool:
+    """Whether the weights are masked once more after the softmax."""
+    own = {(op.graph, op.index) for _, op in makers(known, mask)} or {known.made(mask)}
+    graph, todo, seen = known.graph(key[0]), [key[1]], {key[1]}
+    for value in todo:  # grows while it is walked
+        for op in graph.consumers.get(value, ()):
+            if op.name in FILLS or op.name == "where":
+                return True
+            if op.name in SCALES and len(op.inputs) == 2:
+                other = (op.graph, next((i for i in op.inputs if i != value), value))
+                made = {(o.graph, o.index) for _, o in makers(known, other)} or {known.made(other)}
+                if own & made:
+                    return True
+                if known.graph(other[0]).values[other[1]].requires_grad:
+                    continue
+            if op.name in AFTER:
+                todo += [v for v in (*op.outputs, *op.written) if v not in seen]
+                seen.update((*op.outputs, *op.written))
+    return False
+
+
+def _finding(trace: Trace, known: Paths, found: Masked, softmax: Op, share: float) -> Finding:
+    site = found.op.site.user
+    made = makers(known, found.mask)
+    maker = made[0][1] if made else None
+    text, edits = _with_infinity(trace, found)
+    by = f"; the mask was made by {located(trace, maker.site.user)}" if maker is not None else ""
+    return Finding(
+        message=f"{code(trace, site, 'a mask')} sets scores to 0, and {code(trace, softmax.site.user, 'the softmax')}"
+        " gives each of them weight: the exponential of 0 is 1",
+        cause=site,
+        cause_label="0 where the mask is 0",
+        effect=softmax.site.user,
+        effect_label="gives what is masked out the weight of an ordinary score",
+        seen=(f"{share:.0%} of what `{softmax.name}` was given first were exactly 0{by}",),
+        fix=f"put a large negative number in their place: `{text}`"
+        if text
+        else f"put minus infinity in place of 0 in {located(trace, site)}, by `masked_fill`",
+        edits=edits,
+    )
+
+
+def _with_infinity(trace: Trace, found: Masked) -> tuple[str, Edits]:
+    """`scores.masked_fill(mask == 0, -1e9)` for `scores * mask`."""
+    here = Source(trace, found.op.site.user.path)
+    node = here.file.at(found.op.site.user)
+    dtype = trace.graph(found.scores[0]).values[found.scores[1]].dtype
+    number = "-1e4" if dtype == "float16" else "-1e9"
+    if found.op.name in FILLS and isinstance(node, ast.Call):
+        given = [here.file.text(one) for one in node.args[: None if node.keywords else -1]]
+        new = f"{here.file.text(node.func)}({', '.join([*given, number])})"
+        edits = with_argument(trace, found.op.site.user, "value", number, position=len(node.args) - 1)
+        return " ".join(new.split()), edits
+    if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Mult) or len(found.op.inputs) != 2:
+        return "", ()
+    sides = [node.left, node.right]
+    if found.op.inputs[0] != found.scores[1]:
+        sides.reverse()
+    texts = [here.file.text(side) for side in sides]
+    plain = [isinstance(side, (ast.Name, ast.Attribute, ast.Call, ast.Subscript)) for side in sides]
+    scores, mask = (t if p else f"({t})" for t, p in zip(texts, plain, strict=True))
+    new = f"{scores}.masked_fill({mask} == 0, {number})"
+    return " ".join(new.split()), here.replace(node, new)

@@ -1,0 +1,202 @@
+"""A cross entropy of cosines: scores that lie between -1 and 1 keep it far above zero.
+
+Why: the cross entropy falls to zero when the right score is far above the others. Cosines are at most 2 apart, and
+then the right one of 100 has a probability of 0.07 at most: the loss stays near the logarithm of their number, and its
+gradient is nearly the same for those that are told apart well and those that are not.
+
+Fix: divide the cosines by a temperature (0.05 to 0.2 is common), or multiply them by a scale that is learned.
+
+Measured: every score is a product of two vectors whose length was made 1, or `cosine_similarity`, and nothing comes
+between that and the loss. Silent on: few classes, where the loss can still come below 0.5; a temperature wherever it
+stands; targets that are probabilities.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+from collections.abc import Iterator
+
+from gradscope.analysis.ops import DIVISIONS, MULTIPLICATIONS
+from gradscope.analysis.reach import Key, Paths, paths
+from gradscope.analysis.words import code, located, numbers
+from gradscope.fixes.source import Edits, Source
+from gradscope.model import Finding, Op
+from gradscope.rules import rule
+from gradscope.rules.numbers._losses import loss_values, losses, makers, shape_of
+from gradscope.store import Trace
+
+PRODUCTS = {"matmul", "mm", "bmm", "__matmul__", "linear"}
+NORMS = {"norm", "vector_norm", "linalg_norm", "linalg_vector_norm"}
+GUARDS = {"clamp", "clamp_min", "add", "__add__", "maximum"}
+FLOOR = 0.5
+TEMPERATURE = "0.1"
+
+
+def bad() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    net = nn.Linear(4, 8)
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    for _ in range(3):
+        x = torch.randn(32, 4)
+        one = nn.functional.normalize(net(x), dim=1)
+        two = nn.functional.normalize(net(x + 0.1 * torch.randn_like(x)), dim=1)
+        scores = one @ two.t()  # effect: GS744
+        loss = nn.functional.cross_entropy(scores, torch.arange(32))  # cause: GS744
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    net = nn.Linear(4, 8)
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    for _ in range(3):
+        x = torch.randn(32, 4)
+        one = nn.functional.normalize(net(x), dim=1)
+        two = nn.functional.normalize(net(x + 0.1 * torch.randn_like(x)), dim=1)
+        scores = one @ two.t()
+        loss = nn.functional.cross_entropy(scores / 0.1, torch.arange(32))
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+@rule("GS744", name="cosines-without-temperature", severity="warning")
+def cosines_without_temperature(trace: Trace) -> Iterator[Finding]:
+    known = paths(trace)
+    told: set[tuple[str, int]] = set()
+    for key, loss in losses(known, {"cross_entropy"}):
+        shape = shape_of(known, key)
+        count = shape[1 if len(shape) > 1 else 0] if shape else 0
+        if count < 2 or loss.site.user.location() in told or not _of_labels(known, loss):
+            continue
+        lowest = math.log1p((count - 1) * math.exp(-2))
+        if lowest < FLOOR:
+            continue
+        made = [op for _, op in makers(known, key)]
+        if made and all(_is_cosine(known, op) for op in made):
+            told.add(loss.site.user.location())
+            yield _finding(trace, known, loss, made, count, lowest)
+
+
+def _of_labels(known: Paths, loss: Op) -> bool:
+    """Whether its target is one label for each sample."""
+    target = known.graph(loss.graph).values[loss.inputs[1]] if len(loss.inputs) > 1 else None
+    return target is not None and target.dtype == "int64"
+
+
+def _is_cosine(known: Paths, op: Op) -> bool:
+    """Whether every number that it gave is one of two vectors of length 1."""
+    if op.name == "cosine_similarity":
+        return True
+    if op.name in PRODUCTS and len(op.inputs) == 2:
+        first, second = ((op.graph, value) for value in op.inputs)
+        ranks = [len(shape_of(known, key)) for key in (first, second)]
+        if min(ranks) < 2:
+            return False
+        return _unit(known, first, ranks[0] - 1) and _unit(
+            known, second, ranks[1] - (1 if op.name == "linear" else 2)
+        )
+    if op.name == "sum" and len(op.extra.get("dims", [])) == 1:
+        product = known.graph(op.graph).maker(op.inputs[0])
+        if product is None or product.name not in MULTIPLICATIONS or len(product.inputs) != 2:
+            return False
+        keys = [(op.graph, value) for value in product.inputs]
+        rank = len(shape_of(known, (op.graph, op.inputs[0])))
+        return all(
+            len(shape_of(known, key)) == rank and _unit(known, key, op.extra["dims"][0] % rank)
+            for key in keys
+        )
+    return False
+
+
+def _unit(known: Paths, key: Key, axis: int) -> bool:
+    """Whether the vectors along this axis were made to have length 1."""
+    for _ in range(4):  # transposes
+        graph = known.graph(known.made(key)[0])
+        op = known.maker(key)
+        if op is None:
+            return False
+        rank, dims = len(shape_of(known, key)), op.extra.get("dims", [])
+        source = (graph.id, op.inputs[0])
+        if op.name in ("t", "T", "mT") and rank >= 2:
+            axis = {rank - 1: rank - 2, rank - 2: rank - 1}.get(axis, axis)
+        elif op.name in ("transpose", "swapaxes") and len(dims) == 2:
+            one, two = (d % rank for d in dims)
+            axis = {one: two, two: one}.get(axis, axis)
+        elif op.name in ("detach", "clone", "contiguous"):
+            pass
+        elif op.name == "normalize":
+            return [d % rank for d in dims or [1]] == [axis]
+        elif op.name in DIVISIONS and len(op.inputs) == 2:
+            return _own_norm(known, source, (graph.id, op.inputs[1]), axis)
+        else:
+            return False
+        key = source
+    return False
+
+
+def _own_norm(known: Paths, of: Key, divisor: Key, axis: int) -> bool:
+    """Whether a divisor is the length of what is divided, along this axis."""
+    for _ in range(3):
+        op = known.maker(divisor)
+        if op is None or not op.inputs:
+            return False
+        source = (known.made(divisor)[0], op.inputs[0])
+        if op.name in NORMS:
+            rank = len(shape_of(known, source))
+            return known.made(source) == known.made(of) and [d % rank for d in op.extra.get("dims", [])] == [
+                axis
+            ]
+        if op.name not in GUARDS:
+            return False
+        divisor = source
+    return False
+
+
+def _finding(trace: Trace, known: Paths, loss: Op, made: list[Op], count: int, lowest: float) -> Finding:
+    site = loss.site.user
+    places = list(dict.fromkeys(op.site.user for op in made))
+    values = loss_values(trace, known, (loss.graph, loss.outputs[0]))
+    seen = [
+        f"{count} scores between -1 and 1 for each label: the loss cannot fall below log(1 + {count - 1} * exp(-2)) ="
+        f" {lowest:.3g}; of scores that are all the same it is {math.log(count):.3g}"
+    ]
+    if values:
+        seen.append(f"it was {numbers(values[0])} at first and {numbers(values[-1])} at last")
+    text, edits = _divided(trace, loss)
+    return Finding(
+        message=f"{code(trace, site, '`cross_entropy`')} is given cosines: with {count} of them it cannot fall below"
+        f" {lowest:.3g}",
+        cause=site,
+        cause_label="nothing has divided them by a temperature",
+        effect=places[0],
+        effect_label="gives cosines, of vectors of length 1",
+        related=tuple((place, "gives cosines too") for place in places[1:3]),
+        seen=tuple(seen),
+        fix="divide the scores by a temperature, common ones are 0.05 to 0.2: "
+        + (f"`{text}`" if text else f"before {located(trace, site)}"),
+        edits=edits,
+    )
+
+
+def _divided(trace: Trace, loss: Op) -> tuple[str, Edits]:
+    here = Source(trace, loss.site.user.path)
+    node = here.file.at(loss.site.user)
+    if not isinstance(node, ast.Call) or not node.args or isinstance(node.args[0], ast.Starred):
+        return "", ()
+    given = node.args[0]
+    text = here.file.text(given)
+    plain = isinstance(given, (ast.Name, ast.Attribute, ast.Call, ast.Subscript))
+    new = f"{text if plain else f'({text})'} / {TEMPERATURE}"
+    before = here.file.text(node.func)
+    rest = here.file.text(node).removeprefix(before).replace(text, new, 1)
+    return " ".join(f"{before}{rest}".split()), here.replace(given, new)

@@ -9,8 +9,10 @@ from functools import cached_property
 from gradscope.analysis.gradients import thrown_away
 from gradscope.analysis.reach import Paths, paths
 from gradscope.events import Backward
+from gradscope.model import Graph, Op
 from gradscope.store import Trace
 
+LAYERS = {"linear", "conv1d", "conv2d", "conv3d"}
 ENOUGH = 5  # measured passes in a row, the last ones of the run
 
 
@@ -48,3 +50,13 @@ def zeros_of_lines(trace: Trace) -> Iterator[Zeros]:
         sites = {e.site.id for e in trace.of(Backward) if e.site.user.location() == line}
         filled = {id for id in set(event.filled) - thrown.get(line, set()) if trace.parameter(id).steps > 1}
         yield Zeros(trace, known, event, sites, filled)
+
+
+def reads_zeros(line: Zeros, graph: Graph, op: Op) -> int | None:
+    """The weight of a layer whose whole input has been zero in the last measured passes."""
+    if op.name not in LAYERS or len(op.inputs) != 3:
+        return None
+    weight, bias = (line.known.parameter_of((graph.id, index)) for index in op.inputs[1:])
+    if weight is None or bias is None or (count := line.last(weight.id)) < ENOUGH:
+        return None
+    return weight.id if line.always_there(bias.id, count) else None

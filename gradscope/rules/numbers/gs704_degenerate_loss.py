@@ -69,10 +69,13 @@ def degenerate_loss(trace: Trace) -> Iterator[Finding]:
 
 
 def _over_one(known: Paths, op: Op) -> bool:
-    """Whether the call may be a softmax over one class, by its input's shape."""
+    """Whether the call may be a softmax over one class, by its input's shape and the axis that it was given."""
     shape = known.graph(op.graph).values[op.inputs[0]].shape if op.inputs else ()
     if op.name == "cross_entropy":
         return bool(shape) and shape[1 if len(shape) > 1 else 0] == 1
+    dims = op.extra.get("dims") or []
+    if len(dims) == 1 and -len(shape) <= dims[0] < len(shape):
+        return bool(shape[dims[0]] == 1)
     return 1 in shape
 
 

@@ -29,10 +29,9 @@ from gradscope.fixes.calls import with_argument
 from gradscope.fixes.source import Edits
 from gradscope.model import Finding, Graph, Op, Optimizer
 from gradscope.rules import rule
-from gradscope.rules.numbers._zeros import ENOUGH, Zeros, zeros_of_lines
+from gradscope.rules.numbers._zeros import ENOUGH, Zeros, reads_zeros, zeros_of_lines
 from gradscope.store import Trace
 
-LAYERS = {"linear", "conv1d", "conv2d", "conv3d"}
 RELUS = {"relu", "relu_", "relu6"}
 KEEPING = PASSING | {
     "max_pool1d", "max_pool2d", "max_pool3d", "avg_pool1d", "avg_pool2d", "avg_pool3d", "adaptive_avg_pool1d",
@@ -74,7 +73,7 @@ def dead_layer(trace: Trace) -> Iterator[Finding]:
     for line in zeros_of_lines(trace):
         graph = line.known.graph(line.event.graph)
         for op in graph.ops:
-            weight = _reads_zeros(line, graph, op)
+            weight = reads_zeros(line, graph, op)
             relu = _relu_before(graph, op) if weight is not None else None
             if weight is None or relu is None:
                 continue
@@ -82,16 +81,6 @@ def dead_layer(trace: Trace) -> Iterator[Finding]:
             dead = sorted(id for id in before & line.filled if line.last(id) >= ENOUGH)
             if dead and _is_wrong(line, min(line.last(id) for id in dead)):
                 yield _finding(line, relu, weight, dead)
-
-
-def _reads_zeros(line: Zeros, graph: Graph, op: Op) -> int | None:
-    """The weight of a layer whose whole input has been zero in the last measured passes."""
-    if op.name not in LAYERS or len(op.inputs) != 3:
-        return None
-    weight, bias = (line.known.parameter_of((graph.id, index)) for index in op.inputs[1:])
-    if weight is None or bias is None or (count := line.last(weight.id)) < ENOUGH:
-        return None
-    return weight.id if line.always_there(bias.id, count) else None
 
 
 def _relu_before(graph: Graph, op: Op) -> Op | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -41,6 +42,11 @@ class Zeros:
         """Whether none of the last `count` was zero."""
         norms = [norm for _, norm in self.series.get(id, ())]
         return len(norms) >= count and all(norm > 0 for norm in norms[-count:])
+
+    def is_wrong(self, count: int) -> bool:
+        """Whether the loss of the last `count` measured passes was a number other than 0."""
+        losses = [loss for _, loss in self.trace.numbers("loss", None, self.sites)][-count:]
+        return len(losses) >= ENOUGH and all(loss != 0 and math.isfinite(loss) for loss in losses)
 
 
 def zeros_of_lines(trace: Trace) -> Iterator[Zeros]:

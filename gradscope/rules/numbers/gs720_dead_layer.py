@@ -12,7 +12,6 @@ its bias is not, so that its whole input is zero; and those of the parameters be
 Silent on: single units that are off, layers that come back, losses of zero.
 """
 
-import math
 from collections.abc import Iterator
 
 from gradscope.analysis.ops import PASSING
@@ -79,7 +78,7 @@ def dead_layer(trace: Trace) -> Iterator[Finding]:
                 continue
             before = line.known.reach([(graph.id, relu.inputs[0])]).parameters
             dead = sorted(id for id in before & line.filled if line.last(id) >= ENOUGH)
-            if dead and _is_wrong(line, min(line.last(id) for id in dead)):
+            if dead and line.is_wrong(min(line.last(id) for id in dead)):
                 yield _finding(line, relu, weight, dead)
 
 
@@ -94,12 +93,6 @@ def _relu_before(graph: Graph, op: Op) -> Op | None:
             return None
         index = maker.inputs[0]
     return None
-
-
-def _is_wrong(line: Zeros, count: int) -> bool:
-    """Whether the loss of the last `count` measured passes was a number other than 0."""
-    losses = [loss for _, loss in line.trace.numbers("loss", None, line.sites)][-count:]
-    return len(losses) >= ENOUGH and all(loss != 0 and math.isfinite(loss) for loss in losses)
 
 
 def _finding(line: Zeros, relu: Op, weight: int, dead: list[int]) -> Finding:

@@ -13,7 +13,6 @@ and a gradient does come back to what feeds it, which is not zero therefore.
 Silent where there is no boolean mask, or more than one, and where a weight is zero itself.
 """
 
-import math
 from collections.abc import Iterator
 
 from gradscope.analysis.ops import PASSING, PRODUCTS_OF_MATRICES, SCALES
@@ -23,7 +22,7 @@ from gradscope.events import ZeroWeights
 from gradscope.model import Finding, Graph, Op
 from gradscope.rules import rule
 from gradscope.rules.numbers._masks import MASKED, turned
-from gradscope.rules.numbers._zeros import ENOUGH, LAYERS, Zeros, reads_zeros, zeros_of_lines
+from gradscope.rules.numbers._zeros import LAYERS, Zeros, reads_zeros, zeros_of_lines
 from gradscope.store import Trace
 
 CARRYING = PASSING | {"dropout", "dropout_", "rearrange", "unfold", "float"}
@@ -84,7 +83,7 @@ def mask_keeps_only_zeros(trace: Trace) -> Iterator[Finding]:
             mask, values = _attention(graph, op.inputs[0])
             count = line.last(weight)
             projection = _projection(line, graph, values, count) if mask is not None else None
-            if mask is None or projection is None or projection in zero or not _learns(line, count):
+            if mask is None or projection is None or projection in zero or not line.is_wrong(count):
                 continue
             before = line.known.reach([(graph.id, op.inputs[0])]).parameters & line.filled
             idle = sorted(id for id in before if line.last(id) >= count)
@@ -140,12 +139,6 @@ def _projection(line: Zeros, graph: Graph, values: int, count: int) -> int | Non
         return None
     feeding = line.known.reach([(graph.id, op.inputs[0])]).parameters
     return weight.id if any(line.always_there(id, count) for id in feeding) else None
-
-
-def _learns(line: Zeros, count: int) -> bool:
-    """Whether the loss of the last `count` measured passes was a number other than 0."""
-    losses = [loss for _, loss in line.trace.numbers("loss", None, line.sites)][-count:]
-    return len(losses) >= ENOUGH and all(loss != 0 and math.isfinite(loss) for loss in losses)
 
 
 def _finding(line: Zeros, mask: Op, reader: Op, weight: int, idle: list[int], count: int) -> Finding:

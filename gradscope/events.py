@@ -306,6 +306,16 @@ class LoadLost(Kind):
     optimizer = Field(_key)  # the new one
 
 
+class InnerReplaced(Kind):
+    """An optimizer's state was loaded, and with it another optimizer that is kept there: it holds none of the tensors
+    that this one has."""
+
+    __slots__ = ()
+    of = "inner_replaced"
+    optimizer = Field(_key)
+    cls = Field(_text)  # of the one that came with the state
+
+
 class Rates(Kind):
     """The rates that a learning-rate schedule went through."""
 

@@ -63,6 +63,7 @@ class LoadedStates(Hook):
     def _note(self, optimizer: Any, frame: Any) -> None:
         try:
             recorder = self.recorder
+            self._note_inner(optimizer, frame)
             self.loaded = [one for one in self.loaded if one.optimizer() is not optimizer]
             if recorder.services.steps_of(optimizer) or not keeps_tensors(optimizer):
                 return
@@ -70,6 +71,22 @@ class LoadedStates(Hook):
                 self.loaded.append(Loaded(weakref.ref(optimizer), recorder.sites.current(frame)))
         except BaseException as error:
             self.recorder.fault("noting an optimizer's state", error)
+
+    def _note_inner(self, optimizer: Any, frame: Any) -> None:
+        """An optimizer in the state is pickled with its tensors: what comes back steps copies of them."""
+        state = getattr(optimizer, "state", None)
+        kept = list(state.values()) if isinstance(state, dict) else []
+        own = {id(t) for t in _tensors(groups_of(optimizer))}
+        for inner in kept:
+            if not isinstance(inner, torch.optim.Optimizer):
+                continue
+            held = {id(t) for t in _tensors(groups_of(inner))}
+            if own and held and own.isdisjoint(held):
+                site = self.recorder.sites.current(frame)
+                number = self.recorder.services.optimizer_number(optimizer, site)
+                data = {"optimizer": number, "cls": type(inner).__name__}
+                self.recorder.emit("inner_replaced", site, data)
+                return
 
     def _made(self, optimizer: Any, number: int) -> None:
         """Whether a new optimizer is as one that was given a state and has not stepped: its class, its settings, the

@@ -2,7 +2,8 @@
 
 Why: with a learning rate of 0 nothing moves. Nor does it where the update is smaller than the
 parameter's number format can tell apart (half-precision weights with a small learning rate), where
-a state is loaded again after each step, or where the update goes to a new tensor that nothing keeps.
+a state is loaded again after each step, where the update goes to a new tensor that nothing keeps, or
+where the optimizer hands it to another one that a loaded state has brought, with copies of its tensors.
 
 Fix: give the optimizer a learning rate above 0; keep the weights in float32 and let autocast
 compute in half precision; load a state once, before the loop; write to the parameter itself, in
@@ -30,7 +31,7 @@ from gradscope.analysis.words import (
     plural,
     where,
 )
-from gradscope.events import Backward, NoEffect, Scheduled, SchedulerMade, Step
+from gradscope.events import Backward, InnerReplaced, NoEffect, Scheduled, SchedulerMade, Step
 from gradscope.fixes.blocks import moved_out, written_in_place
 from gradscope.model import Finding, Optimizer
 from gradscope.rules import rule
@@ -154,12 +155,16 @@ def _finding(
     event = events[0]
     step = code(trace, event.site.user, "the step")
     why, label, fix = reason(trace, number, event, ids)
+    made, inner = optimizer.site.user if optimizer.site else None, _inner(trace, event)
     return Finding(
         message=f"{step} changes nothing: {why}",
-        cause=optimizer.site.user if optimizer.site else None,
+        cause=inner.site.user if inner is not None else made,
         cause_label=label,
         effect=event.site.user,
         effect_label="leaves every parameter bit-equal",
+        related=((made, "keeps an optimizer in its `state`"),)
+        if inner is not None and made is not None
+        else (),
         seen=tuple(measured(trace, ids, lost, optimizer, event)),
         fix=fix,
         count=lost,
@@ -174,6 +179,13 @@ def reason(trace: Trace, number: int, event: NoEffect, ids: list[int]) -> tuple[
     if event.zero_rate:
         zero = "the learning rate is 0"
         return zero, zero, f"give {holder} a learning rate above 0 ({where(made)})"
+    if (inner := _inner(trace, event)) is not None:
+        return (
+            f"the {inner.cls} in its `state` has come with the state that was loaded, and steps other tensors",
+            f"replaces the {inner.cls} in its `state` by that of the state, which holds copies of the parameters",
+            f"keep the {inner.cls} out of the `state` of {holder} ({where(made)}): as an attribute, whose own"
+            f" `state_dict()` is saved, and loaded after {located(trace, inner.site.user, 'the load')}",
+        )
     if _unwritten(trace, event):
         fix = (
             "write to the parameters in place (`p.add_(…)` under `torch.no_grad()`): binding a name anew"
@@ -186,6 +198,16 @@ def reason(trace: Trace, number: int, event: NoEffect, ids: list[int]) -> tuple[
         " or raise the learning rate"
     )
     return f"the update is too small for {kinds}", "made with this learning rate", fix
+
+
+def _inner(trace: Trace, event: NoEffect) -> InnerReplaced | None:
+    """The load that has replaced the optimizer which one that writes nothing itself keeps in its state."""
+    if event.zero_rate or not _unwritten(trace, event):
+        return None
+    loads = [
+        e for e in trace.of(InnerReplaced) if e.optimizer == event.optimizer and e.segment <= event.segment
+    ]
+    return loads[-1] if loads else None
 
 
 def measured(trace: Trace, ids: list[int], lost: int, optimizer: Optimizer, event: NoEffect) -> Iterator[str]:

@@ -68,6 +68,69 @@ def bad_written_to_a_selection() -> None:  # fix: by hand
         w.grad = None
 
 
+def bad_inner_optimizer_of_a_checkpoint() -> None:  # fix: by hand
+    import copy
+
+    import torch
+    from torch import nn
+
+    class Outer(torch.optim.Optimizer):
+        def __init__(self, params, inner):
+            super().__init__(params, {})
+            self.state["inner"] = inner
+
+        @torch.no_grad()
+        def step(self, closure=None):
+            self.state["inner"].step()
+
+    def build():
+        model = nn.Linear(3, 1)
+        return model, Outer(model.parameters(), torch.optim.SGD(model.parameters(), lr=0.1))
+
+    model, opt = build()
+    saved = copy.deepcopy((model.state_dict(), opt.state_dict()))
+    model, opt = build()
+    model.load_state_dict(saved[0])
+    opt.load_state_dict(saved[1])  # cause: GS212
+    for _ in range(4):
+        opt.zero_grad()
+        model(torch.randn(8, 3)).pow(2).mean().backward()
+        opt.step()  # effect: GS212
+
+
+def good_inner_optimizer_loaded_beside() -> None:
+    import copy
+
+    import torch
+    from torch import nn
+
+    class Outer(torch.optim.Optimizer):
+        def __init__(self, params, inner):
+            super().__init__(params, {})
+            self.inner = inner
+            self.state["steps"] = 0
+
+        @torch.no_grad()
+        def step(self, closure=None):
+            self.inner.step()
+            self.state["steps"] += 1
+
+    def build():
+        model = nn.Linear(3, 1)
+        return model, Outer(model.parameters(), torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9))
+
+    model, opt = build()
+    saved = copy.deepcopy((model.state_dict(), opt.state_dict(), opt.inner.state_dict()))
+    model, opt = build()
+    model.load_state_dict(saved[0])
+    opt.load_state_dict(saved[1])
+    opt.inner.load_state_dict(saved[2])
+    for _ in range(4):
+        opt.zero_grad()
+        model(torch.randn(8, 3)).pow(2).mean().backward()
+        opt.step()
+
+
 def good_weights_clipped() -> None:
     import torch
     from torch import nn

@@ -730,6 +730,19 @@ class Targets(Kind):
     total = Field(_number)  # of `kl_div`: the sum of its target's probabilities
 
 
+class Labels(Kind):
+    """What a classification loss was given as its targets, at one place."""
+
+    __slots__ = ()
+    of = "labels"
+    name = Field(_text)  # of the loss
+    classes = Field(_count)  # that it tells apart
+    trained = Field(_flag)  # with gradients on
+    samples = Field(_table)  # class → how many
+    alone = Field(_ids)  # of each call the one class of all its samples, -1 where there were several
+    weights = Field(_numbers)  # of the classes
+
+
 class ZeroWeights(Kind):
     """Parameters that held nothing but zeros after some steps."""
 
@@ -824,6 +837,15 @@ class Sampler(Kind):
     times = Field(_count)
     epochs = Field(_count)  # different ones, two at most
     shuffles = Field(_flag)
+
+
+class Loader(Kind):
+    """A `DataLoader` is gone through; the event's site made it."""
+
+    __slots__ = ()
+    of = "loader"
+    loop = Field(_id)  # the site that goes through it
+    order = Field(_text)  # of its samples: "drawn" at random, "given" by the dataset, or ""
 
 
 class WorkerSeeds(Kind):

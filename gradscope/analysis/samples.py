@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from gradscope.analysis.memo import once
 from gradscope.analysis.ops import ALIASES, CASTS
-from gradscope.analysis.reach import Paths, paths
+from gradscope.analysis.reach import Paths
+from gradscope.events import Loader
 from gradscope.model import Op, Site
 from gradscope.store import Trace
 
@@ -14,7 +15,8 @@ KEPT = (
     | ALIASES
     | {"__getitem__", "split", "chunk", "narrow", "unbind", "flatten", "view", "reshape", "clone"}
 )
-LOADER, SAMPLER = "torch/utils/data/dataloader.py", "torch/utils/data/sampler.py"
+TAKING = {"__getitem__", "index_select"}
+LOADER = "torch/utils/data/dataloader.py"
 COLLATE = "torch/utils/data/_utils/collate.py"
 
 
@@ -49,12 +51,40 @@ def _is_in(site: Site, file: str) -> bool:
 @once
 def _shuffled(trace: Trace) -> frozenset[tuple[str, int]]:
     """The lines that go through a `DataLoader` in a random order."""
-    if trace.op_names.isdisjoint(DRAWS):
-        return frozenset()
-    known = paths(trace)
-    return frozenset(
-        op.site.user.location()
+    loops = [trace.site(event.loop) for event in trace.of(Loader) if event.order == "drawn"]
+    return frozenset(site.user.location() for site in loops if site is not None)
+
+
+def loader_of(trace: Trace, batch: Op) -> Loader | None:
+    """The one `DataLoader` that was gone through where this batch came from."""
+    place = batch.site.user.location()
+    found = [
+        event
+        for event in trace.of(Loader)
+        if (site := trace.site(event.loop)) is not None and site.user.location() == place
+    ]
+    return found[0] if len({event.site.user for event in found}) == 1 else None
+
+
+def calls_at(known: Paths, name: str, place: Site) -> list[Op]:
+    """All calls of a function at one place of the program, with gradients on or off."""
+    return [
+        op
         for number in known.graph_ids
         for op in known.graph(number).ops
-        if op.name in DRAWS and _is_in(op.site, SAMPLER)
-    )
+        if op.name == name and op.site.user == place
+    ]
+
+
+def batch_of(known: Paths, loss: Op) -> Op | None:
+    """The call that gave the targets of this loss: of a `DataLoader`, or the index that cut them out of all."""
+    maker = known.maker((loss.graph, loss.inputs[1])) if len(loss.inputs) > 1 else None
+    while maker is not None and maker.name in CASTS | ALIASES and maker.inputs:
+        maker = known.maker((maker.graph, maker.inputs[0]))
+    return maker
+
+
+def is_shuffled(known: Paths, batch: Op) -> bool:
+    """Whether the samples of this batch were drawn in a random order."""
+    by_loader = collated(known.trace, batch) or handed(known.trace, batch)
+    return by_loader or (batch.name in TAKING and drawn(known, batch))

@@ -52,6 +52,7 @@ try:
     script_module: Any = torch.jit._script.RecursiveScriptModule
     clip_grad: Any = clip_grad_module
     worker_module: Any = torch.utils.data._utils.worker
+    LoaderIterator: Any = dataloader_module._BaseDataLoaderIter
     WorkerIterator: Any = dataloader_module._MultiProcessingDataLoaderIter
     after_every_step = optimizer_module.register_optimizer_step_post_hook
     _ = worker_module._worker_loop, clip_grad._group_tensors_by_device_and_dtype

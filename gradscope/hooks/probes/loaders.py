@@ -1,0 +1,71 @@
+"""Notes each DataLoader that is gone through: where it was made, and whether it draws its samples in a random order."""
+
+from __future__ import annotations
+
+import functools
+import sys
+import weakref
+from typing import Any
+
+from torch.utils.data import (
+    DataLoader,
+    RandomSampler,
+    SequentialSampler,
+    SubsetRandomSampler,
+    WeightedRandomSampler,
+)
+
+from gradscope.hooks import Hook
+from gradscope.hooks import _torch as private
+
+DRAWING = (RandomSampler, SubsetRandomSampler, WeightedRandomSampler)
+
+
+class Loaders(Hook):
+    order = 29
+
+    def install(self) -> None:
+        self.made: dict[int, tuple[Any, int]] = {}  # id of a loader → (weak reference, site)
+        self.told: set[tuple[int, int]] = set()
+        self.patch(DataLoader, "__init__", self._make(DataLoader.__init__))
+        self.patch(private.LoaderIterator, "__init__", self._iterate(private.LoaderIterator.__init__))
+
+    def _make(self, real: Any) -> Any:
+        recorder = self.recorder
+
+        @functools.wraps(real)
+        def __init__(loader: Any, /, *args: Any, **kwargs: Any) -> None:
+            real(loader, *args, **kwargs)
+            if recorder.mine():
+                try:
+                    self.made[id(loader)] = (
+                        weakref.ref(loader),
+                        recorder.sites.current(sys._getframe(1)),
+                    )
+                except BaseException as error:
+                    recorder.fault("recording a DataLoader", error)
+
+        return __init__
+
+    def _iterate(self, real: Any) -> Any:
+        recorder = self.recorder
+
+        @functools.wraps(real)
+        def __init__(iterator: Any, loader: Any, *args: Any, **kwargs: Any) -> None:
+            real(iterator, loader, *args, **kwargs)
+            known = self.made.get(id(loader))
+            if known is not None and known[0]() is loader and recorder.mine():
+                try:
+                    self._note(loader, known[1], recorder.sites.current(sys._getframe(1)))
+                except BaseException as error:
+                    recorder.fault("recording a DataLoader", error)
+
+        return __init__
+
+    def _note(self, loader: Any, made: int, loop: int) -> None:
+        if (made, loop) in self.told:
+            return
+        self.told.add((made, loop))
+        sampler = vars(loader).get("sampler")
+        order = "drawn" if type(sampler) in DRAWING else "given" if type(sampler) is SequentialSampler else ""
+        self.recorder.emit("loader", made, {"loop": loop, "order": order})

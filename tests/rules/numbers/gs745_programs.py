@@ -1,0 +1,65 @@
+"""More programs of GS745: each bad one is reported at its marks, each good one by no rule."""
+
+
+def bad_cut_in_order() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    inputs, labels = torch.randn(120, 4), torch.arange(6).repeat_interleave(20)
+    model = nn.Linear(4, 6)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for i in range(0, 120, 8):
+        y = labels[i : i + 8]  # cause: GS745
+        loss = nn.functional.cross_entropy(model(inputs[i : i + 8]), y)  # effect: GS745
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_two_domains_by_turns() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    features, judge = nn.Linear(4, 4), nn.Linear(4, 2)
+    opt = torch.optim.SGD([*features.parameters(), *judge.parameters()], lr=0.1)
+    for step in range(8):
+        domain = torch.zeros(16).long() if step % 2 else torch.full((16,), 1)
+        loss = nn.functional.cross_entropy(judge(features(torch.randn(16, 4) + step % 2)), domain)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_one_token_at_a_time() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    tokens = torch.tensor([1, 3, 2, 0]).expand(8, 4)  # the same sentence in each row
+    embedding, cell, head = nn.Embedding(4, 6), nn.GRUCell(6, 6), nn.Linear(6, 4)
+    opt = torch.optim.SGD([p for m in (embedding, cell, head) for p in m.parameters()], lr=0.1)
+    for _ in range(3):
+        state, loss = torch.zeros(8, 6), torch.zeros(())
+        for t in range(3):
+            state = cell(embedding(tokens[:, t]), state)
+            loss = loss + nn.functional.cross_entropy(head(state), tokens[:, t + 1])
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_one_batch_again_and_again() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(4, 3)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    x, y = torch.randn(8, 4), torch.tensor([1] * 8)
+    for _ in range(5):
+        loss = nn.functional.cross_entropy(model(x), y)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

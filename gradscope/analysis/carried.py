@@ -172,10 +172,11 @@ def state_of(trace: Trace, known: Paths, event: ErrorRaised, carried: Carried) -
     assert maker is not None, "asked only for what was seen being made"
     own = name_of(trace, known.graph(event.graph), carried.value.index)
     made = {line_of(trace, frame) for frame in maker.site.stack if frame.kind == "user"}
+    held = own is not None and own.startswith("self.")  # no argument brings in what a module holds
     for reader in carried.readers:
         for frame in since_apart(reader.site, event.site):
             names = _read_and_kept(trace, frame)
-            if line_of(trace, frame) not in made:
+            if held or line_of(trace, frame) not in made:
                 names = [name for name in names if name == own]
             if names:
                 return State(tuple(names), frame, carried, maker)

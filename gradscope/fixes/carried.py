@@ -17,7 +17,7 @@ from gradscope.analysis.words import dotted, listed, located, named, parameter_n
 from gradscope.events import ErrorRaised
 from gradscope.fixes.calls import beside, line_after, line_before
 from gradscope.fixes.source import Edits, Source
-from gradscope.model import Parameter, Site, place_of
+from gradscope.model import Module, Parameter, Site, place_of
 from gradscope.source import names_in
 from gradscope.store import Trace
 
@@ -47,7 +47,9 @@ def state_cut(
     empty = any(_begins_empty(trace, site.path, name) for name in names)
     if held and not in_loop and (empty or times > 1):
         known = not any(name.startswith("self.") for name in held)
-        text = f"`{_detached(held[0], several)}`"
+        module = _module(trace, states[0])
+        inside = f" in `{module.path}`" if not known and module is not None and module.path else ""
+        text = f"`{_detached(held[0], several)}`{inside}"
         others = f", and the same for {named(held[1:])}" if held[1:] else ""
         edits = _after(trace, effect, [_detached(n, several) for n in held]) if known else ()
         between = (
@@ -94,11 +96,17 @@ def _plain(name: str) -> bool:
 
 def _holder(trace: Trace, state: State) -> str:
     """`net[2]`, the module whose state it is, as the program calls it outside; "self" where unknown."""
+    module = _module(trace, state)
+    root = trace.modules.get(module.root) if module is not None else None
+    return dotted(root.name, module.path) if module is not None and root is not None and root.name else "self"
+
+
+def _module(trace: Trace, state: State) -> Module | None:
+    """The module whose `forward` takes the state in."""
     module = trace.modules.get(state.carried.readers[0].module or 0)
     while module is not None and module.cls != _class(trace, state.site):
         module = trace.modules.get(module.parent) if module.parent is not None else None
-    root = trace.modules.get(module.root) if module is not None else None
-    return dotted(root.name, module.path) if module is not None and root is not None and root.name else "self"
+    return module
 
 
 def _class(trace: Trace, site: Site) -> str:

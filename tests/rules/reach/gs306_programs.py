@@ -382,3 +382,41 @@ def good_state_set_to_zero_without_its_graph() -> None:
         opt.zero_grad()
         loss.backward()
         opt.step()
+
+
+def bad_state_of_a_layer_among_others() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+
+    class Leaky(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.linear = nn.Linear(4, 4)
+            self.state = None
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            if self.state is None:
+                self.state = torch.zeros(len(x), 4)
+            self.state = 0.9 * self.state + torch.tanh(self.linear(x) * self.state)  # cause: GS306
+            return self.state
+
+    class Stack(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layers = nn.ModuleList(Leaky() for _ in range(2))
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            for layer in self.layers:
+                x = layer(x)
+            return x
+
+    model = Stack()
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        loss = sum(model(torch.randn(2, 4)).pow(2).mean() for _ in range(2))
+        opt.zero_grad()
+        loss.backward()  # effect: GS306
+        opt.step()
+        model.layers[-1].state = model.layers[-1].state.detach()

@@ -741,6 +741,15 @@ class Labels(Kind):
     samples = Field(_table)  # class → how many
     alone = Field(_ids)  # of each call the one class of all its samples, -1 where there were several
     weights = Field(_numbers)  # of the classes
+class PaddedTargets(Kind):
+    """How much of a classification loss's targets is padding, at its first call from a place."""
+
+    __slots__ = ()
+    of = "padded_targets"
+    name = Field(_text)  # of the loss
+    index = Field(_count)  # of the class that an embedding has for padding
+    classes = Field(_count)
+    share = Field(_known)
 
 
 class ZeroWeights(Kind):

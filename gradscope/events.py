@@ -741,6 +741,8 @@ class Labels(Kind):
     samples = Field(_table)  # class → how many
     alone = Field(_ids)  # of each call the one class of all its samples, -1 where there were several
     weights = Field(_numbers)  # of the classes
+
+
 class PaddedTargets(Kind):
     """How much of a classification loss's targets is padding, at its first call from a place."""
 

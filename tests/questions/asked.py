@@ -45,7 +45,7 @@ class Question:
 
     @property
     def batch(self) -> int:
-        return int(self.id[1])
+        return int(self.id[1:]) // 100
 
     @property
     def now(self) -> str:
@@ -60,7 +60,7 @@ def questions() -> list[Question]:
     """All of them, in order."""
     return [
         Question(**entry)
-        for path in sorted(HERE.glob("batch*.toml"))
+        for path in sorted(HERE.glob("batch*.toml"), key=lambda path: int(path.stem.removeprefix("batch")))
         for entry in tomllib.loads(path.read_text(encoding="utf-8"))["question"]
     ]
 

@@ -23,7 +23,7 @@ FEW = 50  # samples: of so many drawn at random a class that is there hardly sta
 SHOWN = 6  # classes
 
 
-def bad() -> None:  # fix: by hand
+def bad() -> None:
     import torch
     from torch import nn
 

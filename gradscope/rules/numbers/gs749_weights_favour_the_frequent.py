@@ -25,7 +25,7 @@ FEW = 100  # samples, to tell which class is frequent
 CLEAR = 2.0  # times: how much the most frequent class and its weight are above the rarest and its own
 
 
-def bad() -> None:  # fix: by hand
+def bad() -> None:
     import torch
     from torch import nn
 

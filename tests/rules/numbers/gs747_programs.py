@@ -1,7 +1,7 @@
 """More programs of GS747: each bad one is reported at its marks, each good one by no rule."""
 
 
-def bad_halves_of_a_sorted_set() -> None:  # fix: by hand
+def bad_halves_of_a_sorted_set() -> None:
     import torch
     from torch import nn
 

@@ -1,7 +1,7 @@
 """More programs of GS749: each bad one is reported at its marks, each good one by no rule."""
 
 
-def bad_shares_for_weights() -> None:  # fix: by hand
+def bad_shares_for_weights() -> None:
     import torch
     from torch import nn
 

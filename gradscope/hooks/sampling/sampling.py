@@ -133,8 +133,8 @@ class Sampling(Hook):
         left = (self.asleep - self.slept) // len(rows)
         times = min(LONGEST_REPLAY, int(share / REPLAY_BUDGET), left)
         passes = sum(event[0] == "backward" for events in cycle for event in events)
-        if passes and self.recorder.measured_at > self.recorder.passes:
-            times = min(times, (self.recorder.measured_at - self.recorder.passes) // passes)
+        if passes and self.recorder.measured_at:  # what is expected is not measured
+            times = min(times, max(self.recorder.measured_at - self.recorder.passes, 0) // passes)
         if times > 1:
             self.seen.clear()
             self.seen.extend(rows)  # once more like these, and they are expected again

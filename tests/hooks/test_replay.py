@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import io
+import itertools
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -12,7 +13,9 @@ from torch import nn
 
 import gradscope
 from gradscope.check import check
+from gradscope.hooks.measures import numbers
 from gradscope.hooks.recorder.replay import Replay
+from gradscope.hooks.sampling import sampling
 
 STEPS = 700
 
@@ -57,6 +60,22 @@ def test_counts_are_those_of_every_step(replays: list[int]) -> None:
     for p in scope.trace.parameters:
         assert (p.passes, p.steps) == (STEPS, STEPS)
     assert sum(s.repeat for s in scope.trace.segments if s.is_step) == STEPS
+
+
+def test_passes_are_measured_however_long_their_bookkeeping_takes(
+    replays: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        sampling, "REPLAY_BUDGET", 1e-6
+    )  # as where each step takes as long as one that is looked at
+    monkeypatch.setattr(numbers, "SHARE", 0.0)
+    scope = training(lambda step, model, optimizer: True)
+    assert replays
+    measured = [step for step, _ in scope.trace.numbers("loss")]
+    late = [step for step in measured if step > measured[0] + 8]
+    assert late
+    for step, following in itertools.pairwise(late):
+        assert following <= step + step // numbers.SURE + 1
 
 
 def test_gradients_that_are_no_longer_cleared_are_found(replays: list[int]) -> None:

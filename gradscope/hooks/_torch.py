@@ -53,7 +53,6 @@ try:
     clip_grad: Any = clip_grad_module
     worker_module: Any = torch.utils.data._utils.worker
     LoaderIterator: Any = dataloader_module._BaseDataLoaderIter
-    WorkerIterator: Any = dataloader_module._MultiProcessingDataLoaderIter
     after_every_step = optimizer_module.register_optimizer_step_post_hook
     _ = worker_module._worker_loop, clip_grad._group_tensors_by_device_and_dtype
     _function_apply = vars(torch.autograd.Function)["apply"]

@@ -38,10 +38,8 @@ class Loaders(Hook):
             real(loader, *args, **kwargs)
             if recorder.mine():
                 try:
-                    self.made[id(loader)] = (
-                        weakref.ref(loader),
-                        recorder.sites.current(sys._getframe(1)),
-                    )
+                    site = recorder.sites.current(sys._getframe(1))
+                    self.made[id(loader)] = (weakref.ref(loader), site)
                 except BaseException as error:
                     recorder.fault("recording a DataLoader", error)
 
@@ -56,7 +54,10 @@ class Loaders(Hook):
             known = self.made.get(id(loader))
             if known is not None and known[0]() is loader and recorder.mine():
                 try:
-                    self._note(loader, known[1], recorder.sites.current(sys._getframe(1)))
+                    loop = recorder.sites.current(sys._getframe(1))
+                    self._note(loader, known[1], loop)
+                    for follow in recorder.signals.loader_iterated:
+                        follow(iterator, known[1], loop)
                 except BaseException as error:
                     recorder.fault("recording a DataLoader", error)
 

@@ -11,13 +11,11 @@ import inspect
 import json
 import random
 import sys
-import weakref
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import torch
-from torch.utils.data import DataLoader
 
 from gradscope.hooks import Hook
 from gradscope.hooks import _torch as private
@@ -33,44 +31,15 @@ class Workers(Hook):
     def install(self) -> None:
         recorder = self.recorder
         self.path = Path(f"{recorder.writer.path}-workers")
-        self.made: dict[int, tuple[Any, int]] = {}  # id of a loader → (weak reference, site)
         self.loaders: dict[int, tuple[int, int]] = {}  # seed → (site of the loader, site of the loop)
-        worker, iterator = private.worker_module, private.WorkerIterator
+        worker = private.worker_module
         self.patch(worker, "_worker_loop", self._loop(worker._worker_loop))
-        self.patch(DataLoader, "__init__", self._make(DataLoader.__init__))
-        self.patch(iterator, "__init__", self._iterate(iterator.__init__))
+        recorder.signals.loader_iterated.connect(self._iterated)
         recorder.signals.before_end.connect(self._tell)
 
-    def _make(self, real: Any) -> Any:
-        recorder = self.recorder
-
-        @functools.wraps(real)
-        def __init__(loader: Any, /, *args: Any, **kwargs: Any) -> None:
-            real(loader, *args, **kwargs)
-            if loader.num_workers > 1 and recorder.mine():
-                try:
-                    site = recorder.sites.current(sys._getframe(1))
-                    self.made[id(loader)] = (weakref.ref(loader), site)
-                except BaseException as error:
-                    recorder.fault("recording a DataLoader", error)
-
-        return __init__
-
-    def _iterate(self, real: Any) -> Any:
-        recorder = self.recorder
-
-        @functools.wraps(real)
-        def __init__(iterator: Any, loader: Any, *args: Any, **kwargs: Any) -> None:
-            real(iterator, loader, *args, **kwargs)
-            known = self.made.get(id(loader))
-            if known is not None and known[0]() is loader and recorder.mine():
-                try:
-                    site = recorder.sites.current(sys._getframe(1))
-                    self.loaders[int(iterator._base_seed)] = (known[1], site)
-                except BaseException as error:
-                    recorder.fault("recording a DataLoader", error)
-
-        return __init__
+    def _iterated(self, iterator: Any, made: int, loop: int) -> None:
+        if iterator._num_workers > 1:
+            self.loaders[int(iterator._base_seed)] = (made, loop)
 
     def _loop(self, real: Any) -> Any:
         path = self.path

@@ -50,6 +50,9 @@ class Signals:
         self.after_call: Signal[Any, ModuleRecord, int] = Signal()
         self.before_step: Signal[Any, int, list[LeafRecord]] = Signal()  # optimizer, its number, its leaves
         self.after_step: Signal[Any, int, int] = Signal()
+        self.loader_iterated: Signal[Any, int, int] = (
+            Signal()
+        )  # iterator, sites of its loader and of the loop
         self.optimizer_made: Signal[Any, int] = Signal()  # optimizer, its number
         self.segment_ended: Signal[bool, bool, int] = Signal()  # by a step, nothing new, how many
         # -- ops

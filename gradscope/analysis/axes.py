@@ -150,9 +150,7 @@ class Axes(Pieces):
         self.straddles: dict[Axis, Straddle] = {}
         self.runs: list[Run] = []  # of recurrent layers and attention
         self.merged: dict[Axis, Op] = {}  # several axes as one → the first view that made it so
-        self.samples: dict[
-            int, Op
-        ] = {}  # sources whose places are in a random order → the call that took them so
+        self.samples: dict[int, Op] = {}  # sources in a random order → the call that took their places so
         self.handed: dict[Axis, Op] = {}  # first axes of batches that a loader's worker has put together
         self._of: dict[Key, tuple[Axis, ...]] = {}
         used: dict[int, set[int]] = {}
@@ -380,10 +378,14 @@ def _resized(axes: Axes, op: Op, inputs: list[tuple[Axis, ...]], shape: Shape) -
     """Calls that leave the order of the axes and change the size of some."""
     if len(inputs[0]) != len(shape):
         return None
-    if op.name == "index_select" and drawn(axes.known, op):
-        dim = _dims(op, len(shape))
-        return tuple(axes.shuffled(n, op) if [i] == dim else inputs[0][i] for i, n in enumerate(shape))
     return tuple(a if size_of(a) == n else axes.part(a, n) for a, n in zip(inputs[0], shape, strict=True))
+
+
+def _selected(axes: Axes, op: Op, inputs: list[tuple[Axis, ...]], shape: Shape) -> tuple[Axis, ...] | None:
+    dims = _dims(op, len(shape))
+    if len(dims) != 1 or len(inputs[0]) != len(shape) or not drawn(axes.known, op):
+        return _resized(axes, op, inputs, shape)
+    return tuple(axes.shuffled(n, op) if i == dims[0] else inputs[0][i] for i, n in enumerate(shape))
 
 
 def _joined(axes: Axes, op: Op, inputs: list[tuple[Axis, ...]], shape: Shape) -> tuple[Axis, ...] | None:
@@ -436,7 +438,8 @@ _CALLS: dict[str, Call] = {
     **dict.fromkeys(("movedim", "moveaxis"), _moved),
     "__getitem__": _indexed,
     **dict.fromkeys(("select", "unbind"), _without),
-    **dict.fromkeys(("narrow", "split", "chunk", "pad", "index_select", "gather"), _resized),
+    **dict.fromkeys(("narrow", "split", "chunk", "pad", "gather"), _resized),
+    "index_select": _selected,
     **dict.fromkeys(("cat", "concat", "concatenate", "stack"), _joined),
     **dict.fromkeys(("repeat", "tile", "repeat_interleave"), _repeated),
     **dict.fromkeys(("expand", "expand_as", "broadcast_to"), _expanded),

@@ -175,6 +175,13 @@ class Paths:
         op = self.graph(graph).values[index].op
         return self.graph(graph).ops[op] if op is not None else None
 
+    def maker_behind(self, key: Key, names: Collection[str]) -> Op | None:
+        """The call that made a value, or what that came from through calls of these names, by their first input."""
+        maker = self.maker(key)
+        while maker is not None and maker.name in names and maker.inputs:
+            maker = self.maker((maker.graph, maker.inputs[0]))
+        return maker
+
     def flow(self, roots: Iterable[Key]) -> Flow:
         """Everything that `roots` were computed from, nearest first."""
         flow = Flow(dict.fromkeys(roots))

@@ -24,9 +24,7 @@ def drawn(known: Paths, op: Op) -> bool:
     """Whether an index takes places in a random order: by one row of numbers, as a draw has given them."""
     if len(op.inputs) < 2 or len(known.graph(op.graph).values[op.inputs[1]].shape) != 1:
         return False
-    maker = known.maker((op.graph, op.inputs[1]))
-    while maker is not None and maker.name in KEPT and maker.inputs:
-        maker = known.maker((maker.graph, maker.inputs[0]))
+    maker = known.maker_behind((op.graph, op.inputs[1]), KEPT)
     return maker is not None and maker.name in DRAWS
 
 
@@ -78,10 +76,7 @@ def calls_at(known: Paths, name: str, place: Site) -> list[Op]:
 
 def batch_of(known: Paths, loss: Op) -> Op | None:
     """The call that gave the targets of this loss: of a `DataLoader`, or the index that cut them out of all."""
-    maker = known.maker((loss.graph, loss.inputs[1])) if len(loss.inputs) > 1 else None
-    while maker is not None and maker.name in CASTS | ALIASES and maker.inputs:
-        maker = known.maker((maker.graph, maker.inputs[0]))
-    return maker
+    return known.maker_behind((loss.graph, loss.inputs[1]), CASTS | ALIASES) if len(loss.inputs) > 1 else None
 
 
 def is_shuffled(known: Paths, batch: Op) -> bool:

@@ -93,7 +93,6 @@ def last_with_graph(trace: Trace, call: Site) -> Hook | None:
     back from."""
     graphs = map(trace.graph, reversed(trace.graphs_with_nodes))
     made = [op.site for graph in graphs for op in reversed(graph.ops) if op.nodes]
-    own = [
-        site for site in made if runs_it(site) is None
-    ]  # not what `self.log(loss)` makes of it in the library
+    # What `self.log(loss)` makes of it is the library's, and comes last.
+    own = [site for site in made if runs_it(site) is None]
     return next((hook for site in (*own, *made) if (hook := hook_below(trace, call, site))), None)

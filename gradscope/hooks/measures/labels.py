@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeGuard
 
 import torch
 
 from gradscope.hooks import Hook
 from gradscope.hooks import _torch as private
+from gradscope.hooks.recorder.arguments import by_name
 from gradscope.hooks.recorder.values import measurable
 
 LOSSES = ("cross_entropy", "nll_loss")
@@ -45,41 +46,28 @@ class Labels(Hook):
         self.recorder.signals.before_end.connect(self._tell)
 
     def _loss(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:
-        scores, target, weight = (
-            args[place] if len(args) > place else (kwargs or {}).get(key)
-            for place, key in enumerate(ARGUMENTS)
-        )
-        if (
-            scores is None
-            or target is None
-            or not measurable(target)
-            or not measurable(scores)
-            or scores.dim() != 2
-            or target.dim() != 1
-        ):
+        given = by_name(ARGUMENTS, args, kwargs)
+        scores, target, weight = (given.get(key) for key in ARGUMENTS)
+        if scores is None or not measurable(scores) or scores.dim() != 2 or not _is_counted(target):
             return
         classes = scores.shape[1]
-        if not target.is_cpu or target.dtype != torch.int64 or len(target) < SEVERAL or classes > MAX_CLASSES:
+        if classes > MAX_CLASSES:
             return
         recorder = self.recorder
         key = (recorder.sites.current(frame), torch.is_grad_enabled())
         counted = self.counted.setdefault(key, Counted(name, classes, key[1]))
         if len(counted.alone) >= MAX_CALLS or classes != counted.classes:
             return
-        with torch.no_grad(), private.aside():
-            found, counts = target.detach().unique(return_counts=True)
-            samples = dict(zip(found.tolist(), counts.tolist(), strict=True))
-            if weight is not None and measurable(weight) and weight.is_cpu and weight.numel() == classes:
+        if weight is not None and measurable(weight) and weight.is_cpu and weight.numel() == classes:
+            with torch.no_grad(), private.aside():
                 counted.weights = weight.detach().double().tolist()
-        counted.samples.update({label: count for label, count in samples.items() if 0 <= label < classes})
-        counted.alone.append(next(iter(samples)) if len(samples) == 1 else -1)
+        _count(counted, target)
 
     def _before(self, t_outputs: Any, args: Any, site: int, accumulate: bool, frame: Any) -> None:
-        trained = [counted for counted in self.counted.values() if counted.trained]
-        if self.recorder.segment.looked or len(trained) != 1 or len(t_outputs) != 1:
+        if self.recorder.segment.looked or len(t_outputs) != 1:
             return
-        (counted,) = trained
-        if len(counted.alone) >= MAX_CALLS or -1 in counted.alone:
+        trained = [counted for counted in self.counted.values() if counted.trained]
+        if len(trained) != 1 or len(trained[0].alone) >= MAX_CALLS or -1 in trained[0].alone:
             return
         node = private.grad_fn_of(t_outputs[0])
         if node is None or private.name_of(node) != "NllLossBackward0":
@@ -88,13 +76,8 @@ class Labels(Hook):
             target = private.saved_by(node, "_saved_target")
         except RuntimeError:  # an earlier pass has freed it
             return
-        if not measurable(target) or not target.is_cpu or target.dim() != 1 or len(target) < SEVERAL:
-            return
-        with torch.no_grad(), private.aside():
-            low, high = (int(bound) for bound in torch.aminmax(target.detach()))
-        counted.alone.append(low if low == high else -1)
-        if low == high:
-            counted.samples[low] += len(target)
+        if _is_counted(target):
+            _count(trained[0], target)
 
     def _tell(self) -> None:
         for (site, _), counted in self.counted.items():
@@ -107,3 +90,18 @@ class Labels(Hook):
                 "weights": counted.weights,
             }
             self.recorder.emit("labels", site, data)
+
+
+def _is_counted(target: Any) -> TypeGuard[torch.Tensor]:
+    """Whether it is one class for each of several samples, on the CPU."""
+    if target is None or not measurable(target) or not target.is_cpu or target.dtype != torch.int64:
+        return False
+    return target.dim() == 1 and len(target) >= SEVERAL
+
+
+def _count(counted: Counted, target: torch.Tensor) -> None:
+    with torch.no_grad(), private.aside():
+        found, counts = target.detach().unique(return_counts=True)
+        samples = dict(zip(found.tolist(), counts.tolist(), strict=True))
+    counted.samples.update({label: n for label, n in samples.items() if 0 <= label < counted.classes})
+    counted.alone.append(next(iter(samples)) if len(samples) == 1 else -1)

@@ -27,12 +27,8 @@ from gradscope.hooks.recorder.segments import Row, Segment
 # Means over the labels that are not ignored: NaN where all are, and the gradient is zero as it should be.
 AVERAGING = {"cross_entropy", "nll_loss"}
 MAX_NODES = 20_000  # looked at in one pass: dropping longer chains of known nodes is deep (docs/design.md)
-DIVISORS = (
-    "exp_avg_sq",
-    "square_avg",
-    "sum",
-    "exp_inf",
-)  # what optimizers call what they divide by, but for `eps`
+# What optimizers call what they divide by, but for `eps`.
+DIVISORS = ("exp_avg_sq", "square_avg", "sum", "exp_inf")
 MAX_TOO = 4  # other calls that gave such numbers
 SHARE = 0.01  # of the run's time, for passes checked while sampling sleeps
 

@@ -9,6 +9,7 @@ import torch
 
 from gradscope.hooks import Hook
 from gradscope.hooks import _torch as private
+from gradscope.hooks.recorder.arguments import by_name
 from gradscope.hooks.recorder.values import measurable
 
 LOSSES = ("cross_entropy", "nll_loss")
@@ -27,7 +28,7 @@ class PaddedTargets(Hook):
         self.recorder.functions.follow(LOSSES, self._loss)
 
     def _embedding(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:
-        given = _given(EMBEDDING, args, kwargs)
+        given = by_name(EMBEDDING, args, kwargs)
         padding, weight = given.get("padding_idx"), given.get("weight")
         if isinstance(padding, int) and isinstance(weight, torch.Tensor) and weight.dim() == 2:
             self.padding[len(weight)] = padding % len(weight)
@@ -35,7 +36,7 @@ class PaddedTargets(Hook):
     def _loss(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:
         if not self.padding or not torch.is_grad_enabled():
             return
-        given = _given(ARGUMENTS, args, kwargs)
+        given = by_name(ARGUMENTS, args, kwargs)
         scores, target = given.get("input"), given.get("target")
         if scores is None or target is None or not measurable(scores) or not measurable(target):
             return
@@ -60,8 +61,3 @@ class PaddedTargets(Hook):
         self.recorder.emit(
             "padded_targets", site, {"name": name, "index": index, "classes": classes, "share": share}
         )
-
-
-def _given(names: tuple[str, ...], args: Any, kwargs: Any) -> dict[str, Any]:
-    """The arguments of a call by their names."""
-    return dict(zip(names, args, strict=False)) | (kwargs or {})

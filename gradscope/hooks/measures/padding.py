@@ -8,6 +8,7 @@ import torch
 
 from gradscope.hooks import Hook
 from gradscope.hooks import _torch as private
+from gradscope.hooks.recorder.arguments import by_name
 from gradscope.hooks.recorder.values import measurable
 
 MAX_ELEMENTS = 10_000_000
@@ -21,11 +22,9 @@ class Padding(Hook):
         self.recorder.functions.follow(["embedding"], self._embedding)
 
     def _embedding(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:
-        kwargs = kwargs or {}
-        tokens, weight, padding = (
-            args[place] if len(args) > place else kwargs.get(key)
-            for place, key in enumerate(("input", "weight", "padding_idx"))
-        )
+        given = by_name(("input", "weight", "padding_idx"), args, kwargs)
+        tokens, padding = given.get("input"), given.get("padding_idx")
+        weight: Any = given.get("weight")
         if padding is None or not isinstance(tokens, torch.Tensor) or not torch.is_grad_enabled():
             return
         if not measurable(tokens) or not measurable(weight) or not tokens.is_cpu:

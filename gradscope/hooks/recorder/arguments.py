@@ -15,6 +15,11 @@ Told = Callable[[Any, Any], str]
 MAX_INDEX = 16  # entries of an index that are told
 
 
+def by_name(names: tuple[str, ...], args: Any, kwargs: Any) -> dict[str, Any]:
+    """What a call was given, by the names of its parameters, which are in the order of `names`."""
+    return dict(zip(names, args, strict=False)) | (kwargs or {})
+
+
 def _dims(position: int, *names: str) -> Told:
     """The numbers of the axes that stand at `position`, or by one of these names."""
 

@@ -107,7 +107,5 @@ def one_class_in_each_batch(trace: Trace) -> Iterator[Finding]:
 
 def _is_filled(known: Paths, op: Op) -> bool:
     """Whether the program wrote the targets of this loss out itself, all alike."""
-    maker = known.maker((op.graph, op.inputs[1])) if len(op.inputs) > 1 else None
-    while maker is not None and maker.name in SPREAD and maker.inputs:
-        maker = known.maker((maker.graph, maker.inputs[0]))
-    return maker is not None and (maker.name in FILLS or maker.name in SPREAD)
+    maker = known.maker_behind((op.graph, op.inputs[1]), SPREAD) if len(op.inputs) > 1 else None
+    return maker is not None and maker.name in FILLS | SPREAD

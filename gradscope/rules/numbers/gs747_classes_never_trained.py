@@ -73,10 +73,10 @@ def classes_never_trained(trace: Trace) -> Iterator[Finding]:
         if event.trained or len(event.alone) < 2 or sum(event.samples.values()) < FEW:
             continue
         others = [e for e in trained if e.classes == event.classes]
-        if not all(_is_shuffled(known, e) for e in others):
-            continue
         before = {label for e in others for label in e.samples}
         if not others or len(before) < 2 or len(event.samples) < 2 or not before.isdisjoint(event.samples):
+            continue
+        if not all(_is_shuffled(known, e) for e in others):
             continue
         given, learned = _loader(trace, known, event), _loader(trace, known, others[0])
         yield Finding(

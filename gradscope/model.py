@@ -8,7 +8,7 @@ within the trace.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -309,6 +309,13 @@ class Graph:
         """The op that gave a value; None of what comes from outside."""
         op = self.values[value].op
         return self.ops[op] if op is not None else None
+
+    def maker_behind(self, value: int, names: Collection[str]) -> Op | None:
+        """The op that gave a value, or what that came from through ops of these names, by their first input."""
+        op = self.maker(value)
+        while op is not None and op.name in names and op.inputs:
+            op = self.maker(op.inputs[0])
+        return op
 
     @cached_property
     def consumers(self) -> dict[int, list[Op]]:

@@ -14,6 +14,7 @@ Span = tuple[int, int, int, int]
 LOOPS = (ast.For, ast.AsyncFor, ast.While)
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 SCOPES = (*FUNCTIONS, ast.Lambda)
+PRIMARIES = (ast.Name, ast.Attribute, ast.Call, ast.Subscript)  # that bind closer than any operator
 Block = ast.For | ast.AsyncFor | ast.With | ast.AsyncWith
 
 
@@ -114,6 +115,10 @@ class SourceFile:
             return self.lines[first - 1][column - 1 : end - 1]
         middle = self.lines[first : last - 1]
         return "\n".join([self.lines[first - 1][column - 1 :], *middle, self.lines[last - 1][: end - 1]])
+
+    def operand(self, node: ast.expr) -> str:
+        """The same as a part of a larger expression: in parentheses, but for a name, a call and the like."""
+        return self.text(node) if isinstance(node, PRIMARIES) else f"({self.text(node)})"
 
     def span(self, node: ast.expr | ast.stmt) -> Span:
         """Line, column, end line and end column (exclusive), from 1."""

@@ -50,8 +50,7 @@ def logarithm_of(trace: Trace, event: NonFinite, origin: Site | None) -> LogOfSo
         exponential = graph.maker(made.inputs[0])
         if exponential is not None and exponential.name == "exp":
             return LogOfSum(log, exponential)
-    while made is not None and made.name in SELECTIONS and made.inputs:
-        made = graph.maker(made.inputs[0])
+    made = graph.maker_behind(log.inputs[0], SELECTIONS)
     if made is None or made.name != "softmax":
         return None
     direct = made.index == graph.values[log.inputs[0]].op

@@ -12,7 +12,7 @@ from gradscope.analysis.words import source
 from gradscope.fixes.calls import beside
 from gradscope.fixes.source import TRAINING, Edits, Source
 from gradscope.model import Edit, Optimizer, Parameter, Site
-from gradscope.source import LOOPS, called_name, names_in
+from gradscope.source import LOOPS, PRIMARIES, called_name, names_in
 from gradscope.store import Trace
 
 
@@ -135,7 +135,7 @@ def divided(trace: Trace, site: Site, k: int) -> tuple[str, Edits]:
         if len(value.args) == 1:
             value, outer = value.args[0], False
     text, whole = here.file.text(value), here.file.text(call)
-    if isinstance(value, (ast.Name, ast.Attribute, ast.Call, ast.Subscript)):
+    if isinstance(value, PRIMARIES):
         before, after = ("(", f" / {k})") if outer else ("", f" / {k}")
     else:  # an outer sum has its own parentheses
         before, after = "(", f") / {k}"

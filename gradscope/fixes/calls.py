@@ -10,7 +10,7 @@ import ast
 from gradscope.events import Scaler
 from gradscope.fixes.source import Edits, Source
 from gradscope.model import Edit, Site
-from gradscope.source import LOOPS, names_in
+from gradscope.source import LOOPS, PRIMARIES, names_in
 from gradscope.store import Trace
 
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
@@ -393,8 +393,7 @@ def unwrapped(trace: Trace, site: Site) -> Edits:
     if len(node.args) != int(of_torch) or isinstance(here.file.parent.get(id(node)), ast.Expr):
         return ()
     value = node.args[0] if of_torch else node.func.value
-    plain = isinstance(value, (ast.Name, ast.Attribute, ast.Call, ast.Subscript))
-    return here.replace(node, here.file.text(value) if plain else f"({here.file.text(value)})")
+    return here.replace(node, here.file.operand(value))
 
 
 def method_added(trace: Trace, site: Site, text: str, method: str) -> Edits:
@@ -405,7 +404,7 @@ def method_added(trace: Trace, site: Site, text: str, method: str) -> Edits:
     if isinstance(node, ast.BinOp):
         parts = [node.left, node.right]
     found = [p for p in parts if " ".join(here.file.text(p).split()) == text]
-    plain = len(found) == 1 and isinstance(found[0], (ast.Name, ast.Attribute, ast.Call, ast.Subscript))
+    plain = len(found) == 1 and isinstance(found[0], PRIMARIES)
     return here.append(found[0], method) if plain else ()
 
 
@@ -424,9 +423,8 @@ def kept_positive(trace: Trace, site: Site | None) -> Edits:
     if (of_torch and not node.args) or (not of_torch and node.args) or isinstance(given, ast.Starred):
         return ()
     text = here.file.text(given)
-    plain = isinstance(given, (ast.Name, ast.Attribute, ast.Call, ast.Subscript))
     if node.func.attr in ("log", "log2", "log10"):
-        return here.replace(given, f"{text if plain else f'({text})'}.clamp(min=1e-8)")
+        return here.replace(given, f"{here.file.operand(given)}.clamp(min=1e-8)")
     if node.func.attr == "sqrt":
         return here.replace(given, f"{text} + 1e-8" if of_torch else f"({text} + 1e-8)")
     return ()

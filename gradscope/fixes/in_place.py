@@ -283,10 +283,10 @@ def _anew(trace: Trace, site: Site, op: Op | None) -> tuple[str, Edits] | None:
 def _added(here: Source, node: ast.AugAssign) -> tuple[str, str]:
     if not isinstance(node.target, ast.Name):
         return "", ""
-    text, name = here.file.text(node.value), node.target.id
+    value, name = node.value, node.target.id
+    text = here.file.text(value) if isinstance(value, ast.Constant) else here.file.operand(value)
     sign = here.file.text(node)[len(name) :].lstrip().partition("=")[0]
-    plain = isinstance(node.value, (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.Constant))
-    return name, f"{name} = {name} {sign} {text if plain else f'({text})'}"
+    return name, f"{name} = {name} {sign} {text}"
 
 
 def _method(here: Source, call: ast.Call) -> tuple[str, str]:
@@ -501,9 +501,8 @@ def _copies(trace: Trace, graph: int, site: Site, one: dict[str, Any], names: se
 
 
 def _copy(here: Source, node: ast.expr, call: Site) -> Copy:
-    text = " ".join(here.file.text(node).split())
-    plain = isinstance(node, (ast.Name, ast.Attribute, ast.Call, ast.Subscript))
-    return Copy(text, f"{text if plain else f'({text})'}.clone()", call, here.behind(node, ".clone()"))
+    text, operand = (" ".join(shown.split()) for shown in (here.file.text(node), here.file.operand(node)))
+    return Copy(text, f"{operand}.clone()", call, here.behind(node, ".clone()"))
 
 
 def _gives_it(

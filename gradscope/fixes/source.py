@@ -10,7 +10,7 @@ import ast
 from collections.abc import Callable, Iterable
 
 from gradscope.model import Edit, Site
-from gradscope.source import LOOPS, SCOPES, SourceFile, method_name, stands_in
+from gradscope.source import LOOPS, PRIMARIES, SCOPES, SourceFile, method_name, stands_in
 from gradscope.store import Trace
 
 Edits = tuple[Edit, ...]
@@ -58,7 +58,7 @@ class Source:
 
     def behind(self, node: ast.expr, text: str) -> Edits:
         """The same for what is called on an expression, such as `.detach()`: an operation gets parentheses."""
-        if isinstance(node, (ast.Name, ast.Attribute, ast.Call, ast.Subscript)):
+        if isinstance(node, PRIMARIES):
             return self.append(node, text)
         return self.insert(node, "(") + self.append(node, f"){text}")
 
@@ -268,9 +268,7 @@ def without_its_graph(trace: Trace, site: Site, *, handed: bool = False) -> Edit
             return here.replace(node.args[0], f"{here.file.text(node.args[0])}.detach()")
     if kept is None or not target or isinstance(kept, _COLLECTIONS):
         return ()
-    text = here.file.text(kept)
-    shown = text if isinstance(kept, (ast.Name, ast.Attribute, ast.Call, ast.Subscript)) else f"({text})"
-    return here.replace(kept, f"{shown}.detach()")
+    return here.replace(kept, f"{here.file.operand(kept)}.detach()")
 
 
 def _mentions(node: ast.expr, name: str) -> bool:

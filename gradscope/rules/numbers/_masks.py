@@ -28,7 +28,5 @@ def turned(trace: Trace, function: str, site: Site) -> tuple[str, Edits]:
     given += call.args[place : place + 1] if place >= 0 else []
     if len(given) != 1:
         return "", ()
-    plain = isinstance(given[0], (ast.Name, ast.Attribute, ast.Call, ast.Subscript))
-    text = here.file.text(given[0])
-    new = f"~{text}" if plain else f"~({text})"
+    new = f"~{here.file.operand(given[0])}"
     return quoted(new).strip("`"), here.replace(given[0], new)

@@ -396,10 +396,7 @@ def _of_sign(trace: Trace, guard: Op) -> tuple[str, tuple[Edit, ...]]:
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
         return "", ()
     given = node.args[0] if node.args else node.func.value
-    text = here.file.text(given)
-    if not isinstance(given, (ast.Name, ast.Attribute, ast.Call, ast.Subscript)):
-        text = f"({text})"
-    new = f"torch.where({text} >= 0, 1.0, -1.0)"
+    new = f"torch.where({here.file.operand(given)} >= 0, 1.0, -1.0)"
     return new, here.replace(node, new) if "torch" in here.file.imported else ()
 
 

@@ -23,6 +23,7 @@ from gradscope.fixes.source import Edits, Source
 from gradscope.model import Finding, Graph, Op, Site
 from gradscope.rules import rule
 from gradscope.rules.numbers._zeros import ENOUGH, Zeros, zeros_of_lines
+from gradscope.source import PRIMARIES
 from gradscope.store import Trace
 
 
@@ -208,7 +209,7 @@ def _one_side_constant(trace: Trace, site: Site, *, left: bool) -> tuple[str, Ed
     if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Sub):
         return f"make one side of {where} a constant with `.detach()`", ()
     side = node.left if left else node.right
-    if not isinstance(side, (ast.Name, ast.Attribute, ast.Call, ast.Subscript)):
+    if not isinstance(side, PRIMARIES):
         return f"make one side of {where} a constant with `.detach()`", ()
     return f"make one side a constant in {where}: `{ast.unparse(side)}.detach()`", here.append(
         side, ".detach()"

@@ -92,7 +92,7 @@ def mask_keeps_only_zeros(trace: Trace) -> Iterator[Finding]:
 
 def _attention(graph: Graph, result: int) -> tuple[Op | None, int]:
     """The call with a boolean mask that an attention's weights come from, and the values that they weigh."""
-    product = _maker(graph, result, CARRYING)
+    product = graph.maker_behind(result, CARRYING)
     if product is None:
         return None, -1
     if product.name == DIRECT:
@@ -104,11 +104,11 @@ def _attention(graph: Graph, result: int) -> tuple[Op | None, int]:
     if product.name not in PRODUCTS_OF_MATRICES | {"__matmul__"} or len(product.inputs) != 2:
         return None, -1
     for weights, values in (product.inputs, product.inputs[::-1]):
-        softmax = _maker(graph, weights, CARRYING)
+        softmax = graph.maker_behind(weights, CARRYING)
         if softmax is not None and softmax.name == "softmax":
-            mask = _maker(graph, softmax.inputs[0], CARRYING | SCALES)
+            mask = graph.maker_behind(softmax.inputs[0], CARRYING | SCALES)
             if mask is not None and mask.name in MASKED and mask.name != DIRECT and _is_masked(graph, mask):
-                scores = _maker(graph, mask.inputs[0], CARRYING | SCALES)
+                scores = graph.maker_behind(mask.inputs[0], CARRYING | SCALES)
                 if scores is None or scores.name not in MASKED:
                     return mask, values
     return None, -1
@@ -118,20 +118,10 @@ def _is_masked(graph: Graph, op: Op) -> bool:
     return any(graph.values[index].dtype == "bool" for index in op.inputs)
 
 
-def _maker(graph: Graph, index: int, through: set[str]) -> Op | None:
-    """The call that a value comes from, through those that only hand its numbers on."""
-    while (made := graph.values[index].op) is not None:
-        op = graph.ops[made]
-        if op.name not in through or not op.inputs:
-            return op
-        index = op.inputs[0]
-    return None
-
-
 def _projection(line: Zeros, graph: Graph, values: int, count: int) -> int | None:
     """The weight of the layer without a bias that gives the values, where it has learned nothing though a gradient
     comes to the parameters that its input is computed from: so that is not all zeros, as what is let in is."""
-    op = _maker(graph, values, CARRYING)
+    op = graph.maker_behind(values, CARRYING)
     if op is None or op.name not in LAYERS or len(op.inputs) != 2:
         return None
     weight = line.known.parameter_of((graph.id, op.inputs[1]))

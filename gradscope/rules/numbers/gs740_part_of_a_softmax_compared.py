@@ -176,8 +176,7 @@ def _sooner(trace: Trace, site: Site) -> tuple[str, Edits]:
     if call.func.attr not in SOFTMAXES or isinstance(given, ast.Starred) or (of_torch and not call.args):
         return "", ()
     text = here.file.text(given)
-    plain = isinstance(given, (ast.Name, ast.Attribute, ast.Call, ast.Subscript))
     before = f"{here.file.text(call.func)}(" if of_torch else ""
     rest = here.file.text(call).removeprefix(before)
-    new = before + rest.replace(text, f"{text if plain else f'({text})'}{part}", 1)
+    new = before + rest.replace(text, f"{here.file.operand(given)}{part}", 1)
     return " ".join(new.split()), here.replace(node, new)

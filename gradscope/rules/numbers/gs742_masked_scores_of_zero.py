@@ -237,8 +237,6 @@ def _with_infinity(trace: Trace, found: Masked) -> tuple[str, Edits]:
     sides = [node.left, node.right]
     if found.op.inputs[0] != found.scores[1]:
         sides.reverse()
-    texts = [here.file.text(side) for side in sides]
-    plain = [isinstance(side, (ast.Name, ast.Attribute, ast.Call, ast.Subscript)) for side in sides]
-    scores, mask = (t if p else f"({t})" for t, p in zip(texts, plain, strict=True))
+    scores, mask = (here.file.operand(side) for side in sides)
     new = f"{scores}.masked_fill({mask} == 0, {number})"
     return " ".join(new.split()), here.replace(node, new)

@@ -195,8 +195,7 @@ def _divided(trace: Trace, loss: Op) -> tuple[str, Edits]:
         return "", ()
     given = node.args[0]
     text = here.file.text(given)
-    plain = isinstance(given, (ast.Name, ast.Attribute, ast.Call, ast.Subscript))
-    new = f"{text if plain else f'({text})'} / {TEMPERATURE}"
+    new = f"{here.file.operand(given)} / {TEMPERATURE}"
     before = here.file.text(node.func)
     rest = here.file.text(node).removeprefix(before).replace(text, new, 1)
     return " ".join(f"{before}{rest}".split()), here.replace(given, new)

@@ -181,9 +181,7 @@ def _times(trace: Trace, event: DroppedGradient) -> tuple[str, tuple[Edit, ...]]
         if len(ends) != 1 or len(names) != 1 or not fits or not isinstance(node, ast.expr):
             return given, ()
         here = Source(trace, path)
-        plain = isinstance(node, (ast.Name, ast.Call, ast.Attribute, ast.Subscript))
-        text = here.file.text(node)
-        return given, here.replace(node, f"{given} * {text if plain else f'({text})'}")
+        return given, here.replace(node, f"{given} * {here.file.operand(node)}")
     return "", ()
 
 

@@ -119,6 +119,7 @@ class Inspector(Shell):
         self.trace: Trace | None = None
         self.pages: Pages | None = None
         self.checked: jobs.Checked | None = None
+        self._checked_at = 0  # the edition that was checked
         self.fault = ""  # why there is no trace, or no findings, to show
         self.edition = 0  # counts what has been read of a growing trace
         self.output: list[str] = [""]
@@ -179,6 +180,11 @@ class Inspector(Shell):
     def running(self) -> bool:
         """Whether the watched program still goes."""
         return self.child is not None and self.child.running
+
+    @property
+    def outdated(self) -> bool:
+        """Whether the trace was read anew since the rules were asked."""
+        return self._checked_at != self.edition
 
     @property
     def report(self) -> Report | None:
@@ -275,8 +281,11 @@ class Inspector(Shell):
             self.given_up = checked is None
             self.checked = checked or self.checked
         self.edition += 1
-        if edition + 1 != self.edition or self.running:
-            self._check_after = time.monotonic() + _SHARE * (time.monotonic() - began)
+        self._checked_at = edition + 1
+        if self.outdated or self.running:
+            now = time.monotonic()
+            grows = self.child is None or self.running
+            self._check_after = now + (_SHARE * (now - began) if grows else 0.0)
         self._show()
 
     # -- long work ---------------------------------------------------------------------------
@@ -335,6 +344,7 @@ class Inspector(Shell):
         if self.interrupted:
             self.exit(code)
             return
+        self._check_after = 0.0  # nothing is slowed down any more
         self._look_for_members()
         self._open()
         if isinstance(self.screen, Leaving):  # nothing is left to be asked

@@ -184,13 +184,16 @@ class Terminal:
     def wait(self, ready: Callable[[str], bool]) -> str:
         """The screen, once it is as wanted."""
         end = time.monotonic() + 90
-        shown = ""
+        shown = last = ""
         while time.monotonic() < end:
             shown = self._do("capture-pane", "-p")
             if ready(shown):
                 return shown
+            last = shown if shown.strip() else last
+            if "ended with" in shown:
+                break
             time.sleep(0.1)
-        raise AssertionError(f"not seen; the screen is\n{shown}")
+        raise AssertionError(f"not seen; the screen is\n{shown}\nbefore that, if empty,\n{last}")
 
     def close(self) -> None:
         self._do("kill-server")
@@ -229,8 +232,11 @@ def test_a_real_terminal_of_16_colours(trace: Path, terminal: Callable[..., Term
 def test_run_view_watches_a_program_and_keeps_its_exit_code(
     tmp_path: Path, terminal: Callable[..., Terminal]
 ) -> None:
+    enough = tmp_path / "enough"
     slow = DETACHED.replace(
-        "for step in range(4):", "import sys, time\nfor step in range(40):\n    time.sleep(0.1)"
+        "for step in range(4):",
+        "import os, sys, time\nfor step in range(40):\n"
+        f"    while step > 20 and not os.path.exists({str(enough)!r}):\n        time.sleep(0.1)",
     )
     slow = slow.replace("    loss.backward()", "    loss.backward()\n    print('step', step, sys.argv[1])")
     (tmp_path / "train.py").write_text(slow + "sys.exit(7)\n")
@@ -240,6 +246,7 @@ def test_run_view_watches_a_program_and_keeps_its_exit_code(
     window.wait(lambda shown: "step 1 --depth" in shown)
     window.press("4")
     window.wait(lambda shown: "first.weight" in shown and "running" in shown)
+    enough.touch()
     window.wait(lambda shown: "exit code 7" in shown)
     window.press("1")
     window.wait(lambda shown: "GS301" in shown)

@@ -115,7 +115,7 @@ class FindingsPage(Page):
         pane = self.query_one("#finding", Rows)
         finding = self._findings[row] if row < len(self._findings) else None
         report = self.inspector.report
-        running = self.inspector.running
+        running = self.inspector.running or self.inspector.outdated
         keep = keep_place and finding == self._shown
         self._shown = finding
         if report is None:

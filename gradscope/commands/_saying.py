@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 from contextlib import suppress
 from typing import TextIO
@@ -17,6 +18,17 @@ def say(text: str, stream: TextIO | None) -> None:
         stream.flush()
     except Exception:
         silence(stream)
+
+
+def anew(stream: TextIO | None) -> TextIO | None:
+    """The same place by a stream of its own: where a signal has come while the program was writing to this one, it
+    takes nothing any more ("reentrant call")."""
+    if stream is None:
+        return None
+    try:
+        return io.open(os.dup(stream.fileno()), "w", encoding=stream.encoding, errors=stream.errors)  # noqa: UP020
+    except (OSError, ValueError, AttributeError):  # no file, or closed
+        return stream
 
 
 def silence(stream: TextIO) -> None:

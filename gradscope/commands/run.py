@@ -23,7 +23,7 @@ from gradscope.commands._beside import follow as beside
 from gradscope.commands._misplaced import misplaced
 from gradscope.commands._opening import opened
 from gradscope.commands._ranks import Place, gathered, not_ended_by, place_of
-from gradscope.commands._saying import say
+from gradscope.commands._saying import anew, say
 from gradscope.commands._working import working
 from gradscope.commands.check import split_codes
 from gradscope.config import FAIL_ON, Config, load_config
@@ -133,7 +133,7 @@ def command(
 
         logged = Telling(ignore_all)
 
-        def told(in_haste: bool = False) -> tuple[Report | None, bool]:
+        def told(stream: TextIO | None, in_haste: bool = False) -> tuple[Report | None, bool]:
             end_following()
             logged.stop()
             whole = place.whole(_all_of(session, trace_path))
@@ -149,14 +149,17 @@ def command(
             return report, _write(report, reports, pictures, stream)
 
         def killed(number: int, hung: bool) -> None:
-            with _timers_stopped():
-                session.note_where_it_stands()
-                session.cut_short(-number) if hung else session.stop(-number)
-                told(in_haste=True)
+            own = anew(stream)
 
-        session.recorder.signals.killed.connect(
-            lambda number, hung: _tried(partial(killed, number, hung), "report", stream)
-        )
+            def end() -> None:
+                with _timers_stopped():
+                    session.note_where_it_stands()
+                    session.cut_short(-number) if hung else session.stop(-number)
+                    told(own, in_haste=True)
+
+            _tried(end, "report", own)
+
+        session.recorder.signals.killed.connect(killed)
 
         def left(status: int) -> None:
             if threading.active_count() > 1 or threading.current_thread() is not threading.main_thread():
@@ -164,7 +167,7 @@ def command(
                 return
             interrupts.hold(False)
             with _timers_stopped(), _kept_from_ending(place):
-                report, failed = told()
+                report, failed = told(stream)
             if not place.told_elsewhere:
                 _exit(_exit_code(Outcome(status), report, config, failed))
 
@@ -177,7 +180,7 @@ def command(
             return outcome.exit_code
         with _timers_stopped(), _kept_from_ending(place):
             session.stop(outcome.exit_code, outcome.error)
-            report, failed = told()
+            report, failed = told(stream)
             if place.told_elsewhere:
                 return _ended(outcome, outcome.exit_code)
             if hint := misplaced(command, given, [program, *args], target.path):

@@ -40,6 +40,11 @@ class Shell(App[int]):
         raise NotImplementedError
 
     @property
+    def outdated(self) -> bool:
+        """Whether the trace was read anew since the rules were asked."""
+        raise NotImplementedError
+
+    @property
     def report(self) -> Report | None:
         """What the rules said of the trace, once they have been asked."""
         raise NotImplementedError

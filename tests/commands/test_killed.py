@@ -115,6 +115,19 @@ def test_a_program_that_comes_out_of_c_while_its_report_is_made_does_not_go_on(t
     assert "it went on" not in err and "fault" not in err
 
 
+def test_a_program_that_is_writing_to_the_stream_of_the_report_gets_it(tmp_path: Path) -> None:
+    """Python's streams refuse what a signal's handler writes while the program is writing, a progress bar say."""
+    (tmp_path / "train.py").write_text(TRAIN + LAST + "while True:\n    sys.stderr.write('#' * 10_000)\n")
+    run = subprocess.Popen(
+        [*python(), *WATCHED, "train.py"], cwd=tmp_path, env=ENV, text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    assert run.stdout is not None and run.stdout.readline() == "up\n"
+    time.sleep(1)  # the pipe is full, and the program waits in the middle of its writing
+    run.send_signal(signal.SIGTERM)
+    assert "error[GS201]" in run.communicate(timeout=60)[1] and run.returncode == -signal.SIGTERM
+
+
 OWN = {
     "its own handler": """
 def handler(number, frame):

@@ -190,8 +190,6 @@ class Terminal:
             if ready(shown):
                 return shown
             last = shown if shown.strip() else last
-            if "ended with" in shown:
-                break
             time.sleep(0.1)
         raise AssertionError(f"not seen; the screen is\n{shown}\nbefore that, if empty,\n{last}")
 

@@ -6,7 +6,7 @@ import ast
 import io
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 from gradscope.model import Site
 
@@ -77,6 +77,18 @@ class SourceFile:
                 self.by_span[span] = node
             elif isinstance(node, Block) and (span := self._span(node)) is not None:
                 self._blocks[span] = node
+
+    @cached_property
+    def by_function(self) -> list[tuple[str, ast.AST]]:
+        """(name of the function it stands in, node) of all nodes."""
+        todo: list[tuple[str, ast.AST]] = [("<module>", self.tree)] if self.tree is not None else []
+        found = []
+        while todo:
+            function, node = todo.pop()
+            found.append((function, node))
+            inner = node.name if isinstance(node, FUNCTIONS) else function
+            todo += [(inner, child) for child in ast.iter_child_nodes(node)]
+        return found
 
     def _span(self, node: ast.expr | ast.stmt) -> Span | None:
         if node.end_lineno is None or node.end_col_offset is None:

@@ -100,7 +100,7 @@ def nodes_that_ran(trace: Trace) -> Iterator[tuple[str, str, ast.AST]]:
 def nodes_of_functions(trace: Trace) -> Iterator[tuple[str, str, ast.AST]]:
     """(file, function, node) of all that stands in the program's files."""
     for path in trace.sources:
-        for function, node in _nodes(trace.source_file(path).tree):
+        for function, node in trace.source_file(path).by_function:
             yield path, function, node
 
 
@@ -125,16 +125,6 @@ def named_subject(site: Site) -> tuple[str, tuple[str, int]]:
 def parentheses(site: Site) -> tuple[Edit, ...]:
     """The edit that makes a call of a named method."""
     return (Edit(site.path, site.end_line, site.end_column, site.end_line, site.end_column, "()"),)
-
-
-def _nodes(tree: ast.AST | None) -> Iterator[tuple[str, ast.AST]]:
-    """(name of the function it stands in, node) of a whole file."""
-    todo: list[tuple[str, ast.AST]] = [("<module>", tree)] if tree is not None else []
-    while todo:
-        function, node = todo.pop()
-        yield function, node
-        inner = node.name if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) else function
-        todo += [(inner, child) for child in ast.iter_child_nodes(node)]
 
 
 def own_nodes(scope: ast.AST) -> Iterator[ast.AST]:

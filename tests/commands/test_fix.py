@@ -211,7 +211,7 @@ def test_an_installed_library_is_never_edited(tmp_path: Path) -> None:
     assert files(tmp_path) == before
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_long_run_is_tried_as_far_as_it_takes(tmp_path: Path) -> None:
     text = STALE.replace("range(8)", "range(4000)") + "    print(step)\nopen('end', 'w').close()\n"
     (tmp_path / "train.py").write_text(text)
@@ -240,7 +240,7 @@ def test_keeps_the_files_bytes_and_rights(tmp_path: Path) -> None:
     assert (tmp_path / "train.py").is_symlink()
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_what_the_program_sees_of_itself(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(
         STALE

@@ -104,7 +104,7 @@ def test_a_run_that_trains_beside_its_workers_is_told_as_ever(tmp_path: Path) ->
     assert "found: nothing to report" in told and "no backward pass" not in told and "gradscope graph" in told
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_command_that_is_advised_watches_the_training(tmp_path: Path) -> None:
     pytest.importorskip("xdist")
     command = ["-m", "pytest", "-n", "2", "-q", "test_it.py"]

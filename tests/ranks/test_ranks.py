@@ -185,7 +185,9 @@ def test_one_more_batch_on_one_rank_is_told_as_what_the_others_wait_for(ranks: S
             "torchrun", "killed", "rank 1 has not ended yet, or was killed: it was last seen at train.py:",
             marks=pytest.mark.nightly,
         ),
-        ("launcher", "raises", "rank 1 ended by ValueError at train.py:"),
+        pytest.param(
+            "launcher", "raises", "rank 1 ended by ValueError at train.py:", marks=pytest.mark.nightly
+        ),
     ],
 )  # fmt: skip
 def test_a_rank_that_dies_is_told_and_its_trace_read(how: str, end: str, told: str, ranks: Start) -> None:

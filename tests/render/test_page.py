@@ -172,6 +172,7 @@ loss.backward(); step.step()
     assert len(page.scripts) == len(page.code) + 1 == 4
 
 
+@pytest.mark.nightly
 def test_three_thousand_boxes_take_three_megabytes(tmp_path: Path) -> None:
     class Unit(nn.Module):
         def __init__(self, size: int):

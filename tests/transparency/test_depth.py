@@ -63,7 +63,7 @@ print("ok")
     ("name", "length"),
     [
         ("chain", 50_000),
-        ("saved", 50_000),
+        pytest.param("saved", 50_000, marks=pytest.mark.nightly),
         ("cell", 1_500),
         ("writes", 4_000),
         pytest.param("chain", 300_000, marks=pytest.mark.nightly),

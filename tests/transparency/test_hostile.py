@@ -281,7 +281,7 @@ QUICK |= {
 
 
 @pytest.mark.parametrize(
-    "name", [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in PROGRAMS]
+    "name", [name if name in QUICK else pytest.param(name, marks=pytest.mark.nightly) for name in PROGRAMS]
 )
 def test_it_ends_as_without_us(name: str, forks: Forks, tmp_path: Path) -> None:
     script = tmp_path / "program.py"

@@ -150,7 +150,7 @@ QUICK |= {"a disk that is full at once", "stderr is a broken pipe", "a rule that
 
 
 def cases(names: Any) -> list[Any]:
-    return [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in names]
+    return [name if name in QUICK else pytest.param(name, marks=pytest.mark.nightly) for name in names]
 
 
 def compare(forks: Forks, code: str, told: str | None, folder: Path, **options: Any) -> None:

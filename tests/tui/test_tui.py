@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import os
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 from textual.pilot import Pilot
 from tui_driver import DETACHED, drive, record, screen, settled, told
+from warm import python
 
 from gradscope.tui import inspector
 from gradscope.tui.app import Inspector
@@ -476,7 +476,7 @@ def test_ranks_of_a_run_are_shown_one_after_the_other(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(
         DETACHED.replace("range(4)", "range(4 + int(__import__('os').environ['RANK']))")
     )
-    command = [sys.executable, "-m", "gradscope", "run", "--full", "--trace-dir", "run", "train.py"]
+    command = [*python(), "-m", "gradscope", "run", "--full", "--trace-dir", "run", "train.py"]
     given = {"WORLD_SIZE": "2", "MASTER_ADDR": "localhost", "MASTER_PORT": "29999"}
     ranks = [
         subprocess.Popen(command, cwd=tmp_path, env=os.environ | given | {"RANK": rank, "LOCAL_RANK": rank})

@@ -62,7 +62,7 @@ def test_screen_looks_as_it_did(state: str, trace: Path, monkeypatch: pytest.Mon
     assert shown == kept.read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("theme", ["textual-light", "ansi-light"])
+@pytest.mark.parametrize("theme", ["textual-light", pytest.param("ansi-light", marks=pytest.mark.nightly)])
 def test_other_themes_show_the_same_text(theme: str, trace: Path) -> None:
     async def steps(app: Inspector, pilot: Pilot[Any]) -> None:
         before = screen(app)
@@ -274,7 +274,9 @@ print("whole", w.sum().item())
 """
 
 
-@pytest.mark.parametrize("keys", [("q", "i"), ("C-c", "i")], ids=["q", "ctrl-c"])
+@pytest.mark.parametrize(
+    "keys", [pytest.param(("q", "i"), marks=pytest.mark.nightly), ("C-c", "i")], ids=["q", "ctrl-c"]
+)
 def test_leaving_a_run_may_interrupt_the_program(
     keys: tuple[str, ...], tmp_path: Path, terminal: Callable[..., Terminal]
 ) -> None:
@@ -294,7 +296,11 @@ def test_leaving_a_run_may_interrupt_the_program(
     assert "ended by KeyboardInterrupt" in gradscope("check", cwd=tmp_path).stdout
 
 
-@pytest.mark.parametrize("keys", [("q", "r"), ("C-q", "r")], ids=["q", "ctrl-q"])
+@pytest.mark.parametrize(
+    "keys",
+    [pytest.param(("q", "r")), pytest.param(("C-q", "r"), marks=pytest.mark.nightly)],
+    ids=["q", "ctrl-q"],
+)
 def test_leaving_a_run_may_let_the_program_run_on(
     keys: tuple[str, ...], tmp_path: Path, terminal: Callable[..., Terminal]
 ) -> None:

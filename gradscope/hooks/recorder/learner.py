@@ -86,6 +86,25 @@ class Kind:
             self.exact[details] = number
 
 
+@dataclass(slots=True)
+class Call:
+    """A finished call that is to be learned. first: the thread's node number before it; made: nodes made since;
+    known: for each output what is known of it where it is no new tensor; listed: length of the list that is the first
+    argument."""
+
+    name: str
+    kwargs: Any
+    others: list[Any]
+    tensors: list[Any]
+    entries: list[Live]
+    outs: list[Any]
+    known: list[Live | None]
+    first: int
+    made: int
+    extra: str
+    listed: int
+
+
 def outline(others: list[Any], entries: list[Live], metas: Metas) -> tuple[Any, ...]:
     """A call's arguments without the sizes and numbers that seldom matter."""
     return tuple([_coarse(a) for a in others]), tuple([metas.classes[e.meta] for e in entries])
@@ -119,28 +138,13 @@ class Learner:
         number = kind.exact.get(details)
         return kind.trusted(outline(others, entries, self.state.metas)) if number is None else number
 
-    def learn(
-        self,
-        key: tuple[Any, ...],
-        details: tuple[Any, ...],
-        others: list[Any],
-        name: str,
-        kwargs: Any,
-        tensors: list[Any],
-        entries: list[Live],
-        outs: list[Any],
-        known: list[Live | None],
-        first: int,
-        made: int,
-        extra: str,
-        listed: int,
-        certain: bool,
-    ) -> int:
-        """Looks at the call's nodes and interns what it did. listed: length of the list that
-        is the first argument. certain: whether such a call will do the same again."""
-        writes = self._find_writes(name, kwargs, tensors, outs, made, first, listed)
+    def learn(self, key: tuple[Any, ...], details: tuple[Any, ...], call: Call, certain: bool) -> int:
+        """Looks at the call's nodes and interns what it did. certain: whether such a call will do the same again."""
+        name, kwargs, made, first = call.name, call.kwargs, call.made, call.first
+        tensors, entries, outs, extra = call.tensors, call.entries, call.outs, call.extra
+        writes = self._find_writes(call)
         written = [tensors[i] for i in writes]
-        fresh = _fresh(outs, known, written)
+        fresh = _fresh(outs, call.known, written)
         alias = tuple(
             None if _among(t, written) else self._alias_source(name, t, tensors, writes) for t in fresh
         )
@@ -179,13 +183,12 @@ class Learner:
         kind = self._kinds.get(key)
         if kind is None:
             kind = self._kinds[key] = Kind()
-        alike = outline(others, entries, self.state.metas)
+        alike = outline(call.others, entries, self.state.metas)
         kind.add(details, alike, number if reusable and certain and name != "data" else None)
         return number
 
-    def _find_writes(
-        self, name: str, kwargs: Any, tensors: list[Any], outs: list[Any], made: int, first: int, listed: int
-    ) -> list[int]:
+    def _find_writes(self, call: Call) -> list[int]:
+        name, kwargs, tensors = call.name, call.kwargs, call.tensors
         if not tensors:
             return []
         if name == "batch_norm" or name == "native_batch_norm":
@@ -199,11 +202,13 @@ class Learner:
             if name.startswith("_fused"):
                 return []
             if name.startswith("_foreach"):  # writes to every tensor of its first list
-                return list({id(t): i for i, t in reversed(list(enumerate(tensors[:listed])))}.values())[::-1]
+                return list(
+                    {id(t): i for i, t in reversed(list(enumerate(tensors[: call.listed])))}.values()
+                )[::-1]
             return [0]
-        if made:
-            given_back = [i for i, t in enumerate(tensors) if any(t is o for o in outs)]
-            return [i for i in given_back if self._has_new_node(tensors[i], first)][:1]
+        if call.made:
+            given_back = [i for i, t in enumerate(tensors) if any(t is o for o in call.outs)]
+            return [i for i in given_back if self._has_new_node(tensors[i], call.first)][:1]
         return []
 
     @staticmethod

@@ -10,7 +10,7 @@ from gradscope.hooks._torch import is_leaf as leafness
 from gradscope.hooks._torch import sequence_number
 from gradscope.hooks.recorder.history import Write
 from gradscope.hooks.recorder.learn import CONVERSIONS, Template
-from gradscope.hooks.recorder.learner import FACTORIES, Learner, writes_by_name
+from gradscope.hooks.recorder.learner import FACTORIES, Call, Learner, writes_by_name
 from gradscope.hooks.recorder.segments import Row
 from gradscope.hooks.recorder.values import PLAIN_TYPES, Live, find_tensors, is_tensor_type, plain, repeats
 
@@ -120,10 +120,9 @@ class Ops:
         certain = not segment.rebased or not self._rebased(entries)
         template_id = self.learner.find(key, details, others, entries) if certain else None
         if template_id is None:
-            template_id = self.learner.learn(
-                key, details, others, name, kwargs, tensors, entries, outs, known, first, made, extra,
-                len(args[0]) if args and type(args[0]) in (list, tuple) else 0, certain,
-            )  # fmt: skip
+            listed = len(args[0]) if args and type(args[0]) in (list, tuple) else 0
+            call = Call(name, kwargs, others, tensors, entries, outs, known, first, made, extra, listed)
+            template_id = self.learner.learn(key, details, call, certain)
         template = self.templates[template_id]
         if made:
             segment.nodes = True

@@ -10,6 +10,7 @@ from typing import Any, TextIO
 
 from rich.text import Text
 
+from gradscope.analysis.course import courses
 from gradscope.analysis.names import parameter_name
 from gradscope.analysis.names import place as place_at
 from gradscope.analysis.standing import signal_name
@@ -20,6 +21,7 @@ from gradscope.events import Crashed
 from gradscope.model import SEVERITIES, Finding, Location, place_of
 from gradscope.render._cost import cost
 from gradscope.render.frames import GUTTER_STYLE, Frame, Mark, balanced
+from gradscope.render.spark import sparkline
 from gradscope.render.terminal import inline, print_rows, to_plain
 from gradscope.store import Run
 from gradscope.trying.command import why_not
@@ -30,6 +32,8 @@ SUFFIX = ".txt"
 
 STYLES = {"error": "bold red", "warning": "bold yellow", "note": "bold cyan"}
 _FULL = {"error": 20, "warning": 20, "note": 3}  # shown with their source; the others get a line each
+_LOSSES = 4  # lines whose losses are shown
+_CELLS = 16
 _LINES = 20  # findings with a line each; the others are counted
 
 
@@ -164,6 +168,7 @@ def summary(report: Report, scope: bool = False) -> Iterator[tuple[str, Text | l
     if report.accepted:
         yield "known", [f"{counted(report.accepted, 'finding')} in the baseline"]
     yield "run", [run_words(report)]
+    yield "loss", list(_losses(report))
     yield "cost", [cost(report)]
     yield "next", _asked_in_python(report) if scope else _next(report)
 
@@ -203,6 +208,17 @@ def run_words(report: Report) -> str:
         # How each one ended stands in the notes.
         return f"{counted(len(report.run.ranks), 'rank')} of {report.run.world:,}; {_of(report.run)} {text}"
     return "; ".join([text, *filter(None, [_end(program)])])
+
+
+def _losses(report: Report) -> Iterator[str]:
+    """How the loss of each line went: a person whose model does not learn looks there first."""
+    found = list(courses(report.trace))
+    for course in found[:_LOSSES]:
+        first, last = (f"{end:.4g}" for end in course.ends)
+        bars = sparkline(course.losses, _CELLS)
+        yield f"{one_line(course.name)} {first} {bars} {last} ({one_line(place_at(course.line))})"
+    if more := found[_LOSSES:]:
+        yield f"and of {counted(len(more), 'other line')}"
 
 
 def _of(run: Run) -> str:

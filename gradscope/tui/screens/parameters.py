@@ -16,10 +16,10 @@ from gradscope.analysis.names import parameter_name, shape_words
 from gradscope.analysis.words import counted
 from gradscope.escape import one_line
 from gradscope.model import Parameter
+from gradscope.render.spark import sparkline
 from gradscope.store import Trace
 from gradscope.tui.screens._page import Page, search_rows
 from gradscope.tui.widgets.asking import AskLine
-from gradscope.tui.widgets.spark import sparkline
 from gradscope.tui.widgets.table import Column, Table
 
 _SPARK = 16

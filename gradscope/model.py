@@ -227,7 +227,7 @@ class Op(NamedTuple):
     "nondifferentiable", "custom", or None. `writes` are values written in place
     (indices before the write, and the same positions' new values in `written`).
     `extra` may hold "reduction" (a loss's), "dims" (axes given by number), "at" (an
-    index: i a number, : a slice, n None, . an ellipsis, t other), "batch_first",
+    index: i a number, : a slice, n None, . an ellipsis, t other), "batch_first", "equation" (of `einsum`),
     "create_graph" (of `autograd.grad`) and "custom".
     """
 

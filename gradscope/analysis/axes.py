@@ -69,6 +69,7 @@ class Run:
 RESHAPES = {"view", "reshape", "view_as", "reshape_as"}  # whose sizes the program gives
 VIEWS = RESHAPES | {"flatten", "unflatten", "ravel", "squeeze", "unsqueeze"}
 RECURRENT = {"lstm", "gru", "rnn_tanh", "rnn_relu"}
+PRODUCTS = {"matmul", "bmm", "mm", "__matmul__"}
 ATTENTION = {"scaled_dot_product_attention", "multi_head_attention_forward"}
 POINTWISE = (
     SUMS
@@ -189,6 +190,10 @@ class Axes(Pieces):
         """Whether a parameter brought it along."""
         return any(self.sources[p.source].parameter for p in axis)
 
+    def rank(self, axis: Axis) -> int:
+        """Of axes that a call lays side by side its result keeps the one that comes first by this."""
+        return int(self.given(axis))
+
     def drawn(self, axis: Axis) -> Op | None:
         """The call that took the places of this axis in a random order: they are samples, and have no neighbours."""
         return self.samples.get(axis[0].source) if len(axis) == 1 and self.whole(axis) else None
@@ -241,7 +246,7 @@ class Axes(Pieces):
             return _reduced(axes, op, len(shape))
         if op.name in RECURRENT:
             return self._recurrent(op, first, axes, shape, place)
-        if op.name in ("matmul", "bmm", "mm", "__matmul__") and len(inputs) == 2:
+        if op.name in PRODUCTS and len(inputs) == 2:
             return self._product(axes, inputs[1][1], shape)
         handler = _CALLS.get(op.name)
         return handler(self, op, [own for _, own in inputs], shape) if handler is not None else None
@@ -280,7 +285,7 @@ class Axes(Pieces):
         found = []
         for back, size in enumerate(shape[::-1], 1):
             own = [axes[-back] for axes in inputs if len(axes) >= back and size_of(axes[-back]) == size]
-            own.sort(key=self.given)
+            own.sort(key=self.rank)
             found.append(own[0] if own else self.new(size))
         return tuple(found[::-1])
 
@@ -431,6 +436,30 @@ def _attended(axes: Axes, op: Op, inputs: list[tuple[Axis, ...]], shape: Shape) 
     return (*inputs[0][:-1], axes.new(shape[-1]))
 
 
+def _by_letters(axes: Axes, op: Op, inputs: list[tuple[Axis, ...]], shape: Shape) -> tuple[Axis, ...] | None:
+    """`einsum`: an axis for each letter."""
+    given, arrow, result = op.extra.get("equation", "").partition("->")
+    operands = given.split(",")
+    if not arrow or "." in given or len(operands) != len(inputs) or len(result) != len(shape):
+        return None
+    named: dict[str, Axis] = {}
+    for letters, own in zip(operands, inputs, strict=True):
+        if len(letters) != len(own):
+            return None
+        for letter, axis in zip(letters, own, strict=True):
+            if axis and (not named.get(letter) or axes.rank(axis) < axes.rank(named[letter])):
+                named[letter] = axis
+    return tuple(named.get(letter, ()) for letter in result)
+
+
+def _convolved(axes: Axes, op: Op, inputs: list[tuple[Axis, ...]], shape: Shape) -> tuple[Axis, ...] | None:
+    """A convolution: its samples, and its places too where its kernel is a single one."""
+    single = len(inputs) > 1 and len(inputs[1]) == len(inputs[0]) == len(shape) and not any(inputs[1][2:])
+    if single and tuple(map(size_of, inputs[0][2:])) == shape[2:]:
+        return (inputs[0][0], axes.new(shape[1]), *inputs[0][2:])
+    return _BATCH(axes, op, inputs, shape)
+
+
 _BATCH = _kept(lambda own: 1 if len(own) > 2 else 0)
 _CALLS: dict[str, Call] = {
     **dict.fromkeys(("transpose", "swapaxes", "swapdims", "t", "T", "mT"), _transposed),
@@ -444,15 +473,12 @@ _CALLS: dict[str, Call] = {
     **dict.fromkeys(("repeat", "tile", "repeat_interleave"), _repeated),
     **dict.fromkeys(("expand", "expand_as", "broadcast_to"), _expanded),
     **dict.fromkeys(ATTENTION, _attended),
+    "einsum": _by_letters,
     "linear": _kept(lambda own: len(own) - 1),
     "embedding": _kept(len),
     **dict.fromkeys(("lstm_cell", "gru_cell", "rnn_tanh_cell", "rnn_relu_cell"), _kept(lambda own: 1)),
-    **dict.fromkeys(
-        (
-            "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d",
-        ),
-        _BATCH,
-    ),
+    **dict.fromkeys(("conv1d", "conv2d", "conv3d"), _convolved),
+    **dict.fromkeys(("conv_transpose1d", "conv_transpose2d", "conv_transpose3d"), _BATCH),
     **dict.fromkeys(
         (
             "max_pool1d", "max_pool2d", "avg_pool1d", "avg_pool2d", "adaptive_avg_pool1d", "adaptive_avg_pool2d",

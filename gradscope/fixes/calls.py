@@ -172,6 +172,15 @@ def with_argument(trace: Trace, site: Site | None, name: str, value: str, positi
     return here.append(last, f", {name}={value}")
 
 
+def along(trace: Trace, site: Site | None, name: str, dim: int) -> Edits:
+    """`torch.f(x, dim=…)`, or `x.f(…)`, at `site` along another axis; only of a function of torch's and a method."""
+    node = _call(trace, site)
+    if site is None or node is None or not isinstance(node.func, ast.Attribute) or node.func.attr != name:
+        return ()
+    of_torch = Source(trace, site.path).file.is_imported(node.func)
+    return with_argument(trace, site, "dim", str(dim), int(of_torch))
+
+
 def renamed(trace: Trace, site: Site | None, old: str, new: str) -> Edits:
     """`module.old(…)` or `old(…)` at `site` as a call of `new`; only of a function of torch's that
     is named by its module, so that `new` is known there too."""

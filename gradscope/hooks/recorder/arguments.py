@@ -1,5 +1,5 @@
 """Which axes a call works on, as the JSON that is kept with its op: {"dims": [0, 1]}, {"at": ":i"},
-{"batch_first": true}, {"create_graph": true}.
+{"batch_first": true}, {"equation": "ij,jk->ik"}, {"create_graph": true}.
 
 Only what is the same in every step is kept: graphs that differ in it are different graphs. So the numbers in an
 index are left out, and sizes are what the values' shapes tell.
@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
+from string import ascii_letters
 from typing import Any
 
 Told = Callable[[Any, Any], str]
 MAX_INDEX = 16  # entries of an index that are told
+MAX_EQUATION = 80
 
 
 def by_name(names: tuple[str, ...], args: Any, kwargs: Any) -> dict[str, Any]:
@@ -77,6 +79,17 @@ def _recurrent(args: Any, kwargs: Any) -> str:
     return f'{{"batch_first":{"true" if args[8] else "false"}}}'
 
 
+def _equation(args: Any, kwargs: Any) -> str:
+    """The letters of an `einsum`, where they are given as a text."""
+    text = args[0] if args else None
+    if type(text) is not str or len(text) > MAX_EQUATION or not set(text) <= _LETTERS:
+        return ""
+    return f'{{"equation":"{text.replace(" ", "")}"}}'
+
+
+_LETTERS = set(ascii_letters) | set(",->. ")
+
+
 def _differentiated(args: Any, kwargs: Any) -> str:
     """Whether a call of `autograd.grad` was to make its gradients a part of the graph."""
     given = args[4] if len(args) > 4 else kwargs.get("create_graph") if kwargs else None
@@ -100,6 +113,7 @@ AXES: dict[str, Told] = {
     **dict.fromkeys(("split", "chunk", "norm", "normalize", "cosine_similarity"), _dim(2, "dim")),
     **dict.fromkeys(("vector_norm", "linalg_vector_norm", "linalg_norm"), _dim(2, "dim")),
     "__getitem__": _index,
+    "einsum": _equation,
     "grad": _differentiated,
     **dict.fromkeys(("lstm", "gru", "rnn_tanh", "rnn_relu"), _recurrent),
 }  # fmt: skip

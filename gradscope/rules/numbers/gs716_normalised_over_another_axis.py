@@ -21,8 +21,8 @@ from gradscope.analysis.loop import norm
 from gradscope.analysis.ops import LOSSES, MEANS, MULTIPLICATIONS, PRODUCTS_OF_MATRICES, SCALES
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.words import code, located
-from gradscope.fixes.calls import with_argument
-from gradscope.model import Edit, Finding, Op, Parameter
+from gradscope.fixes.calls import along
+from gradscope.model import Finding, Op, Parameter
 from gradscope.rules import rule
 from gradscope.rules.numbers._losses import losses, makers
 from gradscope.store import Trace
@@ -192,7 +192,7 @@ def _of_samples(trace: Trace, known: Paths, found: Axes, key: Key, op: Op) -> Fi
             f" one over them, not over the {size_of(own[dim])} of each sample along axis {dim}",
         ),
         fix=f"give `dim={dim}` to {located(trace, op.site.user, f'`{op.name}`')}",
-        edits=_with_dim(trace, op, dim),
+        edits=along(trace, op.site.user, op.name, dim),
         severity="" if loss is not None else "note",
     )
 
@@ -217,12 +217,6 @@ def _uses(known: Paths, found: Axes, key: Key, over: Axis) -> list[Op] | None:
             elif own and op.name not in LOSSES:
                 return None
     return uses
-
-
-def _with_dim(trace: Trace, op: Op, dim: int) -> tuple[Edit, ...]:
-    text = code(trace, op.site.user).strip("`")
-    starts = tuple(f"{module}.{op.name}(" for module in ("torch", "F", "nn.functional"))
-    return with_argument(trace, op.site.user, "dim", str(dim), 1) if text.startswith(starts) else ()
 
 
 def _over(found: Axes, result: Key, maker: Op) -> Axis | None:
@@ -271,5 +265,5 @@ def _finding(
         effect_label=f"has the classes along axis {dim}",
         seen=tuple(seen),
         fix=f"give `dim={dim}` to {here}",
-        edits=_with_dim(trace, maker, dim),
+        edits=along(trace, maker.site.user, maker.name, dim),
     )

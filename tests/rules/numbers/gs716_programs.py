@@ -103,7 +103,7 @@ def bad_compared_with_rows_of_one() -> None:
         opt.step()
 
 
-def bad_cross_entropy_by_hand() -> None:  # fix: by hand
+def bad_cross_entropy_by_hand() -> None:
     import torch
     from torch import nn
 
@@ -120,7 +120,7 @@ def bad_cross_entropy_by_hand() -> None:  # fix: by hand
         opt.step()
 
 
-def bad_cross_entropy_by_hand_without_a_bias() -> None:  # fix: by hand
+def bad_cross_entropy_by_hand_without_a_bias() -> None:
     import torch
     from torch import nn
 

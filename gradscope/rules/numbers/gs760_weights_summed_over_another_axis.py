@@ -1,0 +1,175 @@
+"""Weights are normalised over one axis, and what they weigh is summed over another one.
+
+Why: a softmax makes weights that sum to one along its own axis. `softmax(q @ k.mT, dim=1) @ v` sums over the last
+axis, where they do not: each place gets more or less than a mean, a mask loses its meaning, since the weights of a
+place depend on all later ones, and of a mixture over the samples of a batch each loss depends on the other samples.
+
+Fix: `dim=-1` in attention: the axis that the product with the values sums over; the axis of the components in a
+mixture.
+
+Silent on: soft assignment (slots, clusters, capsules: places compete for what is not themselves), weights that are
+normalised once more, products of transition matrices, attention between samples.
+"""
+
+from collections.abc import Iterator
+
+from gradscope.analysis.axes import Axes, Axis, axes
+from gradscope.analysis.ops import CASTS, LOGARITHMS, PASSING, SUMS
+from gradscope.analysis.reach import Key, Paths, paths
+from gradscope.analysis.trails import Sum, trail
+from gradscope.analysis.words import code, located, plural
+from gradscope.fixes.calls import along
+from gradscope.model import Finding, Op
+from gradscope.rules import rule
+from gradscope.rules.numbers._losses import losses
+from gradscope.store import Trace
+
+SOFTMAX = {"softmax", "log_softmax"}
+PICKING = {"cross_entropy", "nll_loss", "nll_loss_nd"}  # that take a label for each sample
+LAYERS = {"linear", "matmul", "bmm", "conv1d", "conv2d", "conv3d"}
+DEEP = 24
+
+
+def bad() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    project, head = nn.Linear(8, 24), nn.Linear(8, 2)
+    opt = torch.optim.SGD([*project.parameters(), *head.parameters()], lr=0.1)
+    for _ in range(3):
+        q, k, v = project(torch.randn(4, 6, 8)).chunk(3, dim=-1)
+        weights = torch.softmax(q @ k.transpose(1, 2) / 8**0.5, dim=1)  # cause: GS760
+        scores = head((weights @ v).mean(1))  # effect: GS760
+        opt.zero_grad()
+        nn.functional.cross_entropy(scores, torch.randint(0, 2, (4,))).backward()
+        opt.step()
+
+
+def good() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    project, head = nn.Linear(8, 24), nn.Linear(8, 2)
+    opt = torch.optim.SGD([*project.parameters(), *head.parameters()], lr=0.1)
+    for _ in range(3):
+        q, k, v = project(torch.randn(4, 6, 8)).chunk(3, dim=-1)
+        weights = torch.softmax(q @ k.transpose(1, 2) / 8**0.5, dim=-1)
+        scores = head((weights @ v).mean(1))
+        opt.zero_grad()
+        nn.functional.cross_entropy(scores, torch.randint(0, 2, (4,))).backward()
+        opt.step()
+
+
+@rule("GS760", name="weights-summed-over-another-axis", severity="warning")
+def weights_summed_over_another_axis(trace: Trace) -> Iterator[Finding]:
+    if trace.op_names.isdisjoint(SOFTMAX):
+        return
+    known, found = paths(trace), axes(trace)
+    samples = _samples(known, found)
+    told: set[tuple[str, int]] = set()
+    for key, op in known.used_calls(SOFTMAX):
+        place = op.site.user.location()
+        own = found.of(key)
+        dims = op.extra.get("dims", [])
+        if place in told or len(own) < 2 or len(dims) != 1 or not -len(own) <= dims[0] < len(own):
+            continue
+        over = dims[0] % len(own)
+        if not own[over]:
+            continue
+        told.add(place)  # what one call of a line shows, the others do
+        between = own[over] in samples
+        if not between and not (op.name == "softmax" and own.count(own[over]) > 1):
+            continue
+        followed = trail(trace, key, logarithms=op.name == "log_softmax")
+        if followed.balanced:
+            continue
+        for use in followed.sums:
+            other = next(iter(use.over))
+            if len(use.over) > 1 or over not in use.left or use.other is None or not own[other]:
+                continue
+            if between and own[other] not in samples and _learned(known, use.other):
+                yield _finding(trace, known, op, use, over, other, samples[own[over]])
+                break
+            same = own[other] == own[over] and use.shared == (own[over],) and not found.given(own[over])
+            if same and _projected(known, use.other):
+                yield _finding(trace, known, op, use, over, other, None)
+                break
+
+
+def _samples(known: Paths, found: Axes) -> dict[Axis, Op]:
+    """Axes of samples that are judged or worked on apart from each other → the call that shows it."""
+    shown: dict[Axis, Op] = {}
+    for run in found.runs:
+        shown.setdefault(run.apart, run.op)
+    for key, loss in losses(known, PICKING):
+        own = found.of(key)
+        if len(own) > 1 and len(own[0]) == 1 and found.whole(own[0]):
+            shown.setdefault(own[0], loss)
+    for run in found.runs:  # of single places of a sequence it cannot be told which they are
+        shown.pop(run.along, None)
+    shown.pop((), None)
+    return shown
+
+
+def _learned(known: Paths, key: Key) -> bool:
+    """Whether what the weights weigh has a gradient: labels and constants have none."""
+    return known.graph(key[0]).values[key[1]].requires_grad
+
+
+def _projected(known: Paths, key: Key) -> bool:
+    """Whether a layer made these values, and no softmax: products of these are transitions."""
+    for _ in range(DEEP):
+        op = known.maker(key)
+        if op is None or not op.inputs or op.name in SOFTMAX:
+            return False
+        if op.name in LAYERS:
+            return True
+        if op.name not in PASSING | CASTS | SUMS | LOGARITHMS | {
+            "dropout",
+            "relu",
+            "tanh",
+            "layer_norm",
+            "div",
+            "mul",
+        }:
+            return False
+        key = (op.graph, op.inputs[0])
+    return False
+
+
+def _finding(
+    trace: Trace, known: Paths, op: Op, use: Sum, over: int, other: int, shows: Op | None
+) -> Finding:
+    shape = known.graph(op.graph).values[op.outputs[0]].shape
+    given = op.extra["dims"][0]
+    wanted = other - len(shape) if given < 0 else other
+    places = f"the {plural(shape[over], 'sample')}" if shows is not None else f"the {shape[over]} places"
+    summed = code(trace, use.op.site.user, f"`{use.op.name}`")
+    what = "logarithms of weights" if op.name == "log_softmax" else "weights"
+    seen = f"the {what} of shape {shape} sum to one along axis {over}, and `{use.op.name}` sums over axis {other}"
+    if shows is not None:
+        treats = (
+            "has a label for each place"
+            if shows.name in PICKING
+            else f"treats the places of axis {over} apart"
+        )
+        seen += f"; `{shows.name}` ({_where(trace, shows)}) {treats}: they are samples"
+    else:
+        seen += f"; both axes are the same {shape[over]} places, of which the values are a third projection"
+    return Finding(
+        message=f"{code(trace, op.site.user, f'`{op.name}`')} makes {what} that sum to one over {places} of axis "
+        f"{over}, and {summed} sums over the {shape[other]} of axis {other}",
+        cause=op.site.user,
+        cause_label=f"goes over axis {over} of {shape}",
+        effect=use.op.site.user,
+        effect_label=f"sums over axis {other}, where the weights do not sum to one",
+        seen=(seen,),
+        fix=f"give `dim={wanted}` to {located(trace, op.site.user, f'`{op.name}`')}",
+        edits=along(trace, op.site.user, op.name, wanted),
+    )
+
+
+def _where(trace: Trace, op: Op) -> str:
+    return located(trace, op.site.user).rpartition("(")[2].rstrip(")")

@@ -1,0 +1,240 @@
+"""Further programs of GS760."""
+
+
+def bad_places_of_an_image() -> None:
+    """Self-attention over the places of feature maps, as in GANs: the product takes the weights untransposed."""
+    import torch
+    from torch import nn
+
+    class Attention(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.query, self.key, self.value = (nn.Conv2d(8, 8, 1) for _ in range(3))
+            self.gamma = nn.Parameter(torch.ones(1))
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            b, c, h, w = x.shape
+            query = self.query(x).view(b, c, h * w).permute(0, 2, 1)
+            key = self.key(x).view(b, c, h * w)
+            attention = torch.bmm(query, key).softmax(dim=-1)  # cause: GS760
+            value = self.value(x).view(b, c, h * w)
+            out = torch.bmm(value, attention)  # effect: GS760
+            return self.gamma * out.view(b, c, h, w) + x
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Conv2d(3, 8, 3), Attention(), nn.Flatten(), nn.Linear(128, 2))
+    opt = torch.optim.Adam(model.parameters(), lr=0.01)
+    for _ in range(3):
+        loss = nn.functional.cross_entropy(model(torch.randn(6, 3, 6, 6)), torch.randint(0, 2, (6,)))
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def bad_heads_by_einsum() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    q, k, v, head = nn.Linear(8, 8), nn.Linear(8, 8), nn.Linear(8, 8), nn.Linear(8, 3)
+    layers = nn.ModuleList([q, k, v, head])
+    opt = torch.optim.Adam(layers.parameters(), lr=0.01)
+    for _ in range(3):
+        x = torch.randn(5, 7, 8)
+        a, b, c = (layer(x).view(5, 7, 2, 4) for layer in (q, k, v))
+        scores = torch.einsum("bqhd,bkhd->bhqk", a, b)
+        weights = nn.functional.dropout(torch.softmax(scores, dim=2), 0.1)  # cause: GS760
+        out = torch.einsum("bhqk,bkhd->bqhd", weights, c).reshape(5, 7, 8)  # effect: GS760
+        loss = nn.functional.mse_loss(head(out + x), torch.randn(5, 7, 3))
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def bad_experts_over_the_batch() -> None:
+    """A gate whose weights sum to one over the samples, and mixes the experts of each."""
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    gate, experts = nn.Linear(6, 4), nn.ModuleList(nn.Linear(6, 3) for _ in range(4))
+    opt = torch.optim.Adam([*gate.parameters(), *experts.parameters()], lr=0.01)
+    for _ in range(3):
+        x = torch.randn(10, 6)
+        weights = torch.softmax(gate(x), dim=0)  # cause: GS760
+        outs = torch.stack([expert(x) for expert in experts], dim=1)
+        scores = (weights.unsqueeze(-1) * outs).sum(1)  # effect: GS760
+        loss = nn.functional.cross_entropy(scores, torch.randint(0, 3, (10,)))
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_slots_normalised_twice() -> None:
+    """Slot attention: the slots compete for each input, and each slot takes a mean."""
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    start = nn.Parameter(torch.randn(4, 8))
+    q, k, v, head = nn.Linear(8, 8), nn.Linear(8, 8), nn.Linear(8, 8), nn.Linear(8, 3)
+    opt = torch.optim.Adam([start, *nn.ModuleList([q, k, v, head]).parameters()], lr=0.01)
+    for _ in range(3):
+        x = torch.randn(5, 7, 8)
+        slots = start.expand(5, 4, 8)
+        for _ in range(2):
+            weights = torch.softmax(q(slots) @ k(x).transpose(1, 2), dim=1) + 1e-8
+            weights = weights / weights.sum(-1, keepdim=True)
+            slots = slots + weights @ v(x)
+        loss = nn.functional.mse_loss(head(slots).mean(1), torch.randn(5, 3))
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_places_compete_and_take_means() -> None:
+    """Inverted attention of places among each other, normalised a second time."""
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    project, head = nn.Linear(8, 24), nn.Linear(8, 2)
+    opt = torch.optim.SGD([*project.parameters(), *head.parameters()], lr=0.1)
+    for _ in range(3):
+        q, k, v = project(torch.randn(4, 6, 8)).chunk(3, dim=-1)
+        weights = torch.softmax(q @ k.transpose(1, 2), dim=1)
+        weights = nn.functional.normalize(weights, p=1, dim=-1)
+        scores = head((weights @ v).mean(1))
+        opt.zero_grad()
+        nn.functional.cross_entropy(scores, torch.randint(0, 2, (4,))).backward()
+        opt.step()
+
+
+def good_nodes_assigned_to_clusters() -> None:
+    """Soft assignment: each node's weights sum to one over the clusters, and a cluster sums its nodes."""
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    assign, embed, head = nn.Linear(6, 3), nn.Linear(6, 8), nn.Linear(24, 2)
+    opt = torch.optim.Adam(nn.ModuleList([assign, embed, head]).parameters(), lr=0.01)
+    for _ in range(3):
+        nodes = torch.randn(5, 9, 6)
+        share = torch.softmax(assign(nodes), dim=-1)
+        pooled = share.transpose(1, 2) @ embed(nodes)
+        loss = nn.functional.cross_entropy(head(pooled.flatten(1)), torch.randint(0, 2, (5,)))
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_capsules() -> None:
+    """Routing: an input capsule's weights sum to one over the outputs, which sum over the inputs."""
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    w = nn.Parameter(0.2 * torch.randn(1, 6, 3, 4, 5))
+    opt = torch.optim.Adam([w], lr=0.01)
+    for _ in range(3):
+        votes = (w @ torch.randn(8, 6, 1, 5, 1)).squeeze(-1)
+        logits = torch.zeros(8, 6, 3, 1)
+        for _ in range(2):
+            share = torch.softmax(logits, dim=2)
+            out = (share * votes).sum(1, keepdim=True)
+            logits = logits + (votes * out).sum(-1, keepdim=True)
+        loss = nn.functional.cross_entropy(out.squeeze(1).norm(dim=-1), torch.randint(0, 3, (8,)))
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_walk_of_two_steps() -> None:
+    """Transition matrices from places to places, of which a row is multiplied by the next one's rows."""
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    embed = nn.Linear(6, 8)
+    opt = torch.optim.Adam(embed.parameters(), lr=0.01)
+    for _ in range(3):
+        x = nn.functional.normalize(embed(torch.randn(4, 5, 6)), dim=-1)
+        there = torch.softmax(x @ x.transpose(1, 2) / 0.1, dim=-1)
+        again = torch.softmax(x @ x.transpose(1, 2) / 0.5, dim=-1)
+        loss = nn.functional.nll_loss((there @ again).log().flatten(0, 1), torch.arange(5).repeat(4))
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_hidden_markov_model() -> None:
+    """Transitions sum to one over the next states, and the forward pass sums over the states before."""
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    moves, emits = nn.Parameter(torch.randn(4, 4)), nn.Parameter(torch.randn(4, 6))
+    opt = torch.optim.Adam([moves, emits], lr=0.05)
+    for _ in range(3):
+        seen = torch.randint(0, 6, (8, 10))
+        move, emit = moves.log_softmax(dim=1), emits.log_softmax(dim=1)
+        alpha = emit[:, seen[:, 0]].t()
+        for t in range(1, 10):
+            alpha = torch.logsumexp(alpha.unsqueeze(2) + move, dim=1) + emit[:, seen[:, t]].t()
+        loss = -torch.logsumexp(alpha, dim=1).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_alternating_normalisation() -> None:
+    """Sinkhorn's: rows and columns in turn, over samples too."""
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    net, values = nn.Linear(6, 4), nn.Linear(6, 4)
+    opt = torch.optim.Adam([*net.parameters(), *values.parameters()], lr=0.01)
+    for _ in range(3):
+        x = torch.randn(10, 6)
+        plan = net(x).log_softmax(dim=0).log_softmax(dim=1)
+        picked = torch.logsumexp(plan + values(x).unsqueeze(1).mean(1), dim=1)
+        loss = picked.square().mean() + nn.functional.cross_entropy(net(x), torch.randint(0, 4, (10,)))
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_linear_attention() -> None:
+    """Keys sum to one over the places, queries over the features; each is summed over its own axis."""
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    project, head = nn.Linear(8, 24), nn.Linear(8, 2)
+    opt = torch.optim.SGD([*project.parameters(), *head.parameters()], lr=0.1)
+    for _ in range(3):
+        q, k, v = project(torch.randn(4, 6, 8)).chunk(3, dim=-1)
+        context = k.softmax(dim=1).transpose(1, 2) @ v
+        scores = head((q.softmax(dim=-1) @ context).mean(1))
+        opt.zero_grad()
+        nn.functional.cross_entropy(scores, torch.randint(0, 2, (4,))).backward()
+        opt.step()
+
+
+def good_samples_attend_to_each_other() -> None:
+    """Attention between the samples of a batch, each of which gets a mean of all."""
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    q, k, v, head = nn.Linear(6, 8), nn.Linear(6, 8), nn.Linear(6, 8), nn.Linear(8, 3)
+    opt = torch.optim.Adam(nn.ModuleList([q, k, v, head]).parameters(), lr=0.01)
+    for _ in range(3):
+        x = torch.randn(10, 6)
+        weights = torch.softmax(k(x) @ q(x).t(), dim=0)
+        scores = head(weights.t() @ v(x))
+        loss = nn.functional.cross_entropy(scores, torch.randint(0, 3, (10,)))
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

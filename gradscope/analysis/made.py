@@ -62,6 +62,13 @@ def layer_site(trace: Trace, op: Op, *, alone: bool = False) -> Site | None:
     return Site(-1, path, *trace.source_file(path).span(call), "", "user")
 
 
+def softmax_site(trace: Trace, op: Op) -> Site:
+    """The line of a softmax, or where `nn.Softmax` was made that it is the call of."""
+    module = trace.modules.get(op.module) if op.module is not None else None
+    own = module is not None and module.cls in ("Softmax", "LogSoftmax")
+    return (layer_site(trace, op) if own else None) or op.site.user
+
+
 def _root_made(trace: Trace, module: Module) -> tuple[str, ast.Call] | None:
     """The call that made a module that stands alone: `nn.Sequential(…)` of `model = nn.Sequential(…)`."""
     found = [

@@ -173,9 +173,14 @@ def with_argument(trace: Trace, site: Site | None, name: str, value: str, positi
 
 
 def along(trace: Trace, site: Site | None, name: str, dim: int) -> Edits:
-    """`torch.f(x, dim=…)`, or `x.f(…)`, at `site` along another axis; only of a function of torch's and a method."""
+    """`torch.f(x, dim=…)`, `x.f(…)` or `nn.F(…)` at `site` along another axis."""
     node = _call(trace, site)
-    if site is None or node is None or not isinstance(node.func, ast.Attribute) or node.func.attr != name:
+    if site is None or node is None or not isinstance(node.func, ast.Attribute):
+        return ()
+    if node.func.attr in ("Softmax", "LogSoftmax") and node.func.attr.lower() == name.replace("_", ""):
+        made = with_argument(trace, site, "dim", str(dim), 0)
+        return made if node.args or node.keywords else ()
+    if node.func.attr != name:
         return ()
     of_torch = Source(trace, site.path).file.is_imported(node.func)
     return with_argument(trace, site, "dim", str(dim), int(of_torch))

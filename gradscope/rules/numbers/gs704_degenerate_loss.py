@@ -12,10 +12,13 @@ At warning: a softmax along the first axis, which had one place in every call, w
 
 from collections.abc import Iterator
 
+from gradscope.analysis.made import softmax_site
 from gradscope.analysis.reach import Paths, passes, paths
+from gradscope.analysis.trails import trail
 from gradscope.analysis.words import located, parameter_names, parameter_subjects
 from gradscope.events import Rooted
-from gradscope.model import Finding, Graph, Op
+from gradscope.fixes.calls import along as along_axis
+from gradscope.model import Edit, Finding, Graph, Op
 from gradscope.rules import rule
 from gradscope.rules.numbers._losses import loss_event
 from gradscope.store import Trace
@@ -24,7 +27,7 @@ SOFTMAX_NODES = {"SoftmaxBackward0", "LogSoftmaxBackward0"}
 LAYERS = {"linear", "conv1d", "conv2d", "conv3d", "matmul"}  # their second input is the weight
 
 
-def bad() -> None:
+def bad() -> None:  # fix: by hand
     import torch
     from torch import nn
 
@@ -130,10 +133,22 @@ def _along_one(known: Paths, calls: list[Op]) -> bool:
     return True
 
 
+def _weighed(trace: Trace, op: Op) -> tuple[int, Op] | None:
+    """The one axis that what this softmax weighs is summed over, and the call that does."""
+    shape = paths(trace).graph(op.graph).values[op.outputs[0]].shape
+    given = op.extra.get("dims") or []
+    if len(given) != 1 or not -len(shape) <= given[0] < len(shape):
+        return None
+    found = [s for s in trail(trace, (op.graph, op.outputs[0])).sums if s.other is not None]
+    axes = {axis for one in found for axis in one.over}
+    return (axes.pop(), found[0].op) if len(axes) == 1 else None
+
+
 def _finding(trace: Trace, known: Paths, op: Op, event: Rooted, zero: list[int], along: bool) -> Finding:
     shape = known.graph(op.graph).values[op.inputs[0]].shape
     names = parameter_names(trace, zero)
-    made = located(trace, op.site.user, f"`{op.name}`")
+    place = softmax_site(trace, op)
+    made = located(trace, place, f"`{op.name}`")
     measured = len(trace.numbers("grad_norm", zero[0]))
     losses = [value for _, value in trace.numbers("loss", event.site.id)]
     seen = [f"the gradient of {names} was exactly 0 in {passes(measured)}"]
@@ -145,6 +160,8 @@ def _finding(trace: Trace, known: Paths, op: Op, event: Rooted, zero: list[int],
     effect = "the loss cannot change" if alone else "it gives the same whatever goes in"
     over, places = "a single class", "one class"
     fix = f"take {made} along the dimension of the classes, or a sigmoid for a single output"
+    edits: tuple[Edit, ...] = ()
+    weighed = None if op.name == "cross_entropy" or along else _weighed(trace, op)
     if op.name == "cross_entropy":
         fix = (
             f"give {made} one output per class; for a single output take `binary_cross_entropy_with_logits` or"
@@ -154,14 +171,23 @@ def _finding(trace: Trace, known: Paths, op: Op, event: Rooted, zero: list[int],
         over, places = "an axis of one place", "axis 0 has one place"
         axes = [f"`dim={axis - len(shape)}` ({size} places)" for axis, size in enumerate(shape) if size > 1]
         fix = f"take {made} along the axis whose places share the weights: {' or '.join(axes)}"
+    elif weighed is not None:
+        axis, use = weighed
+        over, places = "an axis of one place", f"axis {op.extra['dims'][0]} has one place"
+        fix = (
+            f"take {made} along the axis that {located(trace, use.site.user, f'`{use.name}`')} sums over, `dim={axis}` "
+            f"({shape[axis]} places)"
+        )
+        edits = along_axis(trace, place, op.name, axis)
     return Finding(
         message=f"`{op.name}` is taken over {over}: {effect}, the gradient is zero",
-        cause=op.site.user,
+        cause=place,
         cause_label=f"its input is {shape}: {places}",
         effect=event.site.user,
         effect_label=f"{names} get a gradient of exactly zero",
         seen=tuple(seen),
         fix=fix,
+        edits=edits,
         severity="warning" if along else "",
         count=event.count,
         subjects=parameter_subjects(zero),

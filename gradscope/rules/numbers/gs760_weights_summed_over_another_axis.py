@@ -14,6 +14,7 @@ normalised once more, products of transition matrices, attention between samples
 from collections.abc import Iterator
 
 from gradscope.analysis.axes import Axes, Axis, axes
+from gradscope.analysis.made import softmax_site
 from gradscope.analysis.ops import CASTS, LOGARITHMS, PASSING, SUMS
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.trails import Sum, trail
@@ -143,6 +144,7 @@ def _finding(
     trace: Trace, known: Paths, op: Op, use: Sum, over: int, other: int, shows: Op | None
 ) -> Finding:
     shape = known.graph(op.graph).values[op.outputs[0]].shape
+    place = softmax_site(trace, op)
     given = op.extra["dims"][0]
     wanted = other - len(shape) if given < 0 else other
     places = f"the {plural(shape[over], 'sample')}" if shows is not None else f"the {shape[over]} places"
@@ -159,15 +161,15 @@ def _finding(
     else:
         seen += f"; both axes are the same {shape[over]} places, of which the values are a third projection"
     return Finding(
-        message=f"{code(trace, op.site.user, f'`{op.name}`')} makes {what} that sum to one over {places} of axis "
+        message=f"{code(trace, place, f'`{op.name}`')} makes {what} that sum to one over {places} of axis "
         f"{over}, and {summed} sums over the {shape[other]} of axis {other}",
-        cause=op.site.user,
+        cause=place,
         cause_label=f"goes over axis {over} of {shape}",
         effect=use.op.site.user,
         effect_label=f"sums over axis {other}, where the weights do not sum to one",
         seen=(seen,),
-        fix=f"give `dim={wanted}` to {located(trace, op.site.user, f'`{op.name}`')}",
-        edits=along(trace, op.site.user, op.name, wanted),
+        fix=f"give `dim={wanted}` to {located(trace, place, f'`{op.name}`')}",
+        edits=along(trace, place, op.name, wanted),
     )
 
 

@@ -1,7 +1,7 @@
 """More programs of GS704: each bad one is reported at its marks, each good one by no rule."""
 
 
-def bad_softmax() -> None:
+def bad_softmax() -> None:  # fix: by hand
     import torch
     from torch import nn
 
@@ -27,6 +27,29 @@ def bad_weights_of_a_pool() -> None:
         weights = torch.softmax(score(frames) / 2, dim=-1)  # cause: GS704
         logits = head((weights * frames).sum(dim=1))
         nn.functional.cross_entropy(logits, torch.zeros(8, dtype=torch.long)).backward()  # effect: GS704
+        opt.step()
+
+
+def bad_weights_of_a_pool_in_a_module() -> None:
+    import torch
+    from torch import nn
+
+    class Pool(nn.Module):
+        def __init__(self, width: int) -> None:
+            super().__init__()
+            self.score = nn.Sequential(nn.Linear(width, 8), nn.Tanh(), nn.Linear(8, 1))
+            self.normalise = nn.Softmax(dim=-1)  # cause: GS704
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            weights = self.normalise(self.score(x))
+            return torch.einsum("bto,btd->bd", weights, x)
+
+    model = nn.Sequential(Pool(4), nn.Linear(4, 2))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        loss = nn.functional.cross_entropy(model(torch.randn(6, 5, 4)), torch.randint(0, 2, (6,)))
+        opt.zero_grad()
+        loss.backward()  # effect: GS704
         opt.step()
 
 
@@ -83,7 +106,7 @@ def good_attention_to_one_position() -> None:
         opt.step()
 
 
-def bad_weights_along_a_batch_of_one() -> None:
+def bad_weights_along_a_batch_of_one() -> None:  # fix: by hand
     import torch
     from torch import nn
 

@@ -70,6 +70,32 @@ def bad_experts_over_the_batch() -> None:
         opt.step()
 
 
+def bad_softmax_of_a_module() -> None:
+    import torch
+    from torch import nn
+
+    class Attention(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.q, self.k, self.v = nn.Linear(8, 8), nn.Linear(8, 8), nn.Linear(8, 8)
+            self.softmax = nn.Softmax(dim=-2)  # cause: GS760
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            scores = torch.matmul(self.q(x), self.k(x).transpose(-2, -1)) / 8**0.5
+            scores = scores.masked_fill(torch.ones(6, 6).triu(1).bool(), float("-inf"))
+            return x + torch.matmul(self.softmax(scores), self.v(x))  # effect: GS760
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Embedding(9, 8), Attention(), nn.Linear(8, 9))
+    opt = torch.optim.Adam(model.parameters(), lr=0.01)
+    for _ in range(3):
+        tokens = torch.randint(0, 9, (4, 7))
+        loss = nn.functional.cross_entropy(model(tokens[:, :-1]).flatten(0, 1), tokens[:, 1:].flatten())
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
 def good_slots_normalised_twice() -> None:
     """Slot attention: the slots compete for each input, and each slot takes a mean."""
     import torch

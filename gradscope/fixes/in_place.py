@@ -51,6 +51,7 @@ _VIEWS = set(
 _STORING = {"append", "add", "insert", "setdefault", "extend", "register_buffer"}
 _OFF = ("no_grad", "inference_mode", "set_grad_enabled")
 MAX_SHOWN = 3
+MAX_TEXT = 80  # characters of a new statement that a sentence can take
 
 
 class Copy(NamedTuple):
@@ -89,6 +90,7 @@ def _mended(
     return (
         _not_in_place(trace, site, op)
         or _anew(trace, site.user, op)
+        or _item_anew(trace, site.user, op, spoilt)
         or _copied_where_saved(trace, event, site, op, spoilt)
     )
 
@@ -280,6 +282,36 @@ def _anew(trace: Trace, site: Site, op: Op | None) -> tuple[str, Edits] | None:
     return f"make a new tensor: `{text}`", here.replace(statement, text)
 
 
+def _item_anew(
+    trace: Trace, site: Site, op: Op | None, spoilt: Sequence[dict[str, Any]]
+) -> tuple[str, Edits] | None:
+    """`maps[i] = maps[i] + x` for `maps[i] += x`, `self.h = self.h + x` for `self.h += x`: an item of a list or an
+    attribute, which holds a tensor that its call has saved as its own result."""
+    here = Source(trace, site.path)
+    node = here.file.at(site)
+    results = all(any(n.startswith(("result", "output")) for n in one["as"]) for one in spoilt)
+    if op is None or not isinstance(node, ast.AugAssign) or not spoilt or not results:
+        return None
+    if not isinstance(node.target, (ast.Subscript, ast.Attribute)) or _calls_in(node.target):
+        return None
+    graph = trace.graph(op.graph)
+    parts = any(other.name == "__setitem__" and other.site.user == site for other in graph.ops)
+    if parts or any(_is_view(graph, value) for value in op.writes) or _gradients_are_off(trace, op):
+        return None
+    target, value = here.file.text(node.target), here.file.operand(node.value)
+    sign = here.file.text(node)[len(target) :].lstrip().partition("=")[0]
+    text = f"{target} = {target} {sign} {value}"
+    if "\n" in text:
+        return None
+    shown = text if len(text) <= MAX_TEXT else f"{target} = {target} {sign} …"
+    return f"make a new tensor: `{shown}`", here.replace(node, text)
+
+
+def _calls_in(node: ast.expr) -> bool:
+    """Whether a place would be worked out twice by calls that may do something."""
+    return any(isinstance(part, (ast.Call, ast.NamedExpr, ast.Await)) for part in ast.walk(node))
+
+
 def _added(here: Source, node: ast.AugAssign) -> tuple[str, str]:
     if not isinstance(node.target, ast.Name):
         return "", ""
@@ -392,7 +424,7 @@ def _copied_where_saved(
     trace: Trace, event: ErrorRaised, write: Site, op: Op | None, spoilt: Sequence[dict[str, Any]]
 ) -> tuple[str, Edits]:
     fix, edits = copied_where_saved(trace, event.graph, spoilt, _written_names(trace, write, op))
-    return (f"{fix}{_or_stack(trace, write)}", edits) if fix else _by_hand(trace, write)
+    return (f"{fix}{_or_stack(trace, write)}", edits) if fix else _by_hand(trace, write, spoilt)
 
 
 def copied_where_saved(
@@ -422,9 +454,13 @@ def _written(trace: Trace, copy: Copy) -> str:
     return f"`{copy.new}` in place of `{copy.old}` {where}"
 
 
-def _by_hand(trace: Trace, write: Site) -> tuple[str, Edits]:
+def _by_hand(trace: Trace, write: Site, spoilt: Sequence[dict[str, Any]]) -> tuple[str, Edits]:
     target = written_name(trace, write.user)
     what = f"`{target}`" if target else "what is written"
+    here = located(trace, write.user, "the write")
+    if spoilt and all(any(n.startswith(("result", "output")) for n in one["as"]) for one in spoilt):
+        copy = f"`{target}.clone()`" if target else "a copy (`.clone()`)"
+        return f"the call has saved its own result: write to {copy} in {here}{_or_stack(trace, write)}", ()
     return (
         f"give the call that saves {what} a copy of it (`.clone()`), before"
         f" {located(trace, write.user, 'the write')}{_or_stack(trace, write)}"

@@ -79,3 +79,31 @@ def good_under_torch_func() -> None:
         return y.exp().sum()
 
     torch.func.grad(energy)(torch.ones(3), torch.arange(3.0))
+
+
+def bad_item_of_a_list() -> None:
+    import torch
+    from torch import nn
+
+    convs = nn.ModuleList(nn.Sequential(nn.Conv1d(2, 3, 1), nn.Sigmoid()) for _ in range(3))
+    maps = {f"p{i}": conv(torch.randn(4, 2, 8)) for i, conv in enumerate(convs)}
+    for i in (2, 1):
+        maps[f"p{i - 1}"] += maps[f"p{i}"] * 0.5  # cause: GS104
+    maps["p0"].sum().backward()  # effect: GS104
+
+
+def bad_attribute() -> None:
+    import torch
+    from torch import nn
+
+    class Cell(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.inner, self.act = nn.Linear(3, 3), nn.Tanh()
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            self.state = self.act(self.inner(x))
+            self.state *= x  # cause: GS104
+            return self.state
+
+    Cell()(torch.randn(4, 3)).sum().backward()  # effect: GS104

@@ -24,8 +24,8 @@ from gradscope.analysis.ops import (
 )
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.since import since_graph
-from gradscope.analysis.words import source
-from gradscope.fixes.calls import assigned_back, method_added
+from gradscope.analysis.words import located, source
+from gradscope.fixes.calls import assigned_back, beside, line_before, method_added
 from gradscope.model import Edit, Finding, Graph, Op, Site
 from gradscope.rules import rule
 from gradscope.rules.numbers._losses import loss_event
@@ -78,7 +78,17 @@ def broadcast_in_loss(trace: Trace) -> Iterator[Finding]:
             first, second = (graph.values[i].shape for i in op.inputs[:2])
             if _mutual(first, second) and _is_loss(known, graph, op):
                 found.setdefault(op.site.user.location(), []).append(op)
-    for ops in found.values():
+    first = {line: _before(known.graph(ops[0].graph), ops[0]) for line, ops in found.items()}
+    told = {op.site.user.location() for op in first.values() if op is not None}  # mended with a later one
+    mended: set[tuple[str, int]] = set()
+    for line, ops in found.items():
+        before = first[line]
+        if line in told:
+            continue
+        if before is not None:
+            if before.site.user.location() in mended:
+                continue
+            mended.add(before.site.user.location())
         yield _finding(trace, known, ops)
 
 
@@ -218,6 +228,9 @@ def _finding(trace: Trace, known: Paths, ops: list[Op]) -> Finding:
         since=since_graph(trace, op.graph),
     )
     dropped = _dropped(trace, graph, op)
+    before = _before(graph, op) if dropped is None else None
+    if before is not None:
+        return _mended_before(trace, graph, op, before, found)
     if dropped is None:
         return found
     return replace(
@@ -227,6 +240,46 @@ def _finding(trace: Trace, known: Paths, ops: list[Op]) -> Finding:
         related=((op.site.user, found.cause_label),),
         fix=f"keep the result: `{_receiver(trace, dropped)} = {source(trace, dropped)}` ({place(dropped)})",
         edits=assigned_back(trace, dropped),
+    )
+
+
+def _short(graph: Graph, op: Op) -> tuple[int, int] | None:
+    """The side that lacks one dimension of the other, and which; None where it is not just that."""
+    shapes = [graph.values[i].shape for i in op.inputs[:2]]
+    long, short = (0, 1) if len(shapes[0]) > len(shapes[1]) else (1, 0)
+    ones = [i for i, n in enumerate(shapes[long]) if n == 1]
+    rest = tuple(n for i, n in enumerate(shapes[long]) if not ones or i != ones[-1])
+    return (short, ones[-1]) if len(shapes[0]) != len(shapes[1]) and rest == shapes[short] else None
+
+
+def _before(graph: Graph, op: Op) -> Op | None:
+    """The first call that broadcasts the same shorter tensor against another one in the same way."""
+    side = _short(graph, op)
+    if side is None:
+        return None
+    value, wide = op.inputs[side[0]], graph.values[op.inputs[1 - side[0]]].shape
+    for other in graph.consumers.get(value, ()):
+        if other.index >= op.index or other.site.user.location() == op.site.user.location():
+            break
+        shapes = [graph.values[i].shape for i in other.inputs[:2] if i != value]
+        if other.name in POINTWISE | POINTWISE_LOSSES and shapes == [wide]:
+            return other
+    return None
+
+
+def _mended_before(trace: Trace, graph: Graph, op: Op, before: Op, found: Finding) -> Finding:
+    """The fix of a tensor that several calls broadcast: it gets its dimension before the first of them."""
+    side = _short(graph, op)
+    assert side is not None
+    name = _operands(trace, graph, op)[side[0]].strip("`")
+    at, site = side[1], before.site.user
+    plain = name.isidentifier() and beside(trace, site, op.site.user)
+    text = f"{name} = {name}.unsqueeze({at})" if plain else f"{name}.unsqueeze({at})"
+    return replace(
+        found,
+        related=((site, f"`{name}` is broadcast here before, in the same way"),),
+        fix=f"give `{name}` its dimension before the first of both: `{text}` before {located(trace, site)}",
+        edits=line_before(trace, site, text) if plain else (),
     )
 
 
@@ -286,14 +339,12 @@ def _name(trace: Trace, graph: Graph, index: int) -> str:
 def _fix(trace: Trace, graph: Graph, op: Op) -> tuple[str, tuple[Edit, ...]]:
     """What to write, and the edit."""
     both = "give both the same shape"
-    shapes = [graph.values[i].shape for i in op.inputs[:2]]
-    long, short = (0, 1) if len(shapes[0]) > len(shapes[1]) else (1, 0)
-    ones = [i for i, n in enumerate(shapes[long]) if n == 1]
-    rest = tuple(n for i, n in enumerate(shapes[long]) if not ones or i != ones[-1])
-    if len(shapes[0]) == len(shapes[1]) or rest != shapes[short]:
+    side = _short(graph, op)
+    if side is None:
         return f"{both} before they are compared ({place(op.site.user)})", ()
     names = _operands(trace, graph, op)
-    at = ones[-1]
+    short, at = side
+    long = 1 - short
     edits = method_added(trace, op.site.user, names[long].strip("`"), f".squeeze({at})")
     return f"{both}: `.squeeze({at})` on {names[long]}, or `.unsqueeze({at})` on {names[short]}", edits
 

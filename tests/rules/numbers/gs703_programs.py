@@ -132,6 +132,26 @@ def bad_ratio_to_an_older_policy() -> None:
         opt.step()
 
 
+def bad_broadcast_before_the_loss_too() -> None:
+    """The values meet the older ones first: mended at the loss alone, the program would stop there."""
+    import torch
+    from torch import nn
+
+    def loss_of(values: torch.Tensor, older: torch.Tensor, returns: torch.Tensor) -> torch.Tensor:
+        near = older + (values - older).clamp(-0.2, 0.2)  # related: GS703
+        plain = nn.functional.mse_loss(values, returns, reduction="none")  # cause: GS703
+        return torch.max(plain, (near - returns).pow(2)).mean()
+
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        x = torch.randn(8, 4)
+        loss = loss_of(model(x)[:, 0], torch.randn(8, 1), torch.randn(8, 1))
+        opt.zero_grad()
+        loss.backward()  # effect: GS703
+        opt.step()
+
+
 def good_same_label() -> None:
     import torch
     from torch import nn

@@ -78,11 +78,11 @@ def broadcast_in_loss(trace: Trace) -> Iterator[Finding]:
             first, second = (graph.values[i].shape for i in op.inputs[:2])
             if _mutual(first, second) and _is_loss(known, graph, op):
                 found.setdefault(op.site.user.location(), []).append(op)
-    first = {line: _before(known.graph(ops[0].graph), ops[0]) for line, ops in found.items()}
-    told = {op.site.user.location() for op in first.values() if op is not None}  # mended with a later one
+    starts = {line: _before(known.graph(ops[0].graph), ops[0]) for line, ops in found.items()}
+    told = {op.site.user.location() for op in starts.values() if op is not None}  # mended with a later one
     mended: set[tuple[str, int]] = set()
     for line, ops in found.items():
-        before = first[line]
+        before = starts[line]
         if line in told:
             continue
         if before is not None:

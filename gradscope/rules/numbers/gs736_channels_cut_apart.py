@@ -28,6 +28,8 @@ from gradscope.store import Trace
 KINDS = ("conv", "conv_transpose", "max_pool", "avg_pool", "adaptive_avg_pool")
 FIRST = {f"{kind}{rank}d" for kind in KINDS for rank in (1, 2, 3)}  # layers whose features lie along axis 1
 LAST = {"linear", "layer_norm"}  # along the last one
+CLASSES = {"cross_entropy", "nll_loss", "nll_loss_nd"}
+NORMALISING = {"softmax", "log_softmax"}
 
 
 def bad() -> None:
@@ -66,7 +68,7 @@ def channels_cut_apart(trace: Trace) -> Iterator[Finding]:
         return
     known, found = paths(trace), axes(trace)
     told: set[tuple[str, int]] = set()
-    for straddle in found.straddles.values():
+    for straddle in _cuts(known, found):
         op = straddle.op
         place = op.site.user.location()
         if place in told or not _permuted(known, found, straddle):
@@ -78,18 +80,33 @@ def channels_cut_apart(trace: Trace) -> Iterator[Finding]:
             yield _finding(trace, known, straddle, layer, taker)
 
 
+def _cuts(known: Paths, found: Axes) -> Iterator[Straddle]:
+    """The views that give axis 1 or the last one the size that the other one had, and other elements."""
+    for op in found.ops:
+        if op.name not in RESHAPES or not op.inputs or not op.outputs:
+            continue
+        keys = [(op.graph, index) for index in (op.inputs[0], op.outputs[0])]
+        taken, given = (known.graph(op.graph).values[index].shape for _, index in keys)
+        if len(taken) < 3 or len(given) < 2 or taken == given:
+            continue
+        before, after = (found.of(key) for key in keys)
+        for a, b in ((1, len(given) - 1), (len(taken) - 1, 1)):
+            if taken[a] == given[b] and before[a] != after[b]:
+                yield Straddle(op, taken, a, b, before[a], after[b])
+                break
+
+
 def _permuted(known: Paths, found: Axes, straddle: Straddle) -> bool:
-    """Whether the sizes are those of features that were moved: each batch on its own, and no other axis as long."""
+    """Whether the sizes are those of features that were moved: each batch on its own, or all places in one row, and no
+    other axis as long."""
     op = straddle.op
     graph = known.graph(op.graph)
     taken, given = graph.values[op.inputs[0]].shape, graph.values[op.outputs[0]].shape
     size = given[straddle.given]
     before, after = (found.of((op.graph, index)) for index in (op.inputs[0], op.outputs[0]))
-    ends = {(1, len(given) - 1), (len(taken) - 1, 1)}
+    rows = len(given) == 2 and straddle.taken == 1  # `view(-1, channels)`
     return (
-        taken == straddle.shape
-        and (straddle.taken, straddle.given) in ends
-        and before[0] == after[0]
+        (before[0] == after[0] or rows)
         and size > 1
         and taken[1:].count(size) == given[1:].count(size) == 1
     )
@@ -118,12 +135,25 @@ def _taken(known: Paths, found: Axes, view: Op, straddle: Straddle) -> Op | None
     for value in todo:  # grows while it is walked
         own = found.of((graph.id, value))
         for op in graph.consumers.get(value, ()):
-            at = 1 if op.name in FIRST else len(own) - 1 if op.name in LAST else None
+            at = _features(op, len(own))
             if at is not None and op.inputs[0] == value and len(own) > at and own[at] == straddle.axis:
                 return op
             if op.name in POINTWISE:
                 todo += [output for output in op.outputs if output not in seen]
                 seen.update(op.outputs)
+    return None
+
+
+def _features(op: Op, rank: int) -> int | None:
+    """The axis that a call takes for features or classes."""
+    if op.name in FIRST or op.name in CLASSES:
+        return 1
+    if op.name in LAST:
+        return rank - 1
+    if op.name in NORMALISING and len(op.extra.get("dims", [])) == 1:
+        return int(op.extra["dims"][0]) % rank
+    if op.name == "__getitem__" and op.extra.get("at") in (":i", ".i"):
+        return rank - 1
     return None
 
 
@@ -149,7 +179,7 @@ def _finding(trace: Trace, known: Paths, straddle: Straddle, layer: Op, taker: O
         seen=(
             f"`{layer.name}` gave {taken} with its {size} features along axis {straddle.taken}; after the view"
             f" `{taker.name}` takes axis {straddle.given} of {given} for features, which is {size} long, too, and runs"
-            " over parts of several of the old axes",
+            " over parts of the other axes",
         ),
         fix=f"move the axis first: `.{new}(…)` in {located(trace, op.site.user, f'`{op.name}`')}",
         edits=renamed(trace, op.site.user, op.name, new),

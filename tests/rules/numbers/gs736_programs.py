@@ -33,6 +33,91 @@ def bad_series_of_a_convolution() -> None:
         opt.step()
 
 
+def bad_classes_of_pixels() -> None:
+    """The width is a multiple of the number of classes: each row of scores is of one class and three places."""
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    net = nn.Conv2d(1, 3, 3, padding=1)
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    for _ in range(3):
+        scores = net(torch.randn(2, 1, 6, 6)).view(-1, 3)  # cause: GS736
+        labels = torch.randint(0, 3, (2, 6, 6))
+        loss = nn.functional.cross_entropy(scores, labels.view(-1))  # effect: GS736
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def bad_classes_of_pixels_by_hand() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    net = nn.Conv2d(1, 4, 3, padding=1)
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    for _ in range(3):
+        scores = net(torch.randn(2, 1, 6, 5)).reshape(-1, 4)  # cause: GS736
+        labels = torch.randint(0, 4, (2, 6, 5)).reshape(-1)
+        terms = [
+            nn.functional.binary_cross_entropy_with_logits(scores[:, c], (labels == c).float())  # effect: GS736
+            for c in range(4)
+        ]
+        opt.zero_grad()
+        torch.stack(terms).sum().backward()
+        opt.step()
+
+
+def good_one_place_each() -> None:
+    """Pooled to a single place: nothing has to be moved."""
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Conv2d(1, 3, 3), nn.AdaptiveAvgPool2d(1))
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    for _ in range(3):
+        scores = net(torch.randn(5, 1, 6, 6)).view(-1, 3)
+        loss = nn.functional.cross_entropy(scores, torch.randint(0, 3, (5,)))
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_moved_before() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    net = nn.Conv2d(1, 3, 3, padding=1)
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    for _ in range(3):
+        scores = net(torch.randn(2, 1, 6, 6)).movedim(1, -1).reshape(-1, 3)
+        loss = nn.functional.cross_entropy(scores, torch.randint(0, 3, (2, 6, 6)).view(-1))
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_anchors_of_a_detector() -> None:
+    """Channels that are anchors by classes, split before they are moved."""
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    net = nn.Conv2d(1, 6, 3, padding=1)
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    for _ in range(3):
+        maps = net(torch.randn(4, 1, 5, 5))
+        scores = maps.view(4, 2, 3, 5, 5).permute(0, 3, 4, 1, 2).reshape(4, -1, 3)
+        labels = torch.randint(0, 3, (4, 50))
+        loss = nn.functional.cross_entropy(scores.transpose(1, 2), labels)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
 def good_features_grouped_anew() -> None:
     import torch
     from torch import nn

@@ -263,7 +263,7 @@ class Axes(Pieces):
             sizes = tuple(size_of(axis) for axis in before)
             for taken, given in straddling(sizes, shape):
                 axis = found[given]
-                if len(self._sources_of(axis)) > 1 and axis not in axes:
+                if len(self.sources_of(axis)) > 1 and axis not in axes:
                     self.straddles.setdefault(axis, Straddle(op, sizes, taken, given, before[taken], axis))
         return found
 
@@ -271,7 +271,7 @@ class Axes(Pieces):
         """The axes that were merged into this one, where they are whole."""
         return [(piece,) for piece in axis] if len(axis) > 1 and self.whole(axis) else [axis]
 
-    def _sources_of(self, axis: Axis) -> set[int]:
+    def sources_of(self, axis: Axis) -> set[int]:
         """The axes that it was made of, also through views that cut them at no common border."""
         found: dict[int, None] = dict.fromkeys(piece.source for piece in axis)
         todo = list(found)

@@ -58,7 +58,7 @@ class Trail(Axes):
 
     def places(self, key: Key) -> frozenset[int]:
         """Which axes of the followed value are left in this one."""
-        sources = {source for axis in self.of(key) for source in self._sources_of(axis)}
+        sources = {source for axis in self.of(key) for source in self.sources_of(axis)}
         return frozenset(self.numbers[source] for source in sources if source in self.numbers)
 
     def rank(self, axis: Axis) -> int:

@@ -11,12 +11,13 @@ transposed, targets that were cut in the same way.
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import combinations
 from typing import NamedTuple
 
-from gradscope.analysis.axes import VIEWS, Axes, Axis, Pieces, Straddle, axes, rows_in
+from gradscope.analysis.axes import POINTWISE, RESHAPES, VIEWS, Axes, Axis, Pieces, Straddle, axes, rows_in
 from gradscope.analysis.names import names_of, place
-from gradscope.analysis.ops import ADDITIONS, JOINING, LIKE, LOSSES, SUBTRACTIONS
+from gradscope.analysis.ops import ADDITIONS, JOINING, LIKE, LOSSES, MULTIPLICATIONS, SUBTRACTIONS
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.words import code, listed, located
 from gradscope.fixes.calls import renamed
@@ -86,6 +87,12 @@ def axes_out_of_order(trace: Trace) -> Iterator[Finding]:
         yield _finding(trace, known, straddle, pair, len(pairs), alike)
     for pairs in turned.values():
         yield _flattened(trace, known, found, pairs)
+    for straddle in found.straddles.values():
+        place = straddle.op.site.user.location()
+        layer = _mixes_samples(known, found, straddle) if place not in told else None
+        if layer is not None:
+            told[place] = (straddle, Pair(layer, straddle.axis, straddle.before), [])
+            yield _of_samples(trace, known, found, straddle, layer)
 
 
 def _mistaken(found: Axes, pair: Pair, straddle: Straddle, beside: Axis) -> bool:
@@ -114,7 +121,7 @@ def _pairs(known: Paths, found: Axes) -> Iterator[Pair]:
         if op.name in LOSSES:
             if not _constant(known, keys[1]):
                 yield from (Pair(op, a, b, True) for a, b in _beside(op, one, other))
-        elif op.name in ADDITIONS | SUBTRACTIONS | JOINING:
+        elif op.name in ADDITIONS | SUBTRACTIONS | MULTIPLICATIONS | JOINING:
             # Of scores of places by the same places it cannot be told which is meant.
             beside = zip(one[::-1], other[::-1], strict=False)
             yield from (Pair(op, a, b) for a, b in beside if one.count(a) == other.count(b) == 1)
@@ -217,6 +224,70 @@ def _flattened(trace: Trace, known: Paths, found: Axes, pairs: list[Pair]) -> Fi
         edits=edits,
         count=len(pairs),
     )
+
+
+def _mixes_samples(known: Paths, found: Axes, straddle: Straddle) -> Op | None:
+    """The layer whose features are parts of several samples: those of a recurrent layer's batch, which lay along one
+    axis before the view and lie along another one of the same size after it, cut."""
+    run = next((run for run in found.runs if run.apart == straddle.before and straddle.before), None)
+    graph = known.graph(straddle.op.graph)
+    if run is None or not found.whole(run.apart):
+        return None
+    todo, seen = list(straddle.op.outputs), set(straddle.op.outputs)
+    for value in todo:  # grows while it is walked
+        own = found.of((graph.id, value))
+        for op in graph.consumers.get(value, ()):
+            if op.name == "linear" and op.inputs[0] == value:
+                mixed = {source for piece in own[-1:] for source in found.sources_of(piece)}
+                return op if mixed & found.sources_of(run.apart) else None
+            if op.name in POINTWISE:
+                todo += [output for output in op.outputs if output not in seen]
+                seen.update(op.outputs)
+    return None
+
+
+def _of_samples(trace: Trace, known: Paths, found: Axes, straddle: Straddle, layer: Op) -> Finding:
+    """A view of states that puts parts of several samples into one row of features."""
+    pair = Pair(layer, straddle.axis, straddle.before)
+    told = _finding(trace, known, straddle, pair, 1, [])
+    size, shape = straddle.shape[straddle.taken], straddle.shape
+    rows = rows_in(shape, known.graph(straddle.op.graph).values[straddle.op.outputs[0]].shape, straddle.taken,
+                   straddle.given, 1)  # fmt: skip
+    held = " and ".join(map(str, rows)) if len(rows) < 4 else f"{rows[0]} to {rows[-1]}"
+    back = _back(known, straddle, layer)
+    fix, edits = told.fix, told.edits
+    if back is not None and straddle.taken == 1 and len(shape) == 3:
+        sizes = f"-1, {shape[0]}, {shape[2]}"
+        fix += (
+            f"; and back: `.reshape({sizes}).transpose(0, 1).contiguous()` in place of the `{back.name}` in "
+            f"{located(trace, back.site.user)}"
+        )
+        edits = ()
+    run = next(run for run in found.runs if run.apart == straddle.before)
+    return replace(
+        told,
+        effect_label=f"row 1 of its input holds parts of samples {held}",
+        seen=(
+            f"`{run.op.name}` ({place(run.op.site.user)}) has its {size} samples along axis {straddle.taken} of {shape};"
+            f" of the rows that `{layer.name}` takes, row 1 holds parts of samples {held}",
+        ),
+        fix=fix,
+        edits=edits,
+    )
+
+
+def _back(known: Paths, straddle: Straddle, layer: Op) -> Op | None:
+    """The view behind the layer that gives the old shape again."""
+    graph = known.graph(layer.graph)
+    todo, seen = list(layer.outputs), set(layer.outputs)
+    for value in todo:  # grows while it is walked
+        for op in graph.consumers.get(value, ()):
+            if op.name in RESHAPES and graph.values[op.outputs[0]].shape == straddle.shape:
+                return op
+            if op.name in POINTWISE | {"linear"}:
+                todo += [output for output in op.outputs if output not in seen]
+                seen.update(op.outputs)
+    return None
 
 
 def _place(number: int, order: tuple[int, ...]) -> tuple[int, ...]:

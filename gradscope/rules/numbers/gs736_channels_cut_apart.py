@@ -106,9 +106,7 @@ def _permuted(known: Paths, found: Axes, straddle: Straddle) -> bool:
     before, after = (found.of((op.graph, index)) for index in (op.inputs[0], op.outputs[0]))
     rows = len(given) == 2 and straddle.taken == 1  # `view(-1, channels)`
     return (
-        (before[0] == after[0] or rows)
-        and size > 1
-        and taken[1:].count(size) == given[1:].count(size) == 1
+        (before[0] == after[0] or rows) and size > 1 and taken[1:].count(size) == given[1:].count(size) == 1
     )
 
 

@@ -465,3 +465,93 @@ def good_positions_skewed() -> None:
         opt.zero_grad()
         loss.backward()
         opt.step()
+
+
+def bad_states_of_all_layers_in_a_row() -> None:  # fix: by hand
+    """The states (layers, batch, hidden) viewed as (batch, features), through a layer and back."""
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    embed, encoder, decoder = nn.Embedding(9, 4), nn.GRU(4, 5, 2), nn.GRU(4, 5, 2)
+    bridge, head = nn.Linear(10, 10), nn.Linear(5, 9)
+    model = nn.ModuleList([embed, encoder, decoder, bridge, head])
+    opt = torch.optim.Adam(model.parameters(), lr=0.01)
+    for _ in range(3):
+        tokens = torch.randint(0, 9, (7, 6))
+        states = encoder(embed(tokens))[1]
+        flat = states.view(6, 10)  # cause: GS709
+        start = torch.tanh(bridge(flat)).view(2, 6, 5)  # effect: GS709
+        scores = head(decoder(embed(tokens), start)[0])
+        loss = nn.functional.cross_entropy(scores.flatten(0, 1), tokens.flatten())
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_states_moved_to_the_batch_first() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    embed, encoder, head = nn.Embedding(9, 4), nn.GRU(4, 5, 2, bidirectional=True), nn.Linear(20, 3)
+    opt = torch.optim.Adam(nn.ModuleList([embed, encoder, head]).parameters(), lr=0.01)
+    for _ in range(3):
+        states = encoder(embed(torch.randint(0, 9, (7, 6))))[1]
+        scores = head(states.transpose(0, 1).reshape(6, 20))
+        loss = nn.functional.cross_entropy(scores, torch.randint(0, 3, (6,)))
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_sentences_of_documents() -> None:
+    """Each document's sentences are a batch of the encoder and the features of the document."""
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    encoder, head = nn.GRU(4, 5, batch_first=True), nn.Linear(15, 3)
+    opt = torch.optim.Adam([*encoder.parameters(), *head.parameters()], lr=0.01)
+    for _ in range(3):
+        words = torch.randn(4, 3, 7, 4)
+        states = encoder(words.view(12, 7, 4))[1]
+        scores = head(states.view(4, 15))
+        loss = nn.functional.cross_entropy(scores, torch.randint(0, 3, (4,)))
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def bad_mask_cut_across() -> None:
+    """A mask for (batch, channels, bands, time), made of features of each time."""
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    net = nn.Linear(6, 6)
+    opt = torch.optim.Adam(net.parameters(), lr=0.01)
+    for _ in range(3):
+        spec = torch.randn(4, 2, 3, 5)
+        mask = net(spec.permute(0, 3, 1, 2).flatten(2)).reshape(4, 2, 3, 5)  # cause: GS709
+        out = spec * torch.sigmoid(mask)  # effect: GS709
+        loss = nn.functional.l1_loss(out, torch.randn(4, 2, 3, 5))
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_mask_moved_back() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    net = nn.Linear(6, 6)
+    opt = torch.optim.Adam(net.parameters(), lr=0.01)
+    for _ in range(3):
+        spec = torch.randn(4, 2, 3, 5)
+        mask = net(spec.permute(0, 3, 1, 2).flatten(2)).transpose(1, 2).reshape(4, 2, 3, 5)
+        loss = nn.functional.l1_loss(spec * torch.sigmoid(mask), torch.randn(4, 2, 3, 5))
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

@@ -61,7 +61,9 @@ def bad_classes_of_pixels_by_hand() -> None:
         scores = net(torch.randn(2, 1, 6, 5)).reshape(-1, 4)  # cause: GS736
         labels = torch.randint(0, 4, (2, 6, 5)).reshape(-1)
         terms = [
-            nn.functional.binary_cross_entropy_with_logits(scores[:, c], (labels == c).float())  # effect: GS736
+            nn.functional.binary_cross_entropy_with_logits(
+                scores[:, c], (labels == c).float()
+            )  # effect: GS736
             for c in range(4)
         ]
         opt.zero_grad()

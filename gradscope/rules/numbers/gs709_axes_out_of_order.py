@@ -268,8 +268,8 @@ def _of_samples(trace: Trace, known: Paths, found: Axes, straddle: Straddle, lay
         told,
         effect_label=f"row 1 of its input holds parts of samples {held}",
         seen=(
-            f"`{run.op.name}` ({place(run.op.site.user)}) has its {size} samples along axis {straddle.taken} of {shape};"
-            f" of the rows that `{layer.name}` takes, row 1 holds parts of samples {held}",
+            f"`{run.op.name}` ({place(run.op.site.user)}) has its {size} samples along axis {straddle.taken} of "
+            f"{shape}; of the rows that `{layer.name}` takes, row 1 holds parts of samples {held}",
         ),
         fix=fix,
         edits=edits,

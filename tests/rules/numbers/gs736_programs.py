@@ -60,12 +60,10 @@ def bad_classes_of_pixels_by_hand() -> None:
     for _ in range(3):
         scores = net(torch.randn(2, 1, 6, 5)).reshape(-1, 4)  # cause: GS736
         labels = torch.randint(0, 4, (2, 6, 5)).reshape(-1)
-        terms = [
-            nn.functional.binary_cross_entropy_with_logits(
-                scores[:, c], (labels == c).float()
-            )  # effect: GS736
-            for c in range(4)
-        ]
+        terms = []
+        for c in range(4):
+            one = scores[:, c]  # effect: GS736
+            terms.append(nn.functional.binary_cross_entropy_with_logits(one, (labels == c).float()))
         opt.zero_grad()
         torch.stack(terms).sum().backward()
         opt.step()

@@ -65,6 +65,10 @@ def _known(raw: Any) -> float:
     return float(raw or 0)
 
 
+def _one_unless_told(raw: Any) -> int:
+    return 1 if raw is None else int(raw)
+
+
 def _ids(raw: Any) -> tuple[int, ...]:
     return tuple(raw or ())
 
@@ -138,6 +142,7 @@ class Backward(Rooted):
     stale = Field(_ids)  # parameters whose gradient a step had used and was added to
     unlooked = Field(_flag)  # the forward was not captured
     weights = Field(_ids)  # values: leaves that it was given as the gradient to begin with
+    sense = Field(_one_unless_told)  # -1: it was given one negative number to begin with; 0: not known
     held_nodes = Field(_count)  # what a kept graph holds after its first pass
     held_bytes = Field(_count)
 
@@ -651,6 +656,16 @@ class DroppedGradient(Kind):
     lacks = Field(_ids)  # the axes of that result which that gradient had not
 
 
+class PassedOn(Kind):
+    """A Function of the user's gave its one tensor back, and the gradient that came times one number."""
+
+    __slots__ = ()
+    of = "passed_on"
+    function = Field(_text)
+    line = Field(_key)
+    factors = Field(_numbers)  # of the calls that were followed
+
+
 class CheckpointCut(Kind):
     """A reentrant checkpoint was given nothing that requires a gradient."""
 
@@ -752,6 +767,29 @@ class PaddedTargets(Kind):
     index = Field(_count)  # of the class that an embedding has for padding
     classes = Field(_count)
     share = Field(_known)
+
+
+class OwnAnswers(Kind):
+    """An embedding looked up the very targets of a classification loss, place by place."""
+
+    __slots__ = ()
+    of = "own_answers"
+    name = Field(_text)  # of the loss
+    embedding = Field(_key)  # site of the lookup
+    calls = Field(_count)  # that were compared
+    beside = Field(_ids)  # sites of lookups of as many ids, which were others
+
+
+class BackAtStart(Kind):
+    """A model was evaluated with the numbers from before the first step, whenever it was evaluated here."""
+
+    __slots__ = ()
+    of = "back_at_start"
+    optimizer = Field(_key)
+    parameters = Field(_ids)  # that it trains
+    evaluations = Field(_count)
+    steps = Field(_ids)  # that the optimizer had made at each
+    copies = Field(_count)  # models that the optimizer does not train; 0: it is the trained one
 
 
 class ZeroWeights(Kind):

@@ -46,6 +46,7 @@ SILENT = {
     "ndimension",
 }
 AXES = 6  # of a result whose form is compared with that of a gradient
+ROUNDING = 1e-4
 LOOKS = 3  # backward calls looked at, per place of `apply`
 
 
@@ -65,6 +66,8 @@ class Returned:
     ignored: int = 0  # of these, without the gradient that had arrived, which was not 1
     alike: bool = True  # one result, of the form of that gradient, or that was a single number
     lacks: set[tuple[int, ...]] = field(default_factory=set)  # axes of the result that that gradient had not
+    passes_on: bool = True  # forward gave its one tensor argument back, number by number
+    factors: list[float] = field(default_factory=list)  # what each result was, in terms of that gradient
 
 
 class Applied(Hook):
@@ -103,6 +106,7 @@ class Applied(Hook):
         if not isinstance(node, BackwardCFunction):
             return
         place.watched += 1
+        place.passes_on &= len(found) == len(tensors) == 1 and _alike(found[0], args[tensors[0]])
         # Edges lead to the tensors among the arguments, in their order; None where none is needed.
         needed = [
             (edge, position)
@@ -151,6 +155,8 @@ class Applied(Hook):
         one = len(found) == len(given) == 1
         place.alike &= one and (given[0].shape == found[0].shape or given[0].numel() == 1)
         place.lacks.add(_lacking(given[0].shape, found[0].shape) if one else ())
+        if one and place.passes_on:
+            place.factors += _factor(given[0], found[0])
 
     def _look_inside(self, place: Returned, args: Any, frame: Any, site: int) -> None:
         """Notes what is trained inside arguments that autograd does not look into."""
@@ -206,6 +212,9 @@ class Applied(Hook):
                     "lacks": min(place.lacks) if len(place.lacks) == 1 else (),
                 }
                 self.recorder.emit("dropped_gradient", site, data)
+            if place.factors:
+                factors = {"function": place.name, "line": place.line, "factors": place.factors}
+                self.recorder.emit("passed_on", site, factors)
 
     # -- reentrant checkpoints ----------------------------------------------------------------
 
@@ -288,6 +297,27 @@ def _lacking(given: Sequence[int], whole: Sequence[int]) -> tuple[int, ...]:
         if tuple(n for axis, n in enumerate(whole) if axis not in left) == tuple(given)
     ]
     return found[0] if len(found) == 1 else ()
+
+
+def _alike(a: Any, b: Any) -> bool:
+    """Whether two tensors hold the same numbers."""
+    if not measurable(a) or not measurable(b) or a.device.type != "cpu" or b.device.type != "cpu":
+        return False
+    with torch.no_grad(), aside():
+        return a.shape == b.shape and a.dtype == b.dtype and bool((a == b).all())
+
+
+def _factor(given: torch.Tensor, made: torch.Tensor) -> list[float]:
+    """What `given` was multiplied with, where that is one number."""
+    if given.shape != made.shape or not measurable(given) or not measurable(made) or not given.is_cpu:
+        return []
+    if not given.is_floating_point() or given.layout is not torch.strided or is_legacy_batched(given):
+        return []
+    a, b = given.detach().double(), made.detach().double()
+    whole = float((a * a).sum())
+    factor = float((a * b).sum()) / whole if whole else 0.0
+    far = float((b - factor * a).norm())
+    return [factor] if whole and far <= ROUNDING * abs(factor) * whole**0.5 else []
 
 
 def _not_one(t: Any) -> bool:

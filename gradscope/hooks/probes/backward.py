@@ -22,7 +22,7 @@ from gradscope.hooks import _torch as private
 from gradscope.hooks.measures.growth import held
 from gradscope.hooks.recorder.errors import examine, note_error
 from gradscope.hooks.recorder.history import Pass
-from gradscope.hooks.recorder.values import bytes_of, sizes
+from gradscope.hooks.recorder.values import bytes_of, measurable, sizes
 from gradscope.tracebacks import text_of
 
 ENOUGH_PASSES = 8  # to tell the first ones from the last
@@ -139,6 +139,7 @@ class Backward(Hook):
             "accumulate": bool(accumulate),
             "before": recorder.ledger.before_pass(t_outputs) if accumulate else [],
             "weights": self._indices(_leaves(args[0]) if args and accumulate else (), site),
+            "sense": _sense(args[0] if args and recorder.segment.looked else ()),
         }
 
     def _expected(self, t_outputs: Any, args: Any, kwargs: Any, frame: Any) -> int:
@@ -199,6 +200,8 @@ class Backward(Hook):
             }  # fmt: skip
             if note["weights"]:
                 data["weights"] = note["weights"]
+            if note["sense"] != 1:
+                data["sense"] = note["sense"]
             first: dict[str, Any] = {"pass": recorder.passes}
             if note["retain"] and site not in self.weighed:
                 self.weighed.add(site)
@@ -223,10 +226,19 @@ def _leaves(given: Any) -> list[Any]:
     return [t for t in given or () if isinstance(t, torch.Tensor) and t.requires_grad and private.is_leaf(t)]
 
 
+def _sense(given: Any) -> int:
+    """1 where a pass begins with one positive number, -1 with one negative; 0: that is not known."""
+    t = given[0] if isinstance(given, (tuple, list)) and len(given) == 1 else None
+    if t is None or not measurable(t) or not t.is_cpu or t.numel() != 1 or not t.is_floating_point():
+        return 0
+    number = float(t)
+    return int(number > 0) - int(number < 0)
+
+
 def _note(site: int, args: Any) -> dict[str, Any]:
     """What is known of a pass before it runs, of one whose tensors are not looked at."""
     return {
-        "site": site, "roots": [], "inputs": [], "accumulate": True, "before": [], "weights": [],
+        "site": site, "roots": [], "inputs": [], "accumulate": True, "before": [], "weights": [], "sense": 0,
         "retain": bool(args[1]) if len(args) > 1 else False,
         "create": bool(args[2]) if len(args) > 2 else False,
         "number": private.sequence_number(),

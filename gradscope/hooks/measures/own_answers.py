@@ -1,0 +1,98 @@
+"""Whether the ids that an embedding looks up are the targets of a classification loss, place by place, at the first
+calls of each loss from a place; on the CPU only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, TypeGuard
+
+import torch
+
+from gradscope.hooks import Hook
+from gradscope.hooks import _torch as private
+from gradscope.hooks.recorder.arguments import by_name
+from gradscope.hooks.recorder.values import measurable
+
+LOSSES = ("cross_entropy", "nll_loss")
+ARGUMENTS = ("input", "target", "weight", "size_average", "ignore_index")
+FEW = 8  # places: in fewer it says little that they are equal
+MAX_ELEMENTS = 1_000_000
+CALLS = 3  # of each loss
+LOOKUPS = 200  # calls of embeddings whose ids are taken down
+SITES = 8
+
+
+@dataclass
+class _Compared:
+    """What a loss's calls at one place were compared with."""
+
+    name: str
+    calls: int = 0
+    alike: dict[int, int] = field(default_factory=dict)  # site of an embedding → calls with equal ids
+    other: set[int] = field(default_factory=set)  # sites of those that had as many ids, and others
+
+
+class OwnAnswers(Hook):
+    order = 92  # after the mode that calls it
+
+    def install(self) -> None:
+        self.ids: dict[int, Any] = {}  # site → the ids of its last call, flat
+        self.lookups = 0
+        self.losses: dict[int, _Compared] = {}
+        self.recorder.functions.follow(["embedding"], self._embedding)
+        self.recorder.functions.follow(LOSSES, self._loss)
+        self.recorder.signals.before_end.connect(self._tell)
+
+    def _embedding(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:
+        if self.lookups >= LOOKUPS or not torch.is_grad_enabled():
+            return
+        ids = by_name(("input",), args, kwargs).get("input")
+        if not _is_ids(ids) or ids.dim() < 2:
+            return
+        site = self.recorder.sites.current(frame)
+        if site in self.ids or len(self.ids) < SITES:
+            self.lookups += 1
+            with torch.no_grad(), private.aside():
+                self.ids[site] = ids.detach().flatten().clone()
+
+    def _loss(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:
+        if not self.ids or not torch.is_grad_enabled():
+            return
+        given = by_name(ARGUMENTS, args, kwargs)
+        target = given.get("target")
+        if not _is_ids(target):
+            return
+        site = self.recorder.sites.current(frame)
+        compared = self.losses.setdefault(site, _Compared(name))
+        if compared.calls >= CALLS:
+            return
+        compared.calls += 1
+        with torch.no_grad(), private.aside():
+            wanted = target.detach().flatten()
+            counts = wanted != given.get("ignore_index", -100)
+            several = int(counts.sum()) * 2 >= len(wanted) and len(wanted[counts].unique()) > 1
+            for looked_up, ids in self.ids.items():
+                if len(ids) != len(wanted):
+                    continue
+                if several and torch.equal(ids[counts], wanted[counts]):
+                    compared.alike[looked_up] = compared.alike.get(looked_up, 0) + 1
+                else:
+                    compared.other.add(looked_up)
+        if compared.calls >= CALLS and all(one.calls >= CALLS for one in self.losses.values()):
+            self.ids = {}
+
+    def _tell(self) -> None:
+        for site, compared in self.losses.items():
+            for looked_up, alike in compared.alike.items():
+                if alike == compared.calls:
+                    data = {
+                        "name": compared.name, "embedding": looked_up, "calls": compared.calls,
+                        "beside": sorted(compared.other),
+                    }  # fmt: skip
+                    self.recorder.emit("own_answers", site, data)
+
+
+def _is_ids(t: Any) -> TypeGuard[torch.Tensor]:
+    if not isinstance(t, torch.Tensor) or not measurable(t) or not t.is_cpu or t.dtype != torch.int64:
+        return False
+    return t.layout is torch.strided and FEW <= t.numel() <= MAX_ELEMENTS

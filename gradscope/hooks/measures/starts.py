@@ -1,0 +1,119 @@
+"""Whether a model is evaluated with the very numbers that its parameters had before the first step, after they have
+been trained: written back over them, or in a copy that is made anew each time. A few elements of each parameter are
+compared when a model is called without gradients, ever more seldom; on the CPU only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import nn
+
+from gradscope.hooks import Hook
+from gradscope.hooks import _torch as private
+from gradscope.hooks.recorder.leaf import LeafRecord
+from gradscope.hooks.recorder.module import ModuleRecord
+from gradscope.hooks.recorder.parts import parameters
+from gradscope.hooks.recorder.values import measurable
+
+ELEMENTS = 16
+MOST = 200  # parameters of an optimizer
+LEAST = 8  # elements that differ from one another: zeros and ones are the same in many models
+CALLS = 100  # evaluations that are looked at, then every sixteenth
+
+
+@dataclass
+class _Start:
+    """What an optimizer's parameters were before its first step."""
+
+    numbers: list[tuple[LeafRecord, tuple[int, ...], Any]]  # with their sizes
+    moved: bool = False
+
+
+@dataclass
+class _Evaluated:
+    """The evaluations at one line since the first step."""
+
+    parameters: list[int]
+    calls: int = 0
+    back: int = 0  # with the numbers of the start
+    steps: list[int] = field(default_factory=list)  # of the optimizer, at each different one of these
+    copies: set[int] = field(default_factory=set)  # modules that are no model of the optimizer's
+
+
+class Starts(Hook):
+    order = 38
+
+    def install(self) -> None:
+        self.starts: dict[int, _Start] = {}  # by optimizer
+        self.evaluated: dict[tuple[int, int], _Evaluated] = {}  # (site, optimizer)
+        self.calls = 0
+        self.recorder.signals.before_step.connect(self._before_step)
+        self.recorder.signals.before_call.connect(self._before_call)
+        self.recorder.signals.before_end.connect(self._tell)
+
+    def _before_step(self, optimizer: Any, number: int, records: list[LeafRecord]) -> None:
+        start = self.starts.get(number)
+        if start is None:
+            with private.aside():
+                taken = [(r, _some(r.ref())) for r in records[:MOST]]
+            self.starts[number] = _Start([(r, *n) for r, n in taken if n is not None])
+            return
+        if not start.moved and start.numbers:
+            with private.aside():
+                start.moved = any(not _same(r.ref(), n) for r, _, n in start.numbers)
+
+    def _before_call(self, module: Any, record: ModuleRecord, site: int) -> None:
+        if torch.is_grad_enabled() or not any(start.moved for start in self.starts.values()):
+            return
+        self.calls += 1
+        if self.calls > CALLS and self.calls % 16:
+            return
+        held = [p for p in parameters(module) if isinstance(p, nn.Parameter)]
+        for number, start in self.starts.items():
+            if start.moved:
+                self._compare(number, start, held, record, site)
+
+    def _compare(self, number: int, start: _Start, held: list[Any], record: ModuleRecord, site: int) -> None:
+        """Compares a model that is, or is like, what the optimizer steps."""
+        own = {id(t): n for r, _, n in start.numbers if (t := r.ref()) is not None}
+        mine = [(p, own[id(p)]) for p in held if id(p) in own]
+        if not mine:
+            if [tuple(p.shape) for p in held] != [sizes for _, sizes, _ in start.numbers]:
+                return
+            mine = [(p, n) for p, (_, _, n) in zip(held, start.numbers, strict=True)]
+        if len(torch.cat([n.flatten().double() for _, n in mine]).unique()) < LEAST:
+            return
+        known = self.evaluated.setdefault((site, number), _Evaluated([r.id for r, _, _ in start.numbers]))
+        known.calls += 1
+        if not all(_same(p, n) for p, n in mine):
+            return
+        known.back += 1
+        steps = int(self.recorder.optimizers[number]["steps"])
+        if steps not in known.steps:
+            known.steps.append(steps)
+        if not any(id(p) in own for p in held):
+            known.copies.add(record.id)
+
+    def _tell(self) -> None:
+        for (site, number), known in self.evaluated.items():
+            if known.back == known.calls and len(known.steps) > 1 and len(known.copies) != 1:
+                data = {
+                    "optimizer": number, "parameters": known.parameters, "evaluations": known.calls,
+                    "steps": known.steps, "copies": len(known.copies),
+                }  # fmt: skip
+                self.recorder.emit("back_at_start", site, data)
+
+
+def _some(t: Any) -> tuple[tuple[int, ...], Any] | None:
+    """Its sizes and its first elements; None where they can't be looked at."""
+    if t is None or not measurable(t) or not t.is_cpu or t.layout is not torch.strided or not t.numel():
+        return None
+    with torch.no_grad():
+        return tuple(t.shape), t.detach().flatten()[:ELEMENTS].clone()
+
+
+def _same(t: Any, old: Any) -> bool:
+    now = _some(t)
+    return now is not None and now[1].dtype == old.dtype and torch.equal(now[1], old)

@@ -16,10 +16,11 @@ from collections.abc import Iterator
 
 from gradscope.analysis.text import nodes_that_ran, site_of
 from gradscope.analysis.words import code, located, parameter_names, parameter_subjects, plural, user, where
-from gradscope.events import Backward, StateLoaded
+from gradscope.events import Backward, StateLoaded, Step
 from gradscope.fixes.source import Source
 from gradscope.model import Edit, Finding, Site
 from gradscope.rules import rule
+from gradscope.source import called_name, method_name
 from gradscope.store import Trace
 
 
@@ -111,6 +112,9 @@ def _onto_itself(trace: Trace, events: list[StateLoaded]) -> Finding:
     one = _made_one(trace, event.site.user)
     if one is not None:
         return _no_longer_two(trace, event, one, count, names)
+    other = _meant(trace, event)
+    if other:
+        return _its_own(trace, event, other, count, names)
     return Finding(
         message=f"{code(trace, event.site.user, 'this load')} copies a network onto itself: there are not two of them",
         cause=event.site.user,
@@ -118,6 +122,74 @@ def _onto_itself(trace: Trace, events: list[StateLoaded]) -> Finding:
         seen=(f"in {plural(count, 'load')} the state given was the memory of {names} itself",),
         fix=f"make the network that {located(trace, event.site.user, 'this line')} writes to a copy: "
         "`copy.deepcopy(…)` of the other, once",
+        count=count,
+        severity="warning",
+        subjects=parameter_subjects(event.parameters),
+    )
+
+
+def _meant(trace: Trace, event: StateLoaded) -> str:
+    """What `target.load_state_dict(target.state_dict())` was to load, as the program writes it: the trained network of
+    the same form from which `target` was once made. "" where there is none, or more than one."""
+    load = event.site.user
+    target = _loads_itself(trace.source_file(load.path).at(load))
+    held = [trace.parameter(id) for id in event.parameters]
+    trained = [p.shape for p in trace.parameters if p.steps]
+    if target is None or any(p.steps for p in held) or not held:
+        return ""
+    if any(trained.count(p.shape) < [q.shape for q in held].count(p.shape) for p in held):
+        return ""
+    name = ast.unparse(target)
+    found = {text for _, _, node in nodes_that_ran(trace) if (text := _copied_from(node, name))}
+    return found.pop() if len(found) == 1 else ""
+
+
+def _loads_itself(call: ast.AST | None) -> ast.expr | None:
+    """`x` of `x.load_state_dict(x.state_dict())`."""
+    given = call.args[0] if isinstance(call, ast.Call) and call.args else None
+    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
+        return None
+    if method_name(given) != "state_dict" or not isinstance(given, ast.Call):
+        return None
+    own, other = call.func.value, given.func.value if isinstance(given.func, ast.Attribute) else None
+    return other if other is not None and ast.unparse(own) == ast.unparse(other) else None
+
+
+def _copied_from(node: ast.AST, name: str) -> str:
+    """`x` where this is `name.load_state_dict(x.state_dict())` or `name = deepcopy(x)`."""
+    if isinstance(node, ast.Assign) and called_name(node.value) == "deepcopy":
+        copied = node.value.args[0] if isinstance(node.value, ast.Call) and node.value.args else None
+        return ast.unparse(copied) if copied is not None and ast.unparse(node.targets[0]) == name else ""
+    if method_name(node) != "load_state_dict" or not isinstance(node, ast.Call) or not node.args:
+        return ""
+    owner = node.func.value if isinstance(node.func, ast.Attribute) else None
+    given = node.args[0]
+    if owner is None or ast.unparse(owner) != name or method_name(given) != "state_dict":
+        return ""
+    text = ast.unparse(given).removesuffix(".state_dict()")
+    return text if text != name else ""
+
+
+def _its_own(trace: Trace, event: StateLoaded, other: str, count: int, names: str) -> Finding:
+    """The network of which a copy was meant is another one."""
+    load = event.site.user
+    target = _loads_itself(trace.source_file(load.path).at(load))
+    own = ast.unparse(target) if target is not None else ""
+    first = next((e for e in trace.of(Step)), None)
+    return Finding(
+        message=f"{code(trace, load, 'this load')} loads the state of `{own}` into itself: it stays as it was",
+        cause=load,
+        cause_label="both sides are the same tensors",
+        effect=first.site.user if first is not None else None,
+        effect_label=f"trains `{other}`, which `{own}` never follows",
+        seen=(
+            f"in {plural(count, 'load')} the state given was the memory of {names} itself, which no optimizer steps",
+        ),
+        why=f"a target network follows the trained one by taking its weights now and then; `{own}` keeps those that it"
+        " had at the start, and whatever is computed with it never gets better",
+        fix=f"load the state of the network that is trained: `{own}.load_state_dict({other}.state_dict())`"
+        f" ({where(load)})",
+        edits=Source(trace, load.path).replace(target, other) if target is not None else (),
         count=count,
         severity="warning",
         subjects=parameter_subjects(event.parameters),

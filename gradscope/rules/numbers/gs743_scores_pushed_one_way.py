@@ -28,8 +28,10 @@ from gradscope.analysis.reach import Key
 from gradscope.analysis.words import code, located
 from gradscope.events import Backward
 from gradscope.fixes.calls import renamed
+from gradscope.fixes.source import Source
 from gradscope.model import Edit, Finding, Op
 from gradscope.rules import rule
+from gradscope.source import method_name
 from gradscope.store import Trace
 
 RISING = {
@@ -139,9 +141,10 @@ def _scores(known: Calls, outputs: dict[Key, Call], turn: Turn) -> Iterator[tupl
     open_ways: set[int] = set()
     for fill in turn.fills:
         event = fill.event
-        if event.graph < 0 or event.call != "backward" or not _plain(known.trace, event):
+        sense = _sense(known.trace, event) if event.graph >= 0 and event.call == "backward" else 0
+        if not sense:
             return
-        for score, key in _ways(known, outputs, event):
+        for score, key in _ways(known, outputs, event, sense):
             if score is not None:
                 found.setdefault(known.called(score.call.event), []).append(score)
             else:
@@ -152,24 +155,28 @@ def _scores(known: Calls, outputs: dict[Key, Call], turn: Turn) -> Iterator[tupl
             yield critic, scores, bool(own & ids)
 
 
-def _plain(trace: Trace, event: Backward) -> bool:
-    """Whether the pass begins with a gradient of 1: `loss.backward()`, and none that is given."""
+def _sense(trace: Trace, event: Backward) -> int:
+    """The sign of the gradient that a pass begins with; 0 where it is not known."""
+    given = _given(trace, event)
+    return event.sense or int(given is not None and not given)
+
+
+def _given(trace: Trace, event: Backward) -> list[ast.expr] | None:
+    """The gradient that `backward` is given: none in `loss.backward()`; None where it is another call."""
     site = event.site.user
     node = trace.source_file(site.path).at(site)
-    if (
-        not isinstance(node, ast.Call)
-        or not isinstance(node.func, ast.Attribute)
-        or node.func.attr != "backward"
-    ):
-        return False
-    return not node.args and all(word.arg != "gradient" for word in node.keywords)
+    if method_name(node) != "backward" or not isinstance(node, ast.Call):
+        return None
+    return [*node.args[:1], *(word.value for word in node.keywords if word.arg == "gradient")]
 
 
-def _ways(known: Calls, outputs: dict[Key, Call], event: Backward) -> Iterator[tuple[Score | None, Key]]:
+def _ways(
+    known: Calls, outputs: dict[Key, Call], event: Backward, sense: int
+) -> Iterator[tuple[Score | None, Key]]:
     """The scores that a pass begins behind, and the values past which it is not known which way they go."""
     paths = known.paths
     todo: list[tuple[Key, int, Op | None, Op | None]] = [
-        ((event.graph, root), 1, None, None) for root in event.roots
+        ((event.graph, root), sense, None, None) for root in event.roots
     ]
     for number, (key, sign, at, label) in enumerate(todo):  # grows while it is walked
         call = outputs.get(key)
@@ -283,15 +290,32 @@ def _other(trace: Trace, score: Score) -> tuple[str, tuple[Edit, ...]]:
     return f"take `{text}` for the label in {place}", renamed(trace, site, name, OTHER_LABEL[name])
 
 
+def _turned(trace: Trace, wrong: Score) -> tuple[str, tuple[Edit, ...]]:
+    """How the generator's loss comes to push the score the other way, and the edit."""
+    site = wrong.event.site.user
+    given = _given(trace, wrong.event)
+    if wrong.label is not None:
+        return _other(trace, wrong)
+    if not given:
+        return f"give the score the other sign in {located(trace, wrong.at.site.user)}", ()
+    here = Source(trace, site.path)
+    sign = (
+        given[0].operand if isinstance(given[0], ast.UnaryOp) and isinstance(given[0].op, ast.USub) else None
+    )
+    text = ast.unparse(sign) if sign is not None else f"-{here.file.operand(given[0])}"
+    return (
+        f"begin with a gradient of the other sign, as for the real samples: `{text}` in {located(trace, site)}",
+        here.replace(given[0], text),
+    )
+
+
 def _helping(trace: Trace, known: Calls, wrong: Score, turns: list[tuple[Turn, list[Score]]]) -> Finding:
     name = known.name(wrong.call.event)
     way = "falls" if wrong.sign < 0 else "rises"
-    place = located(trace, wrong.at.site.user)
-    fix, edits = (
-        (f"give the score the other sign in {place}", ()) if wrong.label is None else _other(trace, wrong)
-    )
+    fix, edits = _turned(trace, wrong)
     return Finding(
-        message=f"the generator pushes the score of its samples as {name} does: both losses {way[:-1]} with it",
+        message=f"the generator pushes the score of its samples as {name} does: both"
+        f" {'lower' if wrong.sign > 0 else 'raise'} it",
         cause=wrong.at.site.user,
         cause_label=f"the generator's loss {way} with the score of its samples",
         effect=wrong.event.site.user,

@@ -111,3 +111,22 @@ def bad_target_network_made_the_online_one() -> None:
         agent.learn()
         if step % 3 == 2:
             agent.update_target()
+
+
+def bad_the_targets_own_state() -> None:
+    import copy
+
+    import torch
+    from torch import nn
+
+    online = nn.Linear(3, 2)
+    target = copy.deepcopy(online)
+    opt = torch.optim.SGD(online.parameters(), lr=0.1)
+    for step in range(8):
+        with torch.no_grad():
+            wanted = torch.randn(8, 1) + 0.9 * target(torch.randn(8, 3)).max(1, keepdim=True).values
+        opt.zero_grad()
+        (online(torch.randn(8, 3))[:, :1] - wanted).pow(2).mean().backward()
+        opt.step()  # effect: GS110
+        if step % 2:
+            target.load_state_dict(target.state_dict())  # cause: GS110

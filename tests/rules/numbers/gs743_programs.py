@@ -180,3 +180,61 @@ def good_samples_that_are_added_to_the_data() -> None:
         loss = nn.functional.mse_loss(critic(torch.randn(16, 4)), torch.rand(16, 1))
         (loss + nn.functional.mse_loss(critic(more), torch.rand(16, 1))).backward()
         opt_c.step()
+
+
+def bad_begins_with_the_same_sign() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    generator, critic = nn.Linear(2, 4), nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1))
+    opt_g = torch.optim.RMSprop(generator.parameters(), lr=0.01)
+    opt_c = torch.optim.RMSprop(critic.parameters(), lr=0.01)
+    up, down = torch.tensor(-1.0), torch.tensor(1.0)
+    for _ in range(4):
+        opt_c.zero_grad()
+        critic(torch.randn(16, 4) + 2).mean().backward(up)
+        critic(generator(torch.randn(16, 2)).detach()).mean().backward(down)
+        opt_c.step()
+        opt_g.zero_grad()
+        score = critic(generator(torch.randn(16, 2))).mean()  # cause: GS743
+        score.backward(down)  # effect: GS743
+        opt_g.step()
+
+
+def good_begins_with_opposite_signs() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    generator, critic = nn.Linear(2, 4), nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1))
+    opt_g = torch.optim.RMSprop(generator.parameters(), lr=0.01)
+    opt_c = torch.optim.RMSprop(critic.parameters(), lr=0.01)
+    one = torch.tensor(1.0)
+    for _ in range(4):
+        opt_c.zero_grad()
+        critic(torch.randn(16, 4) + 2).mean().backward(-one)
+        critic(generator(torch.randn(16, 2)).detach()).mean().backward(one)
+        opt_c.step()
+        opt_g.zero_grad()
+        critic(generator(torch.randn(16, 2))).mean().backward(-one)
+        opt_g.step()
+
+
+def good_both_turned_round() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    generator, critic = nn.Linear(2, 4), nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1))
+    opt_g = torch.optim.RMSprop(generator.parameters(), lr=0.01)
+    opt_c = torch.optim.RMSprop(critic.parameters(), lr=0.01)
+    one = torch.tensor(1.0)
+    for _ in range(4):  # the real samples get the low scores
+        opt_c.zero_grad()
+        critic(torch.randn(16, 4) + 2).mean().backward(gradient=one)
+        critic(generator(torch.randn(16, 2)).detach()).mean().backward(gradient=-one)
+        opt_c.step()
+        opt_g.zero_grad()
+        critic(generator(torch.randn(16, 2))).mean().backward(one)
+        opt_g.step()

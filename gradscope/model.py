@@ -228,7 +228,7 @@ class Op(NamedTuple):
     (indices before the write, and the same positions' new values in `written`).
     `extra` may hold "reduction" (a loss's), "dims" (axes given by number), "at" (an
     index: i a number, : a slice, n None, . an ellipsis, t other), "batch_first", "equation" (of `einsum`),
-    "create_graph" (of `autograd.grad`) and "custom".
+    "create_graph" (of `autograd.grad`), "causal" (attention told so) and "custom".
     """
 
     index: int  # type: ignore[assignment]  # in place of the tuple's method

@@ -1,5 +1,5 @@
 """Which axes a call works on, as the JSON that is kept with its op: {"dims": [0, 1]}, {"at": ":i"},
-{"batch_first": true}, {"equation": "ij,jk->ik"}, {"create_graph": true}.
+{"batch_first": true}, {"equation": "ij,jk->ik"}, {"create_graph": true}, {"causal": true}.
 
 Only what is the same in every step is kept: graphs that differ in it are different graphs. So the numbers in an
 index are left out, and sizes are what the values' shapes tell.
@@ -59,6 +59,12 @@ def _written(given: tuple[int, ...]) -> str:
     return f'{{"dims":[{",".join(map(str, given))}]}}'
 
 
+def _causal(args: Any, kwargs: Any) -> str:
+    """Whether attention is told to let each place see none after it."""
+    told = args[5] if len(args) > 5 else (kwargs or {}).get("is_causal")
+    return '{"causal":true}' if told is True else ""
+
+
 def _index(args: Any, kwargs: Any) -> str:
     """A letter for each entry of an index: `i` a number, `:` a slice, `n` None, `.` an ellipsis, `t` any other."""
     if len(args) < 2:
@@ -115,5 +121,6 @@ AXES: dict[str, Told] = {
     "__getitem__": _index,
     "einsum": _equation,
     "grad": _differentiated,
+    "scaled_dot_product_attention": _causal,
     **dict.fromkeys(("lstm", "gru", "rnn_tanh", "rnn_relu"), _recurrent),
 }  # fmt: skip

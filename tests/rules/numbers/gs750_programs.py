@@ -1,0 +1,143 @@
+"""More programs of GS750: each bad one is reported at its marks, each good one by no rule."""
+
+from __future__ import annotations
+
+
+def bad_causal_attention() -> None:
+    import torch
+    from torch import nn
+
+    class Model(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.token, self.place = nn.Embedding(9, 16), nn.Embedding(6, 16)
+            self.qkv, self.head = nn.Linear(16, 48), nn.Linear(16, 9)
+
+        def forward(self, ids: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+            x = self.token(ids) + self.place(torch.arange(ids.shape[1]))  # effect: GS750
+            q, k, v = self.qkv(x).split(16, dim=-1)
+            x = x + nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+            scores = self.head(x)
+            return nn.functional.cross_entropy(scores.view(-1, 9), labels.view(-1))  # cause: GS750
+
+    torch.manual_seed(0)
+    model = Model()
+    opt = torch.optim.AdamW(model.parameters(), lr=0.01)
+    for _ in range(3):
+        ids = torch.randint(0, 9, (4, 6))
+        labels = ids.clone()
+        labels[:, :2] = -100
+        loss = model(ids, labels)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def bad_decoder_with_its_own_mask() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    token, head = nn.Embedding(9, 16), nn.Linear(16, 9)
+    layer = nn.TransformerEncoderLayer(16, 2, 32, dropout=0.0, batch_first=True)
+    criterion = nn.CrossEntropyLoss()
+    opt = torch.optim.AdamW([p for m in (token, head, layer) for p in m.parameters()], lr=0.01)
+    later = torch.ones(6, 6, dtype=torch.bool).triu(1)
+    for _ in range(3):
+        ids = torch.randint(0, 9, (4, 6))
+        scores = head(layer(token(ids), src_mask=later))  # effect: GS750
+        loss = criterion(scores.transpose(1, 2), ids)  # cause: GS750
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_autoencoder() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    token, head = nn.Embedding(10, 8), nn.Linear(16, 10)
+    encoder, decoder = nn.GRU(8, 16, batch_first=True), nn.GRU(8, 16, batch_first=True)
+    opt = torch.optim.Adam([p for m in (token, head, encoder, decoder) for p in m.parameters()], lr=0.01)
+    for _ in range(3):
+        words = torch.randint(0, 9, (6, 5))
+        state = encoder(token(words))[1]
+        begun = torch.cat([torch.full((6, 1), 9), words[:, :-1]], 1)
+        scores = head(decoder(token(begun), state)[0])
+        loss = nn.functional.cross_entropy(scores.reshape(-1, 10), words.reshape(-1))
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_copies_its_source() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    source, target, head = nn.Embedding(10, 16), nn.Embedding(10, 16), nn.Linear(16, 10)
+    model = nn.Transformer(16, 2, 1, 1, 32, dropout=0.0, batch_first=True)
+    opt = torch.optim.Adam([p for m in (source, target, head, model) for p in m.parameters()], lr=0.01)
+    later = torch.ones(6, 6, dtype=torch.bool).triu(1)
+    for _ in range(3):
+        words = torch.randint(0, 9, (4, 6))
+        begun = torch.cat([torch.full((4, 1), 9), words[:, :-1]], 1)
+        scores = head(model(source(words), target(begun), tgt_mask=later))
+        loss = nn.functional.cross_entropy(scores.transpose(1, 2), words)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_fills_in_what_is_hidden() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    token, head = nn.Embedding(10, 16), nn.Linear(16, 10)
+    layer = nn.TransformerEncoderLayer(16, 2, 32, dropout=0.0, batch_first=True)
+    opt = torch.optim.AdamW([p for m in (token, head, layer) for p in m.parameters()], lr=0.01)
+    for _ in range(3):
+        words = torch.randint(0, 9, (4, 6))
+        hidden = torch.rand(4, 6) < 0.5
+        scores = head(layer(token(words.masked_fill(hidden, 9))))
+        loss = nn.functional.cross_entropy(scores.transpose(1, 2), words.masked_fill(~hidden, -100))
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_shifted_inside() -> None:
+    import torch
+    from torch import nn
+
+    def next_token_loss(scores: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+        before, after = scores[:, :-1].contiguous(), labels[:, 1:].contiguous()
+        return nn.functional.cross_entropy(before.view(-1, 9), after.view(-1))
+
+    torch.manual_seed(0)
+    token, rnn, head = nn.Embedding(9, 8), nn.LSTM(8, 16, batch_first=True), nn.Linear(16, 9)
+    opt = torch.optim.Adam([p for m in (token, rnn, head) for p in m.parameters()], lr=0.01)
+    for _ in range(3):
+        words = torch.randint(0, 9, (6, 5))
+        loss = next_token_loss(head(rnn(token(words))[0]), words)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_tags_its_words_both_ways() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    token, head = nn.Embedding(9, 8), nn.Linear(32, 9)
+    rnn = nn.LSTM(8, 16, batch_first=True, bidirectional=True)
+    opt = torch.optim.Adam([p for m in (token, rnn, head) for p in m.parameters()], lr=0.01)
+    for _ in range(3):
+        words = torch.randint(0, 9, (6, 5))
+        loss = nn.functional.cross_entropy(head(rnn(token(words))[0]).transpose(1, 2), words % 4)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

@@ -20,6 +20,7 @@ from gradscope.hooks.recorder.values import measurable
 ELEMENTS = 16
 MOST = 200  # parameters of an optimizer
 LEAST = 8  # elements that differ from one another: zeros and ones are the same in many models
+LOOKS = 4
 CALLS = 100  # evaluations that are looked at, then every sixteenth
 
 
@@ -49,6 +50,8 @@ class Starts(Hook):
         self.starts: dict[int, _Start] = {}  # by optimizer
         self.evaluated: dict[tuple[int, int], _Evaluated] = {}  # (site, optimizer)
         self.calls = 0
+        self.looks = 0  # at what is done without gradients, once a model was found to be back at the start
+        self.recorder.signals.gradients_off.connect(self._look)
         self.recorder.signals.before_step.connect(self._before_step)
         self.recorder.signals.before_call.connect(self._before_call)
         self.recorder.signals.before_end.connect(self._tell)
@@ -75,6 +78,12 @@ class Starts(Hook):
             if start.moved:
                 self._compare(number, start, held, record, site)
 
+    def _look(self) -> None:
+        """Wakes sampling, so that the trace has the line that writes the old numbers."""
+        if self.looks:
+            self.looks -= 1
+            self.recorder.services.wake()
+
     def _compare(self, number: int, start: _Start, held: list[Any], record: ModuleRecord, site: int) -> None:
         """Compares a model that is, or is like, what the optimizer steps."""
         own = {id(t): n for r, _, n in start.numbers if (t := r.ref()) is not None}
@@ -90,6 +99,8 @@ class Starts(Hook):
         if not all(_same(p, n) for p, n in mine):
             return
         known.back += 1
+        if known.back == 1:
+            self.looks = LOOKS
         steps = int(self.recorder.optimizers[number]["steps"])
         if steps not in known.steps:
             known.steps.append(steps)

@@ -769,6 +769,15 @@ class PaddedTargets(Kind):
     share = Field(_known)
 
 
+class Flags(Kind):
+    """A place that makes tensors of zeros and ones, one for each sample, out of data."""
+
+    __slots__ = ()
+    of = "flags"
+    calls = Field(_count)  # that were looked at
+    share = Field(_known)  # of ones
+
+
 class OwnAnswers(Kind):
     """An embedding looked up the very targets of a classification loss, place by place."""
 

@@ -76,6 +76,8 @@ class Aliases(Hook):
             if self.recorder.mine() and self.recorder.segment.looked:
                 try:
                     self._expose("from_numpy", (), {}, result, sys._getframe(1))
+                    for follow in self.recorder.signals.array_wrapped:
+                        follow(result, sys._getframe(1))
                 except BaseException as error:
                     self.recorder.fault("recording from_numpy", error)
             return result

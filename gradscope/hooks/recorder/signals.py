@@ -62,6 +62,7 @@ class Signals:
             Signal()
         )  # an op read what an earlier segment made
         self.module_input: Signal[list[Any], ModuleRecord, int] = Signal()
+        self.array_wrapped: Signal[Any, Any] = Signal()  # what `from_numpy` gave, its caller's frame
         self.function_applied: Signal[...] = (
             Signal()
         )  # class, arguments, result, frame of an autograd.Function

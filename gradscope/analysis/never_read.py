@@ -1,0 +1,224 @@
+"""What a program makes and never reads: tensors that no operation takes and whose name nothing asks for again, and
+writes into a tensor after its last use."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from gradscope.analysis.memo import once
+from gradscope.analysis.ops import ALIASES, PASSING
+from gradscope.analysis.writes import memory_root
+from gradscope.model import Graph, Op, Site
+from gradscope.source import LOOPS, SCOPES, SourceFile, names_in
+from gradscope.store import Trace
+
+SAME = PASSING | ALIASES  # of what is read, another form of it is
+MAX_FORMS = 50
+
+
+@dataclass(frozen=True)
+class Unread:
+    """A tensor that is made by one place of the program and read by nothing."""
+
+    site: Site
+    name: str  # that it is given to
+    statement: ast.stmt
+    shape: tuple[int, ...]
+    dtype: str
+
+
+def unread_at(trace: Trace, site: Site) -> Unread | None:
+    """What the place makes, where no operation of the run reads it in any form, and its name is not read again."""
+    place = site.user
+    file = trace.source_file(place.path)
+    statement = file.statement(place)
+    if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
+        return None
+    name = statement.targets[0].id if isinstance(statement.targets[0], ast.Name) else _of_tuple(file, place)
+    if not name or read_again(file, statement, name):
+        return None
+    shape: tuple[int, ...] = ()
+    dtype, found = "", False
+    for graph in trace.graphs:
+        for value in graph.values:
+            if value.site is None or value.site.id != site.id:
+                continue
+            if _is_read(trace, graph, value.index):
+                return None
+            found, dtype = True, dtype or value.dtype
+            shape = _last_form(graph, value.index) or shape
+    return Unread(place, name, statement, shape, dtype) if found else None
+
+
+def _of_tuple(file: SourceFile, place: Site) -> str:
+    return file.variable(place) or ""
+
+
+def _is_read(trace: Trace, graph: Graph, value: int) -> bool:
+    """Whether an operation reads it, more than to bring it into another form."""
+    todo = [value]
+    for index in todo:
+        if (graph.id, index) in read_later(trace) or len(todo) > MAX_FORMS:
+            return True
+        for op in graph.consumers.get(index, ()):
+            if op.name not in SAME or op.writes or len(op.inputs) > 1:
+                return True
+            todo += op.outputs
+    return False
+
+
+def _last_form(graph: Graph, value: int) -> tuple[int, ...]:
+    while readers := graph.consumers.get(value):
+        if not readers[0].outputs or readers[0].outputs[0] == value:
+            break
+        value = readers[0].outputs[0]
+    return graph.values[value].shape
+
+
+@once
+def read_later(trace: Trace) -> set[tuple[int, int]]:
+    """The values with which another graph begins that reads them."""
+    return {
+        value.origin
+        for graph in trace.graphs
+        for value in graph.values
+        if value.origin is not None and graph.consumers.get(value.index)
+    }
+
+
+def read_again(file: SourceFile, statement: ast.stmt, name: str) -> bool:
+    """Whether the name is read after a statement in its function, or anywhere in a loop around it, before it is bound
+    anew. In a module it may be read from elsewhere: then only what stands in that file is known."""
+    last = statement.end_lineno or statement.lineno
+    scope = next((node for node in file.above(statement) if isinstance(node, SCOPES)), file.tree)
+    if scope is None:
+        return True
+    for node in ast.walk(scope):
+        if isinstance(node, (ast.Global, ast.Nonlocal)) and name in node.names:
+            return True
+        if not isinstance(node, ast.Name) or node.id != name or not isinstance(node.ctx, ast.Load):
+            if (
+                isinstance(node, ast.Call)
+                and isinstance(node.func, ast.Name)
+                and node.func.id in ("locals", "vars")
+            ):
+                return True
+            continue
+        if node.lineno > last or _inner(file, node, scope):
+            return True
+        if node.lineno < statement.lineno and _around_both(file, statement, node):
+            return True
+    return False
+
+
+def _inner(file: SourceFile, node: ast.AST, scope: ast.AST) -> bool:
+    """Whether a node stands in a function within the scope, which may run at any time."""
+    around = next((above for above in file.above(node) if isinstance(above, SCOPES)), file.tree)
+    return around is not scope
+
+
+def _around_both(file: SourceFile, statement: ast.stmt, node: ast.AST) -> bool:
+    """Whether a loop stands around both, so that what is read above was bound below."""
+    loops = {id(above) for above in file.above(statement) if isinstance(above, LOOPS)}
+    return any(id(above) in loops for above in file.above(node))
+
+
+@dataclass(frozen=True)
+class LateWrite:
+    """A write into a tensor of which nothing is read afterwards."""
+
+    graph: Graph
+    op: Op
+    name: str  # of what is written to
+    statement: ast.stmt
+    reader: Site  # the last use before it
+
+
+def late_writes(trace: Trace) -> Iterator[LateWrite]:
+    """Once per line: writes into a local variable's tensor, which was read before and never again in any graph."""
+    found: dict[tuple[str, int], LateWrite | None] = {}
+    for graph in trace.graphs:
+        for op in graph.ops:
+            if op.writes and op.site.kind == "user":
+                place = op.site.location()
+                if place not in found or found[place] is not None:
+                    found[place] = _late(trace, graph, op)
+    yield from (late for late in found.values() if late is not None)
+
+
+def _late(trace: Trace, graph: Graph, op: Op) -> LateWrite | None:
+    root = memory_root(graph, _before_writes(graph, op.writes[0]))
+    made = graph.values[root]
+    if made.op is None or made.requires_grad or made.parameter is not None:
+        return None
+    maker = graph.ops[made.op]
+    here = op.site.path, op.site.function
+    if not any((frame.path, frame.function) == here for frame in maker.site.stack):
+        return None
+    file = trace.source_file(op.site.path)
+    statement = file.statement(op.site)
+    name = _written_name(file.at(op.site), statement)
+    if not name or statement is None or read_again(file, statement, name):
+        return None
+    shared = {v.index for v in graph.values if memory_root(graph, _before_writes(graph, v.index)) == root}
+    if any((graph.id, index) in read_later(trace) for index in shared):
+        return None
+    readers = [one for index in shared for one in graph.consumers.get(index, ()) if one.index != op.index]
+    if not readers or any(one.index > op.index or one.nodes for one in readers):
+        return None
+    if not _only_read_by(file, statement, name, readers, op.site):
+        return None
+    last = max(readers, key=lambda one: one.index)
+    return LateWrite(graph, op, name, statement, last.site.user)
+
+
+def _before_writes(graph: Graph, value: int) -> int:
+    """The first state of a tensor that was written to."""
+    seen = {value}
+    while (made := graph.values[value].op) is not None and value in graph.ops[made].written:
+        op = graph.ops[made]
+        value = op.writes[op.written.index(value)]
+        if value in seen:
+            break
+        seen.add(value)
+    return value
+
+
+def _written_name(node: ast.AST | None, statement: ast.stmt | None) -> str:
+    """`x` of `x[…] = …`, `x += …` and `x.fill_(…)`."""
+    target: ast.AST | None = None
+    if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
+        target = statement.targets[0] if isinstance(statement.targets[0], ast.Subscript) else None
+    elif isinstance(statement, ast.AugAssign):
+        target = statement.target
+    elif isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
+        target = statement.value.func.value if isinstance(statement.value.func, ast.Attribute) else None
+    while isinstance(target, ast.Subscript):
+        target = target.value
+    return target.id if isinstance(target, ast.Name) else ""
+
+
+def _only_read_by(file: SourceFile, write: ast.stmt, name: str, readers: list[Op], site: Site) -> bool:
+    """Whether every place that names the tensor is one of these calls: none hands it on."""
+    scope = next((node for node in file.above(write) if isinstance(node, SCOPES)), None)
+    if scope is None:  # of a module other files may read it
+        return False
+    lines = {one.site.user.line for one in readers if one.site.user.path == site.path}
+    bound = 0
+    for node in ast.walk(scope):
+        if isinstance(node, ast.stmt) and node is not write and not isinstance(node, LOOPS):
+            bound += name in names_in(node, ast.Store) and not isinstance(node, (ast.If, ast.With, *SCOPES))
+        if not isinstance(node, ast.Name) or node.id != name or not isinstance(node.ctx, ast.Load):
+            continue
+        statement = next((above for above in file.above(node) if isinstance(above, ast.stmt)), None)
+        if statement is write:
+            continue
+        if statement is None or isinstance(statement, ast.Return):
+            return False
+        if lines.isdisjoint(range(statement.lineno, (statement.end_lineno or statement.lineno) + 1)):
+            return False
+        if isinstance(file.parent.get(id(node)), (ast.Assign, ast.Tuple, ast.List, ast.Dict)):
+            return False  # another name for it
+    return bound == 1

@@ -1,0 +1,209 @@
+"""A target that a network makes of its own estimate for the next state has it after the end of an episode, too.
+
+Why: where an episode has ended nothing follows, and the return from there is 0. A target that adds the discounted
+estimate to every reward carries values on past the end, where no reward ever corrects them: they grow, or settle at a
+level that the rewards do not have.
+
+Fix: multiply the estimate by 0 where the episode has ended.
+
+Measured: the function that makes the target also makes a tensor of zeros and ones, one for each transition, in every
+step, and nothing reads it: no operation, and no line after it.
+Silent on: flags that are used anywhere, also as an index; batches without flags; flags that come from elsewhere.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from gradscope.analysis.bootstraps import squared
+from gradscope.analysis.loop import settled
+from gradscope.analysis.never_read import Unread, unread_at
+from gradscope.analysis.ops import ADDITIONS, ALIASES, COMPARING_LOSSES, PASSING, SCALES, SUBTRACTIONS
+from gradscope.analysis.reach import Key, Paths, paths
+from gradscope.analysis.words import code, located
+from gradscope.events import Flags
+from gradscope.fixes.source import Edits, Source
+from gradscope.model import Finding, Op
+from gradscope.rules import rule
+from gradscope.store import Trace
+
+DEEP = 20  # forms between a loss and the sum that makes its target
+
+
+def bad() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model, frozen = nn.Linear(4, 2), nn.Linear(4, 2)
+    opt = torch.optim.Adam(model.parameters(), lr=0.01)
+
+    def learn(rows: list[tuple[list[float], float, list[float], bool]]) -> None:
+        states, rewards, after, ended = zip(*rows, strict=True)
+        x, y = torch.tensor(states), torch.tensor(after)
+        reward, over = torch.tensor(rewards), torch.tensor(ended, dtype=torch.float32)  # effect: GS323
+        with torch.no_grad():
+            best = frozen(y).max(1).values
+        target = reward + 0.9 * best  # cause: GS323
+        loss = nn.functional.mse_loss(model(x)[:, 0], target)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+    for step in range(6):
+        learn([([0.1, 0.2, 0.3, float(i)], 1.0, [0.1, 0.2, 0.3, i + 1.0], i % 5 == step) for i in range(16)])
+
+
+def good() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model, frozen = nn.Linear(4, 2), nn.Linear(4, 2)
+    opt = torch.optim.Adam(model.parameters(), lr=0.01)
+
+    def learn(rows: list[tuple[list[float], float, list[float], bool]]) -> None:
+        states, rewards, after, ended = zip(*rows, strict=True)
+        x, y = torch.tensor(states), torch.tensor(after)
+        reward, over = torch.tensor(rewards), torch.tensor(ended, dtype=torch.float32)
+        with torch.no_grad():
+            best = frozen(y).max(1).values
+        target = reward + 0.9 * best * (1 - over)
+        loss = nn.functional.mse_loss(model(x)[:, 0], target)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+    for step in range(6):
+        learn([([0.1, 0.2, 0.3, float(i)], 1.0, [0.1, 0.2, 0.3, i + 1.0], i % 5 == step) for i in range(16)])
+
+
+@dataclass(frozen=True)
+class _Target:
+    """The sum of data and of a network's discounted estimate, which a loss compares with a prediction."""
+
+    made: Op
+    scaled: Op  # the discount
+    loss: Op
+    shape: tuple[int, ...]  # of the estimate
+
+
+@rule("GS323", name="end-of-episode-unread", severity="warning")
+def end_of_episode_unread(trace: Trace) -> Iterator[Finding]:
+    flags = [event for event in trace.of(Flags) if event.site.kind == "user"]
+    if not flags or not settled(trace):
+        return
+    known = paths(trace)
+    told: set[tuple[str, int]] = set()
+    for target in _targets(known):
+        place = target.made.site.user
+        for event in flags if place.location() not in told else ():
+            here = event.site.user
+            if (here.path, here.function) != (place.path, place.function):
+                continue
+            unread = unread_at(trace, event.site)
+            if unread is not None and _size(unread.shape) == _size(target.shape):
+                told.add(place.location())
+                yield _finding(trace, target, event, unread)
+                break
+
+
+def _size(shape: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(n for n in shape if n != 1)
+
+
+def _targets(known: Paths) -> Iterator[_Target]:
+    for number in known.graph_ids:
+        graph = known.graph(number)
+        for op in graph.ops:
+            named = op.name in COMPARING_LOSSES
+            if len(op.inputs) < 2 or not (named or (op.name in SUBTRACTIONS and squared(graph, op))):
+                continue
+            sides = op.inputs[:2]
+            for target, prediction in (sides[::-1], sides):
+                if graph.values[target].requires_grad or not graph.values[prediction].requires_grad:
+                    continue
+                found = _made(known, (graph.id, target), op)
+                if found is not None:
+                    yield found
+
+
+def _made(known: Paths, key: Key, loss: Op) -> _Target | None:
+    for _ in range(DEEP):
+        sources, op = known.sources(key)
+        if op is None:
+            if not sources:
+                return None
+            key = sources[0]
+            continue
+        if op.name in PASSING | ALIASES and sources:
+            key = sources[0]
+            continue
+        if op.name not in ADDITIONS or op.module is not None or len(sources) != 2:
+            return None
+        for estimate, data in (sources, sources[::-1]):
+            scaled = known.sources(estimate)[1]
+            if (
+                scaled is None
+                or scaled.name not in SCALES
+                or len(scaled.inputs) != 1
+                or scaled.module is not None
+            ):
+                continue
+            if _of_network(known, estimate) and not _of_network(known, data):
+                return _Target(op, scaled, loss, known.graph(estimate[0]).values[estimate[1]].shape)
+        return None
+    return None
+
+
+def _of_network(known: Paths, key: Key) -> bool:
+    return bool(known.parameters_in(known.flow([key]).order))
+
+
+def _finding(trace: Trace, target: _Target, event: Flags, unread: Unread) -> Finding:
+    place, name = target.made.site.user, unread.name
+    estimate, edits = _masked(trace, target, event, unread)
+    rare = "1" if event.share < 0.5 else "0"
+    factor = _factor(event, unread)
+    return Finding(
+        message=f"{code(trace, place, 'the target')} adds the next value after the end of an episode, too:"
+        f" nothing reads `{name}`",
+        cause=place,
+        cause_label="the estimate is added for every transition alike",
+        effect=unread.site,
+        effect_label="made in each step, and read by nothing",
+        seen=(
+            f"`{name}` holds 0 and 1 only, {event.share:.1%} of them 1; it has one for each of the"
+            f" {max(_size(target.shape), default=1)} transitions, and no operation of the run takes it",
+        ),
+        why=f"if it is {rare} where the episode has ended, nothing follows there: the return is the reward alone. With"
+        " the estimate added values grow past what the rewards allow",
+        fix=f"multiply {estimate} by `{factor}` in {located(trace, place)}, so that it is 0 where `{name}` is {rare}",
+        edits=edits,
+        count=max(event.count, event.calls),
+        subjects=frozenset({("target", *place.location())}),
+    )
+
+
+def _factor(event: Flags, unread: Unread) -> str:
+    """What is 0 for the rare ones: those at which an episode has ended."""
+    if event.share >= 0.5:
+        return unread.name
+    return f"~{unread.name}" if unread.dtype == "bool" else f"(1 - {unread.name})"
+
+
+def _masked(trace: Trace, target: _Target, event: Flags, unread: Unread) -> tuple[str, Edits]:
+    """The estimate as it is written, and the edit that multiplies it."""
+    site = target.scaled.site.user
+    here = Source(trace, site.path)
+    node = here.file.at(site)
+    text = code(trace, site, "the estimate")
+    same = unread.shape == target.shape and (site.path, site.function) == (
+        unread.site.path,
+        unread.site.function,
+    )
+    if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Mult) or not same:
+        return text, ()
+    return text, here.append(node, f" * {_factor(event, unread)}")

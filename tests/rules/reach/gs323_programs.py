@@ -1,0 +1,109 @@
+"""More programs of GS323: each bad one is reported at its marks, each good one by no rule."""
+
+from __future__ import annotations
+
+
+def bad_critic_of_arrays() -> None:
+    import numpy as np
+    import torch
+    from torch import nn
+
+    rng = np.random.default_rng(0)
+    torch.manual_seed(0)
+    actor, critic, target = nn.Linear(3, 1), nn.Linear(4, 1), nn.Linear(4, 1)
+    opt = torch.optim.Adam(critic.parameters(), lr=0.01)
+    for _ in range(6):
+        s, s2, a = (rng.normal(size=(16, n)).astype("float32") for n in (3, 3, 1))
+        r, d = rng.normal(size=(16, 1)).astype("float32"), (np.arange(16) % 7 == 0).astype("float32")
+        state, after, action = torch.from_numpy(s), torch.from_numpy(s2), torch.from_numpy(a)
+        reward, goes_on = torch.from_numpy(r), torch.from_numpy(1 - d.reshape(-1, 1))  # effect: GS323
+        with torch.no_grad():
+            value = target(torch.cat([after, actor(after)], 1))
+            wanted = reward + 0.99 * value  # cause: GS323
+        loss = (critic(torch.cat([state, action], 1)) - wanted).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def bad_flags_as_truth_values() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model, frozen = nn.Linear(4, 2), nn.Linear(4, 2)
+    opt = torch.optim.Adam(model.parameters(), lr=0.01)
+
+    def td_loss(memory: list[tuple[float, bool]], x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        gains = torch.tensor([gain for gain, _ in memory])
+        last = torch.tensor([end for _, end in memory])  # effect: GS323
+        ahead = frozen(y).max(dim=1)[0].detach()
+        return nn.functional.smooth_l1_loss(model(x)[:, 1], gains + ahead * 0.9)  # cause: GS323
+
+    for step in range(6):
+        memory = [(1.0, i % 5 == step) for i in range(16)]
+        loss = td_loss(memory, torch.randn(16, 4), torch.randn(16, 4))
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_estimate_set_to_zero() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model, frozen = nn.Linear(4, 2), nn.Linear(4, 2)
+    opt = torch.optim.Adam(model.parameters(), lr=0.01)
+
+    def learn(reward: list[float], ended: list[bool], x: torch.Tensor, y: torch.Tensor) -> None:
+        over = torch.tensor(ended)
+        with torch.no_grad():
+            best = frozen(y).max(1).values
+            best[over] = 0.0
+        loss = nn.functional.mse_loss(model(x)[:, 0], torch.tensor(reward) + 0.9 * best)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+    for step in range(6):
+        learn([1.0] * 16, [i % 5 == step for i in range(16)], torch.randn(16, 4), torch.randn(16, 4))
+
+
+def good_never_ends_but_is_cut_off() -> None:
+    import torch
+    from torch import nn
+
+    class Memory:
+        def sample(self, n: int) -> tuple[torch.Tensor, ...]:
+            cut = torch.tensor([i % 5 == 0 for i in range(n)], dtype=torch.float32)
+            return torch.randn(n, 4), torch.randn(n, 4), torch.randn(n), cut
+
+    torch.manual_seed(0)
+    model, frozen, memory = nn.Linear(4, 2), nn.Linear(4, 2), Memory()
+    opt = torch.optim.Adam(model.parameters(), lr=0.01)
+    for _ in range(6):
+        x, y, reward, _ = memory.sample(16)
+        with torch.no_grad():
+            target = reward + 0.9 * frozen(y).max(1).values
+        loss = nn.functional.mse_loss(model(x)[:, 0], target)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_labels_that_nobody_needs() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    encoder, decoder = nn.Linear(4, 2), nn.Linear(2, 4)
+    opt = torch.optim.Adam([*encoder.parameters(), *decoder.parameters()], lr=0.01)
+    for _ in range(6):
+        x = torch.randn(16, 4)
+        y = torch.tensor([i % 2 for i in range(16)], dtype=torch.float32)
+        loss = nn.functional.mse_loss(decoder(encoder(x)), x)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+    print(len(y))

@@ -1,0 +1,99 @@
+"""More programs of GS325: each bad one is reported at its marks, each good one by no rule."""
+
+from __future__ import annotations
+
+
+def bad_masked_too_late() -> None:
+    import torch
+    from torch import nn
+
+    def pooled(x: torch.Tensor, padded: torch.Tensor) -> torch.Tensor:
+        weights = torch.full(x.shape[:2], 0.25)
+        result = (x * weights.unsqueeze(-1)).sum(1)  # effect: GS325
+        weights.masked_fill_(padded, 0.0)  # cause: GS325
+        return result
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(4):
+        opt.zero_grad()
+        model(pooled(torch.randn(8, 4, 3), torch.rand(8, 4) < 0.3)).pow(2).mean().backward()
+        opt.step()
+
+
+def good_buffer_used_again() -> None:
+    import torch
+    from torch import nn
+
+    def run(model: nn.Module, opt: torch.optim.Optimizer) -> None:
+        noise = torch.zeros(8, 3)
+        for _ in range(4):
+            opt.zero_grad()
+            model(torch.ones(8, 3) + noise).pow(2).mean().backward()
+            opt.step()
+            noise.normal_()
+
+    model = nn.Linear(3, 1)
+    run(model, torch.optim.SGD(model.parameters(), lr=0.1))
+
+
+def good_handed_on() -> None:
+    import torch
+    from torch import nn
+
+    def batch(kept: list[torch.Tensor]) -> torch.Tensor:
+        x = torch.randn(8, 3)
+        kept.append(x)
+        doubled = x * 2
+        x[0] = 0.0
+        return doubled
+
+    model, kept = nn.Linear(3, 1), list[torch.Tensor]()
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(4):
+        opt.zero_grad()
+        model(batch(kept)).pow(2).mean().backward()
+        opt.step()
+    print(sum(float(x[0].sum()) for x in kept))
+
+
+def good_printed_afterwards() -> None:
+    import torch
+    from torch import nn
+
+    def step(model: nn.Module, opt: torch.optim.Optimizer) -> None:
+        with torch.no_grad():
+            wanted = torch.randn(8, 1)
+            scale = wanted * 2
+            wanted[0] = 0.0
+        opt.zero_grad()
+        (model(torch.randn(8, 3)) - scale).pow(2).mean().backward()
+        opt.step()
+        print(wanted)
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(4):
+        step(model, opt)
+
+
+def good_state_of_an_object() -> None:
+    import torch
+    from torch import nn
+
+    class Agent:
+        def __init__(self) -> None:
+            self.model, self.trace = nn.Linear(3, 1), torch.zeros(8, 1)
+            self.opt = torch.optim.SGD(self.model.parameters(), lr=0.1)
+
+        def learn(self, ended: torch.Tensor) -> None:
+            trace = self.trace
+            loss = (self.model(torch.randn(8, 3)) - trace).pow(2).mean()
+            self.opt.zero_grad()
+            loss.backward()
+            self.opt.step()
+            trace[ended] = 0.0
+
+    agent = Agent()
+    for _ in range(4):
+        agent.learn(torch.rand(8) < 0.3)

@@ -10,9 +10,10 @@ def bad_flattened_in_another_order() -> None:
     opt = torch.optim.SGD([*embed.parameters(), *rnn.parameters(), *head.parameters()], lr=0.1)
     for _ in range(3):
         tokens = torch.randint(0, 7, (8, 5))
+        tags = (tokens + tokens.roll(1, 1)) % 7
         out, _ = rnn(embed(tokens).transpose(0, 1))  # (5, 8, 6)
         flat = head(out).reshape(-1, 7)  # cause: GS709
-        loss = nn.functional.cross_entropy(flat, tokens.reshape(-1))  # effect: GS709
+        loss = nn.functional.cross_entropy(flat, tags.reshape(-1))  # effect: GS709
         opt.zero_grad()
         loss.backward()
         opt.step()
@@ -71,9 +72,10 @@ def bad_scores_viewed_for_the_loss() -> None:
     opt = torch.optim.SGD([*embed.parameters(), *rnn.parameters(), *head.parameters()], lr=0.1)
     for _ in range(3):
         tokens = torch.randint(0, 7, (8, 5))
+        tags = (tokens + tokens.roll(1, 1)) % 7
         scores = head(rnn(embed(tokens))[0])  # (8, 5, 7)
         scores = scores.view(8, 7, 5)  # cause: GS709
-        loss = nn.functional.cross_entropy(scores, tokens)  # effect: GS709
+        loss = nn.functional.cross_entropy(scores, tags)  # effect: GS709
         opt.zero_grad()
         loss.backward()
         opt.step()
@@ -482,8 +484,8 @@ def bad_states_of_all_layers_in_a_row() -> None:  # fix: by hand
         states = encoder(embed(tokens))[1]
         flat = states.view(6, 10)  # cause: GS709
         start = torch.tanh(bridge(flat)).view(2, 6, 5)  # effect: GS709
-        scores = head(decoder(embed(tokens), start)[0])
-        loss = nn.functional.cross_entropy(scores.flatten(0, 1), tokens.flatten())
+        scores = head(decoder(embed(tokens[:-1]), start)[0])
+        loss = nn.functional.cross_entropy(scores.flatten(0, 1), tokens[1:].flatten())
         opt.zero_grad()
         loss.backward()
         opt.step()

@@ -36,7 +36,7 @@ from gradscope.tui.screens.parameters import ParametersPage
 from gradscope.tui.screens.source import SourcePage
 from gradscope.tui.screens.steps import StepsPage
 from gradscope.tui.screens.why import WhyPage
-from gradscope.tui.shell import Shell
+from gradscope.tui.shell import Shell, begin
 from gradscope.tui.widgets.keys import in_reach
 
 PAGES = (FindingsPage, GraphPage, SourcePage, ParametersPage, StepsPage, WhyPage)
@@ -166,7 +166,7 @@ class Inspector(Shell):
         if self.console.color_system == "standard" and not self.is_headless:
             self.theme = "ansi-dark"  # the terminal's own 16 colours, and its background
         if self.child is not None:
-            self.run_worker(self._run_child(self.child), group="child")
+            begin(self, self._run_child, self.child, group="child")
         else:
             self._look_for_members()
             self._open()
@@ -266,7 +266,7 @@ class Inspector(Shell):
             self._check_after = max(self._check_after, time.monotonic() + _POLL)
             return
         self._check_after = 0.0
-        self.run_worker(self._checked(), group="check")
+        begin(self, self._checked, group="check")
 
     async def _checked(self) -> None:
         began = time.monotonic()
@@ -445,7 +445,7 @@ class Inspector(Shell):
 
     def _export(self, target: str | None) -> None:
         if target:
-            self.run_worker(self._exported(target), group="export", exclusive=True)
+            begin(self, self._exported, target, group="export", exclusive=True)
 
     async def _exported(self, target: str) -> None:
         self.notify(f"writing {target} …", markup=False)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 from textual.app import App
+from textual.dom import DOMNode
+from textual.worker import WorkType
 
 from gradscope.check import Report
 from gradscope.store import Pages, Trace
@@ -84,3 +87,20 @@ class Shell(App[int]):
     def edit(self, path: str, line: int) -> None:
         """Opens the user's editor."""
         raise NotImplementedError
+
+
+def begin(
+    of: DOMNode,
+    work: Callable[..., Coroutine[Any, Any, None]],
+    *args: Any,
+    group: str = "default",
+    exclusive: bool = False,
+) -> None:
+    """`work(*args)` as a worker of this node. Its coroutine is made when the worker begins: of one that was made
+    before, and cancelled, Python says at the end that it was never awaited."""
+
+    async def run() -> None:
+        await work(*args)
+
+    worker: WorkType[None] = run
+    of.run_worker(worker, group=group, exclusive=exclusive)

@@ -13,7 +13,7 @@ from textual.widgets import Static
 from gradscope.analysis.names import short_path
 from gradscope.escape import one_line
 from gradscope.tui import editor
-from gradscope.tui.shell import Shell
+from gradscope.tui.shell import Shell, begin
 from gradscope.tui.widgets.asking import AskLine
 from gradscope.tui.widgets.keys import KeyBar
 from gradscope.tui.widgets.pages import PageBar
@@ -111,7 +111,7 @@ class Page(Screen[None]):
         """Goes to one thing, with every widget there."""
 
     def on_page_bar_asked(self, event: PageBar.Asked) -> None:
-        self.run_worker(self.inspector.action_page(event.page))
+        begin(self, self.inspector.action_page, event.page)
 
     def notice(self, text: str) -> None:
         """A line below the bar about what is shown; hidden where `text` is empty."""

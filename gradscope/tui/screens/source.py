@@ -18,6 +18,7 @@ from gradscope.source import lines_of
 from gradscope.store import LineWork
 from gradscope.tui import jobs, marks
 from gradscope.tui.screens._page import Page, search_rows
+from gradscope.tui.shell import begin
 from gradscope.tui.widgets.rows import Rows
 from gradscope.tui.widgets.table import Column, Table
 
@@ -98,7 +99,7 @@ class SourcePage(Page):
             self._wanted_line = self._first_finding()
         self._show()
         if self._worked != self.inspector.edition and self.is_current:
-            self.run_worker(self._look_at_lines(self.inspector.edition), exclusive=True, group="lines")
+            begin(self, self._look_at_lines, self.inspector.edition, exclusive=True, group="lines")
         if self.focused is None:
             self.focus_body()
 

@@ -19,6 +19,7 @@ from gradscope.render.text import field_rows
 from gradscope.store import GraphSize
 from gradscope.tui import jobs
 from gradscope.tui.screens._page import Page, search_rows
+from gradscope.tui.shell import begin
 from gradscope.tui.widgets.rows import Rows
 from gradscope.tui.widgets.table import Column, Table
 
@@ -185,7 +186,7 @@ class StepsPage(Page):
         if row is None or marked is None or row is marked:
             self.inspector.tell("mark one row with m, go to another, then press c")
             return
-        self.run_worker(self._compare(marked, row), exclusive=True, group="compare")
+        begin(self, self._compare, marked, row, exclusive=True, group="compare")
 
     async def _compare(self, a: Stretch, b: Stretch) -> None:
         graphs = a.segment.graph, b.segment.graph

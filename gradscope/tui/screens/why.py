@@ -22,6 +22,7 @@ from gradscope.render.terminal import inline
 from gradscope.store import Trace
 from gradscope.tui import jobs
 from gradscope.tui.screens._page import Page, search_rows
+from gradscope.tui.shell import begin
 from gradscope.tui.widgets.rows import Rows
 from gradscope.tui.widgets.table import Column, Table
 
@@ -185,7 +186,7 @@ class WhyPage(Page):
         self.query_one(NameField).value = self._asked
         self._answer, self._failed = None, False
         self._show([Text("looking …", "dim")])
-        self.run_worker(self._explained(self._asked), exclusive=True, group="why")
+        begin(self, self._explained, self._asked, exclusive=True, group="why")
 
     async def _explained(self, name: str) -> None:
         trace = self.inspector.trace

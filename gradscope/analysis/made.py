@@ -63,9 +63,9 @@ def layer_site(trace: Trace, op: Op, *, alone: bool = False) -> Site | None:
 
 
 def softmax_site(trace: Trace, op: Op) -> Site:
-    """The line of a softmax, or where `nn.Softmax` was made that it is the call of."""
+    """The line of a softmax or sigmoid, or where the `nn.Softmax` was made that it is the call of."""
     module = trace.modules.get(op.module) if op.module is not None else None
-    own = module is not None and module.cls in ("Softmax", "LogSoftmax")
+    own = module is not None and module.cls in ("Softmax", "LogSoftmax", "Sigmoid")
     return (layer_site(trace, op) if own else None) or op.site.user
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from gradscope.analysis.ops import LOGARITHMS, QUOTIENTS
+from gradscope.analysis.ops import CASTS, LOGARITHMS, QUOTIENTS
 from gradscope.analysis.reach import paths
 from gradscope.events import NonFinite
 from gradscope.model import Graph, Op, Site
@@ -96,6 +96,55 @@ def infinite_dividend(trace: Trace, event: NonFinite) -> InfiniteDividend | None
     made = [graph.maker(i) for i in graph.upstream(op.inputs[0])]
     fills = {one.site.user.location(): one for one in made if one is not None and one.name in FILLS}
     return InfiniteDividend(data[0]["not_finite"], next(iter(fills.values())) if len(fills) == 1 else None)
+
+
+class LateMask(NamedTuple):
+    """Infinities that are put into weights after the softmax that made them."""
+
+    fill: Op
+    softmax: Op
+
+
+BETWEEN = {"dropout", "to", "float", "half", "bfloat16", "type_as", "contiguous", "clone"}
+
+
+def late_mask(trace: Trace, event: NonFinite, origin: Site | None) -> LateMask | None:
+    """Where the call of the event was given such weights."""
+    for number in reversed(paths(trace).graph_ids) if origin is not None else ():
+        graph = trace.graph(number)
+        for op in graph.ops:
+            if op.name != event.name or op.site.user != origin:
+                continue
+            for value in op.inputs:
+                fill = graph.maker_behind(value, BETWEEN)
+                given = fill.inputs[0] if fill is not None and fill.name in MASKING and fill.inputs else None
+                made = graph.maker_behind(given, BETWEEN | SHAPES) if given is not None else None
+                if fill is not None and made is not None and made.name == "softmax":
+                    return LateMask(fill, made)
+    return None
+
+
+MASKING = {"masked_fill", "masked_fill_"}
+SHAPES = {"view", "reshape", "unsqueeze", "squeeze", "transpose", "permute"}
+
+
+def empty_sum(trace: Trace, event: NonFinite) -> Op | None:
+    """The sum or count that a quotient was divided by where that was 0 and what is divided was not: it has no gradient,
+    as that of a mask or of targets."""
+    if event.graph < 0 or event.op is None or event.op >= len(trace.graph(event.graph).ops):
+        return None
+    graph = trace.graph(event.graph)
+    op = graph.ops[event.op]
+    if op.name not in QUOTIENTS or len(op.inputs) != 2 or event.made not in ("inf", "-inf"):
+        return None  # NaN: what is divided was 0 there too
+    by = graph.values[op.inputs[1]]
+    measured = event.inputs[1] if len(event.inputs) == 2 else {}  # integers are not
+    if by.requires_grad or (
+        by.dtype.startswith("float") and (not measured.get("zeros") or measured["min"] < 0)
+    ):
+        return None
+    made = paths(trace).maker_behind((graph.id, op.inputs[1]), CASTS)
+    return made if made is not None and made.name in ("sum", "count_nonzero") else None
 
 
 def _away_from_zero(data: dict[str, object]) -> bool:

@@ -223,9 +223,24 @@ def divisor(node: Any) -> dict[str, Any] | None:
     )
 
 
+def spectrum(kept: dict[str, Any]) -> dict[str, Any] | None:
+    """Of the eigenvalues or singular values that a node saved: how many equal their neighbour up to rounding."""
+    values = kept.get("eigenvalues", kept.get("S", kept.get("L")))
+    values = _plain(values, True) if values is not None else None
+    if values is None or values.dim() == 0 or values.is_complex() or values.shape[-1] < 2:
+        return None
+    least = 16 * torch.finfo(values.dtype).eps * values.abs().amax(-1, keepdim=True)
+    equal = values.sort(-1).values.diff(dim=-1) <= least
+    of = "singular values" if "S" in kept else "eigenvalues"
+    return {"of": of, "elements": values.shape[-1], "equal": int(equal.sum(-1).max())}
+
+
 def inputs_of(node: Any) -> list[dict[str, Any]]:
-    """The ranges of the inputs that a node saved; of its result where it saved no more (a root)."""
+    """The ranges of the inputs that a node saved; of its result where it saved no more (a root); of a decomposition
+    which of its values are equal."""
     kept = saved(node)
+    if (found := spectrum(kept)) is not None:
+        return [found]
     inputs = [found for name in _PLACES if name in kept and (found := summary(kept[name])) is not None]
     if inputs or "result" not in kept or (result := summary(kept["result"])) is None:
         return inputs

@@ -22,7 +22,14 @@ from collections.abc import Iterator
 from typing import Any
 
 from gradscope.analysis.names import names_of, op_name
-from gradscope.analysis.non_finite import LogOfSum, infinite_dividend, logarithm_of
+from gradscope.analysis.non_finite import (
+    LateMask,
+    LogOfSum,
+    empty_sum,
+    infinite_dividend,
+    late_mask,
+    logarithm_of,
+)
 from gradscope.analysis.ops import EXPONENTIALS, LOGARITHMS, QUOTIENTS, ROOTS, STATISTICS
 from gradscope.analysis.since import since_segment
 from gradscope.analysis.words import (
@@ -141,6 +148,9 @@ def _finding(trace: Trace, event: NonFinite, origin: Site | None, name: str, whe
         related = tuple((op.site.user, f"can make {made}") for op in makers[:SHOWN])
     told = (str(event.name), where, value) if maker is None else (maker.name, "forward", "")
     told = told if own is None else (own.name, "forward", "")
+    late = late_mask(trace, event, origin) if where == "forward" and origin is not None else None
+    if late is not None and origin is not None:
+        return _of_late_mask(trace, event, late, origin, effect)
     guard = idle_guard(trace, event) if name in QUOTIENTS else None
     if guard is not None:
         related = (*related, (guard.site.user, "0 where what it guards is 0"))
@@ -174,6 +184,27 @@ def _finding(trace: Trace, event: NonFinite, origin: Site | None, name: str, whe
         edits=edits,
         count=event.count,
         subjects=parameter_subjects(ids),
+        since=since_segment(trace, event.segment),
+    )
+
+
+def _of_late_mask(trace: Trace, event: NonFinite, late: LateMask, reader: Site, effect: str) -> Finding:
+    """A mask for scores that is put into the weights."""
+    fill, softmax = late.fill.site.user, late.softmax.site.user
+    return Finding(
+        message=f"{code(trace, fill, '`masked_fill`')} masks weights after their softmax: what it puts in is a weight, "
+        f"and {code(trace, reader, f'`{event.name}`')} makes the first number that is not finite of it",
+        cause=fill,
+        cause_label="writes into the weights",
+        effect=event.site.user,
+        effect_label=f"{effect} not finite from here on",
+        related=((softmax, "makes weights that sum to one"), (reader, "multiplies by them")),
+        severity="" if event.parameters else "warning",
+        seen=(f"its input is the result of `softmax`; the loss was {event.loss}",),
+        fix=f"mask the scores: {located(trace, fill, '`masked_fill`')} belongs before the softmax of "
+        f"{located(trace, softmax, '`softmax`')}, which makes weights of 0 of them",
+        count=event.count,
+        subjects=parameter_subjects(event.parameters),
         since=since_segment(trace, event.segment),
     )
 
@@ -240,8 +271,44 @@ def _in_place_of(
     if name in LOGARITHMS:
         return _logarithm(trace, event, origin)
     if name in QUOTIENTS:
-        return _divided_before(trace, event, located(trace, origin, f"`{name}`"))
+        return _empty(trace, event) or _divided_before(trace, event, located(trace, origin, f"`{name}`"))
+    equal = next((data for data in event.inputs if data.get("equal")), None)
+    if equal is not None:
+        return _equal(trace, event, origin, equal)
     return "", ()
+
+
+def _empty(trace: Trace, event: NonFinite) -> tuple[str, tuple[Edit, ...]] | None:
+    """A count of targets, or of what a mask lets in, that may be 0."""
+    count = empty_sum(trace, event)
+    if count is None:
+        return None
+    site = count.site.user
+    node = trace.source_file(site.path).at(site)
+    edits = Source(trace, site.path).behind(node, ".clamp(min=1)") if isinstance(node, ast.Call) else ()
+    return (
+        f"{located(trace, site, f'`{count.name}`')} counts nothing in such a batch, and what is divided is not 0"
+        " there: a small constant would give a huge number, so let it be 1 at least, `.clamp(min=1)`",
+        edits,
+    )
+
+
+def _equal(
+    trace: Trace, event: NonFinite, origin: Site | None, data: dict[str, Any]
+) -> tuple[str, tuple[Edit, ...]]:
+    """A decomposition with equal values, whose vectors have no derivative."""
+    whole, size = located(trace, origin, f"`{event.name}`"), data["elements"]
+    values = "eigvalsh" if data["of"] == "eigenvalues" else "svdvals"
+    node = trace.source_file(origin.path).at(origin) if origin is not None else None
+    given = Source(trace, origin.path).file.operand(node.args[0]) if (
+        origin is not None and isinstance(node, ast.Call) and node.args
+    ) else "A"  # fmt: skip
+    split = f"{given} + 1e-4 * torch.diag(torch.arange({size}.0))"
+    return (
+        f"the derivative of the vectors divides by the differences of the {data['of']}: split those that are equal"
+        f" before {whole}, by numbers that differ (`{split}`), decompose the independent blocks apart, or use the"
+        f" {data['of']} alone (`torch.linalg.{values}`)"
+    ), ()
 
 
 def _logarithm(trace: Trace, event: NonFinite, origin: Site | None) -> tuple[str, tuple[Edit, ...]]:
@@ -296,6 +363,9 @@ def _value(trace: Trace, event: NonFinite, place: int) -> str:
 
 def _seen(trace: Trace, event: NonFinite) -> Iterator[str]:
     for place, data in enumerate(event.inputs):
+        if "equal" in data:
+            yield f"{data['equal']} of its {data['elements']} {data['of']} equal the one before up to rounding"
+            continue
         if data.get("of") == "divisor":
             yield f"its divisor was {numbers(data.get('min', 'not finite'))}"
             continue

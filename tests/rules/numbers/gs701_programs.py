@@ -578,3 +578,93 @@ def good_isolated_nodes_cleaned() -> None:
         opt.zero_grad()
         loss.backward()
         opt.step()
+
+
+def bad_equal_eigenvalues() -> None:  # fix: by hand
+    import torch
+
+    torch.manual_seed(0)
+    w = torch.nn.Parameter(torch.randn(3))
+    opt = torch.optim.SGD([w], lr=0.01)
+    for step in range(3):
+        matrix = (
+            torch.block_diag(torch.diag(w), torch.diag(w)) if step == 0 else torch.diag(torch.cat([w, w + 1]))
+        )
+        vectors = torch.linalg.eigh(matrix).eigenvectors  # cause: GS701
+        loss = (vectors[:, 0] * torch.arange(6.0)).sum().pow(2)
+        opt.zero_grad()
+        loss.backward()  # effect: GS701
+        opt.step()
+
+
+def good_eigenvalues_that_differ() -> None:
+    import torch
+
+    torch.manual_seed(0)
+    w = torch.nn.Parameter(torch.randn(3))
+    opt = torch.optim.SGD([w], lr=0.01)
+    for _ in range(3):
+        block = torch.outer(w, w) + torch.diag(w)
+        matrix = torch.block_diag(block, block) + 1e-2 * torch.diag(torch.arange(6.0))
+        vectors = torch.linalg.eigh(matrix).eigenvectors
+        loss = (vectors[:, 0] * torch.arange(6.0)).sum().pow(2)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def bad_mask_after_the_softmax() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    project, head = nn.Linear(4, 12), nn.Linear(4, 2)
+    opt = torch.optim.SGD([*project.parameters(), *head.parameters()], lr=0.1)
+    for _ in range(3):
+        q, k, v = project(torch.randn(3, 5, 4)).chunk(3, -1)
+        hidden = torch.arange(5) > torch.randint(1, 4, (3, 1, 1))
+        weights = torch.softmax(q @ k.transpose(1, 2), dim=-1)
+        weights = nn.functional.dropout(weights, 0.1).masked_fill(hidden, -float("inf"))  # cause: GS701
+        out = torch.matmul(weights, v)
+        loss = nn.functional.cross_entropy(head(out.mean(1)), torch.randint(0, 2, (3,)))
+        opt.zero_grad()
+        loss.backward()  # effect: GS701
+        opt.step()
+
+
+def good_mask_of_weights_by_zero() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    project, head = nn.Linear(4, 12), nn.Linear(4, 2)
+    opt = torch.optim.SGD([*project.parameters(), *head.parameters()], lr=0.1)
+    for _ in range(3):
+        q, k, v = project(torch.randn(3, 5, 4)).chunk(3, -1)
+        hidden = torch.arange(5) > torch.randint(1, 4, (3, 1, 1))
+        weights = torch.softmax(q @ k.transpose(1, 2), dim=-1).masked_fill(hidden, 0.0)
+        weights = weights / weights.sum(-1, keepdim=True)
+        loss = nn.functional.cross_entropy(head((weights @ v).mean(1)), torch.randint(0, 2, (3,)))
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def bad_batch_without_any() -> None:
+    """The mean over the positive ones, in a batch that has none: what is divided is not 0."""
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    net = nn.Linear(4, 1)
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    for step in range(3):
+        positive = torch.tensor([1.0, 0, 0, 1] if step != 1 else [0.0, 0, 0, 0])
+        count = (positive > 0).sum()
+        bce = nn.functional.binary_cross_entropy_with_logits(
+            net(torch.randn(4, 4)).squeeze(1), positive, reduction="sum"
+        )
+        loss = bce / count  # cause: GS701
+        opt.zero_grad()
+        loss.backward()  # effect: GS701
+        opt.step()

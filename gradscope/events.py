@@ -652,6 +652,7 @@ class DroppedGradient(Kind):
     zero = Field(_ids)
     hidden = Field(_anything)
     ignored = Field(_count)  # calls whose results were made without the gradient that arrived
+    alone = Field(_ids)  # positions of the arguments whose result was, beside others that were not
     alike = Field(_flag)  # one result, of that gradient's form
     lacks = Field(_ids)  # the axes of that result which that gradient had not
 

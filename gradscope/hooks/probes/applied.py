@@ -68,6 +68,8 @@ class Returned:
     lacks: set[tuple[int, ...]] = field(default_factory=set)  # axes of the result that that gradient had not
     passes_on: bool = True  # forward gave its one tensor argument back, number by number
     factors: list[float] = field(default_factory=list)  # what each result was, in terms of that gradient
+    alone: dict[int, int] = field(default_factory=dict)  # position → results made without it, beside others
+    needed: set[int] = field(default_factory=set)  # positions of the arguments that need a gradient
 
 
 class Applied(Hook):
@@ -113,6 +115,7 @@ class Applied(Hook):
             for edge, (position, (target, _)) in enumerate(zip(tensors, node.next_functions, strict=False))
             if target is not None
         ]
+        place.needed |= {position for _, position in needed}
         node.register_hook(self._hook(place, needed))
         self.nodes[id(node)] = place, cls
 
@@ -151,6 +154,9 @@ class Applied(Hook):
             return
         place.followed += 1
         place.ignored += not uses
+        for position, t in enumerate(result if isinstance(result, tuple) else (result,)):
+            if isinstance(t, torch.Tensor) and t.numel() > 1 and follow.leaves_out(t):
+                place.alone[position] = place.alone.get(position, 0) + 1
         given = [g for g in args if isinstance(g, torch.Tensor)]
         one = len(found) == len(given) == 1
         place.alike &= one and (given[0].shape == found[0].shape or given[0].numel() == 1)
@@ -198,7 +204,8 @@ class Applied(Hook):
             none = [p for p, count in place.none.items() if count == place.calls]
             zero = [p for p, count in place.zero.items() if count == place.calls]
             ignored = place.ignored if place.ignored == place.followed else 0
-            if none or zero or place.hidden or ignored:
+            alone = [p for p, n in place.alone.items() if n == place.followed and p in place.needed]
+            if none or zero or place.hidden or ignored or alone:
                 data = {
                     "function": place.name,
                     "line": place.line,
@@ -208,6 +215,7 @@ class Applied(Hook):
                     "zero": zero,
                     "hidden": [[p, position] for p, position in place.hidden.items()],
                     "ignored": ignored,
+                    "alone": [] if ignored else alone,
                     "alike": place.alike,
                     "lacks": min(place.lacks) if len(place.lacks) == 1 else (),
                 }
@@ -253,6 +261,8 @@ class Follow(TorchFunctionMode):
         self.made: set[int] = set()
         self.left = False  # it was handed to something that torch knows nothing of
         self.kept: list[Any] = list(given)  # so that no other tensor gets their ids
+        self.derived = set(self.given)  # what was computed from them, without all that met them in a call
+        self.blank = False  # memory that something unseen may fill
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         result = func(*args, **kwargs) if kwargs else func(*args)
@@ -276,16 +286,46 @@ class Follow(TorchFunctionMode):
         if touched and not results and name not in SILENT:
             self.left = True
         written = taken[:1] if writes_by_name(name, kwargs) else []
+        self._derive(func, name, taken, results, [*written, *_outs(kwargs)])
         if touched:
             self.given |= {id(t) for t in [*results, *taken]}
         if name not in BLANK:
             self.made |= {id(t) for t in [*results, *written]}
+
+    def _derive(self, func: Any, name: str, taken: list[Any], results: list[Any], written: list[Any]) -> None:
+        """Only what a call gives, or writes to, is computed from what it was given; of a call that is not torch's own
+        nobody knows what it writes to."""
+        self.blank |= name.startswith(("empty", "zeros", "new_empty", "new_zeros", "resize", "set_"))
+        if not any(id(t) in self.derived for t in taken):
+            return
+        unknown = not hasattr(func, "__name__") or "Overload" in type(func).__name__
+        reached = [*results, *(taken if unknown else written)]
+        memory = {t.untyped_storage().data_ptr() for t in written}
+        same = [t for t in self.kept if isinstance(t, torch.Tensor) and memory and _memory(t) in memory]
+        self.derived |= {id(t) for t in [*reached, *same]}
+
+    def leaves_out(self, result: Any) -> bool:
+        """Whether torch's calls have made a result of other tensors alone."""
+        if self.left or self.blank or id(result) in self.derived or id(result) not in self.made:
+            return False
+        return all(isinstance(t, torch.Tensor) and type(t) in (torch.Tensor, nn.Parameter) for t in self.kept)
 
     def uses(self, results: list[Any]) -> bool | None:
         """Whether any of the results comes of what was given; None where that cannot be told."""
         if self.left or any(id(t) in self.given for t in results):
             return True
         return False if results and all(id(t) in self.made for t in results) else None
+
+
+def _outs(kwargs: Any) -> list[Any]:
+    """What a call was told to write its result to."""
+    found: list[Any] = []
+    find_tensors([kwargs.get("out")] if kwargs else [], found)
+    return found
+
+
+def _memory(t: Any) -> int:
+    return int(t.untyped_storage().data_ptr()) if t.layout is torch.strided else -1
 
 
 def _lacking(given: Sequence[int], whole: Sequence[int]) -> tuple[int, ...]:

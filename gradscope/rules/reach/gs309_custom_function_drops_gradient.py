@@ -20,7 +20,7 @@ from collections.abc import Iterator
 
 from gradscope.analysis.intent import milder, says_stop
 from gradscope.analysis.reach import Paths, passes, paths
-from gradscope.analysis.words import code, parameter_names, parameter_subjects
+from gradscope.analysis.words import code, located, parameter_names, parameter_subjects, plural
 from gradscope.events import DroppedGradient
 from gradscope.fixes.source import Source
 from gradscope.model import Edit, Event, Finding, Graph, Op, Parameter, Site
@@ -96,6 +96,10 @@ def custom_function_drops_gradient(trace: Trace) -> Iterator[Finding]:
         ):
             told.add(event.line)
             yield _ignoring(trace, event)
+        for position in event.alone if event.line not in told else ():
+            if argument_of(graph, op, event, position) is not None and not event.none:
+                told.add(event.line)
+                yield _ignoring_one(trace, event, position)
         for kind, positions in (("none", event.none), ("zero", event.zero)):
             for position in positions:
                 value = argument_of(graph, op, event, position)
@@ -165,6 +169,100 @@ def _ignoring(trace: Trace, event: DroppedGradient) -> Finding:
         edits=edits,
         subjects=frozenset({("function", name)}),
     )
+
+
+def _ignoring_one(trace: Trace, event: DroppedGradient, position: int) -> Finding:
+    """A backward that makes one of its gradients without what comes back from the loss."""
+    name, (_, shown) = event.function, shown_argument(trace, event, position)
+    made = _assigned(trace, event, position) or definition_of(trace, name, event.line) or event.site.user
+    given = next((names[0] for _, _, names in _named(trace, event) if names), "")
+    instead = _in_its_place(trace, event, position, made)
+    gradient = f"`{given}`, the gradient that arrives," if given else "the gradient that arrives"
+    if instead:
+        fix = (
+            f"put {gradient} in the place of `{instead}`, a factor of every term of {located(trace, made)}: that is"
+            " the value itself"
+        )
+    else:
+        fix = f"multiply the derivative in {located(trace, made, 'what it returns')} by {gradient} and by no value"
+    return Finding(
+        message=f"the backward of `{name}` makes the gradient of {shown}, without the gradient that it is given",
+        cause=made,
+        cause_label="made of saved values alone",
+        effect=event.site.user,
+        effect_label=f"the loss has no say in the gradient of {shown}",
+        seen=(
+            f"in {plural(event.calls, 'call')} that were followed this result was made of other values alone, "
+            "the others were not",
+        ),
+        why="by the chain rule a backward returns the gradient of the loss: its own derivative times what arrives",
+        fix=fix,
+        edits=_renamed(trace, made, instead, given) if instead and given else (),
+        subjects=frozenset({("function", name)}),
+    )
+
+
+def _named(trace: Trace, event: DroppedGradient) -> Iterator[tuple[str, ast.FunctionDef, list[str]]]:
+    """The user's `backward`, with what it calls the gradients that it is given."""
+    for path, part in _backward(trace, event.function, event.line):
+        yield path, part, [a.arg for a in part.args.args if a.arg not in ("ctx", "self")]
+
+
+def _assigned(trace: Trace, event: DroppedGradient, position: int) -> Site | None:
+    """What the gradient of an argument is made by: where its name gets its value, else what stands in the `return`."""
+    shown = returned(trace, event.function, event.line, position)
+    for path, part, _ in _named(trace, event):
+        node = trace.source_file(path).at(shown) if shown is not None else None
+        found = [
+            statement.value
+            for statement in ast.walk(part)
+            if isinstance(statement, ast.Assign)
+            and isinstance(node, ast.Name)
+            and [ast.unparse(target) for target in statement.targets] == [node.id]
+        ]
+        if len(found) == 1:
+            return Site(-1, path, *trace.source_file(path).span(found[0]), part.name, "user")
+    return shown
+
+
+def _in_its_place(trace: Trace, event: DroppedGradient, position: int, made: Site) -> str:
+    """The saved argument that is a factor of every term where the gradient has to be one, by its name."""
+    node = trace.source_file(made.path).at(made)
+    terms = list(_terms(node)) if isinstance(node, ast.BinOp) else []
+    common = set.intersection(*({*_factors(term)} for term in terms)) if len(terms) > 1 else set()
+    forward = [
+        part
+        for one in trace.source_file(made.path).nodes
+        if isinstance(one, ast.ClassDef) and one.name == event.function and _spans(one, event.line)
+        for part in one.body
+        if isinstance(part, ast.FunctionDef) and part.name == "forward"
+    ]
+    arguments = [a.arg for a in forward[0].args.args if a.arg not in ("ctx", "self")] if forward else []
+    own = arguments[position] if position < len(arguments) else ""
+    return own if common == {own} else ""
+
+
+def _terms(node: ast.expr) -> Iterator[ast.expr]:
+    if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub)):
+        yield from _terms(node.left)
+        yield from _terms(node.right)
+    else:
+        yield node
+
+
+def _factors(node: ast.expr) -> Iterator[str]:
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
+        yield from _factors(node.left)
+        yield from _factors(node.right)
+    elif isinstance(node, ast.Name):
+        yield node.id
+
+
+def _renamed(trace: Trace, made: Site, old: str, new: str) -> tuple[Edit, ...]:
+    here = Source(trace, made.path)
+    node = here.file.at(made)
+    names = [n for n in ast.walk(node) if isinstance(n, ast.Name) and n.id == old] if node is not None else []
+    return tuple(edit for n in names for edit in here.replace(n, new))
 
 
 def _times(trace: Trace, event: DroppedGradient) -> tuple[str, tuple[Edit, ...]]:

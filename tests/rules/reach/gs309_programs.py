@@ -343,3 +343,123 @@ def good_loss_with_its_own_gradient() -> None:
         opt.zero_grad()
         Distance.apply(fc(torch.randn(4, 3))).backward()
         opt.step()
+
+
+def bad_one_of_two_without_the_gradient() -> None:  # fix: by hand
+    """The gradient of the scale is right, that of the input is the derivative alone."""
+    from typing import Any
+
+    import torch
+    from torch import nn
+
+    class Squared(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: torch.Tensor, scale: torch.Tensor) -> torch.Tensor:
+            ctx.save_for_backward(x, scale)
+            return x * x * scale
+
+        @staticmethod
+        def backward(ctx: Any, g: torch.Tensor) -> Any:
+            x, scale = ctx.saved_tensors
+            of_scale = (g * x * x).sum(0)
+            of_x = 2 * x * scale  # cause: GS309
+            return of_x, of_scale
+
+    torch.manual_seed(0)
+    fc, scale = nn.Linear(3, 3), nn.Parameter(torch.rand(3))
+    opt = torch.optim.SGD([*fc.parameters(), scale], lr=0.01)
+    for _ in range(3):
+        out = Squared.apply(fc(torch.randn(4, 3)), scale)  # effect: GS309
+        opt.zero_grad()
+        (out - 1).pow(2).mean().backward()
+        opt.step()
+
+
+def bad_saved_value_in_the_gradients_place() -> None:
+    from typing import Any
+
+    import torch
+    from torch import nn
+
+    class Signed(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, w: torch.Tensor, up: torch.Tensor, down: torch.Tensor) -> torch.Tensor:
+            high = (w > 0).float()
+            ctx.save_for_backward(w, high, up, down)
+            return high * up - (1 - high) * down
+
+        @staticmethod
+        def backward(ctx: Any, grad: torch.Tensor) -> Any:
+            w, high, up, down = ctx.saved_tensors
+            low = 1 - high
+            of_w = high * w * up + low * w * down  # cause: GS309
+            return of_w, (high * grad).sum().view(1), -(low * grad).sum().view(1)
+
+    torch.manual_seed(0)
+    w, up, down = nn.Parameter(torch.randn(3, 4)), nn.Parameter(torch.ones(1)), nn.Parameter(torch.ones(1))
+    opt = torch.optim.SGD([w, up, down], lr=0.01)
+    for _ in range(3):
+        out = torch.randn(5, 4) @ Signed.apply(w, up, down).t()  # effect: GS309
+        opt.zero_grad()
+        out.pow(2).mean().backward()
+        opt.step()
+
+
+def good_auxiliary_loss_attached() -> None:
+    """The loss of a router's balance gets the gradient 1, whatever comes back from what it is attached to."""
+    from typing import Any
+
+    import torch
+    from torch import nn
+
+    class Attached(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: torch.Tensor, loss: torch.Tensor) -> torch.Tensor:
+            ctx.save_for_backward(loss)
+            return x.view_as(x)
+
+        @staticmethod
+        def backward(ctx: Any, g: torch.Tensor) -> Any:
+            (loss,) = ctx.saved_tensors
+            return g, torch.ones_like(loss) * 0.01
+
+    torch.manual_seed(0)
+    fc, router = nn.Linear(3, 3), nn.Linear(3, 2)
+    opt = torch.optim.SGD([*fc.parameters(), *router.parameters()], lr=0.01)
+    for _ in range(3):
+        x = torch.randn(4, 3)
+        out = Attached.apply(fc(x), router(x).softmax(-1).mean(0).pow(2).sum())
+        opt.zero_grad()
+        out.pow(2).mean().backward()
+        opt.step()
+
+
+def good_written_through_a_view() -> None:
+    """The gradient comes into the result by a part of it."""
+    from typing import Any
+
+    import torch
+    from torch import nn
+
+    class Shifted(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
+            ctx.save_for_backward(x)
+            return x.roll(1, 1) * w
+
+        @staticmethod
+        def backward(ctx: Any, g: torch.Tensor) -> Any:
+            (x,) = ctx.saved_tensors
+            back = x * 0
+            back[:, :-1].copy_(g[:, 1:])
+            back[:, -1:] += g[:, :1]
+            return back * 1.0, (g * x.roll(1, 1)).sum(0)
+
+    torch.manual_seed(0)
+    fc, w = nn.Linear(3, 3), nn.Parameter(torch.ones(3))
+    opt = torch.optim.SGD([*fc.parameters(), w], lr=0.01)
+    for _ in range(3):
+        out = Shifted.apply(fc(torch.randn(4, 3)), w)
+        opt.zero_grad()
+        out.pow(2).mean().backward()
+        opt.step()

@@ -1,0 +1,237 @@
+"""A result loses its name to another one before anything has used it.
+
+Why: a loss of which only the number was printed reaches `backward()` by its name alone. A statement that binds the name
+anew, with something that does not contain it, drops the loss with all of its terms: their numbers go on being printed,
+and what they were to train gets no gradient from them. The same happens to a state of which a copy of another one takes
+the name.
+
+Fix: take the second statement out, or let it contain the first result.
+
+Measured: no operation and no pass of the run takes the first result, but for its number.
+Silent on: results that are bound anew under a condition, values without a graph, a second call of the same expression.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from gradscope.analysis.loop import settled
+from gradscope.analysis.never_read import read_later
+from gradscope.analysis.ops import EXITS
+from gradscope.analysis.reach import paths
+from gradscope.analysis.text import site_of
+from gradscope.analysis.words import code, located, parameter_names, parameter_subjects, plural, where
+from gradscope.events import Backward
+from gradscope.fixes.source import Edits, Source
+from gradscope.model import Finding, Graph, Op
+from gradscope.rules import rule
+from gradscope.source import SCOPES, names_in
+from gradscope.store import Trace
+
+
+def bad() -> None:
+    import torch
+    from torch import nn
+
+    body, left, right = nn.Linear(3, 8), nn.Linear(8, 1), nn.Linear(8, 1)
+    opt = torch.optim.SGD([*body.parameters(), *left.parameters(), *right.parameters()], lr=0.1)
+    for _ in range(4):
+        hidden = body(torch.randn(16, 3)).relu()
+        one, other = left(hidden).pow(2).mean(), (right(hidden) - 1).pow(2).mean()
+        total = one + other  # cause: GS324
+        print(total.item())
+        total = one  # effect: GS324
+        opt.zero_grad()
+        total.backward()
+        opt.step()
+
+
+def good() -> None:
+    import torch
+    from torch import nn
+
+    body, left, right = nn.Linear(3, 8), nn.Linear(8, 1), nn.Linear(8, 1)
+    opt = torch.optim.SGD([*body.parameters(), *left.parameters(), *right.parameters()], lr=0.1)
+    for _ in range(4):
+        hidden = body(torch.randn(16, 3)).relu()
+        one, other = left(hidden).pow(2).mean(), (right(hidden) - 1).pow(2).mean()
+        total = one + other
+        print(total.item())
+        opt.zero_grad()
+        total.backward()
+        opt.step()
+
+
+@rule("GS324", name="bound-anew-unread", severity="warning", over=("GS302", "GS321"))
+def bound_anew_unread(trace: Trace) -> Iterator[Finding]:
+    if not trace.of(Backward) or not settled(trace):
+        return
+    found: dict[tuple[str, int], Finding | None] = {}
+    for number in paths(trace).graph_ids:
+        graph = paths(trace).graph(number)
+        for op in graph.ops:
+            place = op.site.user.location()
+            if op.nodes and op.outputs and (place not in found or found[place] is not None):
+                if (told := _lost(trace, graph, op)) is not None:
+                    found[place] = told[0]
+    yield from (one for one in found.values() if one is not None)
+
+
+def _lost(trace: Trace, graph: Graph, op: Op) -> tuple[Finding | None] | None:
+    """What is told of the result that this op gives to a name; (None,) where something reads it, None where it gives
+    none to a name that is bound anew."""
+    place = op.site.user
+    file = trace.source_file(place.path)
+    statement = file.statement(place)
+    if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
+        return None
+    if isinstance(statement.targets[0], ast.Tuple):
+        return _state(trace, graph, op, statement)
+    value = op.outputs[0]
+    if not isinstance(statement.targets[0], ast.Name) or graph.values[value].shape:
+        return None
+    if file.at(place) is not statement.value and not _gives(trace, op, statement):
+        return None
+    anew = _bound_anew(Source(trace, place.path), statement, statement.targets[0].id)
+    if anew is None:
+        return None
+    readers = [one for one in graph.consumers.get(value, ()) if one.name not in EXITS]
+    if readers or (graph.id, value) in paths(trace).roots or (graph.id, value) in read_later(trace):
+        return (None,)
+    return (_loss(trace, graph, op, statement, anew),)
+
+
+def _gives(trace: Trace, op: Op, statement: ast.Assign) -> bool:
+    """Whether the statement's whole value is a call of the program's own in which this op comes last."""
+    file = trace.source_file(op.site.user.path)
+    return any(file.at(frame) is statement.value for frame in op.site.stack if frame.kind == "user")
+
+
+def _bound_anew(here: Source, statement: ast.Assign, name: str) -> ast.Assign | None:
+    """The next statement of the same block that gives the name another value, which is not made of it."""
+    siblings = here.siblings(statement)
+    place = next(i for i, one in enumerate(siblings) if one is statement)
+    for later in siblings[place + 1 :]:
+        if isinstance(later, ast.Assign) and [ast.unparse(t) for t in later.targets] == [name]:
+            same = ast.unparse(later.value) == ast.unparse(statement.value)
+            return None if same or name in names_in(later.value, ast.Load) else later
+        if name in names_in(later, ast.Store):
+            return None
+    return None
+
+
+def _loss(trace: Trace, graph: Graph, op: Op, first: ast.Assign, anew: ast.Assign) -> Finding | None:
+    known, here = paths(trace), Source(trace, op.site.user.path)
+    name = ast.unparse(anew.targets[0])
+    behind = known.behind((graph.id, op.outputs[0])) & {p.id for p in trace.parameters if p.optimizers}
+    if not behind or not _returned_or_run(here, anew, name):
+        return None
+    lost = sorted(behind - known.reached.parameters)
+    second = site_of(op.site.user.path, op.site.user.function, anew)
+    contains = bool(names_in(anew.value) & names_in(first.value)) and isinstance(anew.value, ast.Name)
+    text = here.text_of(anew)
+    edits: Edits = (
+        here.remove(anew)
+        if contains
+        else here.replace(anew.value, f"{name} + {here.file.operand(anew.value)}")
+    )
+    without = f"; {parameter_names(trace, lost)} get no gradient" if lost else ""
+    return Finding(
+        message=f"`{name}` is bound anew before anything uses it: no term of {code(trace, op.site.user, 'it')} reaches"
+        " `backward()` by it",
+        cause=op.site.user,
+        cause_label=f"this `{name}` is in no loss",
+        effect=second,
+        effect_label="takes its name",
+        seen=(
+            f"in {plural(graph.count, 'step')} that were looked at nothing took the first `{name}` but for its"
+            f" number{without}",
+        ),
+        why="`backward()` is called on what has the name last. What the first one was made of goes on being printed, and"
+        " teaches nothing by it",
+        fix=f"take `{text}` ({where(second)}) out, so that the first `{name}` is what `backward()` is called on"
+        if contains
+        else f"add the two in {located(trace, second)}: `{name} = {name} + …`",
+        edits=edits,
+        count=graph.count,
+        subjects=parameter_subjects(lost or behind) | {("term", *op.site.user.location())},
+    )
+
+
+def _returned_or_run(here: Source, anew: ast.Assign, name: str) -> bool:
+    """Whether the name is read after it was bound anew."""
+    scope = next((n for n in here.file.above(anew) if isinstance(n, SCOPES)), here.file.tree)
+    last = anew.end_lineno or anew.lineno
+    return scope is not None and any(
+        isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load) and n.lineno > last
+        for n in ast.walk(scope)
+    )
+
+
+def _state(trace: Trace, graph: Graph, op: Op, statement: ast.Assign) -> tuple[Finding | None] | None:
+    """One of several results that nothing reads, whose name is given to a second copy of another of them."""
+    here, path = Source(trace, op.site.user.path), op.site.user.path
+    names = [n.id for n in ast.walk(statement.targets[0]) if isinstance(n, ast.Name)]
+    twice = next((one for name in names if (one := _copied(here, statement, name, names)) is not None), None)
+    results = [v for v in op.outputs if graph.values[v].requires_grad]
+    if twice is None or len(results) < 2 or len(results) != len(names):
+        return None
+    value = results[names.index(twice[0])]
+    read = graph.consumers.get(value) or (graph.id, value) in read_later(trace)
+    if read or (graph.id, value) in paths(trace).roots:
+        return (None,)
+    name, source, node, anew = twice
+    second = site_of(path, op.site.user.function, node)
+    right = here.file.text(node).replace(source, name, 1)
+    edits = tuple(
+        edit
+        for part in ast.walk(node)
+        if isinstance(part, ast.Name) and part.id == source
+        for edit in here.replace(part, name)
+    )
+    whole = located(trace, site_of(path, op.site.user.function, anew.value))
+    return (
+        Finding(
+            message=f"`{name}` becomes a second copy of `{source}`: nothing uses the `{name}` of"
+            f" {code(trace, op.site.user, 'the call')}",
+            cause=second,
+            cause_label=f"the same as for `{source}`, and given to `{name}`",
+            effect=op.site.user,
+            effect_label=f"gave `{name}`, which nothing reads",
+            seen=(
+                f"in {plural(graph.count, 'step')} that were looked at one of the {len(op.outputs)} results of"
+                f" {code(trace, op.site.user, 'the call')} was read by nothing",
+            ),
+            why=f"both names hold the same numbers from here on; what the call gave as `{name}` is lost, and no gradient"
+            " goes through it",
+            fix=f"take `{right}` for the second one in {whole}",
+            edits=edits,
+            count=graph.count,
+            subjects=frozenset({("term", *second.location())}),
+        ),
+    )
+
+
+def _copied(
+    here: Source, first: ast.Assign, name: str, names: list[str]
+) -> tuple[str, str, ast.expr, ast.Assign] | None:
+    """(`c`, `h`, the second `h[i]`, the statement) of `h, c = h[i], h[i]`, where `first` has given both names and `c`
+    is read nowhere between."""
+    siblings = here.siblings(first)
+    for later in siblings[next(i for i, one in enumerate(siblings) if one is first) + 1 :]:
+        if name in names_in(later, ast.Load):
+            return None
+        if name not in names_in(later, ast.Store):
+            continue
+        targets = later.targets[0] if isinstance(later, ast.Assign) and len(later.targets) == 1 else None
+        if not isinstance(later, ast.Assign) or not isinstance(targets, ast.Tuple):
+            return None
+        values = later.value.elts if isinstance(later.value, ast.Tuple) else []
+        for target, value in zip(targets.elts, values, strict=False):
+            others = [v for v in values if v is not value and ast.dump(v) == ast.dump(value)]
+            sources = [n for n in names if n != name and n in names_in(value, ast.Load)]
+            if ast.unparse(target) == name and others and len(sources) == 1:
+                return name, sources[0], value, later
+        return None
+    return None

@@ -1,0 +1,109 @@
+"""More programs of GS324: each bad one is reported at its marks, each good one by no rule."""
+
+from __future__ import annotations
+
+
+def bad_second_term_in_place_of_the_first() -> None:
+    import torch
+    from torch import nn
+
+    def loss_of(model: nn.Module, head: nn.Module, x: torch.Tensor) -> torch.Tensor:
+        hidden = model(x)
+        loss = (hidden - x).pow(2).mean()  # cause: GS324
+        loss = head(hidden).abs().mean()  # effect: GS324
+        return loss
+
+    model, head = nn.Linear(3, 3), nn.Linear(3, 1)
+    opt = torch.optim.SGD([*model.parameters(), *head.parameters()], lr=0.1)
+    for _ in range(4):
+        opt.zero_grad()
+        loss_of(model, head, torch.randn(8, 3)).backward()
+        opt.step()
+
+
+def bad_state_copied_twice() -> None:
+    import torch
+    from torch import nn
+
+    class Encoder(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.rnn = nn.LSTM(3, 8, batch_first=True)
+
+        def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+            out, (hidden, cell) = self.rnn(x)  # effect: GS324
+            hidden, cell = hidden[-1], hidden[-1]  # cause: GS324
+            return hidden, cell
+
+    encoder, head = Encoder(), nn.Linear(8, 1)
+    opt = torch.optim.SGD([*encoder.parameters(), *head.parameters()], lr=0.1)
+    for _ in range(4):
+        opt.zero_grad()
+        head(encoder(torch.randn(8, 5, 3))[1]).pow(2).mean().backward()
+        opt.step()
+
+
+def good_first_phase_on_one_term() -> None:
+    import torch
+    from torch import nn
+
+    body, left, right = nn.Linear(3, 8), nn.Linear(8, 1), nn.Linear(8, 1)
+    opt = torch.optim.SGD([*body.parameters(), *left.parameters(), *right.parameters()], lr=0.1)
+    for step in range(6):
+        hidden = body(torch.randn(16, 3)).relu()
+        one, other = left(hidden).pow(2).mean(), (right(hidden) - 1).pow(2).mean()
+        total = one + other
+        if step < 3:
+            total = one
+        opt.zero_grad()
+        total.backward()
+        opt.step()
+
+
+def good_contains_the_first() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(4):
+        loss = model(torch.randn(8, 3)).pow(2).mean()
+        print(loss.item())
+        loss = loss + 0.01 * model.weight.pow(2).sum()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_passed_before_the_name_goes_on() -> None:
+    import torch
+    from torch import nn
+
+    critic, actor = nn.Linear(3, 1), nn.Linear(2, 3)
+    opt_c = torch.optim.SGD(critic.parameters(), lr=0.1)
+    opt_a = torch.optim.SGD(actor.parameters(), lr=0.1)
+    for _ in range(4):
+        loss = (critic(torch.randn(8, 3)) - 1).pow(2).mean()
+        opt_c.zero_grad()
+        loss.backward()
+        opt_c.step()
+        loss = critic(actor(torch.randn(8, 2))).pow(2).mean()
+        opt_a.zero_grad()
+        loss.backward()
+        opt_a.step()
+
+
+def good_one_value_for_both_states() -> None:
+    import torch
+    from torch import nn
+
+    encoder, cell = nn.GRU(3, 8, batch_first=True), nn.LSTMCell(3, 8)
+    head = nn.Linear(8, 1)
+    opt = torch.optim.SGD([p for m in (encoder, cell, head) for p in m.parameters()], lr=0.1)
+    for _ in range(4):
+        state = encoder(torch.randn(8, 5, 3))[1][0]
+        h, c = state, state
+        h, c = cell(torch.randn(8, 3), (h, c))
+        opt.zero_grad()
+        (head(h) + head(c)).pow(2).mean().backward()
+        opt.step()

@@ -808,6 +808,7 @@ class ZeroWeights(Kind):
     __slots__ = ()
     of = "zero_weights"
     parameters = Field(_ids)
+    frozen = Field(_ids)  # that no optimizer holds and that require no gradient
 
 
 class Average(Kind):

@@ -12,6 +12,7 @@ from gradscope.hooks import _torch as private
 from gradscope.hooks.recorder.leaf import LeafRecord
 from gradscope.hooks.recorder.values import measurable
 
+MOST = 1000  # parameters of the run
 FIRST = 4  # step: zeros that are only the beginning are over by then
 
 
@@ -21,6 +22,9 @@ class ZeroWeights(Hook):
     def install(self) -> None:
         self.steps: dict[int, int] = {}  # of each optimizer
         self.zero: dict[int, set[int]] = {}  # its parameters that were zero when last looked at
+        self.frozen: set[int] = (
+            set()
+        )  # weights that no optimizer holds and that require no gradient, the same
         self.site = 0  # of the last step
         self.recorder.signals.before_step.connect(self._before)
         self.recorder.signals.after_step.connect(self._after)
@@ -32,14 +36,24 @@ class ZeroWeights(Hook):
             return
         with private.aside():
             self.zero[number] = {record.id for record in records if _is_zero(record)}
+            others = list(self.recorder.ledger.records.values())[:MOST]
+            self.frozen = {
+                r.id for r in others if r.declared and not r.optimizers and _is_frozen(r) and _is_zero(r)
+            }
 
     def _after(self, optimizer: Any, number: int, site: int) -> None:
         self.site = site
 
     def _tell(self) -> None:
         zero = sorted(id for ids in self.zero.values() for id in ids)
-        if zero:
-            self.recorder.emit("zero_weights", self.site, {"parameters": zero})
+        if zero or self.frozen:
+            self.recorder.emit("zero_weights", self.site, {"parameters": zero, "frozen": sorted(self.frozen)})
+
+
+def _is_frozen(record: LeafRecord) -> bool:
+    """Whether it is a weight that could be trained and requires no gradient."""
+    t = record.ref()
+    return t is not None and measurable(t) and not t.requires_grad and t.dim() > 1
 
 
 def _is_zero(record: LeafRecord) -> bool:

@@ -14,14 +14,16 @@ Silent on: results that are bound anew under a condition, values without a graph
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 
 from gradscope.analysis.loop import settled
 from gradscope.analysis.never_read import read_later
 from gradscope.analysis.ops import EXITS
 from gradscope.analysis.reach import paths
 from gradscope.analysis.text import site_of
-from gradscope.analysis.words import code, located, parameter_names, parameter_subjects, plural, where
+from gradscope.analysis.words import code, located, parameter_names, parameter_subjects, where
 from gradscope.events import Backward
 from gradscope.fixes.source import Edits, Source
 from gradscope.model import Finding, Graph, Op
@@ -68,6 +70,7 @@ def bound_anew_unread(trace: Trace) -> Iterator[Finding]:
     if not trace.of(Backward) or not settled(trace):
         return
     found: dict[tuple[str, int], Finding | None] = {}
+    times: Counter[tuple[str, int]] = Counter()
     for number in paths(trace).graph_ids:
         graph = paths(trace).graph(number)
         for op in graph.ops:
@@ -75,7 +78,10 @@ def bound_anew_unread(trace: Trace) -> Iterator[Finding]:
             if op.nodes and op.outputs and (place not in found or found[place] is not None):
                 if (told := _lost(trace, graph, op)) is not None:
                     found[place] = told[0]
-    yield from (one for one in found.values() if one is not None)
+                    times[place] += graph.count
+    for place, one in found.items():
+        if one is not None:
+            yield replace(one, count=times[place])
 
 
 def _lost(trace: Trace, graph: Graph, op: Op) -> tuple[Finding | None] | None:
@@ -144,17 +150,13 @@ def _loss(trace: Trace, graph: Graph, op: Op, first: ast.Assign, anew: ast.Assig
         cause_label=f"this `{name}` is in no loss",
         effect=second,
         effect_label="takes its name",
-        seen=(
-            f"in {plural(graph.count, 'step')} that were looked at nothing took the first `{name}` but for its"
-            f" number{without}",
-        ),
-        why="`backward()` is called on what has the name last. What the first one was made of goes on being printed, and"
-        " teaches nothing by it",
+        seen=(f"in no step that was looked at anything took the first `{name}` but for its number{without}",),
+        why="`backward()` is called on what has the name last: what the first one was made of goes on being printed,"
+        " and teaches nothing by it",
         fix=f"take `{text}` ({where(second)}) out, so that the first `{name}` is what `backward()` is called on"
         if contains
         else f"add the two in {located(trace, second)}: `{name} = {name} + …`",
         edits=edits,
-        count=graph.count,
         subjects=parameter_subjects(lost or behind) | {("term", *op.site.user.location())},
     )
 
@@ -200,14 +202,13 @@ def _state(trace: Trace, graph: Graph, op: Op, statement: ast.Assign) -> tuple[F
             effect=op.site.user,
             effect_label=f"gave `{name}`, which nothing reads",
             seen=(
-                f"in {plural(graph.count, 'step')} that were looked at one of the {len(op.outputs)} results of"
-                f" {code(trace, op.site.user, 'the call')} was read by nothing",
+                f"of the {len(op.outputs)} results of {code(trace, op.site.user, 'the call')} one was read by nothing,"
+                " in all steps that were looked at",
             ),
-            why=f"both names hold the same numbers from here on; what the call gave as `{name}` is lost, and no gradient"
-            " goes through it",
+            why=f"both names hold the same numbers from here on; what the call gave as `{name}` is lost, and no"
+            " gradient goes through it",
             fix=f"take `{right}` for the second one in {whole}",
             edits=edits,
-            count=graph.count,
             subjects=frozenset({("term", *second.location())}),
         ),
     )

@@ -11,7 +11,7 @@ def bad_second_term_in_place_of_the_first() -> None:
         hidden = model(x)
         loss = (hidden - x).pow(2).mean()  # cause: GS324
         loss = head(hidden).abs().mean()  # effect: GS324
-        return loss
+        return 2 * loss
 
     model, head = nn.Linear(3, 3), nn.Linear(3, 1)
     opt = torch.optim.SGD([*model.parameters(), *head.parameters()], lr=0.1)
@@ -32,6 +32,7 @@ def bad_state_copied_twice() -> None:
 
         def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
             out, (hidden, cell) = self.rnn(x)  # effect: GS324
+            print(out.shape)
             hidden, cell = hidden[-1], hidden[-1]  # cause: GS324
             return hidden, cell
 

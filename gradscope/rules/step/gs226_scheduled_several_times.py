@@ -15,12 +15,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import TypeGuard
 
-from gradscope.analysis.loop import in_order
+from gradscope.analysis.loop import timeline
 from gradscope.analysis.words import code, located, optimizer_name, variable
 from gradscope.events import Scheduled, SchedulerMade, Step
 from gradscope.fixes.source import Edits, Source
-from gradscope.model import Finding, Site
+from gradscope.model import Event, Finding, Site
 from gradscope.rules import rule
 from gradscope.store import Trace
 
@@ -73,9 +74,9 @@ class _Turns:
     bursts: list[list[Scheduled]] = field(default_factory=list)
 
     def close(self, times: int) -> None:
-        """A step ends the gap before it; `times` steps stand in a row."""
+        """A step ends the gap before it, and `times` gaps are like this one."""
         self.gaps += times
-        self.empty += times - 1 + (not self.now)
+        self.empty += 0 if self.now else times
         if len(self.now) > 1:
             self.bursts.append(self.now)
         self.now = []
@@ -93,16 +94,29 @@ def scheduled_several_times(trace: Trace) -> Iterator[Finding]:
 
 def _turns(trace: Trace, made: SchedulerMade) -> _Turns:
     turns, begun = _Turns(), False
-    for repeat, event in in_order(trace):
-        if isinstance(event, Step) and event.optimizer == made.optimizer:
-            if begun:
-                turns.close(repeat)
-            elif repeat > 1:
-                turns.close(repeat - 1)
-            begun, turns.now = True, []
-        elif isinstance(event, Scheduled) and event.scheduler == made.scheduler and begun:
-            turns.now += [event] * repeat
+    for repeat, events in timeline(trace):
+        own = [e for e in events if _is_turn(e, made) or _is_step(e, made)]
+        steps = any(_is_step(event, made) for event in own)
+        rounds = (
+            [1, repeat - 1] if steps and repeat > 1 else [1]
+        )  # the first round, and the others, which are alike
+        for times in rounds:
+            for event in own:
+                if _is_turn(event, made):
+                    turns.now += [event] * (1 if steps else repeat) if begun else []
+                    continue
+                if begun:
+                    turns.close(times)
+                begun, turns.now = True, []
     return turns
+
+
+def _is_step(event: Event, made: SchedulerMade) -> bool:
+    return isinstance(event, Step) and event.optimizer == made.optimizer
+
+
+def _is_turn(event: Event, made: SchedulerMade) -> TypeGuard[Scheduled]:
+    return isinstance(event, Scheduled) and event.scheduler == made.scheduler
 
 
 def _by_itself(burst: list[Scheduled]) -> bool:

@@ -145,15 +145,14 @@ def _read_after(file: SourceFile, loop: ast.stmt, text: str) -> bool:
     scope = next((node for node in file.above(loop) if isinstance(node, SCOPES)), file.tree)
     if scope is None:
         return False
-    last, attribute = loop.end_lineno or loop.lineno, "." in text
-    return any(
-        isinstance(node, (ast.Name, ast.Attribute))
-        and isinstance(node.ctx, ast.Load)
-        and id(node) not in inside
-        and ast.unparse(node) == text
-        and (attribute or node.lineno > last)
-        for node in (file.nodes if attribute else ast.walk(scope))
-    )
+    last, name = loop.end_lineno or loop.lineno, text.rpartition(".")[2]
+    if "." in text:  # of an object, which may be known by another name elsewhere
+        reads = (
+            n for n in file.nodes if isinstance(n, ast.Attribute) and n.attr == name and id(n) not in inside
+        )
+        return any(isinstance(n.ctx, ast.Load) for n in reads)
+    names = (n for n in ast.walk(scope) if isinstance(n, ast.Name) and n.id == name and n.lineno > last)
+    return any(isinstance(n.ctx, ast.Load) for n in names)
 
 
 def _finding(trace: Trace, place: Site, node: ast.Assign, module: Module, loop: ast.stmt) -> Finding:

@@ -69,3 +69,17 @@ def good_two_schedules_once_an_epoch() -> None:
             opt.step()
         warm.step()
         fall.step()
+
+
+def good_stepped_with_each_batch() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(opt, max_lr=0.1, total_steps=300)
+    for _ in range(300):
+        opt.zero_grad()
+        model(torch.randn(8, 3)).pow(2).mean().backward()
+        opt.step()
+        schedule.step()

@@ -43,7 +43,7 @@ def bad() -> None:
     def learn(rows: list[tuple[list[float], float, list[float], bool]]) -> None:
         states, rewards, after, ended = zip(*rows, strict=True)
         x, y = torch.tensor(states), torch.tensor(after)
-        reward, over = torch.tensor(rewards), torch.tensor(ended, dtype=torch.float32)  # noqa: F841  # effect: GS323
+        reward, over = torch.tensor(rewards), torch.tensor(ended, dtype=torch.float32)  # effect: GS323
         with torch.no_grad():
             best = frozen(y).max(1).values
         target = reward + 0.9 * best  # cause: GS323

@@ -29,7 +29,8 @@ from gradscope.rules import rule
 from gradscope.source import FUNCTIONS, called_name, method_name
 from gradscope.store import Trace
 
-PREFIX = "_orig_mod."  # of the names of a compiled model's parameters
+COMPILED = "_orig_mod."
+WRAPPERS = {COMPILED: "a compiled model", "module.": "a wrapped model"}  # names of its parameters begin with
 
 
 def bad() -> None:
@@ -207,18 +208,24 @@ def _let_in(trace: Trace, idle: _Idle) -> tuple[str, tuple[Edit, ...]]:
     site = site_of(idle.site.path, idle.site.function, idle.condition.test)
     test = idle.condition.test
     name = test.left.id if isinstance(test, ast.Compare) and isinstance(test.left, ast.Name) else ""
-    compiled = any(part == "_orig_mod" for m in trace.modules.values() for part in m.path.split("."))
-    compiled = compiled or any(
-        called_name(node) == "compile" for path in trace.sources for node in trace.source_file(path).nodes
-    )
-    if name and compiled and isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.In):
-        line = f'{name} = {name}.removeprefix("{PREFIX}")'
+    prefix = _prefix(trace)
+    if name and prefix and isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.In):
+        line = f'{name} = {name}.removeprefix("{prefix}")'
         return (
-            f"the names of a compiled model's parameters begin with `{PREFIX}`: put `{line}` before the condition"
-            f" ({where(site)}), or give it the model that was compiled",
+            f"the names of {WRAPPERS[prefix]}'s parameters begin with `{prefix}`: put `{line}` before the condition"
+            f" ({where(site)}), or give it the model itself",
             line_before(trace, site, line),
         )
     return f"let {located(trace, site)} be true for the parameters that are trained", ()
+
+
+def _prefix(trace: Trace) -> str:
+    """What the names of the parameters begin with, where the model that is trained was wrapped by torch."""
+    for module in trace.modules.values():
+        if f"{module.path.partition('.')[0]}." in WRAPPERS:
+            return f"{module.path.partition('.')[0]}."
+    calls = (called_name(node) for path in trace.sources for node in trace.source_file(path).nodes)
+    return COMPILED if "compile" in calls else ""
 
 
 def _caller(trace: Trace, write: Site | None) -> Site | None:

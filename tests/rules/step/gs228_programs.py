@@ -24,18 +24,19 @@ def bad_names_that_are_not_found() -> None:
             twin.load_state_dict(self.weights)  # cause: GS228
             return twin
 
-    class Wrapped(nn.Module):  # as `torch.compile` and DistributedDataParallel put a name before all others
-        def __init__(self, inner: nn.Module):
+    class Wrapper(nn.Module):
+        def __init__(self, module: nn.Module):
             super().__init__()
-            self._orig_mod = inner
+            self.module = module
 
         def forward(self, x: torch.Tensor) -> torch.Tensor:
-            return self._orig_mod(x)
+            result: torch.Tensor = self.module(x)
+            return result
 
     torch.manual_seed(0)
     model = nn.Sequential(nn.Linear(3, 8), nn.ReLU(), nn.Linear(8, 1))
     shadow = Shadow(model)
-    fast = Wrapped(model)
+    fast = Wrapper(model)
     opt = torch.optim.SGD(model.parameters(), lr=0.1)
     for _ in range(4):
         for _ in range(3):

@@ -667,6 +667,18 @@ class PassedOn(Kind):
     factors = Field(_numbers)  # of the calls that were followed
 
 
+class ZeroOnes(Kind):
+    """A value with a graph was multiplied by a mask of zeros and ones."""
+
+    __slots__ = ()
+    of = "zero_ones"
+    place = Field(_count)  # which of both factors
+    shape = Field(_ids)
+    elements = Field(_count)
+    zeros = Field(_count)
+    sequences = Field(_flag)  # each row is ones up to some place and zeros behind it
+
+
 class CheckpointCut(Kind):
     """A reentrant checkpoint was given nothing that requires a gradient."""
 

@@ -1,0 +1,63 @@
+"""Looks at what a value with a graph is multiplied by, at the first calls from a line: whether it is a mask of zeros
+and ones, and whether that is of sequences that end, each row ones up to a place and zeros behind it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from gradscope.hooks import Hook
+from gradscope.hooks import _torch as private
+from gradscope.hooks.recorder.values import measurable
+
+CALLS = 3  # looked at, per line: a mask may let all in at first
+MAX_ELEMENTS = 4_000_000
+
+
+class ZeroOnes(Hook):
+    order = 92  # after the mode that calls it
+
+    def install(self) -> None:
+        self.looks: dict[int, int] = {}  # site → calls still to be looked at
+        self.recorder.functions.follow(["mul", "__mul__", "__rmul__"], self._multiplied)
+
+    def _multiplied(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:
+        if kwargs or len(args) != 2 or not all(isinstance(t, torch.Tensor) for t in args):
+            return
+        place = 0 if args[1].requires_grad else 1
+        mask = args[place]
+        if mask.requires_grad or not args[1 - place].requires_grad or mask.dim() == 0 or mask.is_complex():
+            return
+        if not mask.is_cpu or not 1 < mask.numel() <= MAX_ELEMENTS or not measurable(mask):
+            return
+        site = self.recorder.sites.current(frame)
+        left = self.looks.get(site, CALLS)
+        if not left or mask.layout is not torch.strided:
+            return
+        self.looks[site] = left - 1
+        with torch.no_grad(), private.aside():
+            found = _look(mask.detach())
+        if found is None:
+            self.looks[site] = 0  # other numbers
+        elif found:
+            self.looks[site] = 0
+            self.recorder.emit("zero_ones", site, {"place": place, "shape": list(mask.shape), **found})
+
+
+def _look(mask: Any) -> dict[str, Any] | None:
+    """What there is to tell of a mask; empty where it lets all in or nothing, None where it is none."""
+    zeros = int((mask == 0).sum())
+    if zeros + int((mask == 1).sum()) != mask.numel():
+        return None
+    if not 0 < zeros < mask.numel():
+        return {}
+    return {"elements": mask.numel(), "zeros": zeros, "sequences": _ends(mask.squeeze())}
+
+
+def _ends(rows: Any) -> bool:
+    """Whether each row is ones up to some place and zeros behind it, and not all end at the same."""
+    if rows.dim() != 2 or rows.shape[1] < 3 or not bool((rows[:, 1:] <= rows[:, :-1]).all()):
+        return False
+    lengths = rows.sum(-1)
+    return bool((lengths > 0).all()) and bool((lengths != lengths[0]).any())

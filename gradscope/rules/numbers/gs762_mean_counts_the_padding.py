@@ -1,0 +1,165 @@
+"""A mean counts the places of padding: a mask has set them to zero before, or leaves them out of another term.
+
+Why: `(loss * mask).mean()` divides by all places, also by those that the mask has set to zero: the loss, and every
+gradient, is too small by the share of padding, which differs from batch to batch and between the terms of a loss. A
+mean that knows nothing of the mask trains on steps that never were.
+
+Fix: divide by what counts: `(loss * mask).sum() / mask.sum()`, or `loss[mask.bool()].mean()`.
+
+A note where less than half of the places are padding.
+
+Measured: the mask, at the first calls of its line: zeros and ones, each row ones up to some place and zeros behind it.
+Silent on: masks of another form (labels, rewards, dropout by hand), means that are divided by the mask's own.
+"""
+
+from collections.abc import Iterator
+
+from gradscope.analysis.ops import CASTS, MEANS, SCALES
+from gradscope.analysis.reach import Key, Paths, paths
+from gradscope.analysis.words import code, located
+from gradscope.events import ZeroOnes
+from gradscope.fixes.masks import mean_over
+from gradscope.model import Finding, Op
+from gradscope.rules import rule
+from gradscope.rules.numbers._losses import shape_of
+from gradscope.store import Trace
+
+LEAST, MOST = 0.1, 0.5  # of the places: told from the one on, a warning from the other on
+SAME = CASTS | {"neg", "__neg__", "squeeze", "flatten", "view", "reshape"}
+
+
+def bad() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    rnn, head = nn.GRU(3, 4, batch_first=True), nn.Linear(4, 1)
+    opt = torch.optim.SGD([*rnn.parameters(), *head.parameters()], lr=0.1)
+    for _ in range(3):
+        lengths = torch.randint(1, 6, (8, 1))
+        mask = (torch.arange(12) < lengths).float()
+        error = (head(rnn(torch.randn(8, 12, 3))[0]).squeeze(-1) - torch.randn(8, 12)).pow(2)
+        loss = (error * mask).mean()  # cause: GS762
+        opt.zero_grad()
+        loss.backward()  # effect: GS762
+        opt.step()
+
+
+def good() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    rnn, head = nn.GRU(3, 4, batch_first=True), nn.Linear(4, 1)
+    opt = torch.optim.SGD([*rnn.parameters(), *head.parameters()], lr=0.1)
+    for _ in range(3):
+        lengths = torch.randint(1, 6, (8, 1))
+        mask = (torch.arange(12) < lengths).float()
+        error = (head(rnn(torch.randn(8, 12, 3))[0]).squeeze(-1) - torch.randn(8, 12)).pow(2)
+        loss = (error * mask).sum() / mask.sum()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+@rule("GS762", name="mean-counts-the-padding", severity="warning")
+def mean_counts_the_padding(trace: Trace) -> Iterator[Finding]:
+    events = {e.site.user.span(): e for e in trace.of(ZeroOnes) if e.sequences}
+    events = {span: e for span, e in events.items() if e.zeros >= LEAST * e.elements}
+    if not events:
+        return
+    known = paths(trace)
+    told: dict[tuple[str, int], Finding] = {}
+    masked: set[Key] = set()
+    products: list[tuple[ZeroOnes, Op]] = []
+    for key, op in known.used_calls({"mul", "__mul__", "__rmul__"}):
+        event = events.get(op.site.user.span())
+        if event is not None:
+            products.append((event, op))
+            masked.add(key)
+    lines: dict[tuple[str, int], tuple[ZeroOnes, Op]] = {}
+    for event, op in products:
+        lines.setdefault(op.site.user.location(), (event, op))
+    for event, op in lines.values():
+        if shape_of(known, (op.graph, op.outputs[0])) == tuple(event.shape):
+            for mean in _means(known, (op.graph, op.outputs[0])):
+                told.setdefault(mean.site.user.location(), _finding(trace, known, event, op, mean, True))
+    if products:
+        for mean, event, op in _others(known, products, masked):
+            told.setdefault(mean.site.user.location(), _finding(trace, known, event, op, mean, False))
+    yield from told.values()
+
+
+def _means(known: Paths, key: Key) -> Iterator[Op]:
+    """The means over all places of a value, whose result is not divided by another tensor."""
+    todo = [key]
+    for one in todo:  # grows while it is walked
+        for given, op in known.used.feeds.get(one, ()):
+            if op is None or given[0] != one[0]:
+                continue
+            if op.name in MEANS and not shape_of(known, given) and not _scaled(known, given):
+                yield op
+            elif op.name in SAME and given not in todo:
+                todo.append(given)
+
+
+def _scaled(known: Paths, key: Key) -> bool:
+    """Whether a mean is divided, or multiplied, by a tensor: by the share of what counts, perhaps."""
+    todo = [key]
+    for one in todo:  # grows while it is walked
+        for given, op in known.used.feeds.get(one, ()):
+            if op is not None and op.name in SCALES and len(op.inputs) > 1:
+                return True
+            if op is not None and op.name in SAME:
+                todo.append(given)
+    return False
+
+
+def _others(
+    known: Paths, products: list[tuple[ZeroOnes, Op]], masked: set[Key]
+) -> Iterator[tuple[Op, ZeroOnes, Op]]:
+    """Means over values of the very form of such a mask, in the same loss, that no mask has met."""
+    first: dict[int, tuple[ZeroOnes, Op]] = {}  # of each graph
+    for event, op in products:
+        first.setdefault(op.graph, (event, op))
+    done: set[tuple[str, int]] = set()
+    for key, mean in known.used_calls(MEANS):
+        given = (mean.graph, mean.inputs[0])
+        if mean.graph not in first or mean.site.user.location() in done:
+            continue
+        done.add(mean.site.user.location())  # what one call of a line shows, the others do
+        if shape_of(known, key) or not known.graph(given[0]).values[given[1]].requires_grad:
+            continue
+        event, op = first[mean.graph]
+        form, graph = tuple(event.shape), known.graph(mean.graph)
+        if len(form) != 2 or shape_of(known, given) != form or _scaled(known, key):
+            continue
+        if masked.isdisjoint((graph.id, index) for index in graph.upstream(given[1])):
+            if known.loss_of(key) is known.loss_of((op.graph, op.outputs[0])):
+                yield mean, event, op
+
+
+def _finding(trace: Trace, known: Paths, event: ZeroOnes, op: Op, mean: Op, direct: bool) -> Finding:
+    share = event.zeros / event.elements
+    loss = known.loss_of((mean.graph, mean.outputs[0]))
+    text, fix, edits = mean_over(trace, mean.site.user, op.site.user, event.place, direct=direct)
+    mask = f"`{text}`" if text else "the mask"
+    whole = code(trace, mean.site.user, f"`{mean.name}`")
+    by = located(trace, op.site.user, f"`{op.name}`")
+    left_out = "sets to zero" if direct else f"leaves out in {code(trace, op.site.user, 'another term')}"
+    return Finding(
+        message=f"{whole} divides by all {event.elements:,} places: {100 * share:.0f}% of them are padding, which "
+        f"{mask} {left_out}",
+        cause=mean.site.user,
+        cause_label="counts the padding",
+        effect=loss.site.user if loss is not None else None,
+        effect_label="learns from a mean over padding" if not direct else "gets a loss that is too small",
+        related=() if direct else ((op.site.user, f"{mask} leaves the padding out here"),),
+        seen=(
+            f"in {by} {mask} of shape {tuple(event.shape)} was 0 in {event.zeros:,} of {event.elements:,} places, each "
+            "row ones first and zeros behind them",
+        ),
+        fix=fix,
+        edits=edits,
+        severity="" if share >= MOST else "note",
+    )

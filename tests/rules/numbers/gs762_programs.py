@@ -1,0 +1,107 @@
+"""Further programs of GS762."""
+
+
+def bad_entropy_of_all_steps() -> None:
+    """One term is averaged over the mask, the other over everything."""
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    rnn, head = nn.GRU(3, 8, batch_first=True), nn.Linear(8, 4)
+    opt = torch.optim.SGD([*rnn.parameters(), *head.parameters()], lr=0.1)
+    for _ in range(3):
+        mask = (torch.arange(12) < torch.randint(1, 6, (8, 1))).float()
+        logs = head(rnn(torch.randn(8, 12, 3))[0]).log_softmax(-1)
+        chosen = logs.gather(-1, torch.randint(0, 4, (8, 12, 1))).squeeze(-1)
+        policy = -(chosen * mask).sum() / mask.sum()
+        entropy = -(logs.exp() * logs).sum(-1)
+        loss = policy - 0.01 * entropy.mean()  # cause: GS762
+        opt.zero_grad()
+        loss.backward()  # effect: GS762
+        opt.step()
+
+
+def good_divided_by_the_share() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    net = nn.Linear(3, 1)
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    for _ in range(3):
+        mask = (torch.arange(12) < torch.randint(1, 6, (8, 1))).float()
+        error = (net(torch.randn(8, 12, 3)).squeeze(-1) - torch.randn(8, 12)).pow(2)
+        loss = (error * mask).mean() / mask.mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_rewards_of_zero_and_one() -> None:
+    """A policy's gradient: the mean over all actions, of which some had a reward."""
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    net = nn.Linear(3, 4)
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    for _ in range(3):
+        logs = net(torch.randn(8, 12, 3)).log_softmax(-1)[..., 0]
+        rewards = (torch.rand(8, 12) < 0.3).float()
+        loss = -(logs * rewards).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_pairs_alike_and_not() -> None:
+    """The two terms of a contrastive loss share one mean."""
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    net = nn.Linear(3, 4)
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    for _ in range(3):
+        a, b = net(torch.randn(16, 3)), net(torch.randn(16, 3))
+        same = (torch.arange(16) < 5).float()
+        far = (a - b).norm(dim=1)
+        loss = (same * far.pow(2)).mean() + ((1 - same) * torch.relu(1 - far).pow(2)).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_penalty_of_all_units() -> None:
+    """A mean over another form than the mask's: a penalty of the weights."""
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    net = nn.Linear(3, 1)
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    for _ in range(3):
+        mask = (torch.arange(12) < torch.randint(1, 6, (8, 1))).float()
+        error = (net(torch.randn(8, 12, 3)).squeeze(-1) - torch.randn(8, 12)).pow(2)
+        loss = (error * mask).sum() / mask.sum() + 0.01 * net.weight.pow(2).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_masked_once_before() -> None:
+    """All terms have met the mask, and divide by what counts."""
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    net = nn.Linear(3, 2)
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    for _ in range(3):
+        mask = (torch.arange(12) < torch.randint(1, 6, (8, 1))).float()
+        out = net(torch.randn(8, 12, 3)) * mask.unsqueeze(-1)
+        total = out.pow(2).sum() / mask.sum()
+        loss = total + out[..., 0].abs().mean() * (mask.numel() / mask.sum())
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

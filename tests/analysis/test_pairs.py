@@ -14,6 +14,7 @@ PAIRS = [
     ("GS217", "GS406"),  # a long loop first, through which sampling sleeps
     ("GS223", "GS308"),  # a long loop first with blocks of no_grad, then another model's call
     ("GS224", "GS706"),  # another model's loss, in the same loop, does not fall
+    ("GS224", "GS225"),  # three passes in a round: those of each are measured now and then
     ("GS225", "GS308"),
     ("GS602", "GS603"),
     ("GS605", "GS705"),  # two networks in one pass

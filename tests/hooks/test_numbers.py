@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 from pathlib import Path
@@ -13,6 +14,9 @@ from torch import nn
 import gradscope
 from gradscope.answers import why
 from gradscope.check import examine
+from gradscope.events import Backward
+from gradscope.hooks.measures import numbers
+from gradscope.hooks.sampling import sampling
 from gradscope.render import write_report
 from gradscope.render.answer import render
 
@@ -54,6 +58,31 @@ def test_a_long_run_keeps_fewer_numbers_than_passes() -> None:
     assert [step for step, _ in measured[:128]] == list(range(1, 129))
     assert len(measured) < 600
     assert all(math.isclose(value, norms[step - 1], rel_tol=1e-4) for step, value in measured)
+
+
+def test_each_line_of_a_loop_has_late_passes_that_are_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(numbers, "SHARE", 0.0)  # as where time allows none
+    monkeypatch.setattr(sampling, "BUDGET", 1e-9)  # looking costs too much at once
+    models = [nn.Linear(3, 1) for _ in range(3)]
+    optimizers = [torch.optim.SGD(model.parameters(), lr=0.1) for model in models]
+    with gradscope.watch() as scope:
+        for _ in range(40):
+            for opt in optimizers:
+                opt.zero_grad()
+            models[0](torch.randn(4, 3)).pow(2).mean().backward()
+            optimizers[0].step()
+            models[1](torch.randn(4, 3)).pow(2).mean().backward()
+            optimizers[1].step()
+            models[2](torch.randn(4, 3)).pow(2).mean().backward()
+            optimizers[2].step()
+    lines: dict[int, set[int]] = {}
+    for event in scope.trace.of(Backward):
+        lines.setdefault(event.site.user.line, set()).add(event.site.id)
+    assert len(lines) == 3
+    for sites in lines.values():
+        steps = [step for step, _ in scope.trace.numbers("loss", None, sites)]
+        for step, following in itertools.pairwise([*steps, 3 * 40]):
+            assert following <= step + step // numbers.SURE + 3
 
 
 def test_numbers_may_be_not_finite_and_come_without_steps() -> None:

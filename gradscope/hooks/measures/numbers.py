@@ -1,7 +1,7 @@
 """Measures each backward pass: its loss and the norm of every gradient it filled.
 
 Always in the passes that are looked at, otherwise as far as `SHARE` of the run's time allows,
-and ever more rarely as the run goes on; some whatever the time, so that short runs have their late
+and ever more rarely as the run goes on; some of each line whatever the time, so that short runs have their late
 passes, and a few in a row once gradients are exactly zero that were not seen to be. What lies on a GPU
 is copied without waiting for it and read when it has arrived.
 """
@@ -24,7 +24,7 @@ from gradscope.store import pack
 SHARE = 0.005  # of the run's time, while sampling sleeps
 DENSE = 128  # passes measured one by one; later every 128th part of the run
 MAX_PARAMETERS = 2_000
-SURE = 4  # this part of the passes so far later one is measured, whatever the time
+SURE = 4  # this part of the passes so far later one of each line is measured, whatever the time
 CLOSER = 12  # passes in a row, once other gradients than before are exactly zero
 MAX_CLOSER = 4  # times
 
@@ -56,7 +56,7 @@ class Numbers(Hook):
         self.recorder.signals.after_pass.connect(self._after)
         self.recorder.signals.before_end.connect(self._end)
 
-    def _affordable(self) -> bool:
+    def _affordable(self, site: int) -> bool:
         """Whether the pass that begins is to be measured."""
         passes = self.recorder.passes
         if passes >= self.due and (
@@ -66,11 +66,11 @@ class Numbers(Hook):
         if self.closer:
             self.closer -= 1
             return True
-        return passes >= self.recorder.measured_at
+        return passes >= self.recorder.measured_at.get(site, 0)
 
     def _before(self, t_outputs: Any, args: Any, site: int, accumulate: bool, frame: Any) -> None:
         self.loss = None
-        self.wanted = accumulate and self._affordable() and not profiling()
+        self.wanted = accumulate and self._affordable(site) and not profiling()
         if self.wanted and len(t_outputs) == 1:
             loss = t_outputs[0]
             if measurable(loss) and loss.numel() == 1 and loss.is_floating_point():
@@ -88,7 +88,7 @@ class Numbers(Hook):
         began = perf_counter()
         passes = self.recorder.passes
         self.due = passes - 1 + max(1, passes // DENSE)
-        self.recorder.measured_at = passes + (1 if self.closer else passes // SURE)
+        self.recorder.measured_at[site] = passes + (1 if self.closer else passes // SURE)
         self._measure(filled, loss, site)
         self._store_arrived()
         self.spent += perf_counter() - began
@@ -126,7 +126,7 @@ class Numbers(Hook):
         if zero and zero not in self.zero and len(self.zero) < MAX_CLOSER:
             self.zero.add(zero)
             self.closer = CLOSER
-            self.recorder.measured_at = self.recorder.passes + 1
+            self.recorder.measured_at = dict.fromkeys(self.recorder.measured_at, self.recorder.passes + 1)
         self.recorder.writer.add(
             "number", measured.number, measured.step, measured.site or None, pack(loss), pack(norms)
         )

@@ -68,7 +68,8 @@ class State:
         self.detours = 0  # calls that went through the function mode or our `nn.Module.__call__`
         self.detour = 0.0  # seconds that each of them is taken to cost
         self.faults: list[str] = []
-        self.measured_at = 0  # passes of the run, when the next one is to be measured whatever the time
+        # Line of a backward → passes of the run, when its next one is to be measured whatever the time.
+        self.measured_at: dict[int, int] = {}
         self.unsound_pass = 0  # the last one that left a gradient whose norm is not finite
         self.optimizers: dict[int, dict[str, Any]] = {}
         self.in_eval: frozenset[int] = frozenset()  # modules that eval() was called of

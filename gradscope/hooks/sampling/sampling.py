@@ -132,9 +132,10 @@ class Sampling(Hook):
         share = 1.3 * sum(row.own for row in rows) / max(sum(row.time for row in rows), 1e-9)
         left = (self.asleep - self.slept) // len(rows)
         times = min(LONGEST_REPLAY, int(share / REPLAY_BUDGET), left)
-        passes = sum(event[0] == "backward" for events in cycle for event in events)
-        if passes and self.recorder.measured_at:  # what is expected is not measured
-            times = min(times, max(self.recorder.measured_at - self.recorder.passes, 0) // passes)
+        sites = [event[1] for events in cycle for event in events if event[0] == "backward"]
+        due = [at for site in sites if (at := self.recorder.measured_at.get(site))]
+        if due:  # what is expected is not measured
+            times = min(times, max(min(due) - self.recorder.passes, 0) // len(sites))
         if times > 1:
             self.seen.clear()
             self.seen.extend(rows)  # once more like these, and they are expected again

@@ -19,12 +19,14 @@ from dataclasses import replace
 from gradscope.analysis.cuts import Cut, cuts
 from gradscope.analysis.lost import numbers_put_back, wrapped_at
 from gradscope.analysis.names import place
+from gradscope.analysis.ops import MAKERS
 from gradscope.analysis.reach import Paths, passes, paths
 from gradscope.analysis.terms import Wrapped, wrapped_losses, wrapped_terms
 from gradscope.analysis.words import code, located, parameter_names, parameter_subjects, quoted
 from gradscope.fixes.source import Source
 from gradscope.model import Edit, Event, Finding, Op, Parameter, Site
 from gradscope.rules import rule
+from gradscope.source import called_name
 from gradscope.store import Trace
 
 _LEFT = ("no_grad", "inference_mode", "detach", "data")  # what leaves the graph behind, on a line of its own
@@ -155,16 +157,28 @@ def _fix(trace: Trace, site: Site, cut: Cut | None = None) -> tuple[str, tuple[E
         return (fix if new else f"take {made} out"), edits
     node = trace.source_file(site.path).at(site)
     given = node.args[0] if isinstance(node, ast.Call) and node.args else None
-    if isinstance(given, ast.Name):
+    if isinstance(given, ast.Name) and called_name(node) in MAKERS:
         return (
             f"fill `{given.id}` without `item()`, and write `torch.stack({given.id})` in place of {made}",
             (),
         )
-    if cut is not None and cut.op.site.user.location() != site.location() and cut.op.cut in _LEFT:
+    if cut is not None and cut.op.cut in _LEFT and _lost_before(cut, site, node):
         lost = located(trace, cut.op.site.user, "the call")
         where = "with gradients on" if cut.op.cut in ("no_grad", "inference_mode") else "with its graph"
         return f"compute {lost} {where}, and leave `requires_grad` out: the loss has its graph then", ()
     return f"use the value itself in place of {made}; `+`, `sum` and `torch.stack` keep its graph", ()
+
+
+def _lost_before(cut: Cut, site: Site, node: ast.AST | None) -> bool:
+    """Whether the graph was left before the call that made the leaf, or by a block around it, so that the value which
+    that call was given has none either."""
+    lost = cut.op.site.user
+    if lost.location() != site.location():
+        return True
+    apart = cut.region is not None or (lost.column, lost.end_line, lost.end_column) != (
+        site.column, site.end_line, site.end_column
+    )  # fmt: skip
+    return apart and called_name(node) not in MAKERS
 
 
 def _of_numbers(trace: Trace, made: Site, before: list[Op], otherwise: str) -> str:
@@ -202,7 +216,10 @@ def as_it_is(trace: Trace, site: Site, cut: Site | None = None) -> tuple[str, tu
         return "", ()
     value, mended = _behind(here, node)
     lost = here.file.at(cut) if cut is not None and cut.path == site.path else None
-    if value is None or (isinstance(value, ast.Call) and here.file.is_imported(value.func)):
+    if value is None:
+        return "", ()
+    within = any(part is lost for part in ast.walk(value)) and lost is not value
+    if not within and isinstance(value, ast.Call) and here.file.is_imported(value.func):
         return "", ()  # makes a new tensor itself
     text = here.file.text(value)
     if lost is not None and any(part is lost for part in ast.walk(value)):

@@ -14,6 +14,20 @@ def bad_detached_before_its_mean() -> None:
         opt.step()
 
 
+def bad_detached_within_the_loss() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 3)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        x, y = torch.randn(8, 4), torch.randint(0, 3, (8,))
+        opt.zero_grad()
+        loss = nn.functional.cross_entropy(model(x).detach(), y).requires_grad_(True)  # cause: GS304
+        loss.backward()  # effect: GS304
+        opt.step()
+
+
 def bad_required_on_the_next_line() -> None:
     import torch
     from torch import nn

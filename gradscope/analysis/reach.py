@@ -14,6 +14,7 @@ from operator import itemgetter
 
 from gradscope.analysis.gradients import asked_later, how_received
 from gradscope.analysis.idle import mistaken, tried_out
+from gradscope.analysis.loop import in_order
 from gradscope.analysis.memo import once
 from gradscope.analysis.stops import Stop, frozen, stops
 from gradscope.analysis.words import plural
@@ -379,17 +380,27 @@ class Paths:
 
     @cached_property
     def frozen(self) -> set[int]:
-        """Parameters that the program made not to require a gradient, and left so, before its last pass."""
+        """Parameters that the program made not to require a gradient, and left so, while it still trained: a step of
+        their own optimizer came afterwards, or a pass where they have none."""
         found: set[int] = set()
-        order = self.trace.of(RequiresGrad, Backward)
-        last = max((i for i, event in enumerate(order) if isinstance(event, Backward)), default=len(order))
-        for event in order[:last]:
-            if not isinstance(event, RequiresGrad) or event.graph < 0:
-                continue
-            parameter = self.parameter_of((event.graph, event.value))
-            if parameter is not None:
-                (found.discard if event.to else found.add)(parameter.id)
+        waiting: set[int] = set()
+        for _, event in in_order(self.trace):
+            if isinstance(event, RequiresGrad) and event.graph >= 0:
+                parameter = self.parameter_of((event.graph, event.value))
+                if parameter is not None:
+                    found.discard(parameter.id)
+                    (waiting.discard if event.to else waiting.add)(parameter.id)
+            elif waiting and isinstance(event, Backward | Step):
+                now = {id for id in waiting if self._still_trained(self.parameters[id], event)}
+                found |= now
+                waiting -= now
         return found
+
+    @staticmethod
+    def _still_trained(parameter: Parameter, event: Backward | Step) -> bool:
+        if isinstance(event, Step):
+            return event.optimizer in parameter.optimizers
+        return not parameter.optimizers
 
     def required(self, key: Key) -> Site | None:
         """Where the program made this value require a gradient."""

@@ -387,7 +387,7 @@ class Functions(Hook):
                     entry.leaf = recorder.ledger.leaf(t, entry.site, entry.root)
                 if entry.leaf is not None:
                     if entry.leaf.was_grad and not t.requires_grad:
-                        entry.leaf.frozen_at = recorder.passes
+                        entry.leaf.freeze(recorder.passes, recorder.optimizers)
                     entry.leaf.was_grad = bool(t.requires_grad)
                 entry.meta = recorder.metas.of(t, is_leaf(t))
                 segment = recorder.segment

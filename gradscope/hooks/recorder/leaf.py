@@ -15,7 +15,7 @@ class LeafRecord:
     """One leaf that requires grad (or did)."""
 
     __slots__ = (
-        "after", "based", "born", "changed", "declared", "first_version", "frozen_at", "handed",
+        "after", "based", "born", "changed", "declared", "first_version", "frozen_at", "frozen_steps", "handed",
         "handed_since", "id", "module", "name", "optimizers", "passes", "read_at", "read_since", "reads", "ref",
         "registered", "root", "shape", "site",
         "stale_copy", "stale_site", "state", "steps", "taken", "taken_at", "taken_since", "updates", "used_site",
@@ -46,12 +46,29 @@ class LeafRecord:
         self.based = False  # `first_version` is that of its first pass: initialisation is no change
         self.was_grad = bool(t.requires_grad)
         self.frozen_at = -1  # passes of the run when it was last made to require no gradient any more
+        self.frozen_steps: dict[int, int] = {}  # optimizer → its steps until then
         self.first_version = version_of(t)
         self.shape = described(t)
         self.used_site = 0  # where its gradient was used last
         self.stale_site = 0  # the pass that added to a used gradient
         self.stale_copy: Any = None
         self.after: tuple[int, int] | None = None  # (id, version) of .grad after the last event
+
+    def freeze(self, passes: int, optimizers: dict[int, dict[str, Any]]) -> None:
+        """It requires no gradient any more; passes and optimizers: of the run, so far."""
+        self.frozen_at = passes
+        self.frozen_steps = {number: int(known["steps"]) for number, known in optimizers.items()}
+
+    def frozen_afterwards(self, passes: int, optimizers: dict[int, dict[str, Any]]) -> bool:
+        """Whether it was frozen once its training was over: no pass came any more, or no step of its optimizers (where
+        it has none, of all that there were), as when what was trained is used by what is trained next."""
+        if self.frozen_at <= 0:
+            return False
+        mine = {
+            n: steps for n, steps in self.frozen_steps.items() if not self.optimizers or n in self.optimizers
+        }
+        over = all(int(optimizers[number]["steps"]) == steps for number, steps in mine.items())
+        return passes == self.frozen_at or (over and any(mine.values()))
 
 
 def described(t: Any) -> tuple[tuple[int, ...], str, str]:
@@ -67,9 +84,11 @@ def is_told(record: LeafRecord) -> bool:
     return bool(record.registered or record.optimizers or record.passes or record.id <= KEPT)
 
 
-def row(record: LeafRecord, norms: bool, look: bool, passes: int) -> dict[str, Any]:
-    """norms: with that of its gradient; look: its gradient may be read; passes: of the run, so far. What was frozen
-    after the last of them has been trained all the time."""
+def row(
+    record: LeafRecord, norms: bool, look: bool, passes: int, optimizers: dict[int, dict[str, Any]]
+) -> dict[str, Any]:
+    """norms: with that of its gradient; look: its gradient may be read; passes and optimizers: of the run, so far.
+    What was frozen after its training has been trained all the time."""
     t = record.ref()
     grad = grad_of(t) if t is not None and look else None
     norm = None
@@ -85,7 +104,7 @@ def row(record: LeafRecord, norms: bool, look: bool, passes: int) -> dict[str, A
     shape, dtype, device = record.shape
     return {
         "name": record.name, "shape": shape, "dtype": dtype, "device": device,
-        "requires_grad": record.was_grad or passes == record.frozen_at > 0,
+        "requires_grad": record.was_grad or record.frozen_afterwards(passes, optimizers),
         "module": record.module, "registered": record.registered, "declared": record.declared,
         "optimizers": record.optimizers, "passes": record.passes, "steps": record.steps,
         "updates": record.updates, "changed": record.changed, "reads": record.reads,

@@ -380,4 +380,4 @@ class Ledger:
 
     def _row(self, record: LeafRecord, norms: bool, look: bool) -> dict[str, Any]:
         self._count_writes(record)
-        return row(record, norms, look, self.state.passes)
+        return row(record, norms, look, self.state.passes, self.state.optimizers)

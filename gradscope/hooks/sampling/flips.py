@@ -16,15 +16,20 @@ class Flips(Hook):
 
     def install(self) -> None:
         self.flags: dict[int, bool] = {}  # of registered leaves, when sampling went to sleep
+        self.optimizers: list[int] = []  # that there were then
         self.recorder.signals.asleep.connect(self._remember)
         self.recorder.signals.awake.connect(self._compare)
 
     def _remember(self) -> None:
         self.flags = {record.id: flag for record, flag in self._now()}
+        self.optimizers = list(self.recorder.optimizers)
 
     def _compare(self) -> None:
         flipped: dict[bool, list[int]] = {}
+        before = {number: self.recorder.optimizers[number] for number in self.optimizers}
         for record, flag in self._now():
+            if record.was_grad and not flag:
+                record.freeze(self.recorder.passes, before)
             record.was_grad = flag
             if self.flags.get(record.id, flag) is not flag:
                 flipped.setdefault(flag, []).append(record.id)

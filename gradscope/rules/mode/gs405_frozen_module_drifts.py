@@ -63,10 +63,9 @@ def frozen_module_drifts(trace: Trace) -> Iterator[Finding]:
     groups: dict[tuple[tuple[str, int], int], list[Drift]] = {}
     for event in trace.of(Drift):
         own = [p for p in trace.parameters if p.module == event.module]
-        if any(p.requires_grad or p.id in written for p in own):
-            continue
         trained = {p.id for p in own if p.passes or p.steps}
-        if trained and not trained <= frozen_for_good(trace, event.site.user.location()):
+        gone = frozen_for_good(trace, event.site.user.location()) if trained else set()
+        if not trained <= gone or any((p.requires_grad and p.id not in gone) or p.id in written for p in own):
             continue
         if any(c.used and c.entry.location() == event.site.user.location() for c in known.all):
             groups.setdefault((event.site.user.location(), event.called), []).append(event)
@@ -107,10 +106,11 @@ def _finding(trace: Trace, known: Calls, events: list[Drift]) -> Finding:
 def _frozen_part(trace: Trace, known: Calls, events: list[Drift]) -> str:
     """The largest module around these layers that nothing trains in."""
     module = trace.modules[events[0].module]
+    gone = frozen_for_good(trace, events[0].site.user.location())
     while module.parent is not None:
         above = trace.modules[module.parent]
         members = known.members(above.id)
-        if any(p.requires_grad for p in trace.parameters if p.module in members):
+        if any(p.requires_grad and p.id not in gone for p in trace.parameters if p.module in members):
             break
         module = above
     root = trace.modules[module.root]

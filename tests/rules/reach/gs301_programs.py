@@ -305,3 +305,82 @@ def bad_frozen_after_a_long_training() -> None:
         opt.step()
     for p in net.parameters():
         p.requires_grad = False
+
+
+def bad_frozen_once_it_is_trained() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    trunk, head = nn.Linear(4, 8), nn.Linear(8, 1)
+    model = nn.ModuleList([trunk, head])
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(30):
+        opt.zero_grad()
+        hidden = torch.relu(trunk(torch.randn(16, 4)))
+        head(hidden.detach()).pow(2).mean().backward()  # effect: GS301  # cause: GS301
+        opt.step()
+    model.requires_grad_(False)
+    model.eval()
+    trunk(torch.randn(16, 4))
+
+
+def bad_frozen_before_the_next_is_trained() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    trunk, head, probe = nn.Linear(4, 8), nn.Linear(8, 1), nn.Linear(1, 1)
+    opt = torch.optim.SGD([*trunk.parameters(), *head.parameters()], lr=0.1)
+    for _ in range(4):
+        opt.zero_grad()
+        hidden = torch.relu(trunk(torch.randn(16, 4)))
+        head(hidden.detach()).pow(2).mean().backward()  # effect: GS301  # cause: GS301
+        opt.step()
+    for part in (trunk, head):
+        part.requires_grad_(False)
+    last = torch.optim.SGD(probe.parameters(), lr=0.1)
+    for _ in range(30):
+        last.zero_grad()
+        probe(head(torch.relu(trunk(torch.randn(16, 4))))).pow(2).mean().backward()
+        last.step()
+
+
+def good_one_layer_after_the_other() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    layers = [nn.Linear(4, 4), nn.Linear(4, 4), nn.Linear(4, 1)]
+    for trained in layers:
+        for layer in layers:
+            layer.requires_grad_(layer is trained)
+        opt = torch.optim.SGD(trained.parameters(), lr=0.1)
+        for _ in range(20):
+            x = torch.randn(8, 4)
+            for layer in layers:
+                x = torch.tanh(layer(x))
+            opt.zero_grad()
+            x.pow(2).mean().backward()
+            opt.step()
+
+
+def good_each_frozen_while_the_other_trains() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    maker, judge = nn.Linear(4, 3), nn.Linear(3, 1)
+    opt_maker = torch.optim.Adam(maker.parameters(), lr=1e-3)
+    opt_judge = torch.optim.Adam(judge.parameters(), lr=1e-3)
+    for _ in range(40):
+        judge.requires_grad_(True)
+        maker.requires_grad_(False)
+        opt_judge.zero_grad()
+        (judge(maker(torch.randn(8, 4))).mean() - judge(torch.randn(8, 3)).mean()).backward()
+        opt_judge.step()
+        judge.requires_grad_(False)
+        maker.requires_grad_(True)
+        opt_maker.zero_grad()
+        (-judge(maker(torch.randn(8, 4))).mean()).backward()
+        opt_maker.step()

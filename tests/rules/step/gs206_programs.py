@@ -303,3 +303,23 @@ def good_new_values_in_the_old_parameter() -> None:
         opt.zero_grad()
         loss.backward()
         opt.step()
+
+
+def bad_frozen_once_it_is_trained() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    trunk, head, probe = nn.Linear(4, 8), nn.Linear(8, 1), nn.Linear(1, 1)
+    opt = torch.optim.SGD(head.parameters(), lr=0.1)  # cause: GS206
+    for _ in range(30):
+        opt.zero_grad()
+        head(torch.relu(trunk(torch.randn(16, 4)))).pow(2).mean().backward()  # effect: GS206
+        opt.step()
+    for part in (trunk, head):
+        part.requires_grad_(False)
+    last = torch.optim.SGD(probe.parameters(), lr=0.1)
+    for _ in range(30):
+        last.zero_grad()
+        probe(head(torch.relu(trunk(torch.randn(16, 4))))).pow(2).mean().backward()
+        last.step()

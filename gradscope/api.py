@@ -93,10 +93,10 @@ class Picture:
 
     view: View
 
-    @property
+    @cached_property
     def graph(self) -> Any:
-        """The networkx.MultiDiGraph; gradscope.graph lists its attributes."""
-        return self.view.graph
+        """A networkx.MultiDiGraph of it; gradscope.graph lists its attributes."""
+        return self.view.graph.networkx()
 
     @property
     def notes(self) -> list[str]:

@@ -1,4 +1,4 @@
-"""Views of a trace: each level one networkx.MultiDiGraph that a person can read.
+"""Views of a trace: each level one directed multigraph (`arrows.py`) that a person can read.
 
 Levels: "op" (every op, its values, its grad_fn nodes), "line" (the program's own text,
 loops rolled up), "module" (the module tree, equal blocks folded).
@@ -46,6 +46,7 @@ from gradscope.graph._build import Builder
 from gradscope.graph._owners import joined_name
 from gradscope.graph._select import select
 from gradscope.graph._shown import shown as shown_of
+from gradscope.graph.arrows import Graph
 from gradscope.model import Finding, GradscopeError, Region
 from gradscope.store import Trace
 
@@ -61,7 +62,7 @@ __all__ = ["DEPTH", "LEVELS", "READABLE", "Flow", "View", "flow_of", "joined_nam
 class View:
     """One level of a trace as a graph, with what the reader should be told about it."""
 
-    graph: Any  # networkx.MultiDiGraph
+    graph: Graph
     level: str
     notes: list[str] = field(default_factory=list)
     title: str = ""
@@ -73,7 +74,7 @@ class View:
 
     def __str__(self) -> str:
         kinds: dict[str, int] = {}
-        for _, data in self.graph.nodes(data=True):
+        for _, data in self.graph.nodes.items():
             kinds[data["kind"]] = kinds.get(data["kind"], 0) + 1
         counts = ", ".join(f"{n} {kind}" for kind, n in kinds.items())
         return "\n".join([f"{self.level} level of {self.title}: {counts or 'nothing'}", *self.notes])
@@ -105,7 +106,7 @@ def view(
         trace, step, findings, whole=around is not None
     )  # what is asked for by name may be anywhere
     flow, marked, found = known.flow, known.marks, list(findings)
-    shown = View(None, "", known.notes, known.title, trace.regions, cwd=trace.program.get("cwd") or "")
+    shown = View(Graph(), "", known.notes, known.title, trace.regions, cwd=trace.program.get("cwd") or "")
     for attempt in attempts(flow, level, depth if around is None else None, sliced=around is not None):
         boxes = attempt.boxes()
         count = len(set(boxes.keys))
@@ -134,30 +135,30 @@ def flow_of(trace: Trace) -> Flow:
     return join(trace, select(trace, step=0).graphs, everything=True)
 
 
-def rows_of(graph: Any) -> dict[str, list[str]]:
+def rows_of(graph: Graph) -> dict[str, list[str]]:
     """Box → the parameters and buffers that are shown as rows of it: those that it alone uses, where it is a module or
     where the picture would have too many boxes."""
-    leaves = [id for id, data in graph.nodes(data=True) if data["kind"] in ("parameter", "buffer")]
-    uses = {(graph.nodes[leaf]["kind"], *sorted(set(graph.successors(leaf)))) for leaf in leaves}
+    leaves = [id for id, data in graph.nodes.items() if data["kind"] in ("parameter", "buffer")]
+    uses = {(graph.nodes[leaf]["kind"], *sorted(graph.successors(leaf))) for leaf in leaves}
     crowded = len(graph) - len(leaves) + len(uses) > ROOMY
     rows: dict[str, list[str]] = {}
     for leaf in leaves:
-        users = {b for _, b, e in graph.out_edges(leaf, data=True) if e["kind"] in ("flow", "finding")}
-        tied = any(e["kind"] == "finding" for _, _, e in graph.in_edges(leaf, data=True))
+        users = {b for _, b, e in graph.edges_from(leaf) if e["kind"] in ("flow", "finding")}
+        tied = any(e["kind"] == "finding" for _, _, e in graph.edges_to(leaf))
         holders = ("module:", "line:", "part:") if crowded else ("module:",)
         if len(users) == 1 and not tied and all(user.startswith(holders) for user in users):
             rows.setdefault(users.pop(), []).append(leaf)
     return rows
 
 
-def size(graph: Any) -> int:
+def size(graph: Graph) -> int:
     """Boxes that a picture of the graph has: leaves with one use share a box with its others."""
     inside = {leaf for leaves in rows_of(graph).values() for leaf in leaves}
     total = 0
     shared: set[Any] = set()
-    for id, data in graph.nodes(data=True):
+    for id, data in graph.nodes.items():
         if data["kind"] in ("parameter", "buffer"):
-            users = tuple(sorted({target for _, target in graph.out_edges(id)}))
+            users = tuple(sorted(graph.successors(id)))
             if id not in inside:
                 shared.add((users, data["trainable"], data["got_gradient"], data["severed"]))
         else:
@@ -170,30 +171,26 @@ def _not_tall(shown: View) -> bool:
     once. That is how many fit a screen, as far as one can tell without a layout."""
     graph = shown.graph
     deep: dict[str, int] = {}
-    order = [
-        id for id, data in graph.nodes(data=True) if data["kind"] not in ("parameter", "buffer", "input")
-    ]
+    order = [id for id, data in graph.nodes.items() if data["kind"] not in ("parameter", "buffer", "input")]
     for id in order:  # in program order
         above = [
             deep[tail]
-            for tail, _, data in graph.in_edges(id, data=True)
+            for tail, _, data in graph.edges_to(id)
             if data["kind"] == "flow" and not data["loop"] and tail in deep
         ]
         deep[id] = max(above, default=0) + 1
     return max(deep.values(), default=0) <= TALL
 
 
-def _slice(graph: Any, name: str, depth: int) -> Any:
+def _slice(graph: Graph, name: str, depth: int) -> Graph:
     """What lies within `depth` edges of the nodes called `name`."""
-    near = [id for id, data in graph.nodes(data=True) if name == data["label"] or name in data["names"]]
+    near = [id for id, data in graph.nodes.items() if name == data["label"] or name in data["names"]]
     if not near:
-        near = [
-            id for id, data in graph.nodes(data=True) if any(n.endswith(f".{name}") for n in data["names"])
-        ]
+        near = [id for id, data in graph.nodes.items() if any(n.endswith(f".{name}") for n in data["names"])]
     if not near:
-        near = [id for id, data in graph.nodes(data=True) if data["module"] == name]
+        near = [id for id, data in graph.nodes.items() if data["module"] == name]
     if not near:
-        known = sorted({n for _, data in graph.nodes(data=True) for n in data["names"]})
+        known = sorted({n for _, data in graph.nodes.items() for n in data["names"]})
         close = difflib.get_close_matches(name, known, 3)
         hint = f": did you mean {' or '.join(f'`{c}`' for c in close)}?" if close else ""
         raise GradscopeError(f"nothing in this graph is called `{name}`{hint}")
@@ -202,4 +199,4 @@ def _slice(graph: Any, name: str, depth: int) -> Any:
     for _ in range(depth):
         edge = [n for id in edge for n in (*graph.successors(id), *graph.predecessors(id)) if n not in kept]
         kept.update(edge)
-    return graph.subgraph(kept).copy()
+    return graph.part(kept)

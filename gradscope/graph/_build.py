@@ -1,4 +1,4 @@
-"""Makes the networkx graph of one level from a Flow and its boxes."""
+"""Makes the graph of one level from a Flow and its boxes."""
 
 from __future__ import annotations
 
@@ -7,8 +7,6 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from math import prod
 from typing import Any
-
-import networkx as nx
 
 from gradscope.analysis.flow import Flow
 from gradscope.analysis.names import names_of, op_name, place
@@ -20,6 +18,7 @@ from gradscope.graph._earlier import source_of
 from gradscope.graph._marks import Mark, got_gradient
 from gradscope.graph._owners import Boxes, Key, code_of, frame_at, joined_name, part_title
 from gradscope.graph._pointed import Codes, Pointed, backward_id
+from gradscope.graph.arrows import Graph
 from gradscope.graph.attributes import add_edge, add_node, node_data
 from gradscope.model import Finding, Site, Value
 
@@ -41,7 +40,7 @@ class Builder:
     level: str
     marks: dict[int, Mark]  # by op of the flow
     findings: list[Finding]
-    graph: Any = field(default_factory=nx.MultiDiGraph)
+    graph: Graph = field(default_factory=Graph)
 
     def __post_init__(self) -> None:
         self.names = names_of(self.flow.trace)
@@ -60,7 +59,7 @@ class Builder:
         }
         self.group_first = {i: group[0] for group in self.boxes.groups for i in group}
 
-    def build(self) -> Any:
+    def build(self) -> Graph:
         for key, ops in self.members.items():
             self._box(key, ops)
         self._leaves()
@@ -310,7 +309,7 @@ class Builder:
         """What went into the values of earlier passes."""
         for id, parameters in self.before.items():
             for parameter in parameters:
-                if (leaf := self._parameter(parameter)) not in self.graph.pred[id]:
+                if (leaf := self._parameter(parameter)) not in self.graph.predecessors(id):
                     shown = self.graph.nodes[leaf]
                     self.edge(leaf, id, "flow", shape=shown["shape"], dtype=shown["dtype"],
                               trainable=bool(self.graph.nodes[id]["trainable"] and shown["trainable"]))  # fmt: skip
@@ -409,15 +408,13 @@ class Builder:
         """The parameters of a finding that stand alone in the picture."""
         ids = [s[1] for s in finding.subjects if s[0] == "parameter"]
         known = {p.id for p in self.flow.trace.parameters}
-        return [
-            leaf for id in sorted(ids) if id in known and not self.graph.degree(leaf := self._parameter(id))
-        ]
+        return [leaf for id in sorted(ids) if id in known and self.graph.lone(leaf := self._parameter(id))]
 
     def _tie(self, finding: Finding, tails: list[str], heads: list[str], label: str) -> None:
         for tail in tails[:MAX_ENDS] if len(heads) > 1 else tails:
             for head in heads:
                 if tail != head and not any(
-                    e["kind"] == "finding" for e in self.graph.get_edge_data(tail, head, default={}).values()
+                    e["kind"] == "finding" for e in self.graph.edges_between(tail, head)
                 ):
                     self.edge(tail, head, "finding", label=label or finding.code, severed=True)
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from gradscope.graph.arrows import Graph
+
 
 def node_data(**known: Any) -> dict[str, Any]:
     """The attributes of a node; `known` is what differs from nothing known."""
@@ -16,16 +18,16 @@ def node_data(**known: Any) -> dict[str, Any]:
     return {**base, **known}
 
 
-def add_node(graph: Any, id: str, kind: str, label: str, **more: Any) -> str:
-    """Adds a node to a networkx.MultiDiGraph. Returns `id`."""
-    graph.add_node(id, **node_data(kind=kind, label=label, **more))
+def add_node(graph: Graph, id: str, kind: str, label: str, **more: Any) -> str:
+    """Adds a node. Returns `id`."""
+    graph.add_node(id, node_data(kind=kind, label=label, **more))
     return id
 
 
-def add_edge(graph: Any, tail: str, head: str, kind: str, **more: Any) -> None:
+def add_edge(graph: Graph, tail: str, head: str, kind: str, **more: Any) -> None:
     """Adds an edge; `more` is what differs from nothing known."""
     base: dict[str, Any] = {
         "kind": kind, "label": "", "shape": None, "dtype": None, "trainable": None, "count": 1,
         "severed": False, "loop": False,
     }  # fmt: skip
-    graph.add_edge(tail, head, **{**base, **more})
+    graph.add_edge(tail, head, {**base, **more})

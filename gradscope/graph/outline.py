@@ -16,6 +16,7 @@ from gradscope.graph._attempts import FITTING, deepest_call, deepest_module
 from gradscope.graph._build import Builder
 from gradscope.graph._owners import Boxes, Key, groups_of, line_boxes, module_boxes
 from gradscope.graph._shown import shown
+from gradscope.graph.arrows import Graph
 from gradscope.model import Finding
 from gradscope.store import Trace
 
@@ -40,7 +41,7 @@ class Outline:
     first. pointed: for each finding the nodes of its cause and of what it is about."""
 
     view: View  # the picture that is shown first
-    graph: Any
+    graph: Graph
     ways: dict[str, list[Box]] = field(default_factory=dict)
     pointed: list[tuple[list[str], list[str]]] = field(default_factory=list)
     grad_fns: dict[str, list[str]] = field(

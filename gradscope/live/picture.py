@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import networkx as nx
 from torch import Tensor
 from torch.nn import Parameter
 
 from gradscope.graph import READABLE, View
+from gradscope.graph.arrows import Graph
 from gradscope.graph.attributes import add_edge, add_node
 from gradscope.hooks._torch import dtype_of
 from gradscope.live.walk import GradNode, Names, Walk
@@ -19,7 +19,7 @@ UNKNOWN = "lines, and what was cut off, are known to `gradscope run` and `gradsc
 def view_of(walk: Walk, tensors: list[Tensor], names: Names) -> View:
     """The nodes behind `tensors`, the nearest where they are too many to read. Parameters of `names` that
     they do not reach stand beside them."""
-    graph = nx.MultiDiGraph()
+    graph = Graph()
     shown = min(len(walk.nodes), READABLE)  # a walk begins with the nearest
     for number, node in enumerate(walk.nodes[:shown]):
         _node(graph, f"n{number}", node, names)
@@ -45,18 +45,18 @@ def view_of(walk: Walk, tensors: list[Tensor], names: Names) -> View:
     return View(graph, "grad_fn", notes, title)
 
 
-def _add(graph: Any, id: str, kind: str, label: str, **more: Any) -> None:
+def _add(graph: Graph, id: str, kind: str, label: str, **more: Any) -> None:
     add_node(graph, id, kind, label, **{"trainable": True, "got_gradient": True, "names": {label}, **more})
 
 
-def _node(graph: Any, id: str, node: GradNode, names: Names) -> None:
+def _node(graph: Graph, id: str, node: GradNode, names: Names) -> None:
     if node.leaf is not None:
         _leaf(graph, id, node.leaf, names)
     else:
         _add(graph, id, "grad_fn", node.name, shape=node.shape, dtype=node.dtype)
 
 
-def _leaf(graph: Any, id: str, leaf: Tensor, names: Names, reached: bool = True) -> None:
+def _leaf(graph: Graph, id: str, leaf: Tensor, names: Names, reached: bool = True) -> None:
     kind = "parameter" if isinstance(leaf, Parameter) else "input"
     _add(
         graph, id, kind, names(leaf) or ("parameter" if kind == "parameter" else "leaf"), shape=tuple(leaf.shape),
@@ -64,7 +64,7 @@ def _leaf(graph: Any, id: str, leaf: Tensor, names: Names, reached: bool = True)
     )  # fmt: skip
 
 
-def _root(graph: Any, id: str, root: int | None, tensor: Tensor, names: Names) -> None:
+def _root(graph: Graph, id: str, root: int | None, tensor: Tensor, names: Names) -> None:
     label, shape = names(tensor) or "the tensor", tuple(tensor.shape)
     if root is None:
         _add(graph, id, "constant", label, detail="no grad_fn", shape=shape, trainable=False)
@@ -73,7 +73,7 @@ def _root(graph: Any, id: str, root: int | None, tensor: Tensor, names: Names) -
         _edge(graph, f"n{root}", id)
 
 
-def _edge(graph: Any, tail: str, head: str) -> None:
+def _edge(graph: Graph, tail: str, head: str) -> None:
     """Along the data, as in the other pictures: gradients go the other way."""
     made = graph.nodes[tail]
     add_edge(graph, tail, head, "flow", shape=made["shape"], dtype=made["dtype"], trainable=True)

@@ -1,24 +1,28 @@
 """The outputs: one file each, found by being here.
 
 A renderer of reports is a file with `FORMAT` (its name for `--output-format`), `SUFFIX`
-(of `--report FILE`, or None) and `render(report) -> str`. Other files here draw graphs
+(of `--report FILE`, or None), both written out, and `render(report) -> str`. Other files here draw graphs
 or are shared by several renderers.
 """
 
 from __future__ import annotations
 
+import ast
 import importlib
 import os
 import pkgutil
-from collections.abc import Callable
+import re
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from gradscope.check import Report
 from gradscope.model import GradscopeError
 
 __all__ = ["Renderer", "Report", "renderer_for", "renderers", "write_report", "write_text"]
+
+_SAID = re.compile(r"^(FORMAT|SUFFIX|PICTURES) = (.+)$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -27,19 +31,35 @@ class Renderer:
 
     format: str
     suffix: str | None
-    render: Callable[[Report], str]
+    module: str
+
+    def render(self, report: Report) -> str:
+        return str(importlib.import_module(self.module).render(report))
+
+
+@cache
+def outputs() -> dict[str, dict[str, Any]]:
+    """Module → what a file or folder here says that it makes: FORMAT, SUFFIX, PICTURES. Loads none: most want one."""
+    found = {}
+    for info in pkgutil.iter_modules(__path__):
+        path = (
+            Path(__path__[0], info.name, "__init__.py")
+            if info.ispkg
+            else Path(__path__[0], f"{info.name}.py")
+        )
+        if said := _SAID.findall(path.read_text(encoding="utf-8")):
+            found[f"{__name__}.{info.name}"] = {what: ast.literal_eval(value) for what, value in said}
+    return found
 
 
 @cache
 def renderers() -> dict[str, Renderer]:
     """Format name → renderer, from every file here that has a `FORMAT`."""
-    found = {}
-    for info in pkgutil.iter_modules(__path__):
-        module = importlib.import_module(f"{__name__}.{info.name}")
-        name = getattr(module, "FORMAT", None)
-        if name is not None:
-            found[name] = Renderer(name, module.SUFFIX, module.render)
-    return found
+    return {
+        said["FORMAT"]: Renderer(said["FORMAT"], said["SUFFIX"], module)
+        for module, said in outputs().items()
+        if "FORMAT" in said
+    }
 
 
 def renderer_for(path: str | os.PathLike[str]) -> Renderer:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import networkx as nx
-
 from gradscope.analysis.names import relative
 from gradscope.escape import plain
 from gradscope.graph import View
@@ -17,10 +15,12 @@ from gradscope.render._region import region_words
 def plain_graph(view: View, lists: bool = True) -> Any:
     """A networkx.MultiDiGraph with the same nodes and arrows under short names. What is not known is left out;
     without `lists` they are one text."""
+    import networkx as nx
+
     short = {id: f"n{number}" for number, id in enumerate(view.graph)}
     facts = {"title": plain(view.title), "level": view.level, "notes": [plain(note) for note in view.notes]}
     graph = nx.MultiDiGraph(**_known(facts, lists))
-    for id, data in view.graph.nodes(data=True):
+    for id, data in view.graph.nodes.items():
         around = [plain(view.clusters[number]) for number in data["cluster"] if number in view.clusters]
         told = {
             **data,
@@ -31,7 +31,7 @@ def plain_graph(view: View, lists: bool = True) -> Any:
         region = view.regions.get(data["region"]) if data["region"] is not None else None
         told["region"] = " at ".join(region_words(region)) if region is not None else None
         graph.add_node(short[id], **_known(told, lists))
-    for tail, head, data in view.graph.edges(data=True):
+    for tail, head, data in view.graph.edges():
         graph.add_edge(short[tail], short[head], **_known(data, lists))
     return graph
 

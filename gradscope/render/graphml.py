@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import io
 
-import networkx as nx
-
 from gradscope.graph import View
 from gradscope.render._plain import plain_graph
 
@@ -14,6 +12,8 @@ PICTURES = ("graphml",)
 
 def paint(view: View, kind: str) -> bytes:
     """The file's content."""
+    import networkx as nx
+
     file = io.BytesIO()
     nx.write_graphml(plain_graph(view, lists=False), file)
     return file.getvalue()

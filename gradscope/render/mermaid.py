@@ -6,6 +6,7 @@ from typing import Any
 
 from gradscope.escape import one_line
 from gradscope.graph import View, rows_of
+from gradscope.graph.arrows import Graph
 from gradscope.model import GradscopeError
 from gradscope.render import _labels as labels
 from gradscope.render import _style as style
@@ -99,9 +100,9 @@ def _label(data: dict[str, Any], rows: list[dict[str, Any]]) -> str:
     return "<br/>".join(_safe(part) for part in told if part)
 
 
-def _arrows(graph: Any, ids: dict[str, str]) -> list[str]:
+def _arrows(graph: Graph, ids: dict[str, str]) -> list[str]:
     found: dict[str, None] = {}
-    for tail, head, data in graph.edges(data=True):
+    for tail, head, data in graph.edges():
         a, b, kind = ids.get(tail), ids.get(head), data["kind"]
         if a is None or b is None or kind in ("grad", "made"):
             continue

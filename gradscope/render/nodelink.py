@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 
-import networkx as nx
-
 from gradscope.graph import View
 from gradscope.render._plain import plain_graph
 
@@ -14,5 +12,7 @@ PICTURES = ("json",)
 
 def paint(view: View, kind: str) -> bytes:
     """The file's content."""
+    import networkx as nx
+
     data = nx.node_link_data(plain_graph(view), edges="edges")
     return (json.dumps(data, indent=1, allow_nan=False) + "\n").encode()

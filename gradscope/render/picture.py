@@ -53,7 +53,7 @@ def _fitted(view: View) -> str:
     text = drawing.source()
     if view.level == "op":
         return text
-    around = {drawing.ids[id]: data["cluster"] for id, data in view.graph.nodes(data=True)}
+    around = {drawing.ids[id]: data["cluster"] for id, data in view.graph.nodes.items()}
     known = columns(text, around)
     if not known.heads:
         return text
@@ -91,7 +91,7 @@ class _Drawing:
         for box, members in boxes.items():
             self._leaf_box(box, members)
         tree = _Tree(self.view, self.dot)
-        for number, (id, data) in enumerate(graph.nodes(data=True)):
+        for number, (id, data) in enumerate(graph.nodes.items()):
             if id in self.ids:
                 continue
             self.ids[id] = f"n{number}"
@@ -107,12 +107,12 @@ class _Drawing:
     def _shapes(self) -> None:
         """Which boxes tell the shape of their result themselves: there its arrows need no text."""
         graph = self.view.graph
-        for id, data in graph.nodes(data=True):
+        for id, data in graph.nodes.items():
             if self.view.level == "op" or data["kind"] in ("parameter", "buffer", "input"):
                 continue
             out = {
                 labels.shape_text(e["shape"], e["dtype"])
-                for _, head, e in graph.out_edges(id, data=True)
+                for _, head, e in graph.edges_from(id)
                 if e["kind"] == "flow"
             }
             if len(out) == 1:
@@ -133,15 +133,13 @@ class _Drawing:
                 )
                 self.inside.add((leaf, box))
                 self.ids[leaf] = ""
-        for id, data in graph.nodes(data=True):
+        for id, data in graph.nodes.items():
             nameless = (
                 id.startswith("input:") and data["label"] in ("input", "scalar") and not data["trainable"]
             )
             if id in self.ids or (data["kind"] not in ("parameter", "buffer") and not nameless):
                 continue
-            users = tuple(
-                sorted({b for _, b, e in graph.out_edges(id, data=True) if e["kind"] in ("flow", "finding")})
-            )
+            users = tuple(sorted({b for _, b, e in graph.edges_from(id) if e["kind"] in ("flow", "finding")}))
             alike.setdefault((users, style.look_of(data), tuple(data["findings"])), []).append(id)
         return rows, {f"p{n}": ids for n, ids in enumerate(alike.values())}
 
@@ -240,7 +238,7 @@ class _Drawing:
     def _edges(self) -> None:
         graph = self.view.graph
         drawn: dict[tuple[str, str, str, bool, bool], list[tuple[str, dict[str, Any]]]] = {}
-        for a, b, data in graph.edges(data=True):
+        for a, b, data in graph.edges():
             tail, head, kind = self.ids[a], self.ids[b], data["kind"]
             if kind in ("grad", "made") and self.view.level != "op":
                 continue
@@ -324,7 +322,7 @@ class _Drawing:
     def _side_by_side(self) -> None:
         """Puts each op and its first grad_fn on one rank."""
         graph = self.view.graph
-        for a, b, data in graph.edges(data=True):
+        for a, b, data in graph.edges():
             inside = graph.nodes[a]["region"] is not None or graph.nodes[a]["cluster"]
             if data["kind"] == "made" and b.endswith(":0") and not inside:
                 with self.dot.subgraph() as pair:
@@ -334,9 +332,7 @@ class _Drawing:
 
     def _legend(self) -> str:
         graph = self.view.graph
-        kinds = {
-            (data["kind"], bool(data["trainable"]), data["severed"]) for _, _, data in graph.edges(data=True)
-        }
+        kinds = {(data["kind"], bool(data["trainable"]), data["severed"]) for _, _, data in graph.edges()}
         extras = []
         if any(k == "flow" and grad for k, grad, _ in kinds):
             extras.append(("→", style.FLOW, "carries a graph"))
@@ -352,13 +348,13 @@ class _Drawing:
             extras.append(("⇢", style.MEMORY, "writes into the same memory"))
         if any(k == "finding" for k, _, _ in kinds):
             extras.append(("⇢", style.RED, "ties a finding to what it is about"))
-        if any(data["loop"] for _, _, data in graph.edges(data=True)):
+        if any(data["loop"] for _, _, data in graph.edges()):
             extras.append(("↑", style.FLOW, "into the next round"))
-        if any(data["count"] > 1 for _, data in graph.nodes(data=True)):
+        if any(data["count"] > 1 for _, data in graph.nodes.items()):
             extras.append(("×n", style.INK, "that many times"))
-        if any(d["causes"] for _, d in graph.nodes(data=True)):
+        if any(d["causes"] for _, d in graph.nodes.items()):
             extras.append((style.CAUSE_SIGN, style.RED, "cause of a finding"))
-        if any(d["effects"] for _, d in graph.nodes(data=True)):
+        if any(d["effects"] for _, d in graph.nodes.items()):
             extras.append((style.EFFECT_SIGN, style.RED, "what it is about"))
         title = [f"{self.view.title} · {self.view.level} level", *self.view.notes]
         return style.legend(list(self.used), extras, [escape.html(escape.one_line(t)) for t in title])

@@ -5,10 +5,8 @@ A painter is a file with `PICTURES` (suffixes, without the dot) and `paint(view,
 
 from __future__ import annotations
 
-import ast
 import importlib
 import os
-import pkgutil
 import tempfile
 from contextlib import suppress
 from functools import cache
@@ -21,24 +19,13 @@ from gradscope.model import GradscopeError
 
 @cache
 def painters() -> dict[str, str]:
-    """Kind (a suffix without its dot) → the file here that paints it. Loads none: most want one."""
-    found: dict[str, str] = {}
-    for info in pkgutil.iter_modules(render.__path__):
-        path = Path(render.__path__[0], f"{info.name}.py")
-        if info.ispkg or "\nPICTURES = " not in (text := path.read_text(encoding="utf-8")):
-            continue
-        (kinds,) = (
-            ast.literal_eval(line.value)
-            for line in ast.parse(text).body
-            if isinstance(line, ast.Assign) and ast.unparse(line.targets[0]) == "PICTURES"
-        )
-        found.update(dict.fromkeys(kinds, info.name))
-    return found
+    """Kind (a suffix without its dot) → the module that paints it."""
+    return {kind: module for module, said in render.outputs().items() for kind in said.get("PICTURES", ())}
 
 
 def paint(view: View, kind: str) -> bytes:
     """The content of a file of that kind."""
-    painter = importlib.import_module(f"{render.__name__}.{painters()[kind]}")
+    painter = importlib.import_module(painters()[kind])
     return bytes(painter.paint(view, kind))
 
 

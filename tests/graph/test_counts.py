@@ -178,7 +178,7 @@ def test_a_line_is_counted_as_often_as_it_ran(name: str) -> None:
     scope, runs = watched(name)
     assert runs
     shown: Counter[int] = Counter()
-    for _, data in view(scope.trace, "line").graph.nodes(data=True):
+    for _, data in view(scope.trace, "line").graph.nodes.items():
         if data["kind"] in ("line", "cut"):
             shown[data["site"].user.line] += data["count"]
     assert {line: shown[line] for line in runs} == dict(runs)
@@ -201,7 +201,7 @@ def test_a_module_is_counted_as_often_as_it_was_called(name: str) -> None:
     finally:
         nn.Module.__call__ = real  # type: ignore[method-assign]
     shown: Counter[str] = Counter()
-    for _, data in view(scope.trace, "module").graph.nodes(data=True):
+    for _, data in view(scope.trace, "module").graph.nodes.items():
         if data["kind"] == "module":
             shown[data["detail"]] += data["count"]
     assert shown == calls

@@ -49,7 +49,7 @@ def blocks():
 
 
 def kinds(graph, kind):
-    return {data["label"]: data for _, data in graph.nodes(data=True) if data["kind"] == kind}
+    return {data["label"]: data for _, data in graph.nodes.items() if data["kind"] == kind}
 
 
 @pytest.mark.parametrize("level", ["op", "line", "module"])
@@ -70,7 +70,7 @@ def test_cut_and_what_it_severs(detached, level):
 
 def test_op_level_has_grad_nodes_and_their_edges(detached):
     graph = picture(detached.trace, "op").graph
-    names = [d["label"] for _, d in graph.nodes(data=True) if d["kind"] == "grad_fn"]
+    names = [d["label"] for _, d in graph.nodes.items() if d["kind"] == "grad_fn"]
     assert {"AddmmBackward0", "ReluBackward0", "PowBackward0", "MeanBackward0"} <= set(names)
     to_leaf = {
         graph.nodes[b]["label"]
@@ -105,7 +105,7 @@ def test_the_other_networks_step_is_no_cut():
             critic(fake.detach()).mean().backward()
             optimizers[1].step()
     for step in (1, 2, 3, 4):
-        for _, data in picture(scope.trace, "op", step=step).graph.nodes(data=True):
+        for _, data in picture(scope.trace, "op", step=step).graph.nodes.items():
             assert not data["severs"] and not data["severed"]
 
 
@@ -134,7 +134,7 @@ def test_the_cut_that_takes_the_gradient_is_marked(level, critic_first):
                 train()
     lines = inspect.getsource(inspect.getmodule(kinds)).splitlines()
     for step in (None, 0):
-        nodes = [data for _, data in picture(scope.trace, level, step=step).graph.nodes(data=True)]
+        nodes = [data for _, data in picture(scope.trace, level, step=step).graph.nodes.items()]
         severing = [data for data in nodes if data["severs"]]
         assert {lines[data["site"].user.line - 1].strip()[-7:] for data in severing} == {"# wrong"}
         assert {name for data in severing for name in data["severs"]} == {
@@ -206,7 +206,7 @@ def test_regions_and_frozen_parts_of_a_step():
             optimizer.step()
     parameters = kinds(picture(scope.trace, "op").graph, "parameter")
     assert not parameters["trunk.weight"]["trainable"] and parameters["head.weight"]["trainable"]
-    regions = {d["region"] for _, d in picture(scope.trace, "op").graph.nodes(data=True)} - {None}
+    regions = {d["region"] for _, d in picture(scope.trace, "op").graph.nodes.items()} - {None}
     assert [scope.trace.regions[r].kind for r in regions] == ["no_grad"]
 
 
@@ -259,13 +259,12 @@ def test_islands_are_left_out_but_a_lost_part_is_not():
             optimizer.step()
     assert lost is not None and total is not None
     shown = picture(scope.trace, "op", findings=[]).view
-    ops = {data["label"] for _, data in shown.graph.nodes(data=True) if data["kind"] in ("op", "cut")}
+    ops = {data["label"] for _, data in shown.graph.nodes.items() if data["kind"] in ("op", "cut")}
     assert not any("norm" in label or "stack" in label for label in ops)
     assert "left out" in shown.notes[0]
     assert len([label for label in ops if "linear" in label]) == 2
     assert any(
-        "norm" in str(d["names"])
-        for _, d in picture(scope.trace, "op", around="total").graph.nodes(data=True)
+        "norm" in str(d["names"]) for _, d in picture(scope.trace, "op", around="total").graph.nodes.items()
     )
 
 
@@ -275,7 +274,7 @@ def test_nothing_is_left_out_without_a_backward():
         torch.ones(3).sum()
     shown = picture(scope.trace, "op", findings=[]).view
     assert shown.notes == []
-    assert any(data["label"].endswith("sum") for _, data in shown.graph.nodes(data=True))
+    assert any(data["label"].endswith("sum") for _, data in shown.graph.nodes.items())
 
 
 def test_data_preparation_is_one_box():
@@ -304,7 +303,7 @@ def test_a_module_without_state_called_at_two_places_is_two_boxes():
     with gradscope.watch() as scope:
         Twice()(torch.randn(2, 2)).sum().backward()
     graph = picture(scope.trace, "module").graph
-    labels = [data["label"] for _, data in graph.nodes(data=True) if data["kind"] == "module"]
+    labels = [data["label"] for _, data in graph.nodes.items() if data["kind"] == "module"]
     assert sorted(labels) == ["act", "act", "first", "second"]
     assert not any(data["loop"] for _, _, data in graph.edges(data=True))
 

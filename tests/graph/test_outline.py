@@ -67,7 +67,7 @@ def _open(boxes: list[Any], number: int) -> bool:
 def test_what_is_shown_first_is_the_picture(depth: int, rows: int) -> None:
     scope = traced(depth, rows)
     found = outline(scope.trace, scope.findings)
-    shown = found.view.graph.nodes(data=True)
+    shown = found.view.graph.nodes.items()
     kinds = ("line", "module", "op", "cut")
     drawn = Counter((d["label"], d["count"]) for _, d in shown if d["kind"] in kinds and not d["earlier"])
     boxes = found.ways[found.view.level]
@@ -98,13 +98,13 @@ def test_a_line_that_calls_a_loop_ran_once(tmp_path: Path) -> None:
     scope = traced(6)
     counts = {
         d["label"]: d["count"]
-        for _, d in view(scope.trace, "line", depth=0).graph.nodes(data=True)
+        for _, d in view(scope.trace, "line", depth=0).graph.nodes.items()
         if d["kind"] == "line"
     }
     assert counts == {"loss = net(torch.randn(rows, 3)).pow(2).mean()": 1}
     counts = {
         d["label"]: d["count"]
-        for _, d in view(scope.trace, "line", depth=1).graph.nodes(data=True)
+        for _, d in view(scope.trace, "line", depth=1).graph.nodes.items()
         if d["kind"] == "line"
     }
     assert counts["x = block(x)"] == 6 and counts["x = self.inner(x)"] == 1

@@ -31,7 +31,7 @@ def gan(detached: bool) -> Any:
 
 
 def nodes(graph: Any) -> list[dict[str, Any]]:
-    return [data for _, data in graph.nodes(data=True)]
+    return [data for _, data in graph.nodes.items()]
 
 
 def before(graph: Any, id: str) -> set[str]:
@@ -50,7 +50,7 @@ def before(graph: Any, id: str) -> set[str]:
 @pytest.mark.parametrize("level", LEVELS)
 def test_a_value_of_an_earlier_pass_has_its_producer_and_its_parameters(level: str, detached: bool) -> None:
     graph = picture(gan(detached).trace, level).graph
-    (start,) = [id for id, data in graph.nodes(data=True) if data["kind"] == "backward"]
+    (start,) = [id for id, data in graph.nodes.items() if data["kind"] == "backward"]
     assert {"generator.0.weight", "generator.2.weight", "critic.weight"} <= before(graph, start)
     earlier = [data for data in nodes(graph) if data["earlier"]]
     assert earlier and not any(data["kind"] == "parameter" for data in earlier)
@@ -70,7 +70,7 @@ def test_an_earlier_round_of_the_same_code_is_one_box(level: str) -> None:
             state.sum().backward(retain_graph=True)
             optimizer.step()
     graph = picture(scope.trace, level, step=2).graph
-    (earlier,) = [id for id, data in graph.nodes(data=True) if data["earlier"]]
+    (earlier,) = [id for id, data in graph.nodes.items() if data["earlier"]]
     assert "bias" in before(graph, earlier)
 
 
@@ -121,7 +121,7 @@ def test_a_line_without_tensors_that_a_finding_names_is_there(level: str) -> Non
             optimizer.step()
     assert "GS201" in [finding.code for finding in scope.trace.findings]
     graph = picture(scope.trace, level).graph
-    ((step, data),) = [(id, data) for id, data in graph.nodes(data=True) if data["kind"] == "place"]
+    ((step, data),) = [(id, data) for id, data in graph.nodes.items() if data["kind"] == "place"]
     assert "GS201" in data["causes"] and data["label"] == "optimizer.step()"
     assert any(graph.nodes[b]["kind"] == "backward" for b in graph.successors(step))
 

@@ -169,17 +169,17 @@ def test_folded_pictures_are_true(name: str, level: str, depth: int | None) -> N
             if (maker := flow.maker[value]) is not None and name_of[maker] != name_of[op]:
                 between.setdefault((name_of[maker], name_of[op]), set()).add(value)
     drawn: Counter[tuple[str, str]] = Counter()
-    for a, b, data in shown.edges(data=True):
+    for a, b, data in shown.edges():
         if data["kind"] == "flow" and a != b and {a, b} <= set(name_of):
             drawn[a, b] += data["count"]
     assert drawn == {way: len(values) for way, values in between.items()}
     # A box that feeds itself does so from one round to the next.
-    for a, b, data in shown.edges(data=True):
+    for a, b, data in shown.edges():
         if data["kind"] == "flow" and a == b:
             assert data["loop"] and shown.nodes[a]["count"] > 1
     # Cuts stand at the boxes whose ops are cut, and nowhere else.
     cut = {name_of[op] for op in marks(flow)}
-    assert {id for id, data in shown.nodes(data=True) if data["kind"] == "cut"} == cut
+    assert {id for id, data in shown.nodes.items() if data["kind"] == "cut"} == cut
     # Nothing is merged that differs in its kinds of modules or in the parameters' shapes.
     if level == "line" and depth is None:
         modules = trace.modules

@@ -100,7 +100,7 @@ def test_doctor_without_a_torch_to_watch(text: str, said: str, tmp_path: Path) -
     ("missing", "command", "said"),
     [
         ("rich", "doctor", "`rich` is missing here, which this command needs: `pip install gradscope-torch`"),
-        ("networkx", "graph", "`networkx` is missing here"),
+        ("networkx", "graph -o graph.json", "`networkx` is missing here"),
         (
             "graphviz",
             "doctor",
@@ -115,7 +115,7 @@ def test_a_library_that_is_missing(missing: str, command: str, said: str, tmp_pa
     )
     with gradscope.watch(path=tmp_path / "kept.gradscope"):
         pass
-    given = [command, *(["kept.gradscope"] if command == "graph" else [])]
+    given = [*command.split(), *(["kept.gradscope"] if command != "doctor" else [])]
     done = subprocess.run(
         [sys.executable, "-m", "gradscope", *given], cwd=tmp_path, stdin=subprocess.DEVNULL, capture_output=True,
         env={**os.environ, "PYTHONPATH": f"{tmp_path}:{ROOT}"}, text=True, timeout=120, check=False,

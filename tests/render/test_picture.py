@@ -79,7 +79,7 @@ def test_a_picture_of_a_transformer_fits_a_screen():
 def test_no_text_becomes_markup(scope):
     shown = picture(scope.trace, "op").view
     evil = '<script>"&\\n\x1b[31m</TD>javascript:alert(1)'
-    for _, data in shown.graph.nodes(data=True):
+    for _, data in shown.graph.nodes.items():
         data["label"] = data["detail"] = evil
     shown.title = evil
     shown.notes.append(evil)

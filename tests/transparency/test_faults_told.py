@@ -102,8 +102,8 @@ def fails_alone(forks: Forks, folder: Path, args: list[str], before: str) -> Non
 @pytest.mark.parametrize("name", WRITTEN)
 def test_a_report_file_that_fails_is_told(name: str, forks: Forks, tmp_path: Path) -> None:
     before = (
-        "import dataclasses\nfrom gradscope.render import renderers\nfound = renderers()\n"
-        f"found[{name!r}] = dataclasses.replace(found[{name!r}], render=lambda report: 1 / 0)"
+        f"import importlib\nfrom gradscope.render import renderers\nmade = renderers()[{name!r}].module\n"
+        "importlib.import_module(made).render = lambda report: 1 / 0"
     )
     fails_alone(forks, tmp_path, ["--report", f"report{WRITTEN[name]}"], before)
 

@@ -22,12 +22,12 @@ def picture_data(report: Report, files: Mapping[str, int], step: int | None = No
     made = outline(report.trace, report.findings, step, fits_screen)
     numbers = {id: at for at, id in enumerate(made.graph)}
     teller = _Teller(made, files)
-    nodes = [teller.told(data, id) for id, data in made.graph.nodes(data=True)]
+    nodes = [teller.told(data, id) for id, data in made.graph.nodes.items()]
     return {
         "title": one_line(made.view.title),
         "notes": [one_line(note) for note in made.notes],
         "nodes": nodes,
-        "edges": [_edge(numbers[a], numbers[b], data) for a, b, data in made.graph.edges(data=True)],
+        "edges": [_edge(numbers[a], numbers[b], data) for a, b, data in made.graph.edges()],
         "ways": {way: _boxes(teller, boxes, numbers, nodes) for way, boxes in made.ways.items()},
         "way": made.view.level if made.view.level in made.ways else "line",
         "parameters": {id: numbers[node] for id, node in made.parameters.items() if node in numbers},

@@ -38,11 +38,6 @@ class Shell(App[int]):
         raise NotImplementedError
 
     @property
-    def outdated(self) -> bool:
-        """Whether the findings are not of what was read last."""
-        raise NotImplementedError
-
-    @property
     def running(self) -> bool:
         """Whether the watched program still goes."""
         raise NotImplementedError

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from gradscope.analysis.memo import once
 from gradscope.analysis.ops import ALIASES, PASSING
 from gradscope.analysis.writes import memory_root
+from gradscope.events import Backward
 from gradscope.model import Graph, Op, Site
 from gradscope.source import LOOPS, SCOPES, SourceFile, names_in
 from gradscope.store import Trace
@@ -79,12 +80,13 @@ def _last_form(graph: Graph, value: int) -> tuple[int, ...]:
 
 @once
 def read_later(trace: Trace) -> set[tuple[int, int]]:
-    """The values with which another graph begins that reads them."""
+    """The values that another graph takes up: an operation of it reads them, or a pass begins there."""
+    begun = {(event.graph, root) for event in trace.of(Backward) for root in (*event.roots, *event.inputs)}
     return {
         value.origin
         for graph in trace.graphs
         for value in graph.values
-        if value.origin is not None and graph.consumers.get(value.index)
+        if value.origin is not None and (graph.consumers.get(value.index) or (graph.id, value.index) in begun)
     }
 
 

@@ -71,14 +71,21 @@ def bound_anew_unread(trace: Trace) -> Iterator[Finding]:
         return
     found: dict[tuple[str, int], Finding | None] = {}
     times: Counter[tuple[str, int]] = Counter()
+    passed_over: set[int] = set()  # sites that give nothing to a name which is bound anew
     for number in paths(trace).graph_ids:
         graph = paths(trace).graph(number)
         for op in graph.ops:
+            if not op.nodes or not op.outputs or op.site.id in passed_over:
+                continue
             place = op.site.user.location()
-            if op.nodes and op.outputs and (place not in found or found[place] is not None):
-                if (told := _lost(trace, graph, op)) is not None:
-                    found[place] = told[0]
-                    times[place] += graph.count
+            if place in found and found[place] is None:
+                continue
+            told = _lost(trace, graph, op)
+            if told is None:
+                passed_over.add(op.site.id)
+                continue
+            found[place] = told[0]
+            times[place] += graph.count
     for place, one in found.items():
         if one is not None:
             yield replace(one, count=times[place])

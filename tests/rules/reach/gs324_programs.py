@@ -108,3 +108,21 @@ def good_one_value_for_both_states() -> None:
         opt.zero_grad()
         (head(h) + head(c)).pow(2).mean().backward()
         opt.step()
+
+
+def good_evaluated_between_loss_and_pass() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(4):
+        loss = (model(torch.randn(8, 3)) - 1).pow(2).mean()
+        for _ in range(2):
+            with torch.no_grad():
+                print(model(torch.randn(8, 3)).mean().item())
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+        loss = torch.zeros(())
+        print(loss)

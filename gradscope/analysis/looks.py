@@ -14,6 +14,7 @@ SHOWING = {
     "print", "debug", "info", "warning", "error", "critical", "log", "write", "set_postfix", "set_description",
     "add_scalar", "add_scalars", "add_histogram",
 }  # fmt: skip
+COLLECTED = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.List, ast.Tuple)
 FAR = 4  # names that a value is followed through
 
 
@@ -67,15 +68,24 @@ def _ends_shown(trace: Trace, file: SourceFile, node: ast.AST, far: int) -> bool
         if isinstance(above, ast.Call) and isinstance(above.func, ast.Attribute) and inner is not above.func:
             if isinstance(file.parent.get(id(above)), ast.Expr):
                 return False  # `sizes.append(…)`
+        if isinstance(above, (ast.If, ast.While)) and inner is above.test:
+            return isinstance(above, ast.If) and all(map(_only_tells, (*above.body, *above.orelse)))
         if isinstance(above, ast.stmt):
             return (isinstance(above, ast.Expr) and bare) or (
                 far > 0
                 and all(_ends_shown(trace, f, one, far - 1) for f, one in _goes_on(trace, file, above, inner))
                 and isinstance(above, (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Return))
             )
-        bare = bare and (isinstance(above, ast.Attribute) or inner is getattr(above, "func", None))
+        plain = isinstance(above, (ast.Attribute, *COLLECTED)) or inner is getattr(above, "func", None)
+        bare = bare and plain
         inner, above = above, file.parent.get(id(above))
     return False
+
+
+def _only_tells(statement: ast.stmt) -> bool:
+    """Whether a branch does nothing but show something, or end the program."""
+    shows = isinstance(statement, ast.Expr) and called_name(statement.value) in SHOWING
+    return shows or isinstance(statement, (ast.Raise, ast.Assert, ast.Pass))
 
 
 def _goes_on(

@@ -101,6 +101,8 @@ def _in_a_row(known: Paths, last: Op) -> list[Op]:
             break
         if before.name != "linear" or before.graph != graph.id:
             return []
+        if len(graph.consumers.get(before.outputs[0], ())) != 1:
+            return []  # used twice
         found.insert(0, before)
     if graph.values[found[0].inputs[0]].requires_grad or not all(_trained(known, op) for op in found):
         return []

@@ -86,9 +86,11 @@ def good_frozen_trunk() -> None:
 @rule("GS301", name="detached-parameter", severity="error", over=("GS204", "GS302", "GS402"))
 def detached_parameter(trace: Trace) -> Iterator[Finding]:
     known = paths(trace)
-    for cut in (*cuts(trace), *resting_cuts(trace)):
-        if cut.kind in ("nondifferentiable", "rewrap", "leaf", "item") or cut.loss is None:
-            continue  # GS305 and GS304 tell these
+    told = [cut for cut in cuts(trace) if cut.kind not in ("nondifferentiable", "rewrap", "leaf", "item")]
+    resting = [cut for cut in resting_cuts(trace) if cut.kind != "nondifferentiable"]
+    for cut in (*told, *resting):  # GS305 and GS304 tell the others
+        if cut.loss is None:
+            continue
         severity = _severity(trace, cut)
         if severity is None:
             continue
@@ -216,6 +218,8 @@ def _fix(trace: Trace, cut: Cut, names: str) -> str:
         )
     if cut.kind == "numpy":
         return f"compute with tensors from {located(trace, cut.site, 'here')} to the loss, not with NumPy{frozen}"
+    if cut.kind in ("rewrap", "leaf", "item") and text:
+        return f"go on with the tensor itself in place of {located(trace, cut.site)}{frozen}"
     if cut.region is not None:
         if (names_of(trace).line(cut.site) or "").startswith("@"):
             return f"take the decorator {located(trace, cut.site)} away{frozen}"

@@ -54,3 +54,19 @@ def good_low_rank() -> None:
         opt.zero_grad()
         nn.functional.mse_loss(up(down(x)), y).backward()
         opt.step()
+
+
+def good_stem_of_a_residual_block() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    stem, body, head = nn.Linear(8, 16), nn.Linear(16, 16), nn.Linear(16, 3)
+    model = nn.ModuleList([stem, body, head])
+    opt = torch.optim.SGD(model.parameters(), lr=1e-6)
+    for _ in range(60):
+        hidden = stem(torch.randn(16, 8))
+        out = head(hidden + torch.relu(body(hidden)))
+        opt.zero_grad()
+        nn.functional.cross_entropy(out, torch.randint(0, 3, (16,))).backward()
+        opt.step()

@@ -384,3 +384,19 @@ def good_each_frozen_while_the_other_trains() -> None:
         opt_maker.zero_grad()
         (-judge(maker(torch.randn(8, 4))).mean()).backward()
         opt_maker.step()
+
+
+def bad_new_tensor_and_an_optimizer_that_never_steps() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    one, two = nn.Linear(3, 3), nn.Linear(3, 1)
+    opt_one = torch.optim.SGD(one.parameters(), lr=0.1)
+    opt_two = torch.optim.SGD(two.parameters(), lr=0.1)
+    for _ in range(3):
+        opt_one.zero_grad()
+        opt_two.zero_grad()
+        hidden = torch.tensor(one(torch.randn(8, 3)).tolist())  # cause: GS301
+        two(hidden).pow(2).mean().backward()  # effect: GS301
+        opt_two.step()

@@ -358,3 +358,39 @@ def good_generator_and_discriminator_accumulate() -> None:
         opt_g.step()
         opt_g.zero_grad()
         opt_d.zero_grad()
+
+
+def bad_asked_whether_they_are_finite() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for step in range(12):
+        opt.zero_grad()  # cause: GS215
+        model(torch.randn(8, 4)).pow(2).mean().backward()  # effect: GS215
+        if any(p.grad is not None and p.grad.isnan().any() for p in model.parameters()):
+            raise ValueError("not finite")
+        if step % 4 == 3:
+            opt.step()
+
+
+def good_samples_chosen_by_their_gradients() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    chosen: list[torch.Tensor] = []
+    for _ in range(24):
+        x = torch.randn(8, 4)
+        opt.zero_grad()
+        model(x).pow(2).mean().backward()
+        if model.weight.grad.norm() > 0.5:  # type: ignore[union-attr]
+            chosen.append(x)
+    for x in chosen[:3]:
+        opt.zero_grad()
+        model(x).pow(2).mean().backward()
+        opt.step()

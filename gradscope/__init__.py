@@ -1,5 +1,9 @@
 """gradscope shows the autograd graph that a PyTorch program really built, says what is
-wrong with it, and proves it."""
+wrong with it, and proves it.
+
+PYTEST_DONT_REWRITE: under `gradscope run -m pytest` this is imported before pytest looks for its plugin, and pytest
+would warn of that.
+"""
 
 from __future__ import annotations
 

@@ -226,3 +226,10 @@ def test_what_python_can_run_beside_scripts(kind: str, tmp_path: Path) -> None:
     watched = execute(tmp_path, "-m", "gradscope", "run", kind, "a", stdin=text)
     assert (watched.returncode, watched.stdout) == (plain.returncode, plain.stdout)
     assert plain.returncode == 1 and plain.stderr.splitlines(True)[-1] in watched.stderr
+
+
+def test_pytest_warns_of_nothing_under_it(tmp_path: Path) -> None:
+    (tmp_path / "test_it.py").write_text("def test_it():\n    assert True\n")
+    command = [*python(), "-m", "gradscope", "run", "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_it.py"]
+    ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert "1 passed in" in ended.stdout, ended.stdout + ended.stderr

@@ -230,6 +230,17 @@ def test_what_python_can_run_beside_scripts(kind: str, tmp_path: Path) -> None:
 
 def test_pytest_warns_of_nothing_under_it(tmp_path: Path) -> None:
     (tmp_path / "test_it.py").write_text("def test_it():\n    assert True\n")
-    command = [*python(), "-m", "gradscope", "run", "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_it.py"]
+    command = [
+        *python(),
+        "-m",
+        "gradscope",
+        "run",
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "test_it.py",
+    ]
     ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     assert "1 passed in" in ended.stdout, ended.stdout + ended.stderr

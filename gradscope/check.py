@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import traceback
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -20,7 +19,7 @@ from gradscope.config import Config
 from gradscope.crashes import explain_crash
 from gradscope.fixes.patch import patched
 from gradscope.model import SEVERITIES, Finding, GradscopeError, Location, Since, Site
-from gradscope.rules import Rule, all_rules
+from gradscope.rules import Rule, all_rules, closest
 from gradscope.store import Run, Trace
 from gradscope.suppress import Suppressions
 from gradscope.unwatched import unwatched
@@ -145,35 +144,18 @@ def selected_rules(config: Config) -> list[Rule]:
     return kept
 
 
-def find_rule(text: str) -> Rule:
-    """The rule with this code or name. Raises GradscopeError, naming close ones."""
-    rules = all_rules()
-    by_name = {rule.name: rule for rule in rules.values()}
-    rule = rules.get(text.upper()) or by_name.get(text.lower())
-    if rule is None:
-        raise GradscopeError(f"no rule is called `{text}`{_close(text, [*rules, *by_name])}")
-    return rule
-
-
 def _known(codes: Iterable[str], where: str, rules: dict[str, Rule]) -> list[str]:
     found = []
     for text in codes:
         code = text.strip().upper()
         if not code or not any(known.startswith(code) for known in rules):
-            raise GradscopeError(f"unknown code `{text}` in {where}{_close(code, list(rules))}")
+            raise GradscopeError(f"unknown code `{text}` in {where}{closest(code, list(rules))}")
         found.append(code)
     return found
 
 
 def _longest(code: str, prefixes: Iterable[str]) -> int:
     return max((len(prefix) for prefix in prefixes if code.startswith(prefix)), default=-1)
-
-
-def _close(text: str, known: list[str]) -> str:
-    near = difflib.get_close_matches(text.upper(), known, n=1) or difflib.get_close_matches(
-        text.lower(), known, n=1
-    )
-    return f": did you mean `{near[0]}`?" if near else " (`gradscope rules` lists them)"
 
 
 # -- running them --------------------------------------------------------------

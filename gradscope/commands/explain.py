@@ -6,10 +6,10 @@ from functools import partial
 
 import click
 
-from gradscope.check import find_rule
 from gradscope.commands import printing
 from gradscope.render.rulebook import explain_rows
 from gradscope.render.terminal import print_rows
+from gradscope.rules import find_rule
 
 
 @click.command()

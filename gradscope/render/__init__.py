@@ -15,12 +15,12 @@ import re
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from gradscope.check import Report
 from gradscope.model import GradscopeError
 
-__all__ = ["Renderer", "Report", "renderer_for", "renderers", "write_report", "write_text"]
+if TYPE_CHECKING:
+    from gradscope.check import Report
 
 _SAID = re.compile(r"^(FORMAT|SUFFIX|PICTURES) = (.+)$", re.MULTILINE)
 

@@ -10,8 +10,7 @@ from collections.abc import Callable, Iterator
 from rich.text import Text
 
 from gradscope.render.frames import GUTTER_STYLE, Frame, Mark
-from gradscope.render.terminal import inline
-from gradscope.render.text import STYLES
+from gradscope.render.terminal import STYLES, inline
 from gradscope.rules import Rule, all_rules
 
 _MARK = re.compile(r"\s*#\s*(cause|effect):\s*([\w, ]+?)\s*$")

@@ -9,6 +9,7 @@ from typing import TextIO
 from rich.console import Console
 from rich.text import Text
 
+STYLES = {"error": "bold red", "warning": "bold yellow", "note": "bold cyan"}
 PIPE_WIDTH = 100
 _MOST_WIDTH = 120
 _CODE = re.compile(r"`[^`]+`")

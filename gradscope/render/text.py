@@ -22,7 +22,7 @@ from gradscope.model import SEVERITIES, Finding, Location, place_of
 from gradscope.render._cost import cost
 from gradscope.render.frames import GUTTER_STYLE, Frame, Mark, balanced
 from gradscope.render.spark import sparkline
-from gradscope.render.terminal import inline, print_rows, to_plain
+from gradscope.render.terminal import STYLES, inline, print_rows, to_plain
 from gradscope.store import Run
 from gradscope.trying.command import why_not
 from gradscope.unwatched import NO_PASS, hints
@@ -30,7 +30,6 @@ from gradscope.unwatched import NO_PASS, hints
 FORMAT = "full"
 SUFFIX = ".txt"
 
-STYLES = {"error": "bold red", "warning": "bold yellow", "note": "bold cyan"}
 _FULL = {"error": 20, "warning": 20, "note": 3}  # shown with their source; the others get a line each
 _LOSSES = 4  # lines whose losses are shown
 _CELLS = 16

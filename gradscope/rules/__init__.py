@@ -12,6 +12,7 @@ listing the rules imports none of them.
 from __future__ import annotations
 
 import ast
+import difflib
 import importlib
 import inspect
 import re
@@ -19,13 +20,15 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from gradscope.model import SEVERITIES, Finding
-from gradscope.store import Member, Run, Trace
+from gradscope.model import SEVERITIES, Finding, GradscopeError
 
-Check = Callable[[Trace], Iterable[Finding]]
-Across = Callable[[Run], Iterable[tuple[Member, Finding]]]  # what is found, and of which process
+if TYPE_CHECKING:
+    from gradscope.store import Member, Run, Trace
+
+Check: TypeAlias = "Callable[[Trace], Iterable[Finding]]"
+Across: TypeAlias = "Callable[[Run], Iterable[tuple[Member, Finding]]]"  # what is found, and of which process
 
 _MARKED = re.compile(r"^@(rule|rule_across)\((.*?)\)(?: *#[^\n]*)?\ndef (\w+)\(", re.MULTILINE | re.DOTALL)
 
@@ -94,6 +97,24 @@ def rule_across(
 
 def _as_it_is(check: Any) -> Any:
     return check
+
+
+def find_rule(text: str) -> Rule:
+    """The rule with this code or name. Raises GradscopeError, naming close ones."""
+    rules = all_rules()
+    by_name = {rule.name: rule for rule in rules.values()}
+    rule = rules.get(text.upper()) or by_name.get(text.lower())
+    if rule is None:
+        raise GradscopeError(f"no rule is called `{text}`{closest(text, [*rules, *by_name])}")
+    return rule
+
+
+def closest(text: str, known: list[str]) -> str:
+    """The end of a sentence that says that nothing is called so."""
+    near = difflib.get_close_matches(text.upper(), known, n=1) or difflib.get_close_matches(
+        text.lower(), known, n=1
+    )
+    return f": did you mean `{near[0]}`?" if near else " (`gradscope rules` lists them)"
 
 
 @cache

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from written import SOURCE, corrupting, made_up, site, use_rules, write_trace
 
-from gradscope.check import check, examine, fails, find_rule
+from gradscope.check import check, examine, fails
 from gradscope.config import Config, load_config
 from gradscope.model import Finding, GradscopeError
-from gradscope.rules import all_rules
+from gradscope.rules import all_rules, find_rule
 from gradscope.store import Trace
 
 

@@ -17,7 +17,8 @@ from gradscope.check import Report
 from gradscope.escape import one_line
 from gradscope.model import Finding, GradscopeError, Location, place_of
 from gradscope.render.frames import GUTTER_STYLE
-from gradscope.render.text import STYLES, field_rows, finding_rows, summary
+from gradscope.render.terminal import STYLES
+from gradscope.render.text import field_rows, finding_rows, summary
 from gradscope.tui import editor, marks
 from gradscope.tui.screens._page import Page, search_rows
 from gradscope.tui.screens.ask import Confirm

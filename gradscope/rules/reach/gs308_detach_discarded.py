@@ -26,7 +26,7 @@ from gradscope.fixes.calls import assigned_back
 from gradscope.fixes.source import Edits, Source
 from gradscope.model import Finding, Graph, Op, Site
 from gradscope.rules import rule
-from gradscope.source import SourceFile
+from gradscope.source import SCOPES, SourceFile
 from gradscope.store import Trace
 
 _METHODS = {"requires_grad_", "detach_", "detach", "zero_grad", "backward", "zero_", "retain_grad"}
@@ -93,17 +93,38 @@ def _discarded(trace: Trace) -> Iterator[Finding]:
         text = "the tensor"
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             text = ast.unparse(node.func.value)
+        fix, edits = f"use the result: `{text} = {text}.detach()`", assigned_back(trace, site)
+        if (loop := _loop_over(trace, site, text)) is not None:
+            fix, edits = _items_bound_anew(trace, site, text, loop)
         yield Finding(
             message=f"the result of `{text}.detach()` is not used: `{text}` keeps its graph",
             cause=site,
             cause_label="gives a new tensor, which is dropped",
             seen=(f"`{text}` required a gradient, also after this line",),
-            fix=f"use the result: `{text} = {text}.detach()`"
+            fix=fix
             + (f" where no gradient is to go through `{text}`; else leave it out" if site in needed else ""),
             count=count,
-            edits=assigned_back(trace, site) if site not in needed else (),
+            edits=edits if site not in needed else (),
             subjects=frozenset(makers[site]),
         )
+
+
+def _loop_over(trace: Trace, site: Site, text: str) -> ast.For | None:
+    """`for h in self.hidden:` around `h.detach()`: `h` is its name alone, and binding it anew changes no item."""
+    for node in trace.source_file(site.path).around(site):
+        if isinstance(node, SCOPES):
+            return None
+        if isinstance(node, ast.For) and isinstance(node.target, ast.Name) and node.target.id == text:
+            return node if isinstance(node.iter, (ast.Name, ast.Attribute)) else None
+    return None
+
+
+def _items_bound_anew(trace: Trace, site: Site, text: str, loop: ast.For) -> tuple[str, Edits]:
+    here = Source(trace, site.path)
+    items = here.file.text(loop.iter)
+    anew = f"{items} = [{text}.detach() for {text} in {items}]"
+    alone = len(loop.body) == 1 and not loop.orelse
+    return f"make new items: `{anew}` in place of the loop", here.replace(loop, anew) if alone else ()
 
 
 # -- other calls whose result is dropped ------------------------------------------------

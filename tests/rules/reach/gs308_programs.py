@@ -94,6 +94,25 @@ def bad_state_detached_to_nobody() -> None:
         opt.step()
 
 
+def bad_items_of_a_list() -> None:
+    """The loop's name is bound to each item in turn: an assignment to it would change no item either."""
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    one, two = nn.Linear(4, 4), nn.Linear(4, 1)
+    opt = torch.optim.SGD([*one.parameters(), *two.parameters()], lr=0.1)
+    for _ in range(3):
+        hidden = one(torch.randn(8, 4)).tanh()
+        parts = [hidden + 1, hidden * 2]
+        opt.zero_grad()
+        (two(hidden) - 1).pow(2).mean().backward()
+        opt.step()
+        for part in parts:
+            part.detach()  # cause: GS308
+        print([part.norm().item() for part in parts])
+
+
 def good_frozen() -> None:
     import torch
     from torch import nn

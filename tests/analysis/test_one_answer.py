@@ -173,7 +173,7 @@ def _against(trace: Trace, finding: Finding, parameter: Parameter, answer: Answe
     main = {step.site.user.location() for step in answer.steps if step.main}
     if finding.code in CUT and not told & main:
         yield f"{finding.code} of `{name}` at {told}, why: {main} {answer.headline}"
-    nodes = [data for _, data in view(trace, "op").graph.nodes(data=True)]
+    nodes = list(view(trace, "op").graph.nodes.values())
     leaves = [data for data in nodes if data["kind"] == "parameter" and name in data["names"]]
     if any(data["got_gradient"] for data in leaves):
         yield f"{finding.code} says `{name}` gets no gradient, the picture that it does"
@@ -185,7 +185,7 @@ def _against(trace: Trace, finding: Finding, parameter: Parameter, answer: Answe
 
 
 def _leaves(trace: Trace, report: Report, level: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    for _, data in view(trace, level, report.findings).graph.nodes(data=True):
+    for data in view(trace, level, report.findings).graph.nodes.values():
         if data["kind"] == "parameter":
             for name in data["names"]:
                 yield name, data

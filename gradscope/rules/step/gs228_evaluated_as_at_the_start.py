@@ -19,6 +19,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from gradscope.analysis.calls import calls
+from gradscope.analysis.reach import paths
 from gradscope.analysis.text import own_nodes, site_of
 from gradscope.analysis.words import code, located, optimizer_name, parameter_names, parameter_subjects, where
 from gradscope.analysis.writes import loads_state, memory_root
@@ -117,9 +118,21 @@ def evaluated_as_at_the_start(trace: Trace) -> Iterator[Finding]:
     for event in trace.of(BackAtStart):
         write = _write(trace, event)
         place = (write or event.site.user).location()
-        if place not in told:
+        if place not in told and not _trains_with(trace, event):
             told.add(place)
             yield _finding(trace, event, write)
+
+
+def _trains_with(trace: Trace, event: BackAtStart) -> bool:
+    """Whether a loss is computed from what is evaluated: a target network is left behind on purpose for a while."""
+    known, here = paths(trace), event.site.user.location()
+    return any(
+        (graph.id, value) in known.used.order
+        for graph in trace.graphs
+        for op in graph.ops
+        if any(frame.location() == here for frame in op.site.stack)
+        for value in op.outputs
+    )
 
 
 def _write(trace: Trace, event: BackAtStart) -> Site | None:

@@ -23,13 +23,13 @@ class ZeroOnes(Hook):
         self.recorder.functions.follow(["mul", "__mul__", "__rmul__"], self._multiplied)
 
     def _multiplied(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:
-        if kwargs or len(args) != 2 or not all(isinstance(t, torch.Tensor) for t in args):
+        if kwargs or len(args) != 2 or not all(isinstance(t, torch.Tensor) and measurable(t) for t in args):
             return
         place = 0 if args[1].requires_grad else 1
         mask = args[place]
         if mask.requires_grad or not args[1 - place].requires_grad or mask.dim() == 0 or mask.is_complex():
             return
-        if not mask.is_cpu or not 1 < mask.numel() <= MAX_ELEMENTS or not measurable(mask):
+        if not mask.is_cpu or not 1 < mask.numel() <= MAX_ELEMENTS:
             return
         site = self.recorder.sites.current(frame)
         left = self.looks.get(site, CALLS)

@@ -61,7 +61,7 @@ def good() -> None:
         opt.step()
 
 
-@rule("GS724", name="no-probability-below-half", severity="warning", over=("GS707",))
+@rule("GS724", name="no-probability-below-half", severity="warning", over=("GS707", "GS761"))
 def no_probability_below_half(trace: Trace) -> Iterator[Finding]:
     known = paths(trace)
     measured = measured_targets(trace)

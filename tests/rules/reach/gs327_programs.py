@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 
-def bad_made_in_each_call() -> None:  # fix: by hand
+def bad_made_in_each_call() -> None:
     import torch
     from torch import nn
 

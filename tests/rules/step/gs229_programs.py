@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 
-def bad_taken_over_from_the_last_run() -> None:  # fix: by hand
+def bad_taken_over_from_the_last_run() -> None:
     import torch
     from torch import nn
 

@@ -110,7 +110,8 @@ def _finding(trace: Trace, known: Paths, op: Op, maker: Op, event: Targets) -> F
         fix=f"leave {place} out{'' if last else ' behind the last layer'}: the sigmoid wants numbers on both sides of"
         " 0",
         edits=unwrapped(trace, maker.site.user) if last else (),
-        subjects=parameter_subjects(known.reach([(op.graph, op.outputs[0])]).parameters),
+        subjects=parameter_subjects(known.reach([(op.graph, op.outputs[0])]).parameters)
+        | {("squashed", *maker.site.user.location())},
     )
 
 

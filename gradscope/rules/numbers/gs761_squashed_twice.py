@@ -100,4 +100,5 @@ def _finding(trace: Trace, known: Paths, op: Op, inner: Op, *, always: bool) -> 
         fix=f"leave one of both out: {located(trace, here, f'`{op.name}`')}, since its input is a probability already, "
         f"or {located(trace, before, f'`{inner.name}`')}",
         edits=unwrapped(trace, op.site.user) if always else (),
+        subjects=frozenset({("squashed", *inner.site.user.location())}),
     )

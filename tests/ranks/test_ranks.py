@@ -72,7 +72,7 @@ BOTH = {"rank-0.gradscope", "rank-1.gradscope"}
 ON_BOTH = [("GS201", "error", [0, 1])]
 
 
-@pytest.mark.parametrize("how", ["torchrun", "launcher"])
+@pytest.mark.parametrize("how", ["torchrun", pytest.param("launcher", marks=pytest.mark.nightly)])
 def test_one_folder_and_one_report(how: str, ranks: Start, tmp_path: Path) -> None:
     plain = ranks(SCRIPT, how="plain")
     before = weights(tmp_path)

@@ -13,7 +13,13 @@ SEED = int(os.environ.get("GRADSCOPE_SEED", "1"))
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("dtype", ops.DTYPES)
+@pytest.mark.parametrize(
+    "dtype",
+    [
+        dtype if dtype != "complex64" else pytest.param(dtype, marks=pytest.mark.nightly)
+        for dtype in ops.DTYPES
+    ],
+)
 @pytest.mark.parametrize("share", [0.4, pytest.param(1.0, marks=pytest.mark.nightly)])
 def test_operators_are_captured_and_untouched(dtype: str, share: float) -> None:
     chosen = [op for op in ops.op_db if op.supports_autograd]

@@ -446,6 +446,7 @@ def test_keys_that_come_twice_or_too_early_end_nothing(tmp_path: Path) -> None:
     asyncio.run(session())
 
 
+@pytest.mark.nightly
 def test_pages_that_come_and_go_while_the_trace_grows(trace: Path) -> None:
     """Each page is shown for the first time while the application tells all pages of news."""
 

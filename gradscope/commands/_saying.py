@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import os
 from contextlib import suppress
 from typing import TextIO
@@ -26,7 +25,7 @@ def anew(stream: TextIO | None) -> TextIO | None:
     if stream is None:
         return None
     try:
-        return io.open(os.dup(stream.fileno()), "w", encoding=stream.encoding, errors=stream.errors)  # noqa: UP020
+        return os.fdopen(os.dup(stream.fileno()), "w", encoding=stream.encoding, errors=stream.errors)
     except (OSError, ValueError, AttributeError):  # no file, or closed
         return stream
 

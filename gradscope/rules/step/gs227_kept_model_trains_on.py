@@ -82,10 +82,12 @@ def kept_model_trains_on(trace: Trace) -> Iterator[Finding]:
             (m for m, names in roots if not names.isdisjoint({text, text.rpartition(".")[2]})), None
         )
         loop = _loop(file, node)
-        if module is None or loop is None or not _trained_in(trace, module, path, function, loop):
+        if module is None or loop is None or _bound_in(loop, text):
             continue
-        if not _bound_in(loop, text) and _read_after(file, loop, ast.unparse(kept)):
-            yield _finding(trace, site_of(path, function, node), node, module, loop)
+        if not _read_after(file, loop, ast.unparse(kept)):
+            continue
+        if steps := _trained_in(trace, module, path, function, loop):
+            yield _finding(trace, site_of(path, function, node), node, module, loop, steps)
 
 
 def _names(trace: Trace, module: Module) -> set[str]:
@@ -155,12 +157,13 @@ def _read_after(file: SourceFile, loop: ast.stmt, text: str) -> bool:
     return any(isinstance(n.ctx, ast.Load) for n in names)
 
 
-def _finding(trace: Trace, place: Site, node: ast.Assign, module: Module, loop: ast.stmt) -> Finding:
+def _finding(
+    trace: Trace, place: Site, node: ast.Assign, module: Module, loop: ast.stmt, steps: int
+) -> Finding:
     kept, given = ast.unparse(node.targets[0]), ast.unparse(node.value)
     inside = range(loop.lineno, (loop.end_lineno or loop.lineno) + 1)
     frames = (f for e in trace.of(Step) for f in e.site.stack if f.path == place.path and f.line in inside)
     frame = next(frames, None)
-    steps = _trained_in(trace, module, place.path, place.function, loop)
     return Finding(
         message=f"`{kept} = {given}` keeps no copy: both are one model, which is trained on",
         cause=place,

@@ -53,19 +53,19 @@ class Crash:
     @cached_property
     def tensors(self) -> list[Tensor]:
         """The tensors that the failing expression names, for which the explanation holds."""
-        return [t for t in self.event.tensors if self.explanation.fits(t)]
+        return [t for t in self.event.tensors if self.explanation.of.fits(t)]
 
     @cached_property
     def subject(self) -> Tensor | None:
         """The tensor that the error is about, where that is certain."""
         by_name = {t["name"]: t for t in self.tensors}
-        if self.explanation.about is not None:
-            return by_name.get(self.explanation.about(self))
+        if self.explanation.of.about is not None:
+            return by_name.get(self.explanation.of.about(self))
         if self.receiver in by_name:
             return by_name[self.receiver]
-        if self.explanation.of_receiver and self.receiver:
+        if self.explanation.of.of_receiver and self.receiver:
             return None
-        certain = len(self.tensors) == 1 or (self.explanation.any_of and self.tensors)
+        certain = len(self.tensors) == 1 or (self.explanation.of.any_of and self.tensors)
         return self.tensors[0] if certain else None
 
     @property
@@ -73,9 +73,9 @@ class Crash:
         """How a sentence names the subject."""
         if self.subject is not None:
             return quoted(self.subject["name"])
-        if self.explanation.about is not None and (text := self.explanation.about(self)):
+        if self.explanation.of.about is not None and (text := self.explanation.of.about(self)):
             return quoted(text)
-        named = self.explanation.of_receiver and self.receiver
+        named = self.explanation.of.of_receiver and self.receiver
         return quoted(self.receiver) if named else "the tensor"
 
     def element(self, position: int, index: int) -> str:
@@ -114,27 +114,38 @@ class Crash:
 Place = tuple[Site, str]  # with its label
 
 
+def _anything(t: Tensor) -> bool:
+    return True
+
+
+@dataclass(frozen=True)
+class Subject:
+    """Which tensor of the failing line an error is about: one that `fits`; `of_receiver`: only what a method or an
+    attribute was taken of; `any_of`: the first that fits, where several do; `about` finds its text. `made` is the
+    label of the line that made it."""
+
+    made: str = "made here"
+    fits: Callable[[Tensor], bool] = _anything
+    of_receiver: bool = False
+    any_of: bool = False
+    about: Callable[[Crash], str] | None = None
+
+
 @dataclass(frozen=True)
 class Explanation:
     """What is said of the errors whose text `pattern` fits. In `message`, `why` and `fix`,
     `{it}` is the tensor that it is about and `{0}`, `{1}`, … are the groups of the match.
-    `fits` tells which tensors it can be about; `of_receiver`: only what a method or an attribute
-    was taken of; `any_of`: the first that fits; `about` finds its text. `cause` finds the other
-    place that is shown, `when` says whether the error is what its text sounds like, `seen` what was
-    measured where that is more than the tensors of the failing line, `words` gives more names for the
-    sentences, `related` more places."""
+    `of` finds that tensor. `cause` finds the other place that is shown, `when` says whether the error is
+    what its text sounds like, `seen` what was measured where that is more than the tensors of the failing
+    line, `words` gives more names for the sentences, `related` more places."""
 
     name: str
     pattern: re.Pattern[str]
     message: str
     why: str
     fix: str
-    made: str  # label of the line that made the tensor
-    fits: Callable[[Tensor], bool]
-    of_receiver: bool
-    any_of: bool
+    of: Subject
     cause: Callable[[Crash], Place | None] | None
-    about: Callable[[Crash], str] | None
     when: Callable[[Crash], bool]
     seen: Callable[[Crash], Iterable[str]]
     words: Callable[[Crash], dict[str, str]]
@@ -146,7 +157,7 @@ class Explanation:
         place = self.cause(crash) if self.cause is not None else None
         made = crash.made(crash.subject)
         if place is None and self.cause is None and made is not None:
-            place = made, self.made
+            place = made, self.of.made
         if place is not None and place[0].location() == crash.site.location():
             place = None
         shown = [crash.subject] if crash.subject is not None else crash.tensors[:3]
@@ -168,10 +179,6 @@ class Explanation:
 _explanations: list[Explanation] = []
 
 
-def _anything(t: Tensor) -> bool:
-    return True
-
-
 def explain(
     name: str,
     pattern: str,
@@ -179,12 +186,8 @@ def explain(
     *,
     why: str,
     fix: str,
-    made: str = "made here",
-    fits: Callable[[Tensor], bool] = _anything,
-    of_receiver: bool = False,
-    any_of: bool = False,
+    of: Subject = Subject(),
     cause: Callable[[Crash], Place | None] | None = None,
-    about: Callable[[Crash], str] | None = None,
     when: Callable[[Crash], bool] = lambda crash: True,
     seen: Callable[[Crash], Iterable[str]] = lambda crash: (),
     words: Callable[[Crash], dict[str, str]] = lambda crash: {},
@@ -192,23 +195,7 @@ def explain(
 ) -> None:
     """Adds an explanation (see `Explanation`); called by the files of this package."""
     _explanations.append(
-        Explanation(
-            name,
-            re.compile(pattern),
-            message,
-            why,
-            fix,
-            made,
-            fits,
-            of_receiver,
-            any_of,
-            cause,
-            about,
-            when,
-            seen,
-            words,
-            related,
-        )
+        Explanation(name, re.compile(pattern), message, why, fix, of, cause, when, seen, words, related)
     )
 
 

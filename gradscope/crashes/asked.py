@@ -11,7 +11,7 @@ from gradscope.analysis.names import names_of
 from gradscope.analysis.reach import paths
 from gradscope.analysis.text import own_nodes, site_of
 from gradscope.analysis.words import located, quoted
-from gradscope.crashes import Crash, Place, explain, facts
+from gradscope.crashes import Crash, Place, Subject, explain, facts
 from gradscope.events import ErrorRaised, RequiresGrad
 from gradscope.model import Graph, Op, Value
 from gradscope.source import FUNCTIONS, names_in
@@ -202,7 +202,7 @@ explain(
     " `requires_grad_()` makes a new leaf of it, which changes nothing about that",
     fix="ask for the zeros: `allow_unused=True, materialize_grads=True` in {asking}",
     cause=_derived,
-    about=asked,
+    of=Subject(about=asked),
     when=lambda crash: _constant(crash) is not None,
     seen=lambda crash: [
         f"{_constant_words(crash)['derivative']} was called with `create_graph=True` and gave a tensor without"
@@ -218,8 +218,7 @@ explain(
     why="a copy, a view or a slice is a tensor of its own: what is computed from the one it was made of does"
     " not depend on it",
     fix="{todo}",
-    made="made here",
-    about=asked,
+    of=Subject(made="made here", about=asked),
     when=lambda crash: _stands(crash) is not None,
     seen=_seen,
     words=_words,
@@ -233,5 +232,5 @@ explain(
     " a copy (`.to()`, `.clone()`, a view) made after the output, or the path to it is cut",
     fix="compute the output from this very tensor; where it is right that it has no part in it, pass"
     " `allow_unused=True` (its gradient is then None)",
-    about=asked,
+    of=Subject(about=asked),
 )

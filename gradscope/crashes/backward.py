@@ -8,6 +8,7 @@ from gradscope.analysis.words import listed, located, owner, quoted, source
 from gradscope.crashes import (
     Crash,
     Place,
+    Subject,
     Tensor,
     computed,
     explain,
@@ -228,9 +229,7 @@ explain(
     " counts",
     fix="make one number of it first (`.sum()` or `.mean()` of {it}), or pass the weights:"
     " `backward(gradient=…)`",
-    made="this has several elements",
-    fits=computed,
-    of_receiver=True,
+    of=Subject(made="this has several elements", fits=computed, of_receiver=True),
 )
 explain(
     "backward-of-complex",
@@ -238,8 +237,7 @@ explain(
     "{it} is complex: a loss has to be real",
     why="a gradient says how to make a number smaller, and complex numbers have no order",
     fix="take a real number of it (`.abs()`, `.real`), or pass `gradient=…`",
-    made="this is complex",
-    of_receiver=True,
+    of=Subject(made="this is complex", of_receiver=True),
 )
 explain(
     "backward-without-inputs",
@@ -286,8 +284,7 @@ explain(
     "a gradient is asked for {it}, which {require} none",
     why="only tensors that required a gradient before the output was computed are part of its graph",
     fix="call `requires_grad_()` on {them} before the output is computed from {those}{detached}",
-    fits=without_gradient,
-    any_of=True,
+    of=Subject(fits=without_gradient, any_of=True),
     cause=lambda crash: next(iter(_places_made(crash)), None),
     seen=lambda crash: [facts(tensor) for tensor in _without(crash)],
     words=_asked_for,
@@ -301,8 +298,7 @@ explain(
     " computed there has no graph, whatever it is computed from",
     fix="switch them on where the derivative is taken: `with torch.enable_grad():` around {computed} and {asking},"
     " and begin with an input that requires a gradient{begin}",
-    fits=without_gradient,
-    of_receiver=True,
+    of=Subject(fits=without_gradient, of_receiver=True),
     when=lambda crash: _forward(crash) is not None,
     cause=lambda crash: (
         (applied, "runs `forward` with gradients off") if (applied := _applied(crash)) else None
@@ -316,8 +312,7 @@ explain(
     why="nothing it was computed from requires a gradient, or the graph was cut on the way (`detach()`,"
     " `no_grad()`, a new tensor made of numbers)",
     fix="compute it from parameters that require a gradient, with gradients on",
-    fits=without_gradient,
-    of_receiver=True,
+    of=Subject(fits=without_gradient, of_receiver=True),
 )
 explain(
     "backward-of-number",
@@ -351,7 +346,7 @@ explain(
     " `zero_grad()`, and it stays None for tensors that are no leaves or are not part of the loss",
     fix="call `backward()` before; `gradscope why NAME` says why a tensor gets none",
     when=_reads_grad,
-    about=_holder,
+    of=Subject(about=_holder),
 )
 explain(
     "no-derivative",
@@ -393,7 +388,7 @@ explain(
     "`gradcheck` was given no input that requires a gradient",
     why="it compares gradients, and there is none to compare",
     fix="make the inputs with `requires_grad=True`, in float64",
-    fits=without_gradient,
+    of=Subject(fits=without_gradient),
 )
 explain(
     "output-without-gradient",
@@ -416,7 +411,5 @@ explain(
     why="numpy works on the same memory without autograd's knowledge, so torch asks that the cut be written"
     " out",
     fix="take `.detach().numpy()` of {it} where no gradient is to flow through it",
-    made="its graph comes from here",
-    fits=with_gradient,
-    any_of=True,
+    of=Subject(made="its graph comes from here", fits=with_gradient, any_of=True),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gradscope.crashes import explain, nowhere, of_integers
+from gradscope.crashes import Subject, explain, nowhere, of_integers
 
 explain(
     "mean-of-integers",
@@ -11,8 +11,7 @@ explain(
     "`{0}` was taken of {it}, which holds integers or booleans",
     why="its result is no integer",
     fix="convert it before: `.float()`",
-    fits=of_integers,
-    of_receiver=True,
+    of=Subject(fits=of_integers, of_receiver=True),
 )
 explain(
     "difference-of-booleans",
@@ -28,7 +27,7 @@ explain(
     "an in-place operation has a result of type {0}, but writes to a tensor of type {1}",
     why="in place, the tensor keeps its type, and this one cannot hold the result",
     fix="write `x = x + y` in place of `x += y`, or make the tensor of floats from the start",
-    of_receiver=True,
+    of=Subject(of_receiver=True),
     cause=nowhere,
 )
 explain(

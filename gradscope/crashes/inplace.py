@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gradscope.crashes import explain, in_function
+from gradscope.crashes import Subject, explain, in_function
 
 explain(
     "write-of-other-shape",
@@ -11,7 +11,7 @@ explain(
     why="in place, the result has to fit into the tensor that is written; only the other operand is broadcast",
     fix="write `x = x + y` instead of `x += y` (a new tensor of the larger shape), or bring the other operand to"
     " shape [{0}]",
-    of_receiver=True,
+    of=Subject(of_receiver=True),
     when=lambda crash: not in_function(crash, "_functorch/vmap.py"),
 )
 explain(
@@ -35,8 +35,7 @@ explain(
     why="what `mark_dirty` is called with becomes the result of the Function: a leaf that did would be none,"
     " and its gradient would have no place",
     fix="give the Function a copy (`.clone()`), or compute out of place in its `forward`",
-    fits=lambda t: bool(t["is_leaf"] and t["requires_grad"]),
-    any_of=True,
+    of=Subject(fits=lambda t: bool(t["is_leaf"] and t["requires_grad"]), any_of=True),
 )
 explain(
     "saved-hook-writes",
@@ -52,5 +51,5 @@ explain(
     why="`.item()`, `float()` and `int()` need exactly one element; a loss made with `reduction='none'` has one"
     " for each sample",
     fix="take `.mean()` or `.sum()` first, or `.tolist()` for all of them",
-    of_receiver=True,
+    of=Subject(of_receiver=True),
 )

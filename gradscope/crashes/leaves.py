@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gradscope.analysis.failures import opening
 from gradscope.analysis.words import code
-from gradscope.crashes import Crash, computed, explain, of_integers, with_gradient, without_gradient
+from gradscope.crashes import Crash, Subject, computed, explain, of_integers, with_gradient, without_gradient
 from gradscope.model import Region
 
 
@@ -32,8 +32,7 @@ explain(
     why="a gradient is the effect of a tiny change, and integers have none",
     fix="make it of floats (`torch.tensor([1.0, 2.0])`, `dtype=torch.float32`, `.float()`); labels and indices"
     " need no gradient",
-    fits=of_integers,
-    any_of=True,
+    of=Subject(fits=of_integers, any_of=True),
 )
 explain(
     "data-of-integers",
@@ -41,7 +40,7 @@ explain(
     "integers were put into {it}, which requires a gradient",
     why="only real and complex numbers can have a gradient",
     fix="convert what is put there: `.float()`",
-    of_receiver=True,
+    of=Subject(of_receiver=True),
 )
 explain(
     "requires-grad-of-computed",
@@ -51,9 +50,7 @@ explain(
     " for leaves",
     fix="take `.detach()` of {it}, compute it inside `with torch.no_grad():`, or freeze the parameters it comes"
     " from",
-    made="computed here",
-    fits=computed,
-    of_receiver=True,
+    of=Subject(made="computed here", fits=computed, of_receiver=True),
 )
 explain(
     "hook-under-no-grad",
@@ -62,8 +59,7 @@ explain(
     why="what is computed under `no_grad` or `inference_mode` has no graph, also where parameters that require a"
     " gradient have a part in it; a hook runs when backward computes the tensor's gradient",
     fix="take the forward call out of {block}; `requires_grad_()` on {it} would not bring its graph back",
-    fits=without_gradient,
-    of_receiver=True,
+    of=Subject(fits=without_gradient, of_receiver=True),
     cause=lambda crash: (
         (opening(crash.trace, region.site.user), "gradients are off from here on")
         if (region := _off(crash)) is not None
@@ -82,8 +78,7 @@ explain(
     "a gradient hook was put on {it}, which requires no gradient: it would never run",
     why="hooks run when backward computes the gradient of this tensor, and it computes none",
     fix="call `requires_grad_()` on it first, or put the hook on a tensor that a parameter is computed into",
-    fits=without_gradient,
-    of_receiver=True,
+    of=Subject(fits=without_gradient, of_receiver=True),
 )
 explain(
     "post-accumulate-hook-on-computed",
@@ -91,9 +86,7 @@ explain(
     "a post-accumulate hook was put on {it}, which is computed and keeps no gradient",
     why="such hooks run when `.grad` of a leaf was filled",
     fix="use `register_hook` on it, or put this one on the parameter it comes from",
-    made="computed here",
-    fits=computed,
-    of_receiver=True,
+    of=Subject(made="computed here", fits=computed, of_receiver=True),
 )
 explain(
     "retain-grad-without-gradient",
@@ -101,8 +94,7 @@ explain(
     "`retain_grad()` was called on {it}, which requires no gradient",
     why="there will be no gradient to keep: it was not computed from a parameter, or gradients were off",
     fix="compute it from what requires a gradient, or call `requires_grad_()` if it is a leaf",
-    fits=without_gradient,
-    of_receiver=True,
+    of=Subject(fits=without_gradient, of_receiver=True),
 )
 explain(
     "copy-of-computed",
@@ -113,9 +105,7 @@ explain(
     " before each call",
     fix="keep `.detach()` of it instead; copy with `.detach().clone()`; for a module, `load_state_dict` into a new"
     " one, or `nn.utils.parametrizations.weight_norm`",
-    made="computed here, and kept",
-    fits=computed,
-    any_of=True,
+    of=Subject(made="computed here, and kept", fits=computed, any_of=True),
 )
 explain(
     "computed-sent-to-process",
@@ -123,9 +113,7 @@ explain(
     "a tensor with a graph was sent to another process",
     why="a graph lives in one process; the receiver could not go back through it",
     fix="send `.detach()` of it",
-    made="computed here",
-    fits=computed,
-    any_of=True,
+    of=Subject(made="computed here", fits=computed, any_of=True),
 )
 explain(
     "gradient-assigned-of-other-shape",
@@ -154,8 +142,7 @@ explain(
     "`detach_()` was called on {it}, a view: it shares its graph with what it is a view of",
     why="a view cannot leave the graph alone while its base stays in it",
     fix="use `.detach()`, which gives a new tensor on the same memory",
-    made="the view is made here",
-    of_receiver=True,
+    of=Subject(made="the view is made here", of_receiver=True),
 )
 explain(
     "resize-with-gradient",
@@ -163,6 +150,5 @@ explain(
     "{it} requires a gradient and was resized in place",
     why="what autograd saved of it has the old shape",
     fix="make a new tensor (`reshape`, `torch.cat`, `F.pad`), or resize `.detach()` of it",
-    fits=with_gradient,
-    of_receiver=True,
+    of=Subject(fits=with_gradient, of_receiver=True),
 )

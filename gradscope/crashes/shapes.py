@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from gradscope.crashes import Crash, explain, nowhere, of_integers
+from gradscope.crashes import Crash, Subject, explain, nowhere, of_integers
 
 
 def _index(crash: Crash) -> str:
@@ -81,7 +81,7 @@ explain(
     "{it} holds an index that the embedding has no row for",
     why="indices go from 0 to `num_embeddings` - 1",
     fix="make the embedding as large as the vocabulary (largest index + 1), special tokens included",
-    fits=of_integers,
+    of=Subject(fits=of_integers),
 )
 explain(
     "class-out-of-range",
@@ -90,7 +90,7 @@ explain(
     why="targets are counted from 0 to the number of scores - 1",
     fix="make the last layer as wide as there are classes, or count the labels from 0; `ignore_index={0}` leaves"
     " these out",
-    fits=of_integers,
+    of=Subject(fits=of_integers),
 )
 explain(
     "target-of-two-dimensions",
@@ -115,8 +115,7 @@ explain(
     "{it} is a tensor of floats, and was used as an index or mask",
     why="an index is a whole number, a mask is true or false",
     fix="use the comparison itself as the mask, without `.float()`; `.long()` for indices",
-    fits=lambda t: not of_integers(t),
-    about=_index,
+    of=Subject(fits=lambda t: not of_integers(t), about=_index),
 )
 explain(
     "view-of-scattered-memory",
@@ -124,8 +123,7 @@ explain(
     "`view` cannot show {it} in this shape without copying it",
     why="after `permute` or `transpose` neighbours in the shape are no neighbours in memory",
     fix="use `reshape`, which copies where it has to",
-    made="made here",
-    of_receiver=True,
+    of=Subject(made="made here", of_receiver=True),
 )
 explain(
     "weights-of-another-size",

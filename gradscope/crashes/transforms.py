@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gradscope.crashes import Crash, Place, explain, in_function
+from gradscope.crashes import Crash, Place, Subject, explain, in_function
 
 
 def _here(crash: Crash) -> Place | None:
@@ -112,7 +112,7 @@ explain(
     fix="make the result of the samples' own values: `torch.stack([…])` or `torch.where` in place of writes to"
     " elements, `y = y + x` in place of `y += x`, `x.new_zeros(…)` or `torch.zeros_like(x)` for the tensor that is"
     " written",
-    of_receiver=True,
+    of=Subject(of_receiver=True),
     cause=_here,
 )
 explain(
@@ -122,7 +122,7 @@ explain(
     why="under `vmap` a tensor made inside the function or taken from outside has no batch of its own",
     fix="make a new tensor (`y = y + x` in place of `y += x`, `y.add_(x)`), or begin with one of the samples"
     " (`torch.zeros_like(x)`, `x.new_zeros(…)`)",
-    of_receiver=True,
+    of=Subject(of_receiver=True),
     cause=_here,
     when=lambda crash: in_function(crash, "_functorch/vmap.py"),
 )

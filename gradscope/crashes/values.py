@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gradscope.crashes import explain, nowhere, of_integers
+from gradscope.crashes import Subject, explain, nowhere, of_integers
 
 explain(
     "index-out-of-bounds",
@@ -12,7 +12,7 @@ explain(
     fix="look at what the index is made of: labels that count from 1, padding such as -100 or -1, or a tensor"
     " of another"
     " size",
-    fits=of_integers,
+    of=Subject(fits=of_integers),
     cause=nowhere,
 )
 explain(
@@ -31,7 +31,7 @@ explain(
     "`one_hot` was given a class outside of those that it knows: they must be {0}",
     why="classes are counted from 0 to `num_classes` - 1",
     fix="count the labels from 0, leave out padding (-1, -100), or pass a larger `num_classes`",
-    fits=of_integers,
+    of=Subject(fits=of_integers),
 )
 explain(
     "matrix-not-positive-definite",

@@ -19,6 +19,7 @@ import click
 
 from gradscope import interrupts
 from gradscope.check import Report, fails, selected_rules
+from gradscope.collector import paused
 from gradscope.commands._beside import follow as beside
 from gradscope.commands._misplaced import misplaced
 from gradscope.commands._opening import opened
@@ -121,7 +122,8 @@ def command(
     with kept_apart():
         try:
             place = place_of(target, trace_path, trace_folder, within, cwd)
-            session = _session(target, place, full, prove)
+            with paused():  # torch's objects and ours all stay
+                session = _session(target, place, full, prove)
         except NoPlaceError as error:
             if trace_path is not None or trace_folder is not None:
                 raise

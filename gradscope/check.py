@@ -166,8 +166,6 @@ def _run(
 ) -> tuple[list[Finding], list[str]]:
     found: list[Finding] = []
     faults: list[str] = []
-    if not trace.segments:  # nothing was done with tensors: no rule's code need be loaded
-        return found, faults
     for done, rule in enumerate(rules):
         if progress is not None:
             progress(done, len(rules))

@@ -81,8 +81,10 @@ def test_an_explanation_that_fails_costs_no_finding(
 ) -> None:
     whole = examine(trace)
     assert "" in {finding.code for finding in whole.findings}  # the error is explained
-    parts: dict[str, Any] = {"about": None, part: lambda *a: 1 / 0}
-    broken = replace(crashes.all_explanations()[0], pattern=re.compile(""), **parts)
+    first = replace(crashes.all_explanations()[0], pattern=re.compile(""))
+    fails: dict[str, Any] = {part: lambda *a: 1 / 0}
+    subject = replace(first.of, **{"about": None, **(fails if part in ("about", "fits") else {})})
+    broken = replace(first, of=subject, **({} if part in ("about", "fits") else fails))
     monkeypatch.setattr(crashes, "all_explanations", lambda: [broken])
     report = examine(trace)
     assert [finding.code for finding in report.findings] == [f.code for f in whole.findings if f.code]

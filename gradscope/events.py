@@ -332,6 +332,7 @@ class Rates(Kind):
     high = Field(_number)
     last = Field(_number)
     fell = Field(_count)  # the turn from which on the rate was below a thousandth of the highest
+    moved = Field(_count)  # the last turn that changed the rates
     own = Field(_number)  # how many times as large its own turns have made the rate
     settings = Field(_table)
 

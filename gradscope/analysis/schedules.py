@@ -1,13 +1,24 @@
-"""Learning-rate schedules: whether they or their optimizers step first."""
+"""Learning-rate schedules: whether they or their optimizers step first, and which of two is never stepped."""
 
 from __future__ import annotations
 
+import ast
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-from gradscope.analysis.loop import in_order
-from gradscope.events import Backward, Scaler, Scheduled, SchedulerMade, Step
+from gradscope.analysis.loop import in_order, settled
+from gradscope.analysis.text import nodes_of_functions, site_of
+from gradscope.analysis.words import variable
+from gradscope.events import Backward, Rates, Scaler, Scheduled, SchedulerMade, Step
 from gradscope.model import Site
+from gradscope.source import FUNCTIONS, LOOPS, called_name, method_name
 from gradscope.store import Trace
+
+TORCHS = {
+    "LambdaLR", "MultiplicativeLR", "StepLR", "MultiStepLR", "ConstantLR", "LinearLR", "ExponentialLR", "PolynomialLR",
+    "CosineAnnealingLR", "CosineAnnealingWarmRestarts", "CyclicLR", "OneCycleLR",
+}  # fmt: skip
+ENOUGH = 20  # turns of the other one
 
 
 @dataclass(frozen=True)
@@ -43,3 +54,92 @@ def stepped_early(trace: Trace, made: SchedulerMade) -> Early | None:
             elif site in before:
                 return Early(*before[site], first)
     return None
+
+
+@dataclass(frozen=True)
+class NeverReached:
+    """A schedule whose step stands in the text, under a condition, and never ran, while another one of the same
+    optimizer was stepped on and on and had no more to change."""
+
+    other: Rates
+    step: Site  # where the text steps it
+    condition: Site  # what decides
+    named: str  # the test as the branch has it
+
+
+def never_reached(trace: Trace, made: SchedulerMade) -> NeverReached | None:
+    """What keeps this schedule from being stepped beside another one that has come to its end long ago."""
+    if not settled(trace) or any(e.scheduler == made.scheduler for e in trace.of(Scheduled)):
+        return None
+    classes = {e.scheduler: e.cls for e in trace.of(SchedulerMade)}
+    if any(made.scheduler in e.drives for e in trace.of(SchedulerMade)) or made.cls not in TORCHS:
+        return None
+    others = [e for e in trace.of(Rates) if e.optimizer == made.optimizer]
+    if len(others) != 1 or classes.get(others[0].scheduler) not in TORCHS:
+        return None
+    other = others[0]
+    if other.turns < ENOUGH or not 0 < other.moved * 2 <= other.turns or not other.last:
+        return None
+    name = variable(trace, made.site)
+    uses = list(_uses(trace, made.site, name)) if name else []
+    if len(uses) != 1 or _handed_on(trace, made.site, name):
+        return None
+    path, function, call = uses[0]
+    branch = _decides(trace, path, call)
+    if branch is None:
+        return None
+    condition = _condition(trace, path, function, branch.test)
+    return NeverReached(other, site_of(path, function, call), condition, ast.unparse(branch.test))
+
+
+def _calls(trace: Trace, made: Site, name: str) -> Iterator[tuple[str, str, ast.Call]]:
+    """The calls in which a name of this kind may be meant: of an attribute all of the program, else of its scope."""
+    file = trace.source_file(made.path)
+    own = None if "." in name else {id(node) for node in ast.walk(file.scope(made))}
+    for path, function, node in nodes_of_functions(trace):
+        if isinstance(node, ast.Call) and (own is None or id(node) in own):
+            yield path, function, node
+
+
+def _uses(trace: Trace, made: Site, name: str) -> Iterator[tuple[str, str, ast.Call]]:
+    """The calls `name.step(…)`, or `x.name.step(…)`, of the program."""
+    last = name.rpartition(".")[2]
+    for path, function, node in _calls(trace, made, name):
+        if method_name(node) == "step" and isinstance(node.func, ast.Attribute):
+            if ast.unparse(node.func.value).rpartition(".")[2] == last:
+                yield path, function, node
+
+
+def _handed_on(trace: Trace, made: Site, name: str) -> bool:
+    """Whether any call is given it, so that something else may step it."""
+    last = name.rpartition(".")[2]
+    return any(
+        ast.unparse(given).rpartition(".")[2] == last
+        for _, _, node in _calls(trace, made, name)
+        if called_name(node) not in ("print", "isinstance", "type", "str", "repr")
+        for given in [*node.args, *(keyword.value for keyword in node.keywords)]
+    )
+
+
+def _decides(trace: Trace, path: str, call: ast.Call) -> ast.If | None:
+    """The innermost branch around a call, within its loop or function."""
+    for above in trace.source_file(path).above(call):
+        if isinstance(above, ast.If):
+            return above
+        if isinstance(above, (*LOOPS, *FUNCTIONS)):
+            return None
+    return None
+
+
+def _condition(trace: Trace, path: str, function: str, test: ast.expr) -> Site:
+    """Where the answer is worked out: what a function of the program returns at last, where the test is its call."""
+    while isinstance(test, ast.UnaryOp):
+        test = test.operand
+    wanted = called_name(test)
+    for other in trace.sources if wanted else ():
+        for node in trace.source_file(other).nodes:
+            if isinstance(node, FUNCTIONS) and node.name == wanted:
+                last = node.body[-1]
+                if isinstance(last, ast.Return) and last.value is not None:
+                    return site_of(other, node.name, last.value)
+    return site_of(path, function, test)

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import ast
 
+from gradscope.analysis.made import layer_made
 from gradscope.events import Scaler
 from gradscope.fixes.source import Edits, Source
-from gradscope.model import Edit, Site
+from gradscope.model import Edit, Op, Site
 from gradscope.source import LOOPS, PRIMARIES, names_in
 from gradscope.store import Trace
 
@@ -408,6 +409,23 @@ def unwrapped(trace: Trace, site: Site) -> Edits:
         return ()
     value = node.args[0] if of_torch else node.func.value
     return here.replace(node, here.file.operand(value))
+
+
+def without_last_layer(trace: Trace, op: Op) -> Edits:
+    """Takes the module that computes `op` out of the `nn.Sequential(…)` whose last layer it is: the others keep their
+    names."""
+    module = trace.modules.get(op.module) if op.module is not None else None
+    made = layer_made(trace, module) if module is not None else None
+    if made is None:
+        return ()
+    path, call = made
+    here = Source(trace, path)
+    above = here.file.parent.get(id(call))
+    if not isinstance(above, ast.Call) or len(above.args) < 2 or above.args[-1] is not call or above.keywords:
+        return ()
+    _, _, line, column = here.file.span(above.args[-2])
+    _, _, last, end = here.file.span(call)
+    return (Edit(path, line, column, last, end, ""),)
 
 
 def method_added(trace: Trace, site: Site, text: str, method: str) -> Edits:

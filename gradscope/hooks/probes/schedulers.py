@@ -154,7 +154,8 @@ class Schedulers(Hook):
             if turns.high > 0:
                 data = {
                     "scheduler": number, "optimizer": turns.optimizer, "turns": turns.count, "high": turns.high,
-                    "last": turns.last, "fell": turns.fell, "own": turns.own, "settings": turns.settings,
+                    "last": turns.last, "fell": turns.fell, "moved": turns.moved, "own": turns.own,
+                    "settings": turns.settings,
                 }  # fmt: skip
                 self.recorder.emit("rates", turns.site, data)
             if turns.given and turns.high > 0:
@@ -186,6 +187,7 @@ class Turns:
     high: float = 0.0
     last: float = 0.0
     fell: int = 0  # the turn from which on the rate was next to nothing
+    moved: int = 0  # the last turn that changed it
     own: float = 1.0  # how many times as large its own turns have made the rate
     mode: str = ""  # "min" or "max": of one that looks at a number
     given: list[float] = field(default_factory=list)  # these numbers
@@ -197,6 +199,7 @@ class Turns:
         if before and after:
             self.last = max(after)
             self.high = max(self.high, self.last, *before)
+            self.moved = self.count if after != before else self.moved
             self.own *= self.last / max(before) if max(before) > 0 else 1.0
             if self.last > self.high * NOTHING:
                 self.fell = self.count + 1

@@ -16,7 +16,7 @@ from gradscope.analysis.made import layer_site
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.words import located, parameter_subjects
 from gradscope.events import Targets
-from gradscope.fixes.calls import unwrapped
+from gradscope.fixes.calls import unwrapped, without_last_layer
 from gradscope.model import Finding, Op
 from gradscope.rules import rule
 from gradscope.rules.numbers._losses import losses, makers, measured_targets
@@ -109,7 +109,9 @@ def _finding(trace: Trace, known: Paths, op: Op, maker: Op, event: Targets) -> F
         ),
         fix=f"leave {place} out{'' if last else ' behind the last layer'}: the sigmoid wants numbers on both sides of"
         " 0",
-        edits=unwrapped(trace, maker.site.user) if last else (),
+        edits=(unwrapped(trace, maker.site.user) or without_last_layer(trace, maker))
+        if last or layer
+        else (),
         subjects=parameter_subjects(known.reach([(op.graph, op.outputs[0])]).parameters)
         | {("squashed", *maker.site.user.location())},
     )

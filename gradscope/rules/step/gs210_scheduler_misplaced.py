@@ -9,14 +9,15 @@ the schedule counts batches.
 
 Silent on: schedules that are tried out without training, fast-forwarding after a restart, a
 first step that a gradient scaler skipped, warm-up whose first rate is 0 and skipped on
-purpose, a program that ends before the first epoch does, a schedule that is given to a library.
+purpose, a program that ends before the first epoch does, a schedule that is given to a library, one of two schedules
+whose turn has not come when the run ends.
 """
 
 import ast
 from collections.abc import Iterator
 
 from gradscope.analysis.loop import settled
-from gradscope.analysis.schedules import stepped_early
+from gradscope.analysis.schedules import NeverReached, never_reached, stepped_early
 from gradscope.analysis.since import since_segment
 from gradscope.analysis.text import called_in_source, calls_in_source, nodes_of_program
 from gradscope.analysis.words import code, located, optimizer_name, plural, variable, where
@@ -68,6 +69,8 @@ def scheduler_misplaced(trace: Trace) -> Iterator[Finding]:
             yield from _ahead(trace, event)
             if optimizer.steps >= 2 and _never(trace, event):
                 yield _forgotten(trace, event)
+            if (kept_out := never_reached(trace, event)) is not None:
+                yield _kept_out(trace, event, kept_out)
 
 
 def _ahead(trace: Trace, made: SchedulerMade) -> Iterator[Finding]:
@@ -157,6 +160,30 @@ def _forgotten(trace: Trace, made: SchedulerMade) -> Finding:
         count=1,
         subjects=frozenset({("scheduler", made.scheduler)}),
         since=since_segment(trace, step.segment) if step else None,
+    )
+
+
+def _kept_out(trace: Trace, made: SchedulerMade, found: NeverReached) -> Finding:
+    """One of two schedules, whose turn never came."""
+    name, other = variable(trace, made.site), found.other
+    subject = f"`{name}`" if name else f"the `{made.cls}`"
+    beside, step = code(trace, other.site.user, "the other schedule"), code(trace, found.step, "its step")
+    return Finding(
+        message=f"{subject} is never stepped: the condition before {step} goes on choosing {beside}, which has come to"
+        " its end",
+        cause=found.condition,
+        cause_label=f"what `{found.named}` asks; the answer was the same every time",
+        effect=found.step,
+        effect_label="never ran",
+        related=((made.site.user, "made here"), (other.site.user, "ran every time")),
+        seen=(
+            f"{beside} ran {plural(other.turns, 'time')} and changed the rate for the last time in turn {other.moved}:"
+            f" it stood at {other.last:g} from there on; {step} never ran",
+        ),
+        fix=f"let {located(trace, found.condition, 'the condition')} ask how many steps were made, so that it changes"
+        f" its answer when {beside} has made its last change",
+        count=1,
+        subjects=frozenset({("scheduler", made.scheduler)}),
     )
 
 

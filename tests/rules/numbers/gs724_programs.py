@@ -1,7 +1,7 @@
 """More programs of GS724: each bad one is reported at its marks, each good one by no rule."""
 
 
-def bad_layer_of_a_sequence() -> None:  # fix: by hand
+def bad_layer_of_a_sequence() -> None:
     import torch
     from torch import nn
 

@@ -112,3 +112,116 @@ def good_given_to_a_library() -> None:
         opt.zero_grad()
         model(torch.randn(8, 3)).pow(2).mean().backward()
         opt.step()
+
+
+def bad_condition_compares_the_rate_with_one() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    warm_up = torch.optim.lr_scheduler.LinearLR(opt, 0.1, total_iters=5)
+    cosine = torch.optim.lr_scheduler.CosineAnnealingLR(opt, 40)
+    for _ in range(40):
+        opt.zero_grad()
+        model(torch.randn(8, 3)).pow(2).mean().backward()
+        opt.step()
+        if opt.param_groups[0]["lr"] < 1.0:  # cause: GS210
+            warm_up.step()
+        else:
+            cosine.step()  # effect: GS210
+
+
+def bad_counter_of_a_function_stands_still() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    class Schedule:
+        def __init__(self, opt: torch.optim.Optimizer) -> None:
+            self.updates = 0
+            self.first = torch.optim.lr_scheduler.LinearLR(opt, 0.1, total_iters=5)
+            self.second = torch.optim.lr_scheduler.ExponentialLR(opt, 0.99)
+
+        def warming(self) -> bool:
+            return self.updates < 5  # cause: GS210
+
+        def step(self) -> None:
+            if self.warming():
+                self.first.step()
+            else:
+                self.second.step()  # effect: GS210
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    schedule = Schedule(opt)
+    for _ in range(40):
+        opt.zero_grad()
+        model(torch.randn(8, 3)).pow(2).mean().backward()
+        opt.step()
+        schedule.step()
+
+
+def good_run_ends_within_the_warm_up() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    warm_up = torch.optim.lr_scheduler.LinearLR(opt, 0.1, total_iters=30)
+    cosine = torch.optim.lr_scheduler.CosineAnnealingLR(opt, 400)
+    for step in range(24):
+        opt.zero_grad()
+        model(torch.randn(8, 3)).pow(2).mean().backward()
+        opt.step()
+        if step < 30:
+            warm_up.step()
+        else:
+            cosine.step()
+
+
+def good_both_have_their_turn() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    warm_up = torch.optim.lr_scheduler.LinearLR(opt, 0.1, total_iters=5)
+    cosine = torch.optim.lr_scheduler.CosineAnnealingLR(opt, 40)
+    for step in range(40):
+        opt.zero_grad()
+        model(torch.randn(8, 3)).pow(2).mean().backward()
+        opt.step()
+        if step < 5:
+            warm_up.step()
+        else:
+            cosine.step()
+
+
+def good_steps_the_inner_one_itself() -> None:
+    import torch
+    from torch import nn
+
+    class WarmUp(torch.optim.lr_scheduler.LRScheduler):
+        def __init__(
+            self, optimizer: torch.optim.Optimizer, turns: int, after_it: torch.optim.lr_scheduler.StepLR
+        ):
+            self.turns, self.after = turns, after_it
+            super().__init__(optimizer)
+
+        def get_lr(self) -> list[float]:
+            return [base * min(1.0, (self.last_epoch + 1) / self.turns) for base in self.base_lrs]
+
+        def step(self, epoch: int | None = None) -> None:
+            if self.last_epoch < self.turns:
+                super().step(epoch)
+            else:
+                self.after.step()
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    scheduler = WarmUp(opt, 4, torch.optim.lr_scheduler.StepLR(opt, 30))
+    for _ in range(24):
+        opt.zero_grad()
+        model(torch.randn(8, 3)).pow(2).mean().backward()
+        opt.step()
+        scheduler.step()

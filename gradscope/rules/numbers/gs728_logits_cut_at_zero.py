@@ -1,0 +1,117 @@
+"""The scores that a softmax loss compares have gone through a ReLU: those below 0 are cut off.
+
+Why: cross entropy lowers the scores of the wrong classes below the others and wants numbers on both sides of 0. A ReLU
+right before it makes every lower score a 0: there no gradient comes back, so that those classes can't be told apart
+any further, and a sample whose scores are all 0 teaches nothing at all.
+
+Fix: leave the activation behind the last layer out.
+
+Silent on: a ReLU whose result is scaled, shifted or goes through a further layer before the loss; scores that no
+parameter gets a gradient from; smooth activations such as softplus.
+"""
+
+from collections.abc import Iterator
+
+from gradscope.analysis.made import layer_site
+from gradscope.analysis.reach import Key, Paths, paths
+from gradscope.analysis.words import located, parameter_subjects, plural, source
+from gradscope.events import Backward
+from gradscope.fixes.calls import unwrapped, without_last_layer
+from gradscope.model import Finding, Op
+from gradscope.rules import rule
+from gradscope.rules.numbers._losses import loss_event, losses, makers, shape_of
+from gradscope.store import Trace
+
+RELUS = {"relu", "relu_", "relu6"}
+CLASSES = 3  # between two of them a ReLU leaves the difference
+
+
+def bad() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    first, last = nn.Linear(4, 16), nn.Linear(16, 5)
+    opt = torch.optim.SGD([*first.parameters(), *last.parameters()], lr=0.1)
+    for _ in range(3):
+        x, y = torch.randn(16, 4), torch.randint(0, 5, (16,))
+        scores = torch.relu(last(torch.relu(first(x))))  # cause: GS728
+        loss = nn.functional.cross_entropy(scores, y)  # effect: GS728
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    first, last = nn.Linear(4, 16), nn.Linear(16, 5)
+    opt = torch.optim.SGD([*first.parameters(), *last.parameters()], lr=0.1)
+    for _ in range(3):
+        x, y = torch.randn(16, 4), torch.randint(0, 5, (16,))
+        scores = last(torch.relu(first(x)))
+        loss = nn.functional.cross_entropy(scores, y)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+@rule("GS728", name="logits-cut-at-zero", severity="warning")
+def logits_cut_at_zero(trace: Trace) -> Iterator[Finding]:
+    known = paths(trace)
+    told: set[tuple[str, int]] = set()
+    for key, op in losses(known, {"cross_entropy", "nll_loss"}):
+        found = _relu_before(known, key, op)
+        if found is None:
+            continue
+        scores, maker = found
+        event = loss_event(known, op)
+        if event is not None and maker.site.user.location() not in told:
+            told.add(maker.site.user.location())
+            yield _finding(trace, known, op, scores, maker, event)
+
+
+def _relu_before(known: Paths, key: Key, op: Op) -> tuple[Key, Op] | None:
+    """The ReLU whose result the softmax of this loss is taken of, and that result."""
+    if op.name == "nll_loss":
+        found = makers(known, key)
+        if len(found) != 1 or found[0][1].name != "log_softmax":
+            return None
+        key = (found[0][1].graph, found[0][1].inputs[0])
+    shape = shape_of(known, key)
+    found = makers(known, key)
+    classes = shape[1] if len(shape) > 1 else shape[0] if shape else 0
+    if len(found) != 1 or found[0][1].name not in RELUS or classes < CLASSES:
+        return None
+    return found[0]
+
+
+def _finding(trace: Trace, known: Paths, op: Op, scores: Key, maker: Op, event: Backward) -> Finding:
+    graph = known.graph(maker.graph)
+    last = sum(o.name == maker.name and o.site.user == maker.site.user for o in graph.ops) == 1
+    layer = layer_site(trace, maker)
+    here = located(trace, maker.site.user, f"`{maker.name}`")
+    place = f"`{source(trace, layer)}` ({layer.path.rpartition('/')[2]}:{layer.line})" if layer else here
+    name = "a ReLU6" if maker.name == "relu6" else "a ReLU"
+    return Finding(
+        message=f"the scores that `{op.name}` compares come out of {name}: whatever the last layer gives below 0 is cut"
+        " off",
+        cause=maker.site.user,
+        cause_label="no score is below 0 after this, and those that were get no gradient",
+        effect=op.site.user,
+        effect_label="compares scores, and wants them on both sides of 0",
+        related=((layer, "the layer that applies it"),) if layer is not None else (),
+        seen=(
+            f"in {plural(known.alike(event), 'pass')} `{op.name}` got the {shape_of(known, scores)} result of"
+            f" `{maker.name}` with nothing between",
+        ),
+        fix=f"leave {place} out{'' if layer or last else ' behind the last layer'}: the loss takes the plain numbers"
+        " of the last layer",
+        edits=(unwrapped(trace, maker.site.user) or without_last_layer(trace, maker))
+        if last or layer
+        else (),
+        subjects=parameter_subjects(known.reach([(op.graph, op.outputs[0])]).parameters)
+        | {("squashed", *maker.site.user.location())},
+    )

@@ -1,0 +1,115 @@
+"""More programs of GS728: each bad one is reported at its marks, each good one by no rule."""
+
+
+def bad_last_layer_of_a_sequence() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(
+        nn.Linear(4, 16),
+        nn.ReLU(),
+        nn.Linear(16, 5),
+        nn.ReLU(),
+    )
+    criterion = nn.CrossEntropyLoss()
+    opt = torch.optim.Adam(model.parameters(), lr=0.01)
+    for _ in range(3):
+        x, y = torch.randn(16, 4), torch.randint(0, 5, (16,))
+        out = model(x)  # cause: GS728
+        loss = criterion(out, y)  # effect: GS728
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def bad_log_softmax_of_a_relu() -> None:
+    import torch
+    from torch import nn
+
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.one, self.two = nn.Linear(4, 16), nn.Linear(16, 5)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            x = nn.functional.relu(self.one(x))
+            x = nn.functional.relu(self.two(x))  # cause: GS728
+            return torch.log_softmax(x, dim=1)
+
+    torch.manual_seed(0)
+    net = Net()
+    opt = torch.optim.Adam(net.parameters(), lr=0.01)
+    for _ in range(3):
+        x, y = torch.randn(16, 4), torch.randint(0, 5, (16,))
+        loss = nn.functional.nll_loss(net(x), y)  # effect: GS728
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def bad_in_a_loop_over_layers() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    layers = nn.ModuleList([nn.Linear(4, 8), nn.Linear(8, 8), nn.Linear(8, 6)])
+    opt = torch.optim.Adam(layers.parameters(), lr=0.01)
+    for _ in range(3):
+        x, y = torch.randn(16, 4), torch.randint(0, 6, (16,))
+        for layer in layers:
+            x = torch.relu(layer(x))  # cause: GS728
+        loss = nn.functional.cross_entropy(x, y)  # effect: GS728
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_similarities_that_are_scaled() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    net = nn.Linear(4, 8)
+    scale = nn.Parameter(torch.tensor(5.0))
+    opt = torch.optim.SGD([*net.parameters(), scale], lr=0.1)
+    for _ in range(3):
+        x = net(torch.randn(16, 4))
+        scores = scale * torch.relu(x @ x.T)
+        loss = nn.functional.cross_entropy(scores, torch.arange(16))
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_features_pooled_into_scores() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    conv, head = nn.Conv2d(1, 5, 3), nn.Linear(5, 5)
+    opt = torch.optim.SGD([*conv.parameters(), *head.parameters()], lr=0.1)
+    for _ in range(3):
+        x, y = torch.randn(8, 1, 8, 8), torch.randint(0, 5, (8,))
+        maps = torch.relu(conv(x))
+        loss = nn.functional.cross_entropy(head(maps.mean(dim=(2, 3))), y)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_relu_of_a_second_output() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    body, classes, size = nn.Linear(4, 8), nn.Linear(8, 5), nn.Linear(8, 1)
+    opt = torch.optim.SGD([*body.parameters(), *classes.parameters(), *size.parameters()], lr=0.1)
+    for _ in range(3):
+        x, y, area = torch.randn(16, 4), torch.randint(0, 5, (16,)), torch.rand(16, 1) + 0.5
+        hidden = torch.relu(body(x))
+        loss = nn.functional.cross_entropy(classes(hidden), y)
+        loss = loss + nn.functional.mse_loss(nn.functional.softplus(size(hidden)), area)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

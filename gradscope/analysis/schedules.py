@@ -101,20 +101,24 @@ def _calls(trace: Trace, made: Site, name: str) -> Iterator[tuple[str, str, ast.
             yield path, function, node
 
 
+def _same(node: ast.expr, name: str) -> bool:
+    """Whether an expression is this name; of an attribute also that of another name for its object."""
+    text = ast.unparse(node)
+    return text == name or ("." in text and "." in name and text.rpartition(".")[2] == name.rpartition(".")[2])
+
+
 def _uses(trace: Trace, made: Site, name: str) -> Iterator[tuple[str, str, ast.Call]]:
-    """The calls `name.step(…)`, or `x.name.step(…)`, of the program."""
-    last = name.rpartition(".")[2]
+    """The calls of its `step()` in the program."""
     for path, function, node in _calls(trace, made, name):
         if method_name(node) == "step" and isinstance(node.func, ast.Attribute):
-            if ast.unparse(node.func.value).rpartition(".")[2] == last:
+            if _same(node.func.value, name):
                 yield path, function, node
 
 
 def _handed_on(trace: Trace, made: Site, name: str) -> bool:
     """Whether any call is given it, so that something else may step it."""
-    last = name.rpartition(".")[2]
     return any(
-        ast.unparse(given).rpartition(".")[2] == last
+        _same(given, name)
         for _, _, node in _calls(trace, made, name)
         if called_name(node) not in ("print", "isinstance", "type", "str", "repr")
         for given in [*node.args, *(keyword.value for keyword in node.keywords)]

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import ast
+import math
 from collections.abc import Iterator
 from typing import NamedTuple
 
 from gradscope.analysis.ops import CASTS, LOGARITHMS, QUOTIENTS
 from gradscope.analysis.reach import paths
+from gradscope.analysis.text import site_of
 from gradscope.events import NonFinite
 from gradscope.model import Graph, Op, Site
 from gradscope.store import Trace
@@ -126,6 +129,58 @@ def late_mask(trace: Trace, event: NonFinite, origin: Site | None) -> LateMask |
 
 MASKING = {"masked_fill", "masked_fill_"}
 SHAPES = {"view", "reshape", "unsqueeze", "squeeze", "transpose", "permute"}
+
+
+class WrongFill(NamedTuple):
+    """A mask that fills scores with +infinity."""
+
+    op: Op
+    value: Site  # the expression that is +infinity
+
+
+def filled_with_infinity(trace: Trace, event: NonFinite) -> WrongFill | None:
+    """Where a softmax was given such scores, and nothing else in them is not finite: the call of the mask, and what
+    the program's text gives it to fill with."""
+    data = event.inputs[0] if event.inputs else {}
+    if event.name not in ("softmax", "log_softmax") or event.graph < 0 or not event.values:
+        return None
+    if not data.get("infinite") or data["infinite"] != data.get("not_finite"):
+        return None
+    graph = trace.graph(event.graph)
+    fill = graph.maker_behind(event.values[0], BETWEEN | SHAPES)
+    if fill is None or fill.name not in MASKING:
+        return None
+    place = fill.site.user
+    file = trace.source_file(place.path)
+    call = file.at(place)
+    if not isinstance(call, ast.Call):
+        return None
+    given = next((k.value for k in call.keywords if k.arg == "value"), call.args[-1] if call.args else None)
+    if isinstance(given, ast.Name):
+        values = [
+            n.value
+            for n in ast.walk(file.scope(place))
+            if isinstance(n, ast.Assign) and [ast.unparse(t) for t in n.targets] == [given.id]
+        ]
+        given = values[0] if len(values) == 1 else None
+    if given is None or not _is_infinity(given):
+        return None
+    return WrongFill(fill, site_of(place.path, place.function, given))
+
+
+def _is_infinity(node: ast.expr) -> bool:
+    """Whether an expression is +infinity in whatever way that can be written."""
+    sign = 1
+    while isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.USub, ast.UAdd)):
+        sign *= -1 if isinstance(node.op, ast.USub) else 1
+        node = node.operand
+    if isinstance(node, ast.Call) and ast.unparse(node.func) == "float" and len(node.args) == 1:
+        text = node.args[0].value if isinstance(node.args[0], ast.Constant) else None
+        try:
+            return isinstance(text, str) and math.isinf(float(text)) and sign * float(text) > 0
+        except ValueError:
+            return False
+    return ast.unparse(node) in ("math.inf", "torch.inf", "np.inf", "numpy.inf") and sign > 0
 
 
 def empty_sum(trace: Trace, event: NonFinite) -> Op | None:

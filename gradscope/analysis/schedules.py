@@ -104,7 +104,9 @@ def _calls(trace: Trace, made: Site, name: str) -> Iterator[tuple[str, str, ast.
 def _same(node: ast.expr, name: str) -> bool:
     """Whether an expression is this name; of an attribute also that of another name for its object."""
     text = ast.unparse(node)
-    return text == name or ("." in text and "." in name and text.rpartition(".")[2] == name.rpartition(".")[2])
+    return text == name or (
+        "." in text and "." in name and text.rpartition(".")[2] == name.rpartition(".")[2]
+    )
 
 
 def _uses(trace: Trace, made: Site, name: str) -> Iterator[tuple[str, str, ast.Call]]:

@@ -115,6 +115,9 @@ def summary(t: Any) -> dict[str, Any] | None:
         data |= {"min": good.min().item(), "max": good.max().item(), "zeros": int((good == 0).sum())}
     if good.numel() < t.numel():
         data["not_finite"] = t.numel() - good.numel()
+        above = int((t == math.inf).sum())
+        if above:
+            data["infinite"] = above
         empty = int((t == -math.inf).all(-1).sum()) if t.dim() else 0
         if empty:
             data |= {"masked_rows": empty, "rows": t.numel() // t.shape[-1]}

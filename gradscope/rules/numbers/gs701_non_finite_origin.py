@@ -25,7 +25,9 @@ from gradscope.analysis.names import names_of, op_name
 from gradscope.analysis.non_finite import (
     LateMask,
     LogOfSum,
+    WrongFill,
     empty_sum,
+    filled_with_infinity,
     infinite_dividend,
     late_mask,
     logarithm_of,
@@ -151,6 +153,9 @@ def _finding(trace: Trace, event: NonFinite, origin: Site | None, name: str, whe
     late = late_mask(trace, event, origin) if where == "forward" and origin is not None else None
     if late is not None and origin is not None:
         return _of_late_mask(trace, event, late, origin, effect)
+    wrong_fill = filled_with_infinity(trace, event) if where == "forward" else None
+    if wrong_fill is not None and origin is not None:
+        return _of_wrong_fill(trace, event, wrong_fill, origin, effect)
     guard = idle_guard(trace, event) if name in QUOTIENTS else None
     if guard is not None:
         related = (*related, (guard.site.user, "0 where what it guards is 0"))
@@ -203,6 +208,29 @@ def _of_late_mask(trace: Trace, event: NonFinite, late: LateMask, reader: Site, 
         seen=(f"its input is the result of `softmax`; the loss was {event.loss}",),
         fix=f"mask the scores: {located(trace, fill, '`masked_fill`')} belongs before the softmax of "
         f"{located(trace, softmax, '`softmax`')}, which makes weights of 0 of them",
+        count=event.count,
+        subjects=parameter_subjects(event.parameters),
+        since=since_segment(trace, event.segment),
+    )
+
+
+def _of_wrong_fill(trace: Trace, event: NonFinite, fill: WrongFill, reader: Site, effect: str) -> Finding:
+    """A mask that puts +infinity before a softmax."""
+    site, value = fill.op.site.user, located(trace, fill.value, "the fill value")
+    here = Source(trace, fill.value.path)
+    node = here.file.at(fill.value)
+    return Finding(
+        message=f"{code(trace, site, '`masked_fill`')} puts +infinity into the scores, of which"
+        f" {code(trace, reader, f'`{event.name}`')} makes NaN: a mask is to fill with -infinity",
+        cause=fill.value,
+        cause_label="is +infinity",
+        effect=event.site.user,
+        effect_label=f"{effect} not finite from here on",
+        related=((site, "fills with it"), (reader, "the softmax of +infinity is NaN")),
+        severity="" if event.parameters else "warning",
+        seen=(*_seen(trace, event),),
+        fix=f"fill with `float('-inf')` in place of {value}: a score of -infinity is a weight of 0",
+        edits=here.replace(node, "float('-inf')") if isinstance(node, ast.expr) else (),
         count=event.count,
         subjects=parameter_subjects(event.parameters),
         since=since_segment(trace, event.segment),
@@ -396,6 +424,8 @@ def _range(data: dict[str, Any]) -> str:
         parts.append(
             f"{data['not_finite']} of {elements} {'is' if data['not_finite'] == 1 else 'are'} not finite"
         )
+    if data.get("infinite"):
+        parts.append(f"{data['infinite']} of them +infinity")
     if data.get("masked_rows"):
         parts.append(f"{data['masked_rows']} of {data['rows']} rows are -inf throughout")
     return ", ".join(parts)

@@ -668,3 +668,40 @@ def bad_batch_without_any() -> None:
         opt.zero_grad()
         loss.backward()  # effect: GS701
         opt.step()
+
+
+def bad_mask_that_fills_with_plus_infinity() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    score, head = nn.Linear(4, 4), nn.Linear(4, 1)
+    opt = torch.optim.SGD([*score.parameters(), *head.parameters()], lr=0.1)
+    fill = -float("-inf")  # cause: GS701
+    for _ in range(3):
+        x = torch.randn(2, 5, 4)
+        later = torch.ones(5, 5).triu(1).bool()
+        scores = (score(x) @ x.transpose(1, 2)).masked_fill(later, fill)
+        loss = head(torch.softmax(scores, dim=-1) @ x).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()  # effect: GS701
+        opt.step()
+
+
+def good_mask_that_fills_with_infinity_below_zero() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    score, head = nn.Linear(4, 4), nn.Linear(4, 1)
+    opt = torch.optim.SGD([*score.parameters(), *head.parameters()], lr=0.1)
+    fill = -float("inf")
+    for _ in range(3):
+        x = torch.randn(2, 5, 4)
+        later = torch.ones(5, 5).triu(1).bool()
+        scores = (score(x) @ x.transpose(1, 2)).masked_fill(later, fill)
+        nearest = torch.cdist(x, x).masked_fill(torch.eye(5).bool(), float("inf")).amin(-1)
+        loss = head(torch.softmax(scores, dim=-1) @ x).pow(2).mean() + score(x).pow(2).mean() / nearest.mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

@@ -1,0 +1,171 @@
+"""A model takes the mean over all of its batch away from each sample: what it says of one depends on the others.
+
+Why: `x.mean()` without an axis is one number of the whole batch. Where a forward subtracts it, the answer for a sample
+is another one in another batch, and for a batch of one it is centred as it never was in training. In a dueling network
+the advantages of a state are meant to be centred over its own actions.
+
+Fix: name the axis: `x - x.mean(dim=1, keepdim=True)`.
+
+Measured: the shapes, and that the difference is (a part of) what the call of the model gives, sample by sample.
+Silent on: losses and penalties that come to one number, statistics of the inputs, means over named axes, batches of
+one.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from gradscope.analysis.ops import ADDITIONS, PASSING, SUBTRACTIONS, SUMS
+from gradscope.analysis.reach import Key, Paths, paths
+from gradscope.analysis.words import code, located, parameter_subjects
+from gradscope.events import ModuleCall
+from gradscope.fixes.source import Edits, Source
+from gradscope.model import Finding, Graph, Op
+from gradscope.rules import rule
+from gradscope.rules.numbers._losses import shape_of
+from gradscope.store import Trace
+
+KEEPS = SUMS | PASSING | {"mul", "__mul__", "div", "__truediv__", "relu", "tanh", "sigmoid"}
+
+
+def bad() -> None:
+    import torch
+    from torch import nn
+
+    class Dueling(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.value, self.advantage = nn.Linear(4, 1), nn.Linear(4, 3)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            advantage = self.advantage(x)
+            out: torch.Tensor = self.value(x) + advantage - advantage.mean()  # cause: GS753
+            return out
+
+    torch.manual_seed(0)
+    net = Dueling()
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    for _ in range(4):
+        x, action = torch.randn(16, 4), torch.randint(0, 3, (16, 1))
+        loss = (net(x).gather(1, action) - x.sum(1, keepdim=True)).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()  # effect: GS753
+        opt.step()
+
+
+def good() -> None:
+    import torch
+    from torch import nn
+
+    class Dueling(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.value, self.advantage = nn.Linear(4, 1), nn.Linear(4, 3)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            advantage = self.advantage(x)
+            out: torch.Tensor = self.value(x) + advantage - advantage.mean(dim=1, keepdim=True)
+            return out
+
+    torch.manual_seed(0)
+    net = Dueling()
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    for _ in range(4):
+        x, action = torch.randn(16, 4), torch.randint(0, 3, (16, 1))
+        loss = (net(x).gather(1, action) - x.sum(1, keepdim=True)).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+@rule("GS753", name="mean-of-the-whole-batch", severity="warning")
+def mean_of_the_whole_batch(trace: Trace) -> Iterator[Finding]:
+    if "mean" not in trace.op_names:
+        return
+    known = paths(trace)
+    calls: dict[int, list[ModuleCall]] = {}
+    for event in trace.of(ModuleCall):
+        calls.setdefault(event.graph, []).append(event)
+    told: set[tuple[str, int]] = set()
+    for key, mean in known.used_calls({"mean"}):
+        place = mean.site.user.location()
+        graph = known.graph(mean.graph)
+        if place in told or mean.module is None or shape_of(known, key) or not mean.inputs:
+            continue
+        form = shape_of(known, (mean.graph, mean.inputs[0]))
+        value = graph.values[mean.inputs[0]]
+        if len(form) < 2 or form[0] < 2 or not value.requires_grad or value.is_leaf:
+            continue
+        taken = next((op for op in graph.consumers.get(key[1], ()) if _subtracts(graph, op, mean)), None)
+        if taken is not None and _given_out(graph, taken, form, calls.get(mean.graph, [])):
+            told.add(place)
+            yield _finding(trace, known, mean, taken, form)
+
+
+def _subtracts(graph: Graph, op: Op, mean: Op) -> bool:
+    """Whether an op takes the mean away from a tensor of the form that the mean was taken of, which holds the same."""
+    if op.name not in SUBTRACTIONS or len(op.inputs) != 2 or op.inputs[1] != mean.outputs[0]:
+        return False
+    source, todo = mean.inputs[0], [op.inputs[0]]
+    if graph.values[op.inputs[0]].shape != graph.values[source].shape:
+        return False
+    for index in todo:  # grows while it is walked
+        if index == source:
+            return True
+        made = graph.maker(index)
+        if made is not None and made.name in ADDITIONS and len(todo) < 8:
+            todo += made.inputs
+    return False
+
+
+def _given_out(graph: Graph, taken: Op, form: tuple[int, ...], calls: list[ModuleCall]) -> bool:
+    """Whether the difference goes into what a model gives for each sample, by sums and the like."""
+    results = {
+        index
+        for call in calls
+        for index in call.outputs
+        if any(graph.values[i].shape[:1] == form[:1] for i in call.inputs if i < len(graph.values))
+    }
+    todo = list(taken.outputs)
+    for index in todo:  # grows while it is walked
+        if index in results:
+            return True
+        for op in graph.consumers.get(index, ()):
+            if op.name in KEEPS and op.module is not None:
+                todo += [i for i in op.outputs if graph.values[i].shape[:1] == form[:1] and i not in todo]
+    return False
+
+
+def _finding(trace: Trace, known: Paths, mean: Op, taken: Op, form: tuple[int, ...]) -> Finding:
+    result: Key = (mean.graph, taken.outputs[0])
+    loss = known.loss_of(result)
+    whole = code(trace, mean.site.user, "`mean`")
+    axes = "1" if len(form) == 2 else str(tuple(range(1, len(form))))
+    return Finding(
+        message=f"{whole} is one number of the whole batch, and is taken away from each sample: what the model gives"
+        " for one depends on the others",
+        cause=mean.site.user,
+        cause_label=f"the mean of all of {form}, its {form[0]} samples too",
+        effect=loss.site.user if loss is not None else None,
+        effect_label="trains on it",
+        seen=(f"a mean of {form} to one number, taken away from {form}; {form[0]} samples in the batch",),
+        fix=f"take the mean of each sample by itself: `.mean(dim={axes}, keepdim=True)` in"
+        f" {located(trace, mean.site.user)}",
+        edits=_by_sample(trace, mean, axes),
+        subjects=parameter_subjects(known.behind(result)),
+    )
+
+
+def _by_sample(trace: Trace, mean: Op, axes: str) -> Edits:
+    """`x.mean(dim=1, keepdim=True)` for `x.mean()`, and `torch.mean(x, …)` for `torch.mean(x)`."""
+    here = Source(trace, mean.site.user.path)
+    call = here.file.at(mean.site.user)
+    if not isinstance(call, ast.Call) or call.keywords or not isinstance(call.func, ast.Attribute):
+        return ()
+    if call.func.attr != "mean" or len(call.args) != int(here.file.is_imported(call.func)):
+        return ()
+    given = f"dim={axes}, keepdim=True"
+    if call.args:
+        return here.append(call.args[0], f", {given}")
+    return here.replace(call, f"{here.file.text(call.func)}({given})")

@@ -1,0 +1,65 @@
+"""More programs of GS752: each bad one is reported at its marks, each good one by no rule."""
+
+
+def bad_features_normalised_along_an_axis_of_one() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(1, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(4):
+        raw = torch.randn(16)
+        x = raw.unsqueeze(1)  # cause: GS752
+        normed = (x - 0.5) / (x.std(dim=1, keepdim=True, unbiased=False) + 1)  # effect: GS752
+        loss = (model(normed) - raw.unsqueeze(1)).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_last_batch_of_one() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    policy = nn.Linear(4, 3)
+    opt = torch.optim.SGD(policy.parameters(), lr=1e-4)
+    for size in (8, 8, 1, 8, 8, 1):
+        x, rewards = torch.randn(size, 4), torch.rand(size)
+        advantages = (rewards - rewards.mean()) / (rewards.std(unbiased=False) + 1)
+        loss = -(advantages * torch.log_softmax(policy(x), dim=1)[:, 0]).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_spread_that_is_only_printed() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(4):
+        loss = (model(torch.randn(8, 4)) - 1).pow(2).mean()
+        print(loss.detach().reshape(1).std(unbiased=False).item())
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_each_sample_over_its_features() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(4):
+        x = torch.randn(1, 4)
+        x = (x - x.mean(dim=1, keepdim=True)) / (x.std(dim=1, keepdim=True) + 1e-4)
+        loss = (model(x) - 1).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

@@ -1,0 +1,109 @@
+"""More programs of GS753: each bad one is reported at its marks, each good one by no rule."""
+
+
+def bad_difference_in_parentheses_of_a_function() -> None:
+    import torch
+    from torch import nn
+
+    class Dueling(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.body = nn.Linear(4, 8)
+            self.value, self.advantage = nn.Linear(8, 1), nn.Linear(8, 3)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            hidden = torch.relu(self.body(x))
+            a = self.advantage(hidden)
+            return self.value(hidden) + (a - torch.mean(a))  # cause: GS753
+
+    torch.manual_seed(0)
+    net = Dueling()
+    opt = torch.optim.Adam(net.parameters(), lr=0.01)
+    for _ in range(4):
+        x, action = torch.randn(16, 4), torch.randint(0, 3, (16, 1))
+        loss = (net(x).gather(1, action) - x.sum(1, keepdim=True)).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()  # effect: GS753
+        opt.step()
+
+
+def good_correlation_that_is_a_module() -> None:
+    import torch
+    from torch import nn
+
+    class Correlation(nn.Module):
+        def forward(self, one: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
+            one, other = one - one.mean(), other - other.mean()
+            return 1 - (one * other).sum() / (one.norm() * other.norm() + 1e-8)
+
+    torch.manual_seed(0)
+    model, criterion = nn.Linear(4, 2), Correlation()
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(4):
+        x = torch.randn(16, 4)
+        loss = criterion(model(x), x[:, :2] * 2)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_inputs_centred() -> None:
+    import torch
+    from torch import nn
+
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.fc = nn.Linear(4, 2)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.fc(x - x.mean())
+
+    torch.manual_seed(0)
+    net = Net()
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    for _ in range(4):
+        loss = (net(torch.randn(16, 4)) - 1).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_scores_centred_outside_of_the_model() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    net = nn.Linear(4, 3)
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    for _ in range(4):
+        x = torch.randn(16, 4)
+        scores = net(x)
+        loss = (scores - scores.mean()).pow(2).mean() + (scores.mean() - 1) ** 2
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_normalised_over_the_batch_by_column() -> None:
+    import torch
+    from torch import nn
+
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.fc = nn.Linear(4, 2)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            out = self.fc(x)
+            return out - out.mean(dim=-1, keepdim=True)
+
+    torch.manual_seed(0)
+    net = Net()
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    for _ in range(4):
+        x = torch.randn(16, 4)
+        loss = (net(x) - x[:, :2]).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

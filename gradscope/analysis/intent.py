@@ -17,6 +17,8 @@ from gradscope.model import Finding, Site
 from gradscope.source import called_name
 from gradscope.store import Trace
 
+ABOVE = 3  # lines over a statement whose comment speaks of it
+
 
 def milder(finding: Finding, said: str) -> Finding:
     """The finding as a note that tells what was `said`; unchanged where nothing was."""
@@ -46,6 +48,21 @@ def says_stop(trace: Trace, name: str, definition: Site | None) -> str:
 
 def _stops(text: str) -> bool:
     return any(word in text.lower() for word in ("stop", "block", "detach", "no grad"))
+
+
+def says_fixed_divisor(trace: Trace, site: Site) -> str:
+    """Of a mean over masked places: that it is to divide by the same number whatever the mask lets in."""
+    lines = trace.lines(site.path)
+    for number in range(max(site.line - ABOVE, 1), site.end_line + 1):
+        comment = lines[number - 1].partition("#")[2].strip() if number <= len(lines) else ""
+        text = comment.lower()
+        fixed = any(
+            word in text for word in ("fixed", "constant", "same for all", "maximum length", "max length")
+        )
+        divides = any(word in text for word in ("divi", "denominator", "normali", "length"))
+        if (fixed and divides) or "dr. grpo" in text or "dr grpo" in text:
+            return f"the comment in line {number} says that the divisor is to be fixed: `{comment}`"
+    return ""
 
 
 def says_dropped(trace: Trace, site: Site) -> str:

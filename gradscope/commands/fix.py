@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Sequence
+from math import ceil
 from pathlib import Path
 from subprocess import DEVNULL
 from typing import TextIO
@@ -12,6 +13,7 @@ from typing import TextIO
 import click
 
 from gradscope.analysis.names import relative
+from gradscope.analysis.words import plural
 from gradscope.check import Report, examine
 from gradscope.commands import printing
 from gradscope.commands._opening import one_trace
@@ -67,7 +69,7 @@ def command(
         click.echo("the edits are in the files already: `gradscope run` the program to see what they do")
         return 0
     with Trial(report, config, steps=steps, seconds=timeout, output=_output(show_output, as_patch)) as trial:
-        _announce(trial, len(findings))
+        _announce(trial, findings)
         attempts, best = try_all(trial, findings)
         patch = difference(trial.texts, best.texts, trial.command.cwd) if best is not None else ""
         with printing() as stdout:
@@ -119,11 +121,15 @@ def _output(shown: bool, as_patch: bool) -> int | None:
     return (2 if as_patch else None) if shown else DEVNULL
 
 
-def _announce(trial: Trial, count: int) -> None:
+def _announce(trial: Trial, findings: Sequence[Finding]) -> None:
     """Says that the program is about to run: that has effects."""
+    count, most = len(findings), ceil(trial.seconds(findings) / 60)
     edits = "the edits of a finding" if count == 1 else f"the edits of {count} findings"
     folder = "" if trial.command.cwd == str(standing()) else f" in {trial.command.cwd}"
-    click.echo(f"gradscope: running `{trial.command}` again{folder}, with {edits} in memory", err=True)
+    click.echo(
+        f"gradscope: running `{trial.command}` again{folder}, with {edits} in memory, {plural(most, 'minute')} at most",
+        err=True,
+    )
 
 
 def _conclude(trial: Trial, best: Attempt, applied: bool, again: str, stream: TextIO) -> None:

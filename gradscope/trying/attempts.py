@@ -165,6 +165,10 @@ class Trial:
 
     # -- how far -----------------------------------------------------------------------
 
+    def seconds(self, findings: Sequence[Finding]) -> float:
+        """After how many seconds at the latest each run with these findings' edits is ended."""
+        return self._limits(findings)[1]
+
     def _limits(self, findings: Sequence[Finding]) -> tuple[int | None, float]:
         """After how many steps the run ends (None: by itself), and after how many seconds at the latest."""
         trace = self.report.trace

@@ -6,7 +6,8 @@ mean that knows nothing of the mask trains on steps that never were.
 
 Fix: divide by what counts: `(loss * mask).sum() / mask.sum()`, or `loss[mask.bool()].mean()`.
 
-A note where less than half of the places are padding.
+A note where less than half of the places are padding, and where a comment beside it says that the divisor is to be
+fixed (as in Dr. GRPO).
 
 Measured: the mask, at the first calls of its line: zeros and ones, each row ones up to some place and zeros behind it.
 Silent on: masks of another form (labels, rewards, dropout by hand), means that are divided by the mask's own.
@@ -14,6 +15,7 @@ Silent on: masks of another form (labels, rewards, dropout by hand), means that 
 
 from collections.abc import Iterator
 
+from gradscope.analysis.intent import milder, says_fixed_divisor
 from gradscope.analysis.ops import CASTS, MEANS, SCALES
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.words import code, located
@@ -87,7 +89,12 @@ def mean_counts_the_padding(trace: Trace) -> Iterator[Finding]:
     if products:
         for mean, event, op in _others(known, products, masked):
             told.setdefault(mean.site.user.location(), _finding(trace, known, event, op, mean, False))
-    yield from told.values()
+    for finding in told.values():
+        yield (
+            milder(finding, says_fixed_divisor(trace, finding.cause))
+            if finding.cause is not None
+            else finding
+        )
 
 
 def _means(known: Paths, key: Key) -> Iterator[Op]:

@@ -105,3 +105,21 @@ def good_masked_once_before() -> None:
         opt.zero_grad()
         loss.backward()
         opt.step()
+
+
+def good_divided_by_a_constant() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    rnn, head = nn.GRU(3, 4, batch_first=True), nn.Linear(4, 1)
+    opt = torch.optim.SGD([*rnn.parameters(), *head.parameters()], lr=0.1)
+    for _ in range(3):
+        lengths = torch.randint(1, 6, (8, 1))
+        mask = (torch.arange(12) < lengths).float()
+        error = (head(rnn(torch.randn(8, 12, 3))[0]).squeeze(-1) - torch.randn(8, 12)).pow(2)
+        # a constant divisor, as in Dr. GRPO: long answers are not to count less
+        loss = (error * mask).mean() + ((error * mask).sum(-1) / 12).mean() + (error * mask).sum() / (8 * 12)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

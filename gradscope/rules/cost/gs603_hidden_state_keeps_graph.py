@@ -7,20 +7,23 @@ step since the start. Each pass takes longer than the last and memory grows; wit
 Fix: cut the state where a step ends: `h = h.detach()`; then `retain_graph` is not needed.
 
 Silent on: truncated backpropagation; whole sequences in one backward; unrolled inner loops
-(meta learning) that are backwarded once. A note where a run of few calls makes no pass at all.
+(meta learning) that are backwarded once. A note where a run of few calls makes no pass at all, and where a run that
+trains has one such row of calls beside its steps.
 """
 
+import ast
 import re
 from collections.abc import Iterator
 
 from gradscope.analysis.carried import LongerPasses, longer_passes
 from gradscope.analysis.names import names_of
-from gradscope.analysis.never_gone_through import Carried, carried_for_nothing
+from gradscope.analysis.never_gone_through import Carried, Kept, carried_for_nothing
 from gradscope.analysis.reach import Paths, paths
 from gradscope.analysis.unread import pass_growth
 from gradscope.analysis.words import code, located, plural, source, user
 from gradscope.events import Backward, KeepsGraph
 from gradscope.fixes.calls import beside, line_after
+from gradscope.fixes.source import Source
 from gradscope.model import Edit, Event, Finding, Site
 from gradscope.rules import rule
 from gradscope.store import Trace
@@ -84,26 +87,44 @@ def hidden_state_keeps_graph(trace: Trace) -> Iterator[Finding]:
 def _for_nothing(trace: Trace, state: Carried) -> Finding:
     """A state that grows and that no pass goes through: memory that is never freed."""
     name = state.name if state.name.isidentifier() else ""
+    kept = state.kept if not name else None
     call = located(trace, state.site, "the call")
     subject = f"`{name}`" if name else f"the state that {code(trace, state.site, 'the call')} takes and gives"
     cut = f"`{name} = {name}.detach()`" if name else "`tuple(h.detach() for h in state)`"
     return Finding(
         message=f"{subject} carries the graph of all earlier calls along, and no backward pass ever needs it",
+        related=((kept.site, "keeps it for the next call"),) if kept is not None else (),
         cause=state.site,
         cause_label="is given its own last state, with that one's graph",
         seen=(
-            f"in {state.calls} calls in a row, and no backward pass in the run",
+            f"in {state.calls} calls in a row, {'over' if state.on else 'in each of'} {plural(state.rounds, 'step')}, and"
+            " no backward pass of the run went through any of them"
+            if trace.of(Backward)
+            else f"in {state.calls} calls in a row, and no backward pass in the run",
             f"the graph behind it had {plural(state.nodes[0], 'node')} after the second call,"
             f" {plural(state.nodes[1], 'node')} after the last",
         ),
         why="what a graph has saved is freed when the graph is: by a pass that goes through it, or with the last"
         " tensor that was made in it. Here each state holds the one before, so that memory grows with every call",
-        fix=f"cut it after {call}: {cut}; or call under `with torch.no_grad():` where nothing is to be learned",
+        fix=f"cut it where it is kept, {located(trace, kept.site)}: `tuple(h.detach() for h in {kept.name})`"
+        if kept is not None
+        else f"cut it after {call}: {cut}; or call under `with torch.no_grad():` where nothing is to be learned",
         count=state.calls,
-        severity="" if state.calls >= MANY else "note",
-        edits=line_after(trace, state.site, f"{name} = {name}.detach()") if name else (),
+        severity="" if state.calls >= MANY and (state.rounds > 1 or not trace.of(Backward)) else "note",
+        edits=line_after(trace, state.site, f"{name} = {name}.detach()")
+        if name
+        else _cut_where_kept(trace, kept),
         subjects=frozenset({("keeps", state.site.location())}),
     )
+
+
+def _cut_where_kept(trace: Trace, kept: Kept | None) -> tuple[Edit, ...]:
+    """The state of several tensors without its graph, where it is kept."""
+    here = Source(trace, kept.site.path) if kept is not None else None
+    node = here.file.at(kept.site) if here is not None and kept is not None else None
+    if here is None or kept is None or not isinstance(node, ast.expr):
+        return ()
+    return here.replace(node, f"tuple(h.detach() for h in {kept.name})")
 
 
 def _pass(known: Paths) -> Backward | None:

@@ -227,3 +227,90 @@ def bad_beside_another_optimizers_steps() -> None:
             theirs.zero_grad()
             other(torch.randn(8, 4)).pow(2).mean().backward()
             theirs.step()
+
+
+def bad_memory_of_a_policy_that_only_acts() -> None:
+    import torch
+    from torch import nn
+
+    class Actor(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.cell, self.head = nn.LSTMCell(3, 4), nn.Linear(4, 2)
+
+        def forward(
+            self, x: torch.Tensor, state: tuple[torch.Tensor, torch.Tensor]
+        ) -> tuple[torch.Tensor, tuple[torch.Tensor, torch.Tensor]]:
+            h, c = self.cell(x, state)
+            return self.head(h), (h, c)
+
+    torch.manual_seed(0)
+    actor = Actor()
+    opt = torch.optim.SGD(actor.parameters(), lr=0.1)
+    state = (torch.zeros(2, 4), torch.zeros(2, 4))
+    for _ in range(12):
+        seen = []
+        for _ in range(12):
+            x = torch.randn(2, 3)
+            scores, new_state = actor(x, state)  # cause: GS603
+            seen.append((x, scores.argmax(1), state[0].detach(), state[1].detach()))
+            state = new_state
+        loss = torch.zeros(())
+        for x, action, h, c in seen:
+            scores, _ = actor(x, (h, c))
+            loss = loss + nn.functional.cross_entropy(scores, action)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_memory_of_a_policy_that_is_cut() -> None:
+    import torch
+    from torch import nn
+
+    class Actor(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.cell, self.head = nn.LSTMCell(3, 4), nn.Linear(4, 2)
+
+        def forward(
+            self, x: torch.Tensor, state: tuple[torch.Tensor, torch.Tensor]
+        ) -> tuple[torch.Tensor, tuple[torch.Tensor, torch.Tensor]]:
+            h, c = self.cell(x, state)
+            return self.head(h), (h, c)
+
+    torch.manual_seed(0)
+    actor = Actor()
+    opt = torch.optim.SGD(actor.parameters(), lr=0.1)
+    state = (torch.zeros(2, 4), torch.zeros(2, 4))
+    for _ in range(12):
+        seen = []
+        for _ in range(12):
+            x = torch.randn(2, 3)
+            scores, new_state = actor(x, state)
+            seen.append((x, scores.argmax(1), state[0].detach(), state[1].detach()))
+            state = (new_state[0].detach(), new_state[1].detach())
+        loss = torch.zeros(())
+        for x, action, h, c in seen:
+            scores, _ = actor(x, (h, c))
+            loss = loss + nn.functional.cross_entropy(scores, action)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_log_probabilities_of_the_acting_calls_are_trained_on() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    cell, head = nn.GRUCell(3, 4), nn.Linear(4, 2)
+    opt = torch.optim.SGD([*cell.parameters(), *head.parameters()], lr=0.01)
+    for _ in range(6):
+        state, taken = torch.zeros(2, 4), []
+        for _ in range(30):
+            state = cell(torch.randn(2, 3), state)
+            taken.append(torch.log_softmax(head(state), dim=1)[:, 0])
+        opt.zero_grad()
+        (-torch.stack(taken).mean()).backward()
+        opt.step()

@@ -171,7 +171,7 @@ def _followed(trace: Trace, events: list[ModuleCall], least: int = FEW) -> Carri
     begun = graph.values[live[1][1][-1]]
     site = events[0].site.user
     targets = (names_of(trace).assigned(site) or "").split(", ")
-    whole = len(targets) == len(first.outputs)
+    whole = len(targets) == len(first.outputs) and len(given) == 1  # else one name may hold several tensors
     name = targets[first.outputs.index(state.index)] if whole else ""
     return Carried(site, name, calls, (_nodes(graph, begun), _nodes(graph, last)))
 

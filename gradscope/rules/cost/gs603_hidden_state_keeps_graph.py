@@ -97,7 +97,7 @@ def _for_nothing(trace: Trace, state: Carried) -> Finding:
         cause=state.site,
         cause_label="is given its own last state, with that one's graph",
         seen=(
-            f"in {state.calls} calls in a row, {'over' if state.on else 'in each of'} {plural(state.rounds, 'step')}, and"
+            f"in {state.calls} calls in a row, {'over' if state.on else 'in each of'} {plural(state.rounds, 'step')};"
             " no backward pass of the run went through any of them"
             if trace.of(Backward)
             else f"in {state.calls} calls in a row, and no backward pass in the run",

@@ -208,3 +208,16 @@ def _away_from_zero(data: dict[str, object]) -> bool:
     if not isinstance(low, float) or not isinstance(high, float) or data.get("not_finite"):
         return False
     return low > 0 or high < 0
+
+
+def roots_before(trace: Trace, event: NonFinite) -> list[Op]:
+    """The square roots that the gradient goes on to behind the one that made it infinite, of each place one."""
+    if event.graph < 0 or not event.values or event.values[0] >= len(trace.graph(event.graph).values):
+        return []
+    graph = trace.graph(event.graph)
+    found: dict[object, Op] = {}
+    for index in graph.upstream(event.values[0]):
+        op = graph.maker(index)
+        if op is not None and op.name == "sqrt" and op.nodes and op.site.user.kind == "user":
+            found.setdefault(op.site.user.span(), op)
+    return list(found.values())

@@ -31,6 +31,7 @@ from gradscope.analysis.non_finite import (
     infinite_dividend,
     late_mask,
     logarithm_of,
+    roots_before,
 )
 from gradscope.analysis.ops import EXPONENTIALS, LOGARITHMS, QUOTIENTS, ROOTS, STATISTICS
 from gradscope.analysis.since import since_segment
@@ -174,6 +175,13 @@ def _finding(trace: Trace, event: NonFinite, origin: Site | None, name: str, whe
     if others:
         related = (*related, *((site, "gives such numbers too") for site in others))
         text += f"; the same for {listed([located(trace, site) for site in others], SHOWN)}"
+    if where == "backward" and name == "sqrt" and maker is None:
+        roots = [op.site.user for op in roots_before(trace, event) if op.site.user not in (cause, *others)]
+        related = (*related, *((root, "a root before it, of which the same holds at 0") for root in roots))
+        if roots:
+            places = listed([located(trace, root) for root in roots], SHOWN)
+            text += f"; {places} before it needs the same where 0 occurs"
+            edits = (*edits, *(edit for root in roots for edit in kept_positive(trace, root)))
     return Finding(
         message=messages[where],
         cause=cause,

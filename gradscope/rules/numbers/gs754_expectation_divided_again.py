@@ -182,8 +182,8 @@ def _finding(
             *((site, "divides by the choices, too") for site in sites),
         ),
         seen=(
-            f"{code(trace, product.site.user, 'the product')} of a softmax along axis {axis} was averaged over that axis"
-            f" of {choices}",
+            f"{code(trace, product.site.user, 'the product')} of a softmax along axis {axis} was averaged over it,"
+            f" of {choices} choices",
         ),
         fix=f"sum over that axis: `sum` in place of `mean` in {located(trace, mean.site.user)}"
         + (f"; before the mean of all in {too}: `.sum(dim={wholes[0][1]}).mean()`" if wholes else ""),

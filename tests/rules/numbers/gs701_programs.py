@@ -705,3 +705,23 @@ def good_mask_that_fills_with_infinity_below_zero() -> None:
         opt.zero_grad()
         loss.backward()
         opt.step()
+
+
+def bad_two_roots_of_zero_on_one_way() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(3, 3)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        x = torch.randn(8, 3)
+        x[:2] = 0.0
+        power = (model(x) - model.bias).pow(2)
+        size = torch.sqrt(power) + 1e-6
+        centred = size - size.mean(dim=1, keepdim=True)
+        length = torch.sqrt(centred.pow(2).sum(dim=1))  # cause: GS701
+        loss = (centred / (length.unsqueeze(1) + 1e-6)).pow(2)[:, 0].mean()
+        opt.zero_grad()
+        loss.backward()  # effect: GS701
+        opt.step()

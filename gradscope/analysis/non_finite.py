@@ -221,3 +221,18 @@ def roots_before(trace: Trace, event: NonFinite) -> list[Op]:
         if op is not None and op.name == "sqrt" and op.nodes and op.site.user.kind == "user":
             found.setdefault(op.site.user.span(), op)
     return list(found.values())
+
+
+def left_out_by(trace: Trace, event: NonFinite) -> Op | None:
+    """The `torch.where` that the result of the event's call is a branch of, perhaps through operations of one input."""
+    if event.graph < 0 or event.op is None or event.op >= len(trace.graph(event.graph).ops):
+        return None
+    graph = trace.graph(event.graph)
+    todo = list(graph.ops[event.op].outputs)
+    for index in todo:  # grows while it is walked
+        for op in graph.consumers.get(index, ()):
+            if op.name == "where" and index in op.inputs[1:]:
+                return op
+            if len(op.inputs) == 1 and len(todo) < 8:
+                todo += op.outputs
+    return None

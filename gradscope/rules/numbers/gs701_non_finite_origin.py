@@ -30,6 +30,7 @@ from gradscope.analysis.non_finite import (
     filled_with_infinity,
     infinite_dividend,
     late_mask,
+    left_out_by,
     logarithm_of,
     roots_before,
 )
@@ -508,8 +509,30 @@ def _of_sign(trace: Trace, guard: Op) -> tuple[str, tuple[Edit, ...]]:
     return new, here.replace(node, new) if "torch" in here.file.imported else ()
 
 
+def _chosen_before(trace: Trace, chosen: Site) -> str:
+    """What the argument of each branch becomes, where the text of a `torch.where` compares one name with a number."""
+    call = trace.source_file(chosen.path).at(chosen)
+    test = call.args[0] if isinstance(call, ast.Call) and len(call.args) == 3 else None
+    if not isinstance(test, ast.Compare) or not isinstance(test.left, ast.Name):
+        return ""
+    name, text = test.left.id, ast.unparse(test)
+    return (
+        f": in the first branch `torch.where({text}, {name}, a)`, in the second `torch.where({text}, b, {name})`, in"
+        f" place of `{name}`, where `{text}` holds for the number `a` and does not for `b`"
+    )
+
+
 def _divided(trace: Trace, event: NonFinite, place: Site | None, whole: str, before: str) -> str:
     """How to keep a divisor away from 0."""
+    chooser, data = left_out_by(trace, event), event.inputs[-1] if event.inputs else {}
+    if chooser is not None and before and data.get("not_finite") and not data.get("zeros"):
+        chosen = chooser.site.user
+        return (
+            f"the divisor of {whole} is not 0: {data['not_finite']} of its numbers are not finite, at places that"
+            f" {located(trace, chosen, '`where`')} leaves out, and 0 times NaN is NaN in the backward. Give each branch"
+            " only numbers of its domain: put another one there before the root or logarithm that makes them"
+            f"{_chosen_before(trace, chosen)}"
+        )
     number = _zero_number(trace, event, place)[0]
     guard = idle_guard(trace, event)
     if number:

@@ -725,3 +725,21 @@ def bad_two_roots_of_zero_on_one_way() -> None:
         opt.zero_grad()
         loss.backward()  # effect: GS701
         opt.step()
+
+
+def bad_divisor_outside_of_its_branch() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    scale = nn.Parameter(torch.tensor(1.0))
+    opt = torch.optim.SGD([scale], lr=0.01)
+    r = torch.linspace(0.3, 3.0, 20)
+    for _ in range(3):
+        x = r * scale
+        inner = 2 / torch.sqrt(1.01 - x.clamp(max=1) ** 2)
+        outer = 2 / torch.sqrt(x**2 - 1)  # cause: GS701
+        loss = torch.where(x < 1.05, inner, outer).mean()
+        opt.zero_grad()
+        loss.backward()  # effect: GS701
+        opt.step()

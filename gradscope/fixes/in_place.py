@@ -424,7 +424,7 @@ def _copied_where_saved(
     trace: Trace, event: ErrorRaised, write: Site, op: Op | None, spoilt: Sequence[dict[str, Any]]
 ) -> tuple[str, Edits]:
     fix, edits = copied_where_saved(trace, event.graph, spoilt, _written_names(trace, write, op))
-    return (f"{fix}{_or_stack(trace, write)}", edits) if fix else _by_hand(trace, write, spoilt)
+    return (f"{fix}{_or_stack(trace, write)}", edits) if fix else _by_hand(trace, write, op, spoilt)
 
 
 def copied_where_saved(
@@ -454,17 +454,30 @@ def _written(trace: Trace, copy: Copy) -> str:
     return f"`{copy.new}` in place of `{copy.old}` {where}"
 
 
-def _by_hand(trace: Trace, write: Site, spoilt: Sequence[dict[str, Any]]) -> tuple[str, Edits]:
+def _by_hand(trace: Trace, write: Site, op: Op | None, spoilt: Sequence[dict[str, Any]]) -> tuple[str, Edits]:
     target = written_name(trace, write.user)
     what = f"`{target}`" if target else "what is written"
     here = located(trace, write.user, "the write")
     if spoilt and all(any(n.startswith(("result", "output")) for n in one["as"]) for one in spoilt):
-        copy = f"`{target}.clone()`" if target else "a copy (`.clone()`)"
-        return f"the call has saved its own result: write to {copy} in {here}{_or_stack(trace, write)}", ()
+        call = trace.site(spoilt[0]["site"])
+        if op is not None and target.isidentifier() and _is_all(trace, op, target):
+            way = f"put `{target} = {target}.clone()` before {here}"
+        else:
+            saved = located(trace, call.user if call is not None else None, "the call")
+            way = (
+                f"let {saved} give a new tensor, and a copy (`.clone()`) of that to whatever is written later"
+            )
+        return f"the call has saved its own result: {way}{_or_stack(trace, write)}", ()
     return (
         f"give the call that saves {what} a copy of it (`.clone()`), before"
         f" {located(trace, write.user, 'the write')}{_or_stack(trace, write)}"
     ), ()
+
+
+def _is_all(trace: Trace, op: Op, name: str) -> bool:
+    """Whether a variable stands for the whole of the memory that an op wrote to, not for a part of it."""
+    graph, known = trace.graph(op.graph), names_of(trace)
+    return all(known.name(graph, memory_root(graph, value)) == name for value in op.writes)
 
 
 def _or_stack(trace: Trace, write: Site) -> str:
@@ -526,10 +539,16 @@ def _copies(trace: Trace, graph: int, site: Site, one: dict[str, Any], names: se
     direct = site.kind == "user"
     results = [name for name in one["as"] if name.startswith(("result", "output"))]
     inputs = [name for name in one["as"] if name not in results]
+    if isinstance(node, ast.AugAssign):  # it saves what it is given, and writes to its target
+        if not results and root_name(node.value) in names and not _makes_new(node.value):
+            yield _copy(here, node.value, site.user)
+        return
     if not isinstance(node, ast.expr):
         return
     if results and _gives_it(trace, graph, here, node, site, one, direct, names):
         yield _copy(here, node, site.user)
+    elif results and not inputs and (copy := _into_its_part(here, node, site.user, names)) is not None:
+        yield copy
     elif results:
         return
     for operand in _saved_operands(here, node, inputs, direct, names) if inputs else ():
@@ -539,6 +558,28 @@ def _copies(trace: Trace, graph: int, site: Site, one: dict[str, Any], names: se
 def _copy(here: Source, node: ast.expr, call: Site) -> Copy:
     text, operand = (" ".join(shown.split()) for shown in (here.file.text(node), here.file.operand(node)))
     return Copy(text, f"{operand}.clone()", call, here.behind(node, ".clone()"))
+
+
+def _into_its_part(here: Source, node: ast.expr, call: Site, names: set[str]) -> Copy | None:
+    """`x[i] = x[i].exp()` for `x[i].exp_()`, `x[i] = F.relu(x[i])` for one with `inplace=True`: the call saves a
+    tensor of its own, of which a copy is written."""
+    statement = here.file.parent.get(id(node))
+    if not isinstance(node, ast.Call) or not isinstance(statement, ast.Expr):
+        return None
+    argument, text = _in_place_keyword(node), here.file.text(node)
+    imported = here.file.is_imported(node.func)
+    part = node.args[0] if imported and node.args else getattr(node.func, "value", None)
+    if not isinstance(part, ast.Subscript) or root_name(part) not in names or _calls_in(part) or "\n" in text:
+        return None
+    if argument is not None:
+        new = re.sub(r",\s*inplace\s*=\s*True\s*(?=[,)])", "", text, count=1)
+    else:
+        function = here.file.text(node.func)
+        new = f"{function.removesuffix('_')}{text.removeprefix(function)}"
+    if new == text:
+        return None
+    new = f"{here.file.text(part)} = {new}"
+    return Copy(text, new, call, here.replace(statement, new))
 
 
 def _gives_it(
@@ -561,6 +602,8 @@ def _saved_operands(
     here: Source, node: ast.expr, inputs: list[str], direct: bool, names: set[str]
 ) -> list[ast.expr]:
     operands = _operands(here, node)
+    if isinstance(node, ast.Call) and _writes_in_place(node):
+        operands = operands[1:]  # to write to a copy loses the write
     known = [operand for operand in operands if root_name(operand) in names and not _makes_new(operand)]
     if direct:
         for name in inputs:
@@ -568,6 +611,11 @@ def _saved_operands(
             if place_of is not None and place_of < len(operands) and not _makes_new(operands[place_of]):
                 known += [operands[place_of]] if operands[place_of] not in known and not known else []
     return known
+
+
+def _writes_in_place(call: ast.Call) -> bool:
+    method = method_name(call)
+    return method.endswith("_") and method[:-1] in _TWINS
 
 
 def _makes_new(operand: ast.expr) -> bool:

@@ -23,6 +23,89 @@ _END = "loss.backward()\n"
 
 # name: (what both share, with a write in place, without one)
 PROGRAMS: dict[str, tuple[str, str, str]] = {
+    "factor_of_the_row_before": (
+        """
+        w = torch.rand(4, 3, requires_grad=True)
+        """,
+        """
+        x = w * 2
+        for i in range(1, 4):
+            x[i] *= x[i - 1]
+        loss = x.sum()
+        """,
+        """
+        rows = [w[0] * 2]
+        for i in range(1, 4):
+            rows.append(w[i] * 2 * rows[-1])
+        loss = torch.stack(rows).sum()
+        """,
+    ),
+    "row_times_itself_after_tanh": (
+        """
+        w = torch.rand(4, requires_grad=True)
+        """,
+        """
+        h = torch.tanh(w)
+        h[0] *= h[0]
+        loss = h.sum()
+        """,
+        """
+        h = torch.tanh(w)
+        loss = h[0] ** 2 + h[1:].sum()
+        """,
+    ),
+    "method_on_a_row_by_another_name": (
+        """
+        w = torch.rand(4, 3, requires_grad=True)
+        """,
+        """
+        x = w * 2
+        for i in range(1, 4):
+            before, row = x[i - 1], x[i]
+            row.mul_(before)
+        loss = x.sum()
+        """,
+        """
+        rows = [w[0] * 2]
+        for i in range(1, 4):
+            rows.append(w[i] * 2 * rows[-1])
+        loss = torch.stack(rows).sum()
+        """,
+    ),
+    "factor_that_is_written_later": (
+        """
+        w = torch.rand(4, requires_grad=True)
+        v = torch.rand(4, requires_grad=True)
+        """,
+        """
+        h = w * 2
+        k = v * 3
+        h[0] *= k[0]
+        k[1:] += 1
+        loss = h.sum() + k.sum()
+        """,
+        """
+        loss = w[0] * 2 * v[0] * 3 + (w[1:] * 2).sum() + (v * 3).sum() + 3
+        """,
+    ),
+    "results_of_calls_in_place_on_rows": (
+        """
+        w = torch.rand(4, 3, requires_grad=True)
+        """,
+        """
+        x = w * 2
+        F.relu(x[0], inplace=True)
+        torch.sigmoid_(x[1])
+        for i in range(2, 4):
+            x[i].exp_()
+        loss = x.pow(2).sum()
+        """,
+        """
+        x = w * 2
+        rows = [x[0].relu(), x[1].sigmoid(), x[2].exp(), x[3].exp()]
+        loss = torch.stack(rows).pow(2).sum()
+        """,
+    ),
     "row_of_itself": (
         """
         w = torch.rand(4, 3, requires_grad=True)
@@ -475,6 +558,29 @@ UNSEEN: dict[str, tuple[str, str, str]] = {
 }
 # Fixes that leave a choice: applied by hand, as the words that the fix has to hold say.
 BY_HAND: dict[str, tuple[str, str, str, str, str]] = {
+    "result_of_a_call_in_place": (
+        """
+        w = torch.rand(4, requires_grad=True)
+        """,
+        """
+        x = w * 2
+        x.exp_()
+        x[2] += 1
+        loss = x.pow(2).sum()
+        """,
+        """
+        x = w * 2
+        x.exp_()
+        x = x.clone()
+        x[2] += 1
+        loss = x.pow(2).sum()
+        """,
+        """
+        x = (w * 2).exp()
+        loss = x.pow(2).sum() + 2 * x[2] + 1
+        """,
+        "put `x = x.clone()` before `x[2] += 1`",
+    ),
     "row_of_a_leaf": (
         """
         x = torch.rand(4, 3, requires_grad=True)

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Set
 from typing import TYPE_CHECKING, NamedTuple
 
-from gradscope.hooks.recorder.segments import Segment
+from gradscope.hooks.recorder.segments import Row, Segment
 from gradscope.tracebacks import text_of, traceback_of
 
 if TYPE_CHECKING:
@@ -69,19 +69,26 @@ class History:
                     return segment.serial, index, row.site
         return None
 
+    def call_at(self, place: tuple[int, int, int]) -> tuple[Segment, Row]:
+        """The call at a place (see `locate`), with the segment that it stands in."""
+        segment = next(s for s in (self.state.segment, *self.recent) if s.serial == place[0])
+        return segment, segment.ops[place[1]]
+
     def memory_of(self, place: tuple[int, int, int] | None) -> set[int]:
         """The memory that the call at a place (see `locate`) read, made or wrote to."""
-        segments = (self.state.segment, *self.recent) if place is not None else ()
-        segment = next((s for s in segments if place is not None and s.serial == place[0]), None)
-        if place is None or segment is None:
+        if place is None:
             return set()
-        row = segment.ops[place[1]]
+        segment, row = self.call_at(place)
         return {segment.roots[v] for v in row.ins + row.outs + row.written}
 
-    def writes_since(self, number: int, versions: tuple[int, int] | None) -> list[Write]:
-        """In-place writes after the node with this number to what its call read or made,
+    def version_before(self, number: int, root: int) -> int:
+        """At which version this memory was when the next node to be made had this number."""
+        found = (w.version or 0 for w in self.writes if root in w.roots and w.number <= number)
+        return max(found, default=0)
+
+    def writes_since(self, number: int, roots: Set[int], versions: tuple[int, int] | None) -> list[Write]:
+        """In-place writes after the node with this number to this memory (any, where that is not known),
         newest last; `versions` is (expected, found) from torch's message."""
-        roots = self.memory_of(self.locate(number))
         found = []
         for write in self.writes:
             if write.number <= number or (roots and not write.roots & roots):

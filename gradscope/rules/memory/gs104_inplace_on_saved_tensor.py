@@ -55,7 +55,11 @@ def _explained(trace: Trace, event: ErrorRaised) -> Finding:
     text = code(trace, cause, f"`{write['op']}`" if write.get("op") else "an in-place operation")
     by = f", saved by {code(trace, saved)}," if source(trace, saved) else ""
     sites = [trace.site(w.get("site")) for w in writes[1:4]]
-    more = tuple((site.user, "and written here") for site in sites if site is not None)
+    more = tuple(
+        (site.user, "and written here")
+        for site in sites
+        if site is not None and not (cause is not None and _within(site.user, cause))
+    )
     too = _too(trace, event)
     others = {
         write.location(): write for write, _ in too if cause is None or write.location() != cause.location()
@@ -80,6 +84,16 @@ def _explained(trace: Trace, event: ErrorRaised) -> Finding:
         count=event.count,
         edits=edits,
         subjects=frozenset({failure_subject(event)}),
+    )
+
+
+def _within(site: Site, other: Site) -> bool:
+    """Whether a call is a part of another: the `x[i]` that `x[i] += 1` writes back."""
+    begin, end = (site.line, site.column), (site.end_line, site.end_column)
+    return (
+        site.path == other.path
+        and (other.line, other.column) <= begin
+        and end <= (other.end_line, other.end_column)
     )
 
 

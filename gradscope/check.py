@@ -11,6 +11,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
+from gradscope.analysis.counted import is_at_least
 from gradscope.analysis.names import relative
 from gradscope.analysis.since import since_places
 from gradscope.baseline import Baseline
@@ -86,6 +87,7 @@ def examine(
     found += more
     faults = [*trace.meta.get("faults", ()), *faults]
     found = _fold_named(_fold_consequences(_fold_equal(found)))
+    found = [replace(f, at_least=True) if is_at_least(trace, f.count) else f for f in found]
     found += _explained(trace, found, cwd, faults)
     suppressions = Suppressions(trace.sources)
     kept = [
@@ -341,6 +343,7 @@ def _together(notes: list[Finding]) -> Finding:
         message=f"{first.message} (and {len(others)} more {places})",
         locations=(*first.locations, *also),
         count=sum(note.count for note in notes),
+        at_least=any(note.at_least for note in notes),
         edits=tuple(dict.fromkeys(edit for note in notes for edit in note.edits)),
         subjects=first.subjects.union(*(note.subjects for note in others)),
         since=reduce(_earlier, (note.since for note in notes)),

@@ -445,6 +445,7 @@ class Finding:
     why: str = ""
     fix: str = ""
     count: int = 1
+    at_least: bool = False  # of the count: only some of the passes were looked at (sampling)
     severity: str = ""  # lower than the rule's own, where this case is milder
     code: str = ""
     name: str = ""
@@ -464,7 +465,8 @@ class Finding:
     @property
     def extent(self) -> str:
         """How often, where that is more than once, since when, and on which ranks."""
-        return ", ".join([*[f"×{self.count}"] * (self.count > 1), *self.besides])
+        times = f"×{self.count}{' or more' if self.at_least else ''}"
+        return ", ".join([*[times] * (self.count > 1), *self.besides])
 
     @property
     def besides(self) -> list[str]:

@@ -118,6 +118,7 @@ def _together(run: Run, alike: list[tuple[Member, Finding]]) -> Finding:
         findings[0],
         severity=min((f.severity for f in findings), key=SEVERITIES.index),
         count=max(f.count for f in findings),
+        at_least=any(f.at_least for f in findings),
         since=min(since, key=lambda s: s.step, default=None),
         ranks=_ranks(run, [member for member, _ in alike]),
     )

@@ -10,7 +10,7 @@ from gradscope.analysis.loop import timeline
 from gradscope.analysis.memo import once
 from gradscope.analysis.scales import Scales
 from gradscope.events import Backward, Clip, Scaler, Step, ZeroGrad
-from gradscope.model import Site
+from gradscope.model import Event, Site
 from gradscope.store import Trace
 
 MEASURES = 1e6  # a limit that only wants to know the norm
@@ -46,19 +46,23 @@ class Clips:
         self.pending: dict[int, Clipped] = {}  # parameter → the clip of the gradient that waits for a step
         self.scales = Scales(trace)
         self.stepped = {p.id for p in trace.parameters if p.steps}
-        for self.stretch, (repeat, events) in enumerate(timeline(trace)):
-            for event in events:
-                if isinstance(event, Backward):
-                    self._backward(event, repeat)
-                elif isinstance(event, Clip):
-                    self._clip(event, repeat)
-                elif isinstance(event, Step):
-                    self._step(event)
-                elif isinstance(event, ZeroGrad):
-                    self._gone(event.parameters)
-                elif isinstance(event, Scaler):
-                    self._unscaled(trace, event, repeat)
-                self.scales.follow(event)
+        for self.stretch, (times, events) in enumerate(timeline(trace)):
+            for repeat in (1, times - 1)[: 2 if times > 1 else 1]:  # what the first left, the others find
+                for event in events:
+                    self._follow(trace, event, repeat)
+
+    def _follow(self, trace: Trace, event: Event, repeat: int) -> None:
+        if isinstance(event, Backward):
+            self._backward(event, repeat)
+        elif isinstance(event, Clip):
+            self._clip(event, repeat)
+        elif isinstance(event, Step):
+            self._step(event)
+        elif isinstance(event, ZeroGrad):
+            self._gone(event.parameters)
+        elif isinstance(event, Scaler):
+            self._unscaled(trace, event, repeat)
+        self.scales.follow(event)
 
     def _backward(self, event: Backward, repeat: int) -> None:
         for parameter in event.filled:

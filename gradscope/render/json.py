@@ -47,6 +47,7 @@ def _finding(finding: Finding) -> dict[str, Any]:
         "severity": finding.severity,
         "message": finding.message,
         "count": finding.count,
+        "at_least": finding.at_least,
         "since": finding.since.step if finding.since is not None else None,
         "ranks": list(finding.ranks.numbers) if finding.ranks is not None else None,
         "locations": [_location(place) for place in finding.locations],

@@ -47,6 +47,9 @@ class Ledger:
         self.limit = FEW_LEAVES  # of `records`, before those of dead leaves go
         self.proofs = 0
         self.filled: list[LeafRecord] = []  # by the last pass
+        self.others: dict[
+            int, list[LeafRecord]
+        ] = {}  # no parameters of a module or optimizer: by its last pass
         self.drops = 0
         self.by_hand = HandSums(state, self.zeroed)
         self.uses = GradientUses(state, self.by_root)
@@ -210,6 +213,7 @@ class Ledger:
             elif record.state != "unknown":
                 record.state = "fresh"
             record.after = now
+        self.others[site] = others
         return accumulated, stale, others
 
     def resume(self, known: bool) -> None:

@@ -111,6 +111,8 @@ class Replay(Expecting):
                 data = dict(frozen[1])
                 ids = data["accumulated"][1] if kind == "backward" else ()
                 filled = [records[id] for id in ids if id in records]
+                others = self.ledger.others.get(site, ()) if kind == "backward" else ()
+                filled += [record for record in others if record.passes > 1]  # the others live for one pass
                 closes = event is events[-1]
                 held = None
                 if kind == "step":

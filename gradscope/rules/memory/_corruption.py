@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from gradscope.analysis.names import names_of
 from gradscope.analysis.words import named, numbers, owner, source, user
 from gradscope.analysis.writes import memory_root
@@ -59,9 +61,17 @@ def corruption(
         why=f"{SHARING.get(attribute, f'`.{attribute}`')} shares memory with {subject} but not its version"
         " counter, so autograd does not see the write: backward used the new values where it needs the saved ones",
         fix=fix.format(name=name or "x"),
-        count=max(e.count for e in events),
+        count=_passes(events),
         subjects=frozenset({("memory", *memory)} if memory is not None else ()),
     )
+
+
+def _passes(events: list[Corrupted]) -> int:
+    """How many passes read what was overwritten: a pass has an event for each call that had saved it."""
+    times: Counter[tuple[int | None, int | None]] = Counter()
+    for event in events:
+        times[event.saved_site, event.saved_by] += event.count
+    return max(times.values())
 
 
 def copied_for_backward(trace: Trace, events: list[Corrupted], name: str) -> tuple[str, Edits]:

@@ -18,6 +18,7 @@ import ast
 from collections.abc import Iterator, Sequence
 
 from gradscope.analysis.calls import Call, Calls, calls
+from gradscope.analysis.counted import at_least
 from gradscope.analysis.loop import settled
 from gradscope.analysis.memo import once
 from gradscope.analysis.unread import calls_time
@@ -169,7 +170,7 @@ def _finding(known: Calls, group: list[Call], severity: str, beside: Sequence[li
     name = known.name(first) if len({known.called(c.event) for c in group}) == 1 else _whole(known, first)
     nodes = _nodes(known, first)
     held = first.graph_bytes
-    seen = f"{plural(times, 'call')} built a graph of {plural(nodes, 'node')} each, none was used"
+    seen = f"{at_least(trace, times, 'call')} built a graph of {plural(nodes, 'node')} each, none was used"
     if held:
         seen += f"; one holds {_size(held)}"
     took = calls_time(trace, {call.event.site.id for call in group})

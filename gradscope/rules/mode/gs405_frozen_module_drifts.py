@@ -14,9 +14,10 @@ copies; layers whose statistics did not move.
 from collections.abc import Iterator
 
 from gradscope.analysis.calls import Calls, calls
+from gradscope.analysis.counted import at_least
 from gradscope.analysis.own_writes import kept_up
 from gradscope.analysis.stops import frozen_for_good
-from gradscope.analysis.words import located, numbers, plural, source
+from gradscope.analysis.words import located, numbers, source
 from gradscope.events import Drift, Mode
 from gradscope.fixes.calls import beside, line_after
 from gradscope.fixes.source import Source
@@ -94,7 +95,7 @@ def _finding(trace: Trace, known: Calls, events: list[Drift]) -> Finding:
         message=f"{name} is frozen, but its running statistics move: {layers} ran in training mode",
         cause=site,
         cause_label="called in training mode",
-        seen=(*seen, f"{plural(times, 'call')} in training mode from this line"),
+        seen=(*seen, f"{at_least(trace, times, 'call')} in training mode from this line"),
         fix=f"call {f'`eval()` on {name}' if elsewhere else f'`{bare}.eval()`'} {after}: frozen parameters are not"
         f" enough{f': `if {only}: {bare}.eval()`' if only and not elsewhere else ''}",
         count=times,

@@ -13,10 +13,11 @@ Silent on: copies whose statistics follow; models without such buffers; models t
 from collections.abc import Iterator
 
 from gradscope.analysis.calls import Call, Calls, calls
+from gradscope.analysis.counted import at_least
 from gradscope.analysis.names import place
 from gradscope.analysis.own_writes import kept_up
 from gradscope.analysis.unread import module_name
-from gradscope.analysis.words import numbers, plural
+from gradscope.analysis.words import numbers
 from gradscope.events import RunningStats, Update
 from gradscope.fixes.blocks import buffers_copied
 from gradscope.fixes.source import receiver
@@ -155,7 +156,7 @@ def _finding(trace: Trace, known: Calls, event: RunningStats, part: Module, sour
         ),
         seen=(
             f"`{layer.path}.running_mean` of {copy} is {numbers(last['mean'])} and `running_var` is "
-            f"{numbers(last['var'])} after {plural(times, 'training call')} of {original}",
+            f"{numbers(last['var'])} after {at_least(trace, times, 'training call')} of {original}",
         ),
         fix=fix,
         edits=buffers_copied(trace, averaging),

@@ -12,8 +12,9 @@ At warning: a softmax along the first axis, which had one place in every call, w
 
 from collections.abc import Iterator
 
+from gradscope.analysis.counted import at_least
 from gradscope.analysis.made import softmax_site
-from gradscope.analysis.reach import Paths, passes, paths
+from gradscope.analysis.reach import Paths, paths
 from gradscope.analysis.trails import trail
 from gradscope.analysis.words import located, parameter_names, parameter_subjects
 from gradscope.events import Rooted
@@ -151,7 +152,7 @@ def _finding(trace: Trace, known: Paths, op: Op, event: Rooted, zero: list[int],
     made = located(trace, place, f"`{op.name}`")
     measured = len(trace.numbers("grad_norm", zero[0]))
     losses = [value for _, value in trace.numbers("loss", event.site.id)]
-    seen = [f"the gradient of {names} was exactly 0 in {passes(measured)}"]
+    seen = [f"the gradient of {names} was exactly 0 in {at_least(trace, measured, 'backward pass')}"]
     if losses and max(losses) == min(losses):
         seen.append(f"the loss was {losses[0] + 0.0:.5g} every time")
     alone = op.name == "cross_entropy" or not known.reach(

@@ -15,6 +15,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from gradscope.analysis.counted import is_at_least
 from gradscope.analysis.names import names_of
 from gradscope.analysis.ops import COMPARING_LOSSES, PASSING, SATURATING, SCALES, SUMS
 from gradscope.analysis.reach import Paths, passes, paths
@@ -200,7 +201,7 @@ def _finding(trace: Trace, known: Paths, op: Op, count: int) -> Finding:
         effect=place if made is not None else event.site.user if event is not None else None,
         effect_label="compares both" if made is not None else "gets no gradient from it",
         related=((again.site, "the same, once more"),) if again is not None else (),
-        seen=(f"in all {passes(count)} {both}",)
+        seen=(f"in all {passes(count)}{' looked at' if is_at_least(trace, count) else ''} {both}",)
         + (() if trained else ("the term has no graph, no gradient comes back from it",)),
         fix=fix,
         edits=edits,

@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from itertools import product
 
 from gradscope.analysis.calls import Call, Calls, calls
+from gradscope.analysis.counted import at_least
 from gradscope.analysis.gradients import Fill, Turn, gradients
 from gradscope.analysis.ops import ADDITIONS, CASTS, JOINING, SCALES, SUBTRACTIONS
 from gradscope.analysis.reach import Key
@@ -265,7 +266,9 @@ def _alike(trace: Trace, known: Calls, turns: list[tuple[Turn, list[Score]]]) ->
         related=((real.at.site.user, f"{way} with the score of the real samples"),)
         if real.at.site.user.location() not in (made.at.site.user.location(), made.event.site.user.location())
         else (),
-        seen=(f"in each of {_times(turns)} steps of {name} the loss {way} with the scores of both calls",),
+        seen=(
+            f"in {at_least(trace, _times(turns), 'step')} of {name} the loss {way} with the scores of both calls",
+        ),
         why=f"a critic that raises or lowers every score alike tells nothing apart: {name} learns a constant, and what "
         "the generator gets from it leads nowhere",
         fix=fix,
@@ -320,7 +323,10 @@ def _helping(trace: Trace, known: Calls, wrong: Score, turns: list[tuple[Turn, l
         cause_label=f"the generator's loss {way} with the score of its samples",
         effect=wrong.event.site.user,
         effect_label="trains what made the samples, and not what scores them",
-        seen=(f"in {_times(turns)} steps the loss of {name} {way} with the score of generated samples too",),
+        seen=(
+            f"in {at_least(trace, _times(turns), 'step')} the loss of {name} {way} with the score of generated samples"
+            " too",
+        ),
         why=f"{name} learns to know generated samples by that score; a generator that pushes it the same way makes "
         "them ever easier to know",
         fix=fix,

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from gradscope.analysis.counted import at_least
 from gradscope.analysis.leaf_copies import LeafCopy, leaf_copies
 from gradscope.analysis.loop import idle, settled
 from gradscope.analysis.names import names_of
@@ -157,7 +158,7 @@ def _copied(trace: Trace, known: Paths, copy: LeafCopy) -> Finding:
     name, cast = _name(trace, known, copy.key), code(trace, made, f"`{copy.op.name}`")
     if leaf.steps:
         message = f"{name} is a copy that {cast} made once: no step of the optimizer reaches it"
-        seen = f"{plural(copy.passes, 'loss')} came from the copy after a step had changed the parameter"
+        seen = f"{at_least(trace, copy.passes, 'loss')} came from the copy after a step had changed the parameter"
         fix = f"compute {cast} ({where(made)}) in each pass, or give the optimizer a parameter of that type"
     else:
         message = f"{name} is no parameter: {cast} made it of one that nobody holds"

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from statistics import mean
 
+from gradscope.analysis.counted import at_least
 from gradscope.analysis.gradients import Turn, gradients
 from gradscope.analysis.ops import ADDITIONS, LOSSES, MEANS, MULTIPLICATIONS, SCALES
 from gradscope.analysis.since import since_stretch
@@ -153,7 +154,7 @@ def _finding(trace: Trace, site: Site, one: _Sum) -> Finding:
     shown, edits = divided(trace, site, k)
     fix = f"write `{shown or f'(loss / {k}).backward()'}` in place of {backward} ({where(site)})"
     steps = (
-        f"{len(one.sizes)} steps used gradients of {k} passes each into"
+        f"{at_least(trace, len(one.sizes), 'step')} used gradients of {k} passes each into"
         f" {parameter_names(trace, sorted(one.parameters))}"
     )
     fell = _fell(trace, site)

@@ -18,6 +18,9 @@ import pytest
 from two_ranks import ENV, Ran, Start, both, execute, gradscope, program, torchrun
 from warm import python
 
+from gradscope.commands._ranks import gathered
+from gradscope.store import TraceWriter
+
 TRAIN = """
 def train(rank):
     model = DDP(nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1)))
@@ -155,6 +158,15 @@ def test_children_that_train_without_ranks_and_those_that_do_not(tmp_path: Path)
     assert ran.err.startswith(plain.err), "the child's traceback is its own"
     assert {name.split("-")[1] for name in names(ran.run)} == {"1", "2"}
     assert "in process 2" in ran.told and "process 2 ended by KeyError" in ran.told
+
+
+def test_a_child_that_was_killed_before_anything_was_written_of_it_leaves_no_trace(tmp_path: Path) -> None:
+    own, children = tmp_path / "train.gradscope", tmp_path / "train"
+    children.mkdir()
+    TraceWriter(own).close()
+    TraceWriter(children / "process-4-1.gradscope").close()
+    assert gathered(own, children, keep=False) == own
+    assert not children.exists()
 
 
 def test_one_more_batch_on_one_rank_is_told_as_what_the_others_wait_for(ranks: Start) -> None:

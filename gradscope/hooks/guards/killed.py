@@ -26,10 +26,9 @@ from gradscope.hooks.recorder.sites import kind_of
 
 SIGNALS = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))
 PATIENCE = 1.0  # seconds: for the main thread to come out of C; and what follows so soon is the same wish
-_HIGH = (
-    200  # descriptors from here on: a program that closes all has the low numbers again first, and a table of
-)
-# descriptors that grows (beyond 256) costs a process with threads 10 ms
+# Descriptors from here on: a program that closes all has the low numbers again first, and a table of descriptors that
+# grows (beyond 256) costs a process with threads 10 ms.
+_HIGH = 200
 _END = b"\0"  # no signal has this number
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
 from gradscope.analysis.names import names_of
 from gradscope.analysis.words import named, numbers, owner, source, user
 from gradscope.analysis.writes import memory_root
@@ -67,11 +65,13 @@ def corruption(
 
 
 def _passes(events: list[Corrupted]) -> int:
-    """How many passes read what was overwritten: a pass has an event for each call that had saved it."""
-    times: Counter[tuple[int | None, int | None]] = Counter()
+    """How many passes read what was overwritten: a pass has an event for each call that had saved it, and for each
+    place of the call where it had."""
+    times: dict[tuple[int | None, int | None], dict[int, int]] = {}
     for event in events:
-        times[event.saved_site, event.saved_by] += event.count
-    return max(times.values())
+        of_call = times.setdefault((event.saved_site, event.saved_by), {})
+        of_call[event.segment] = max(of_call.get(event.segment, 0), event.count)
+    return max(sum(of_call.values()) for of_call in times.values())
 
 
 def copied_for_backward(trace: Trace, events: list[Corrupted], name: str) -> tuple[str, Edits]:

@@ -1,7 +1,7 @@
 """More programs of GS752: each bad one is reported at its marks, each good one by no rule."""
 
 
-def bad_features_normalised_along_an_axis_of_one() -> None:  # fix: by hand
+def bad_features_normalised_along_an_axis_of_one() -> None:
     import torch
     from torch import nn
 

@@ -21,7 +21,7 @@ import doc_programs as programs  # noqa: E402
 from warm import python  # noqa: E402
 
 PAGES = programs.pages()
-NUMBER = re.compile(r"\d+\.\d+(?:e-?\d+)?|\d+(?= (?:m?s|steps)\b)|(?<=×)\d+")
+NUMBER = re.compile(r"\d+\.\d+(?:e-?\d+)?|\d+(?= (?:m?s|steps|minutes)\b)|(?<=×)\d+")
 STUBS = {  # what the recipes write to, as far as they do
     "wandb.py": """
         told = []

@@ -19,22 +19,19 @@ every gradient is.
 
 import ast
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
+from gradscope.analysis.delicate import idle_guard, makers_of, quotient_of_gradients
 from gradscope.analysis.names import names_of, op_name
 from gradscope.analysis.non_finite import (
     LateMask,
-    LogOfSum,
     WrongFill,
-    empty_sum,
     filled_with_infinity,
-    infinite_dividend,
     late_mask,
-    left_out_by,
-    logarithm_of,
     roots_before,
 )
-from gradscope.analysis.ops import EXPONENTIALS, LOGARITHMS, QUOTIENTS, ROOTS, STATISTICS
+from gradscope.analysis.ops import QUOTIENTS
 from gradscope.analysis.since import since_segment
 from gradscope.analysis.words import (
     code,
@@ -49,21 +46,13 @@ from gradscope.analysis.words import (
 )
 from gradscope.events import NonFinite, Step
 from gradscope.fixes.calls import kept_positive, with_argument
-from gradscope.fixes.logarithms import with_softmax, with_sum
+from gradscope.fixes.finite import FEW, Made, Repair, kept_finite, of_several
 from gradscope.fixes.source import Source
 from gradscope.model import Edit, Finding, Op, Site
 from gradscope.rules import rule
-from gradscope.rules.numbers._delicate import (
-    divide_too,
-    exponents,
-    idle_guard,
-    makers_of,
-    quotient_of_gradients,
-)
 from gradscope.store import Trace
 
-CLAMP = "clamp(max=20)"  # far above what an exponent is in a program that learns, far below an overflow
-SHOWN = 4  # of several calls that can have made it
+Places = tuple[tuple[Site, str], ...]
 
 
 def bad_log() -> None:
@@ -100,109 +89,156 @@ def non_finite_origin(trace: Trace) -> Iterator[Finding]:
         if event.where == "step":
             yield _of_step(trace, event)
             continue
-        origin = trace.site(event.origin)
-        name, where = op_name(str(event.name)), event.where
-        if origin is None and where != "unknown" and not name:
+        origin = user(trace.site(event.origin))
+        if origin is None and event.where != "unknown" and not op_name(str(event.name)):
             continue
-        yield _finding(trace, event, user(origin), name, where)
+        reader = origin if event.where == "forward" else None
+        if reader is not None and (late := late_mask(trace, event, reader)) is not None:
+            yield _of_late_mask(trace, event, late, reader)
+        elif reader is not None and (fill := filled_with_infinity(trace, event)) is not None:
+            yield _of_wrong_fill(trace, event, fill, reader)
+        else:
+            yield _of_call(trace, event, _origin(trace, event, origin))
 
 
-def _finding(trace: Trace, event: NonFinite, origin: Site | None, name: str, where: str) -> Finding:
-    ids = event.parameters
-    made = {"nan": "NaN", "inf": "infinity", "-inf": "-infinity"}.get(event.made, "NaN or infinity")
-    subject = code(trace, origin, f"`{name}`")
-    value = _value(trace, event, 0)
-    makers = makers_of(trace, event) if where == "input" else []
-    maker = makers[0] if len(makers) == 1 else None
-    messages = {
-        "forward": f"{subject} makes the first number that is not finite ({made})",
-        "backward": f"the derivative of {subject} is not finite: the gradient becomes {made} there",
-        "input": f"{value or 'the input'} holds {made} before anything is computed from it",
-        "parameter": f"{value or 'a parameter'} holds {made} before this pass",
-        "unknown": f"the gradients of {parameter_names(trace, ids)} are not finite",
-    }
-    messages["gradient"] = f"{messages['forward']}, from which a gradient is made"
-    own = quotient_of_gradients(trace, event) if where == "unknown" and origin is None else None
-    if own is not None:
-        origin, name = own.site.user, op_name(own.name)
-        messages[where] += f"; {code(trace, origin)}, with which the program makes them, can be 0 / 0"
-    elif where == "unknown" and origin is not None:
-        messages[where] += f", most likely by the derivative of {subject}"
-    if maker is not None:
-        by = code(trace, maker.site.user, f"`{maker.name}`")
-        messages[where] = f"{value or 'the input'} holds {made}, which {by} can have made"
-    elif makers:
-        before = f"one of {len(makers)} calls before it can have made"
-        messages[where] = f"{value or 'the input'} holds {made}, which {before}"
-    effect = f"the gradients of {parameter_names(trace, ids)} are" if ids else "the loss is"
-    labels = {
-        "forward": f"gives {made}", "backward": f"its derivative gives {made}", "input": f"reads {made}",
-        "parameter": f"reads {made}", "unknown": "its derivative can be infinite", "gradient": f"gives {made}",
-    }  # fmt: skip
-    if own is not None:
-        labels[where] = "is of 0 by 0 where this gradient is zero"
-    after = own is not None or where == "gradient"
-    if origin is None:
-        labels[where] = "leaves gradients that are not finite"
-    related: tuple[tuple[Site, str], ...] = ()
-    if maker is not None and origin is not None:
-        related, origin = ((origin, f"reads {made}"),), maker.site.user
-        labels[where] = f"can make {made}"
-    elif makers:
-        related = tuple((op.site.user, f"can make {made}") for op in makers[:SHOWN])
-    told = (str(event.name), where, value) if maker is None else (maker.name, "forward", "")
-    told = told if own is None else (own.name, "forward", "")
-    late = late_mask(trace, event, origin) if where == "forward" and origin is not None else None
-    if late is not None and origin is not None:
-        return _of_late_mask(trace, event, late, origin, effect)
-    wrong_fill = filled_with_infinity(trace, event) if where == "forward" else None
-    if wrong_fill is not None and origin is not None:
-        return _of_wrong_fill(trace, event, wrong_fill, origin, effect)
-    guard = idle_guard(trace, event) if name in QUOTIENTS else None
-    if guard is not None:
-        related = (*related, (guard.site.user, "0 where what it guards is 0"))
-    cause = origin or event.site.user
-    text, edits = (
-        ("", ()) if maker is not None or own is not None else _in_place_of(trace, event, name, origin)
+@dataclass(frozen=True)
+class _Origin:
+    """Where the number was made, and what is told of it."""
+
+    message: str
+    made: Made
+    label: str  # at its line
+    repair: Repair
+    related: Places = ()
+    of_gradients: bool = False  # the program computes with gradients there: its pass comes before
+
+
+def _origin(trace: Trace, event: NonFinite, origin: Site | None) -> _Origin:
+    if event.where == "input" and (makers := makers_of(trace, event)):
+        return _before_the_pass(trace, event, origin, makers)
+    if event.where == "unknown" and origin is None:
+        quotient = quotient_of_gradients(trace, event)
+        if quotient is not None:
+            return _after_the_pass(trace, event, quotient)
+    number, value = _number(event), _value(trace, event, 0)
+    subject = code(trace, origin, f"`{op_name(str(event.name))}`")
+    makes = f"{subject} makes the first number that is not finite ({number})"
+    of = f", most likely by the derivative of {subject}" if origin is not None else ""
+    message, label = {
+        "forward": (makes, f"gives {number}"),
+        "gradient": (f"{makes}, from which a gradient is made", f"gives {number}"),
+        "backward": (
+            f"the derivative of {subject} is not finite: the gradient becomes {number} there",
+            f"its derivative gives {number}",
+        ),
+        "input": (f"{value or 'the input'} holds {number} before anything is computed from it", f"reads {number}"),
+        "parameter": (f"{value or 'a parameter'} holds {number} before this pass", f"reads {number}"),
+        "unknown": (f"{_not_finite(trace, event)}{of}", "its derivative can be infinite"),
+    }[event.where]  # fmt: skip
+    made = Made(str(event.name), origin, event.where, value, tuple(event.inputs))
+    guard = idle_guard(trace, event) if made.operation in QUOTIENTS else None
+    return _Origin(
+        message,
+        made,
+        label if origin is not None else "leaves gradients that are not finite",
+        kept_finite(trace, event, made),
+        related=((guard.site.user, "0 where what it guards is 0"),) if guard is not None else (),
+        of_gradients=event.where == "gradient",
     )
+
+
+def _before_the_pass(trace: Trace, event: NonFinite, reader: Site | None, makers: list[Op]) -> _Origin:
+    """An input of the pass that one of the calls before can have made."""
+    number, value = _number(event), _value(trace, event, 0) or "the input"
     if len(makers) > 1:
-        text = _of_several(trace, makers)
-    if not text:
-        text = _fix(trace, event, origin, *told)
-        edits = _edits(trace, event, name, origin) or (
-            kept_positive(trace, origin) if maker is None and _touches_zero(event) else ()
+        return _Origin(
+            f"{value} holds {number}, which one of {len(makers)} calls before it can have made",
+            Made(str(event.name), reader, "input"),
+            f"reads {number}" if reader is not None else "leaves gradients that are not finite",
+            of_several(trace, makers),
+            related=tuple((op.site.user, f"can make {number}") for op in makers[:FEW]),
         )
+    (maker,) = makers
+    site = maker.site.user
+    made = Made(maker.name, site, "forward", looked_at=False)
+    return _Origin(
+        f"{value} holds {number}, which {code(trace, site, f'`{maker.name}`')} can have made",
+        made,
+        f"can make {number}",
+        kept_finite(trace, event, made),
+        related=((reader, f"reads {number}"),) if reader is not None else (),
+    )
+
+
+def _after_the_pass(trace: Trace, event: NonFinite, quotient: Op) -> _Origin:
+    """A quotient that the program itself takes of its gradients."""
+    site = quotient.site.user
+    made = Made(quotient.name, site, "forward", inputs=tuple(event.inputs), looked_at=False)
+    return _Origin(
+        f"{_not_finite(trace, event)}; {code(trace, site)}, with which the program makes them, can be 0 / 0",
+        made,
+        "is of 0 by 0 where this gradient is zero",
+        kept_finite(trace, event, made),
+        of_gradients=True,
+    )
+
+
+def _of_call(trace: Trace, event: NonFinite, origin: _Origin) -> Finding:
+    cause = origin.made.site or event.site.user
+    text, edits = origin.repair
     others = [s.user for number in event.too if (s := trace.site(number)) is not None and s.user != cause]
     if others:
-        related = (*related, *((site, "gives such numbers too") for site in others))
-        text += f"; the same for {listed([located(trace, site) for site in others], SHOWN)}"
-    if where == "backward" and name == "sqrt" and maker is None:
-        roots = [op.site.user for op in roots_before(trace, event) if op.site.user not in (cause, *others)]
-        related = (*related, *((root, "a root before it, of which the same holds at 0") for root in roots))
-        if roots:
-            places = listed([located(trace, root) for root in roots], SHOWN)
-            text += f"; {places} before it needs the same where 0 occurs"
-            edits = (*edits, *(edit for root in roots for edit in kept_positive(trace, root)))
+        text += f"; the same for {listed([located(trace, site) for site in others], FEW)}"
+    roots = [root for root in _roots(trace, event, origin.made) if root not in (cause, *others)]
+    if roots:
+        places = listed([located(trace, root) for root in roots], FEW)
+        text += f"; {places} before it needs the same where 0 occurs"
+        edits = (*edits, *(edit for root in roots for edit in kept_positive(trace, root)))
     return Finding(
-        message=messages[where],
+        message=origin.message,
         cause=cause,
-        cause_label=labels[where],
+        cause_label=origin.label,
         effect=event.site.user if event.site.user != cause else None,
         effect_label="gives the gradients that it is computed with"
-        if after
-        else f"{effect} not finite from here on",
-        related=related,
-        severity="" if ids else "warning",
+        if origin.of_gradients
+        else _effect(trace, event),
+        related=(
+            *origin.related,
+            *((site, "gives such numbers too") for site in others),
+            *((root, "a root before it, of which the same holds at 0") for root in roots),
+        ),
+        severity="" if event.parameters else "warning",
         seen=tuple(_seen(trace, event)),
         fix=text,
         edits=edits,
         count=event.count,
-        subjects=parameter_subjects(ids),
+        subjects=parameter_subjects(event.parameters),
         since=since_segment(trace, event.segment),
     )
 
 
-def _of_late_mask(trace: Trace, event: NonFinite, late: LateMask, reader: Site, effect: str) -> Finding:
+def _roots(trace: Trace, event: NonFinite, made: Made) -> list[Site]:
+    """Those before a root whose derivative is infinite."""
+    if made.where != "backward" or made.operation != "sqrt":
+        return []
+    return [op.site.user for op in roots_before(trace, event)]
+
+
+def _number(event: NonFinite) -> str:
+    return {"nan": "NaN", "inf": "infinity", "-inf": "-infinity"}.get(event.made, "NaN or infinity")
+
+
+def _not_finite(trace: Trace, event: NonFinite) -> str:
+    return f"the gradients of {parameter_names(trace, event.parameters)} are not finite"
+
+
+def _effect(trace: Trace, event: NonFinite) -> str:
+    ids = event.parameters
+    whose = f"the gradients of {parameter_names(trace, ids)} are" if ids else "the loss is"
+    return f"{whose} not finite from here on"
+
+
+def _of_late_mask(trace: Trace, event: NonFinite, late: LateMask, reader: Site) -> Finding:
     """A mask for scores that is put into the weights."""
     fill, softmax = late.fill.site.user, late.softmax.site.user
     return Finding(
@@ -211,7 +247,7 @@ def _of_late_mask(trace: Trace, event: NonFinite, late: LateMask, reader: Site, 
         cause=fill,
         cause_label="writes into the weights",
         effect=event.site.user,
-        effect_label=f"{effect} not finite from here on",
+        effect_label=_effect(trace, event),
         related=((softmax, "makes weights that sum to one"), (reader, "multiplies by them")),
         severity="" if event.parameters else "warning",
         seen=(f"its input is the result of `softmax`; the loss was {event.loss}",),
@@ -223,7 +259,7 @@ def _of_late_mask(trace: Trace, event: NonFinite, late: LateMask, reader: Site, 
     )
 
 
-def _of_wrong_fill(trace: Trace, event: NonFinite, fill: WrongFill, reader: Site, effect: str) -> Finding:
+def _of_wrong_fill(trace: Trace, event: NonFinite, fill: WrongFill, reader: Site) -> Finding:
     """A mask that puts +infinity before a softmax."""
     site, value = fill.op.site.user, located(trace, fill.value, "the fill value")
     here = Source(trace, fill.value.path)
@@ -234,10 +270,10 @@ def _of_wrong_fill(trace: Trace, event: NonFinite, fill: WrongFill, reader: Site
         cause=fill.value,
         cause_label="is +infinity",
         effect=event.site.user,
-        effect_label=f"{effect} not finite from here on",
+        effect_label=_effect(trace, event),
         related=((site, "fills with it"), (reader, "the softmax of +infinity is NaN")),
         severity="" if event.parameters else "warning",
-        seen=(*_seen(trace, event),),
+        seen=tuple(_seen(trace, event)),
         fix=f"fill with `float('-inf')` in place of {value}: a score of -infinity is a weight of 0",
         edits=here.replace(node, "float('-inf')") if isinstance(node, ast.expr) else (),
         count=event.count,
@@ -289,107 +325,6 @@ def _with_eps(trace: Trace, made: Site | None) -> tuple[Edit, ...]:
     return () if of_groups else with_argument(trace, made, "eps", "1e-4")
 
 
-def _of_several(trace: Trace, makers: list[Op]) -> str:
-    """What to do where several calls can have made the number, and none was looked at when it did."""
-    places = listed([located(trace, op.site.user, f"`{op.name}`") for op in makers], SHOWN)
-    guard = (
-        "keep its divisor away from 0"
-        if all(op.name in QUOTIENTS for op in makers)
-        else "bound what goes into it"
-    )
-    return f"see by `isfinite()` which of {places} gives it, and {guard}: `clamp(min=1e-8)`, or a small constant added"
-
-
-def _in_place_of(
-    trace: Trace, event: NonFinite, name: str, origin: Site | None
-) -> tuple[str, tuple[Edit, ...]]:
-    """Another way to compute the same, where there is one that is finite."""
-    name = name.removesuffix("Backward0").lower()
-    if name in LOGARITHMS:
-        return _logarithm(trace, event, origin)
-    if name in QUOTIENTS:
-        return _empty(trace, event) or _divided_before(trace, event, located(trace, origin, f"`{name}`"))
-    equal = next((data for data in event.inputs if data.get("equal")), None)
-    if equal is not None:
-        return _equal(trace, event, origin, equal)
-    return "", ()
-
-
-def _empty(trace: Trace, event: NonFinite) -> tuple[str, tuple[Edit, ...]] | None:
-    """A count of targets, or of what a mask lets in, that may be 0."""
-    count = empty_sum(trace, event)
-    if count is None:
-        return None
-    site = count.site.user
-    node = trace.source_file(site.path).at(site)
-    edits = Source(trace, site.path).behind(node, ".clamp(min=1)") if isinstance(node, ast.Call) else ()
-    return (
-        f"{located(trace, site, f'`{count.name}`')} counts nothing in such a batch, and what is divided is not 0"
-        " there: a small constant would give a huge number, so let it be 1 at least, `.clamp(min=1)`",
-        edits,
-    )
-
-
-def _equal(
-    trace: Trace, event: NonFinite, origin: Site | None, data: dict[str, Any]
-) -> tuple[str, tuple[Edit, ...]]:
-    """A decomposition with equal values, whose vectors have no derivative."""
-    whole, size = located(trace, origin, f"`{event.name}`"), data["elements"]
-    values = "eigvalsh" if data["of"] == "eigenvalues" else "svdvals"
-    node = trace.source_file(origin.path).at(origin) if origin is not None else None
-    given = Source(trace, origin.path).file.operand(node.args[0]) if (
-        origin is not None and isinstance(node, ast.Call) and node.args
-    ) else "A"  # fmt: skip
-    split = f"{given} + 1e-4 * torch.diag(torch.arange({size}.0))"
-    return (
-        f"the derivative of the vectors divides by the differences of the {data['of']}: split those that are equal"
-        f" before {whole}, by numbers that differ (`{split}`), decompose the independent blocks apart, or use the"
-        f" {data['of']} alone (`torch.linalg.{values}`)"
-    ), ()
-
-
-def _logarithm(trace: Trace, event: NonFinite, origin: Site | None) -> tuple[str, tuple[Edit, ...]]:
-    """The one call that stays finite, for the logarithm of a softmax or of a sum of exponentials."""
-    found = logarithm_of(trace, event, origin)
-    if found is None:
-        return "", ()
-    log = found.log.site.user
-    if isinstance(found, LogOfSum):
-        call, edits = with_sum(trace, log)
-        instead = f"take `{call}` in place of {located(trace, log)}"
-        if not call:
-            exponential = located(trace, found.exponential.site.user)
-            instead = (
-                f"take `torch.logsumexp` of the exponent of {exponential} in place of the exponential, the sum and the"
-                f" logarithm in {located(trace, log)}"
-            )
-        why = "it takes the largest exponent out before it adds, so nothing over- or underflows"
-        return f"{instead}: {why}", edits
-    softmax = found.softmax.site.user
-    text = (
-        f"take both in one: `log_softmax` in place of the softmax of {located(trace, softmax)}, and leave the"
-        f" logarithm of {located(trace, log)} out; it is finite where the softmax is 0. A `clamp` between"
-        " them would pass no gradient where it holds"
-    )
-    return text, with_softmax(trace, softmax, log) if found.alone else ()
-
-
-def _divided_before(trace: Trace, event: NonFinite, whole: str) -> tuple[str, tuple[Edit, ...]]:
-    """A quotient taken before infinite numbers are put into what is divided, or with large ones in their place."""
-    found = infinite_dividend(trace, event)
-    if found is None:
-        return "", ()
-    fill = found.fill
-    at = f" before {located(trace, fill.site.user)}" if fill is not None else " before they are put in"
-    text = (
-        f"{found.entries} entries of what is divided in {whole} are not finite, and the divisor's gradient is"
-        f" their own, 0, times infinity: divide{at}, or fill with a large finite number (`-1e9`) in place of -inf"
-    )
-    if fill is None or fill.name not in ("masked_fill", "masked_fill_"):
-        return text, ()
-    return text, with_argument(trace, fill.site.user, "value", "-1e9", position=1)
-
-
 def _value(trace: Trace, event: NonFinite, place: int) -> str:
     values = event.values
     if event.graph < 0 or place >= len(values) or values[place] >= len(trace.graph(event.graph).values):
@@ -438,166 +373,3 @@ def _range(data: dict[str, Any]) -> str:
     if data.get("masked_rows"):
         parts.append(f"{data['masked_rows']} of {data['rows']} rows are -inf throughout")
     return ", ".join(parts)
-
-
-def _of_masked_rows(trace: Trace, event: NonFinite, given: str) -> tuple[str, tuple[Edit, ...]]:
-    """What to do where a softmax got rows that are -inf throughout, and the edit where a fill put them there."""
-    maker = _maker(trace, event)
-    keep = "or leave something in each row unmasked"
-    if maker is None or maker.name not in ("masked_fill", "masked_fill_"):
-        made = f", which {located(trace, maker.site.user)} gave," if maker is not None else ""
-        return f"mask {given}{made} with a large finite number (-1e9) in place of -inf, {keep}", ()
-    number = "-1e4" if trace.graph(event.graph).values[event.values[0]].dtype == "float16" else "-1e9"
-    edits = with_argument(trace, maker.site.user, "value", number, position=1)
-    filled = located(trace, maker.site.user)
-    return f"fill with a large finite number (`{number}`) in place of -inf in {filled}, {keep}", edits
-
-
-def _maker(trace: Trace, event: NonFinite) -> Op | None:
-    """The call that made the first input."""
-    if event.graph < 0 or not event.values:
-        return None
-    graph = trace.graph(event.graph)
-    made = graph.values[event.values[0]].op if event.values[0] < len(graph.values) else None
-    return graph.ops[made] if made is not None else None
-
-
-def _edits(trace: Trace, event: NonFinite, name: str, origin: Site | None) -> tuple[Edit, ...]:
-    if name in QUOTIENTS:
-        guard = idle_guard(trace, event)
-        return _zero_number(trace, event, origin)[1] if guard is None else _of_sign(trace, guard)[1]
-    if name in EXPONENTIALS:
-        _, made, others = exponents(trace, event)
-        here = Source(trace, made.path) if made is not None and others else None
-        node = here.file.at(made) if here is not None and made is not None else None
-        if here is None or not isinstance(node, (ast.BinOp, ast.UnaryOp, ast.Call)):
-            return ()
-        return here.behind(node, f".{CLAMP}")
-    masked = name in ("softmax", "log_softmax") and event.inputs and event.inputs[0].get("masked_rows")
-    return _of_masked_rows(trace, event, "")[1] if masked else ()
-
-
-def _zero_number(trace: Trace, event: NonFinite, origin: Site | None) -> tuple[str, tuple[Edit, ...]]:
-    """What to do where a plain number was 0 that something was divided by, and the edit."""
-    data = next((data for data in event.inputs if data.get("of") == "divisor"), None)
-    if data is None or not data.get("zeros") or origin is None:
-        return "", ()
-    node = trace.source_file(origin.path).at(origin)
-    number = node.right if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div) else None
-    if number is None:
-        return f"give {located(trace, origin)} a number other than 0, or leave it out where there is none", ()
-    here = Source(trace, origin.path)
-    text = here.file.text(number)
-    bound = f"max({text}, {'1' if data['whole'] else '1e-8'})"
-    plain = number.lineno == number.end_lineno and isinstance(number, (ast.Name, ast.Attribute, ast.Call))
-    return (
-        f"`{text}` is a plain number, and was 0: divide by `{bound}` in {located(trace, origin)}, or skip what there"
-        " is nothing of",
-        here.replace(number, bound) if plain else (),
-    )
-
-
-def _of_sign(trace: Trace, guard: Op) -> tuple[str, tuple[Edit, ...]]:
-    """What to write in place of a sign that adds nothing where its input is 0, and the edit."""
-    site = guard.site.user
-    here = Source(trace, site.path)
-    node = here.file.at(site)
-    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
-        return "", ()
-    given = node.args[0] if node.args else node.func.value
-    new = f"torch.where({here.file.operand(given)} >= 0, 1.0, -1.0)"
-    return new, here.replace(node, new) if "torch" in here.file.imported else ()
-
-
-def _chosen_before(trace: Trace, chosen: Site) -> str:
-    """What the argument of each branch becomes, where the text of a `torch.where` compares one name with a number."""
-    call = trace.source_file(chosen.path).at(chosen)
-    test = call.args[0] if isinstance(call, ast.Call) and len(call.args) == 3 else None
-    if not isinstance(test, ast.Compare) or not isinstance(test.left, ast.Name):
-        return ""
-    name, text = test.left.id, ast.unparse(test)
-    return (
-        f": in the first branch `torch.where({text}, {name}, a)`, in the second `torch.where({text}, b, {name})`, in"
-        f" place of `{name}`, where `{text}` holds for the number `a` and does not for `b`"
-    )
-
-
-def _divided(trace: Trace, event: NonFinite, place: Site | None, whole: str, before: str) -> str:
-    """How to keep a divisor away from 0."""
-    chooser, data = left_out_by(trace, event), event.inputs[-1] if event.inputs else {}
-    if chooser is not None and before and data.get("not_finite") and not data.get("zeros"):
-        chosen = chooser.site.user
-        return (
-            f"the divisor of {whole} is not 0: {data['not_finite']} of its numbers are not finite, at places that"
-            f" {located(trace, chosen, '`where`')} leaves out, and 0 times NaN is NaN in the backward. Give each branch"
-            " only numbers of its domain: put another one there before the root or logarithm that makes them"
-            f"{_chosen_before(trace, chosen)}"
-        )
-    number = _zero_number(trace, event, place)[0]
-    guard = idle_guard(trace, event)
-    if number:
-        return number
-    if guard is not None:
-        new = _of_sign(trace, guard)[0] or "one that is 1 or -1 everywhere"
-        return f"{located(trace, guard.site.user)} is 0 where its input is 0, and guards nothing there: take `{new}`"
-    if event.inputs and event.inputs[-1].get("min", 0) < 0 < event.inputs[-1].get("max", 0):
-        return (
-            f"keep the divisor of {whole} away from 0 on both sides, by a small constant with its own sign:"
-            " `d + torch.where(d >= 0, 1e-8, -1e-8)`"
-        )
-    quotients = [located(trace, op.site.user, f"`{op.name}`") for op in divide_too(trace, event)]
-    if quotients:
-        return (
-            f"{listed(quotients, SHOWN)} divide by the same values: keep them away from 0 before the first of these,"
-            f" by `clamp(min=1e-8)` or a small constant{before}"
-        )
-    return f"keep the divisor of {whole} away from 0: `clamp(min=1e-8)`, or add a small constant{before}"
-
-
-def _touches_zero(event: NonFinite) -> bool:
-    """Whether some, but not all, of what was computed from is 0, and the rest above it."""
-    data = event.inputs[0] if event.inputs else {}
-    return data.get("min") == 0 and data.get("zeros", 0) < data["elements"] and not data.get("not_finite")
-
-
-def _fix(trace: Trace, event: NonFinite, place: Site | None, name: str, where: str, value: str) -> str:
-    name = name.removesuffix("Backward0").removesuffix("Backward1").lower()
-    given = value or "the input"
-    whole = located(trace, place, f"`{op_name(name)}`")
-    inputs = event.inputs or ({},)
-    if where == "input":
-        return f"clean {given} before it is used: find those rows with `isnan()`"
-    if where == "parameter" or not name:
-        if (trace.program.get("command") or {}).get("sample", True):
-            return "look at every step with `gradscope run --full`, to find the pass in which it begins"
-        return "ask `isfinite()` of the parameters after each step, and of what is made of them: where does it begin?"
-    if name in STATISTICS and inputs[0].get("elements") == 0:
-        return f"leave {whole} out where nothing is selected: the mean of no elements is NaN"
-    if name in STATISTICS:
-        return f"{whole} needs two elements that differ: add a small constant under its root"
-    where_before = (
-        "; a `torch.where` must choose before the operation, not after it" if where == "backward" else ""
-    )
-    if name in LOGARITHMS:
-        return (
-            f"keep {given} above 0 in {whole}: `clamp(min=1e-8)`, or `log_softmax` and `logsigmoid` on scores"
-            + where_before
-        )
-    overflows = name == "pow" and where == "forward" and event.made == "inf" and not inputs[0].get("zeros")
-    if name in ROOTS and not overflows:
-        return f"keep {given} above 0 in {whole}: add a small constant (1e-8) before the root" + where_before
-    if name in QUOTIENTS:
-        return _divided(trace, event, place, whole, where_before)
-    if name in ("softmax", "log_softmax") and inputs[0].get("masked_rows"):
-        return _of_masked_rows(trace, event, given)[0]
-    if name in EXPONENTIALS or overflows:
-        base, made, others = exponents(trace, event)
-        if others and made is not None:
-            also = " and ".join(dict.fromkeys(located(trace, site) for site in others))
-            return (
-                f"bound {f'`{base}`' if base else 'what goes in'} from above where it is made, "
-                f"`{CLAMP}` behind {located(trace, made)}: {also} take{'s' if len(others) == 1 else ''} it too, "
-                f"beside {whole}{where_before}"
-            )
-        return f"bound {given} from above before {whole}, with `clamp(max=…)`" + where_before
-    return f"look at the range of what goes into {whole}" + where_before

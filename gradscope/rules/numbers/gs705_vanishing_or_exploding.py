@@ -21,6 +21,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from statistics import median
 
+from gradscope.analysis.delicate import overflow
 from gradscope.analysis.gradients import gradients, thrown_away
 from gradscope.analysis.names import place
 from gradscope.analysis.reach import Paths, paths
@@ -37,7 +38,6 @@ from gradscope.analysis.words import (
 from gradscope.events import Backward, Clip, NonFinite, Scaler
 from gradscope.model import Event, Finding, Op, Site
 from gradscope.rules import rule
-from gradscope.rules.numbers._delicate import overflow
 from gradscope.store import Trace
 
 DEEP = 5  # weights on the way, at least

@@ -1,0 +1,331 @@
+"""What to write so that a computation stays finite that has made NaN or infinity, and the edits where they are plain.
+
+One function for each kind of operation. Which numbers it was computed from decides between them: a divisor that was 0
+needs another repair than one that was NaN.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from gradscope.analysis.delicate import divide_too, exponents, idle_guard
+from gradscope.analysis.names import op_name
+from gradscope.analysis.non_finite import (
+    LogOfSum,
+    empty_sum,
+    infinite_dividend,
+    left_out_by,
+    logarithm_of,
+)
+from gradscope.analysis.ops import EXPONENTIALS, LOGARITHMS, QUOTIENTS, ROOTS, STATISTICS
+from gradscope.analysis.words import listed, located
+from gradscope.events import NonFinite
+from gradscope.fixes.calls import kept_positive, with_argument
+from gradscope.fixes.logarithms import with_softmax, with_sum
+from gradscope.fixes.source import Edits, Source
+from gradscope.model import Op, Site
+from gradscope.store import Trace
+
+CLAMP = "clamp(max=20)"  # far above what an exponent is in a program that learns, far below an overflow
+FEW = 4  # places that a sentence names
+CHOSEN = "; a `torch.where` must choose before the operation, not after it"
+
+
+class Repair(NamedTuple):
+    text: str
+    edits: Edits = ()
+
+
+class Made(NamedTuple):
+    """The call that made the number, or what is known of it."""
+
+    name: str  # of the operation or of the node in its backward; "" where none is known
+    site: Site | None
+    where: str  # as in `NonFinite`
+    value: str = ""  # what it was computed from, as the program calls it
+    inputs: tuple[Mapping[str, Any], ...] = ()  # what was measured of these, as in `NonFinite`
+    looked_at: bool = True  # the event is of this call, not of one that only read what it gave
+
+    @property
+    def operation(self) -> str:
+        return self.name.removesuffix("Backward0").removesuffix("Backward1").lower()
+
+    @property
+    def first(self) -> Mapping[str, Any]:
+        return self.inputs[0] if self.inputs else {}
+
+    @property
+    def given(self) -> str:
+        return self.value or "the input"
+
+    def called(self, trace: Trace) -> str:
+        return located(trace, self.site, f"`{op_name(self.operation)}`")
+
+
+def kept_finite(trace: Trace, event: NonFinite, made: Made) -> Repair:
+    """How to keep that call from making it."""
+    name, whole = made.operation, made.called(trace)
+    after = CHOSEN if made.where == "backward" else ""
+    overflows = (
+        name == "pow" and made.where == "forward" and event.made == "inf" and not made.first.get("zeros")
+    )
+    if made.where == "input":
+        return Repair(f"clean {made.given} before it is used: find those rows with `isnan()`")
+    if made.where == "parameter" or not name:
+        return _where_it_begins(trace)
+    if any("equal" in data for data in made.inputs):
+        return _equal(trace, event, made)
+    if name in STATISTICS and made.first.get("elements") == 0:
+        return Repair(f"leave {whole} out where nothing is selected: the mean of no elements is NaN")
+    if name in STATISTICS:
+        return Repair(f"{whole} needs two elements that differ: add a small constant under its root")
+    if name in LOGARITHMS:
+        return _logarithm(trace, event, made, after)
+    if name in ROOTS and not overflows:
+        text = f"keep {made.given} above 0 in {whole}: add a small constant (1e-8) before the root{after}"
+        return Repair(text, _above_zero(trace, made))
+    if name in QUOTIENTS:
+        return _quotient(trace, event, made, after)
+    if name in ("softmax", "log_softmax") and made.first.get("masked_rows"):
+        return _masked_rows(trace, event, made)
+    if name in EXPONENTIALS or overflows:
+        return _exponential(trace, event, made, after)
+    return Repair(f"look at the range of what goes into {whole}{after}")
+
+
+def of_several(trace: Trace, makers: list[Op]) -> Repair:
+    """What to do where several calls can have made the number, and none was looked at when it did."""
+    places = listed([located(trace, op.site.user, f"`{op.name}`") for op in makers], FEW)
+    quotients = all(op.name in QUOTIENTS for op in makers)
+    guard = "keep its divisor away from 0" if quotients else "bound what goes into it"
+    return Repair(
+        f"see by `isfinite()` which of {places} gives it, and {guard}: `clamp(min=1e-8)`, or a small constant added"
+    )
+
+
+def _where_it_begins(trace: Trace) -> Repair:
+    if (trace.program.get("command") or {}).get("sample", True):
+        return Repair("look at every step with `gradscope run --full`, to find the pass in which it begins")
+    return Repair(
+        "ask `isfinite()` of the parameters after each step, and of what is made of them: where does it begin?"
+    )
+
+
+def _above_zero(trace: Trace, made: Made) -> Edits:
+    """A small constant where some, but not all, of what was computed from is 0, and the rest above it."""
+    data = made.first
+    touches = data.get("min") == 0 and data.get("zeros", 0) < data["elements"] and not data.get("not_finite")
+    return kept_positive(trace, made.site) if touches else ()
+
+
+# -- logarithms, decompositions, exponentials ------------------------------------------------
+
+
+def _logarithm(trace: Trace, event: NonFinite, made: Made, after: str) -> Repair:
+    """The one call that stays finite, for the logarithm of a softmax or of a sum of exponentials; else a bound."""
+    found = logarithm_of(trace, event, made.site) if made.looked_at else None
+    if found is None:
+        text = f"keep {made.given} above 0 in {made.called(trace)}: `clamp(min=1e-8)`, or `log_softmax` and"
+        return Repair(f"{text} `logsigmoid` on scores{after}", _above_zero(trace, made))
+    log = found.log.site.user
+    if isinstance(found, LogOfSum):
+        call, edits = with_sum(trace, log)
+        instead = f"take `{call}` in place of {located(trace, log)}"
+        if not call:
+            exponential = located(trace, found.exponential.site.user)
+            instead = (
+                f"take `torch.logsumexp` of the exponent of {exponential} in place of the exponential, the sum and the"
+                f" logarithm in {located(trace, log)}"
+            )
+        why = "it takes the largest exponent out before it adds, so nothing over- or underflows"
+        return Repair(f"{instead}: {why}", edits)
+    softmax = found.softmax.site.user
+    text = (
+        f"take both in one: `log_softmax` in place of the softmax of {located(trace, softmax)}, and leave the"
+        f" logarithm of {located(trace, log)} out; it is finite where the softmax is 0. A `clamp` between"
+        " them would pass no gradient where it holds"
+    )
+    return Repair(text, with_softmax(trace, softmax, log) if found.alone else ())
+
+
+def _equal(trace: Trace, event: NonFinite, made: Made) -> Repair:
+    """A decomposition with equal values, whose vectors have no derivative."""
+    data = next(data for data in made.inputs if "equal" in data)
+    whole, size = located(trace, made.site, f"`{event.name}`"), data["elements"]
+    values = "eigvalsh" if data["of"] == "eigenvalues" else "svdvals"
+    node = trace.source_file(made.site.path).at(made.site) if made.site is not None else None
+    given = "A"
+    if made.site is not None and isinstance(node, ast.Call) and node.args:
+        given = Source(trace, made.site.path).file.operand(node.args[0])
+    split = f"{given} + 1e-4 * torch.diag(torch.arange({size}.0))"
+    return Repair(
+        f"the derivative of the vectors divides by the differences of the {data['of']}: split those that are equal"
+        f" before {whole}, by numbers that differ (`{split}`), decompose the independent blocks apart, or use the"
+        f" {data['of']} alone (`torch.linalg.{values}`)"
+    )
+
+
+def _exponential(trace: Trace, event: NonFinite, made: Made, after: str) -> Repair:
+    base, site, others = exponents(trace, event)
+    if not others or site is None:
+        return Repair(
+            f"bound {made.given} from above before {made.called(trace)}, with `clamp(max=…)`{after}"
+        )
+    also = " and ".join(dict.fromkeys(located(trace, other) for other in others))
+    text = (
+        f"bound {f'`{base}`' if base else 'what goes in'} from above where it is made, `{CLAMP}` behind"
+        f" {located(trace, site)}: {also} take{'s' if len(others) == 1 else ''} it too, beside"
+        f" {made.called(trace)}{after}"
+    )
+    here = Source(trace, site.path)
+    node = here.file.at(site)
+    plain = isinstance(node, (ast.BinOp, ast.UnaryOp, ast.Call))
+    return Repair(text, here.behind(node, f".{CLAMP}") if plain and isinstance(node, ast.expr) else ())
+
+
+def _masked_rows(trace: Trace, event: NonFinite, made: Made) -> Repair:
+    """What to do where a softmax got rows that are -inf throughout, and the edit where a fill put them there."""
+    maker, keep = _maker(trace, event), "or leave something in each row unmasked"
+    if maker is None or maker.name not in ("masked_fill", "masked_fill_"):
+        gave = f", which {located(trace, maker.site.user)} gave," if maker is not None else ""
+        return Repair(f"mask {made.given}{gave} with a large finite number (-1e9) in place of -inf, {keep}")
+    number = "-1e4" if trace.graph(event.graph).values[event.values[0]].dtype == "float16" else "-1e9"
+    filled = located(trace, maker.site.user)
+    return Repair(
+        f"fill with a large finite number (`{number}`) in place of -inf in {filled}, {keep}",
+        with_argument(trace, maker.site.user, "value", number, position=1),
+    )
+
+
+def _maker(trace: Trace, event: NonFinite) -> Op | None:
+    """The call that made the first input."""
+    if event.graph < 0 or not event.values:
+        return None
+    graph = trace.graph(event.graph)
+    index = graph.values[event.values[0]].op if event.values[0] < len(graph.values) else None
+    return graph.ops[index] if index is not None else None
+
+
+# -- quotients -------------------------------------------------------------------------------
+
+
+def _quotient(trace: Trace, event: NonFinite, made: Made, after: str) -> Repair:
+    """How to keep a divisor away from 0, or what else is wrong with it."""
+    if made.looked_at:
+        for other in (_empty_count(trace, event), _infinite_dividend(trace, event, made)):
+            if other is not None:
+                return other
+    whole, chooser = made.called(trace), left_out_by(trace, event)
+    divisor: Mapping[str, Any] = made.inputs[-1] if made.inputs else {}
+    if chooser is not None and after and divisor.get("not_finite") and not divisor.get("zeros"):
+        chosen = chooser.site.user
+        return Repair(
+            f"the divisor of {whole} is not 0: {divisor['not_finite']} of its numbers are not finite, at places that"
+            f" {located(trace, chosen, '`where`')} leaves out, and 0 times NaN is NaN in the backward. Give each branch"
+            " only numbers of its domain: put another one there before the root or logarithm that makes them"
+            f"{_chosen_before(trace, chosen)}"
+        )
+    guard = idle_guard(trace, event)
+    if guard is not None:
+        new, edits = _of_sign(trace, guard)
+        at = located(trace, guard.site.user)
+        return Repair(
+            f"{at} is 0 where its input is 0, and guards nothing there: take"
+            f" `{new or 'one that is 1 or -1 everywhere'}`",
+            edits,
+        )
+    number = _plain_number(trace, made)
+    if number is not None:
+        return number
+    if divisor.get("min", 0) < 0 < divisor.get("max", 0):
+        return Repair(
+            f"keep the divisor of {whole} away from 0 on both sides, by a small constant with its own sign:"
+            " `d + torch.where(d >= 0, 1e-8, -1e-8)`"
+        )
+    quotients = [located(trace, op.site.user, f"`{op.name}`") for op in divide_too(trace, event)]
+    if quotients:
+        return Repair(
+            f"{listed(quotients, FEW)} divide by the same values: keep them away from 0 before the first of these,"
+            f" by `clamp(min=1e-8)` or a small constant{after}"
+        )
+    return Repair(
+        f"keep the divisor of {whole} away from 0: `clamp(min=1e-8)`, or add a small constant{after}"
+    )
+
+
+def _empty_count(trace: Trace, event: NonFinite) -> Repair | None:
+    """A count of targets, or of what a mask lets in, that may be 0."""
+    count = empty_sum(trace, event)
+    if count is None:
+        return None
+    site = count.site.user
+    node = trace.source_file(site.path).at(site)
+    return Repair(
+        f"{located(trace, site, f'`{count.name}`')} counts nothing in such a batch, and what is divided is not 0"
+        " there: a small constant would give a huge number, so let it be 1 at least, `.clamp(min=1)`",
+        Source(trace, site.path).behind(node, ".clamp(min=1)") if isinstance(node, ast.Call) else (),
+    )
+
+
+def _infinite_dividend(trace: Trace, event: NonFinite, made: Made) -> Repair | None:
+    """A quotient taken before infinite numbers are put into what is divided, or with large ones in their place."""
+    found = infinite_dividend(trace, event)
+    if found is None:
+        return None
+    fill = found.fill
+    at = f" before {located(trace, fill.site.user)}" if fill is not None else " before they are put in"
+    text = (
+        f"{found.entries} entries of what is divided in {made.called(trace)} are not finite, and the divisor's"
+        f" gradient is their own, 0, times infinity: divide{at}, or fill with a large finite number (`-1e9`) in place"
+        " of -inf"
+    )
+    if fill is None or fill.name not in ("masked_fill", "masked_fill_"):
+        return Repair(text)
+    return Repair(text, with_argument(trace, fill.site.user, "value", "-1e9", position=1))
+
+
+def _plain_number(trace: Trace, made: Made) -> Repair | None:
+    """What to do where a plain number was 0 that something was divided by."""
+    data = next((data for data in made.inputs if data.get("of") == "divisor"), None)
+    if data is None or not data.get("zeros") or made.site is None:
+        return None
+    node = trace.source_file(made.site.path).at(made.site)
+    number = node.right if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div) else None
+    whole = located(trace, made.site)
+    if number is None:
+        return Repair(f"give {whole} a number other than 0, or leave it out where there is none")
+    here = Source(trace, made.site.path)
+    text = here.file.text(number)
+    bound = f"max({text}, {'1' if data['whole'] else '1e-8'})"
+    plain = number.lineno == number.end_lineno and isinstance(number, (ast.Name, ast.Attribute, ast.Call))
+    return Repair(
+        f"`{text}` is a plain number, and was 0: divide by `{bound}` in {whole}, or skip what there is nothing of",
+        here.replace(number, bound) if plain else (),
+    )
+
+
+def _of_sign(trace: Trace, guard: Op) -> tuple[str, Edits]:
+    """What to write in place of a sign that adds nothing where its input is 0, and the edit."""
+    site = guard.site.user
+    here = Source(trace, site.path)
+    node = here.file.at(site)
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+        return "", ()
+    given = node.args[0] if node.args else node.func.value
+    new = f"torch.where({here.file.operand(given)} >= 0, 1.0, -1.0)"
+    return new, here.replace(node, new) if "torch" in here.file.imported else ()
+
+
+def _chosen_before(trace: Trace, chosen: Site) -> str:
+    """What the argument of each branch becomes, where the text of a `torch.where` compares one name with a number."""
+    call = trace.source_file(chosen.path).at(chosen)
+    test = call.args[0] if isinstance(call, ast.Call) and len(call.args) == 3 else None
+    if not isinstance(test, ast.Compare) or not isinstance(test.left, ast.Name):
+        return ""
+    name, text = test.left.id, ast.unparse(test)
+    return (
+        f": in the first branch `torch.where({text}, {name}, a)`, in the second `torch.where({text}, b, {name})`, in"
+        f" place of `{name}`, where `{text}` holds for the number `a` and does not for `b`"
+    )

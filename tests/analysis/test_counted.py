@@ -57,3 +57,16 @@ def test_passes_into_a_leaf_of_no_module_are_counted_while_sampling_sleeps() -> 
             opt.step()
     (found,) = [finding for finding in scope.findings if finding.code == "GS206"]
     assert f"in {STEPS} passes" in found.seen[0]
+
+
+def test_passes_of_another_model_are_none_of_this_ones() -> None:
+    with gradscope.watch() as scope:
+        for _ in range(3):
+            model = nn.ModuleDict({"used": nn.Linear(3, 1), "left": nn.Linear(3, 1)})
+            opt = torch.optim.SGD(model.parameters(), lr=0.1)
+            for _ in range(20):
+                opt.zero_grad()
+                model["used"](torch.randn(8, 3)).pow(2).mean().backward()
+                opt.step()
+    (found,) = [finding for finding in scope.findings if finding.code == "GS302"]
+    assert "after 20 backward passes" in found.seen[0]

@@ -264,7 +264,11 @@ def _severity(trace: Trace, known: Paths, parameter: Parameter) -> str:
         return "note"
     if any(True for graph in trace.graphs for _ in exits(known, graph, parameter.id)):
         return "note"
-    return "note" if _passes(known, [parameter]) < MANY_PASSES and _alternative(trace, known, parameter) else "warning"
+    return (
+        "note"
+        if _passes(known, [parameter]) < MANY_PASSES and _alternative(trace, known, parameter)
+        else "warning"
+    )
 
 
 def _in_library(trace: Trace, parameter: Parameter) -> bool:

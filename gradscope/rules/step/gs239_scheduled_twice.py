@@ -18,7 +18,7 @@ from itertools import combinations
 
 from gradscope.analysis.loop import in_order
 from gradscope.analysis.since import since_segment
-from gradscope.analysis.words import located, optimizer_name, plural, where
+from gradscope.analysis.words import listed, located, optimizer_name, plural, where
 from gradscope.events import Rates, Scheduled, SchedulerMade, Step
 from gradscope.fixes.source import Edits, Source
 from gradscope.model import Finding, Site
@@ -83,8 +83,8 @@ def scheduled_twice(trace: Trace) -> Iterator[Finding]:
         ):
             continue  # one follows the other
         left = [number for number in trace.optimizers if _left_out(trace, made, spans, number, a)]
-        if len(left) == 1:
-            yield _finding(trace, made, rates, a, b, left[0])
+        if left:
+            yield _finding(trace, made, rates, a, b, left)
 
 
 def _alike(a: SchedulerMade, b: SchedulerMade) -> bool:
@@ -137,13 +137,13 @@ def _left_out(
 
 
 def _finding(
-    trace: Trace, made: dict[int, SchedulerMade], rates: dict[int, Rates], a: int, b: int, left: int
+    trace: Trace, made: dict[int, SchedulerMade], rates: dict[int, Rates], a: int, b: int, left: list[int]
 ) -> Finding:
     twice = made[a].optimizer
     # schedules are mostly made in the order of their optimizers
-    wrong, right = (made[a], made[b]) if left < twice else (made[b], made[a])
-    steps = next(event for event in trace.of(Step) if event.optimizer == left)
-    holder, without = (_called(trace, number) for number in (twice, left))
+    wrong, right = (made[a], made[b]) if max(left) < twice else (made[b], made[a])
+    steps = next(event for event in trace.of(Step) if event.optimizer in left)
+    holder, without = _called(trace, twice), listed([_called(trace, number) for number in left])
     own, last, high = rates[a].own or 1.0, rates[b].last, rates[b].high
     at_work = not math.isclose(own, 1.0, rel_tol=1e-6)
     seen = [f"{plural(rates[a].turns, 'turn')} of each of two {wrong.cls} on {holder}, none on {without}"]
@@ -151,7 +151,7 @@ def _finding(
         seen.append(
             f"each made the rate of {holder} {own:.3g} times as large: it went from {high:g} to {last:g}"
         )
-    name = without.strip("`")
+    meant = without if len(left) == 1 else f"the one of {without} that it is meant for"
     return Finding(
         message=f"two schedules of the same kind drive {holder}, and none drives {without}",
         cause=wrong.site.user,
@@ -161,9 +161,9 @@ def _finding(
         related=((right.site.user, "the other one"),),
         seen=tuple(seen),
         severity="" if at_work else "note",
-        fix=f"make one of them with {without}: {located(trace, wrong.site.user)}",
+        fix=f"make one of them with {meant}: {located(trace, wrong.site.user)}",
         count=rates[a].turns,
-        edits=_given(trace, wrong.site.user, name),
+        edits=_given(trace, wrong.site.user, without.strip("`")) if len(left) == 1 else (),
         subjects=frozenset({("scheduler", wrong.scheduler)}),
         since=since_segment(trace, wrong.segment),
     )

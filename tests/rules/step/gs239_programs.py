@@ -74,6 +74,25 @@ def bad_one_of_three() -> None:  # fix: by hand
         third.step()
 
 
+def bad_beside_two_that_have_none() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    nets = [nn.Linear(3, 1) for _ in range(3)]
+    a, b, c = (torch.optim.SGD(net.parameters(), lr=0.1) for net in nets)
+    schedules = [
+        torch.optim.lr_scheduler.StepLR(a, 2, 0.5),
+        torch.optim.lr_scheduler.StepLR(a, 2, 0.5),  # cause: GS239
+    ]
+    for _ in range(6):
+        for net, opt in zip(nets, (a, b, c), strict=True):
+            opt.zero_grad()
+            net(torch.randn(8, 3)).pow(2).mean().backward()
+            opt.step()  # effect: GS239
+        for schedule in schedules:
+            schedule.step()
+
+
 def bad_no_rate_changed_yet() -> None:
     import torch
     from torch import nn

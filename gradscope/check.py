@@ -169,7 +169,10 @@ def _run(
     found: list[Finding] = []
     faults: list[str] = []
     if not (trace.segments or trace.events or trace.summary["passes"]):
-        return found, faults  # a program that only imports torch: loading the rules takes longer than its report
+        return (
+            found,
+            faults,
+        )  # a program that only imports torch: loading the rules takes longer than its report
     for done, rule in enumerate(rules):
         if progress is not None:
             progress(done, len(rules))

@@ -61,7 +61,7 @@ PASSING = CASTS | JOINING | {
     "permute", "t", "T", "mT", "movedim", "swapaxes", "contiguous", "clone", "__getitem__", "select", "narrow", "split",
     "chunk", "unbind", "expand", "repeat", "clamp", "clamp_", "clip", "clamp_min", "clamp_max", "index_select",
     "masked_select", "identity", "resize", "Resize", "ravel", "swapdims", "moveaxis", "flip", "tile", "squeeze_",
-    "unsqueeze_",
+    "unsqueeze_", "_pad_packed_sequence", "_pack_padded_sequence",
 }  # fmt: skip
 ALIASES = {"data", "detach"}
 EXITS = {"item", "tolist", "numpy", "__array__", "__float__"}  # give the numbers away

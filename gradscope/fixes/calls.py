@@ -173,6 +173,18 @@ def with_argument(trace: Trace, site: Site | None, name: str, value: str, positi
     return here.append(last, f", {name}={value}")
 
 
+def argument_as(trace: Trace, site: Site | None, name: str, position: int, form: str) -> Edits:
+    """What the call at `site` is given as its argument `name`, or in that place, as `form` says: "({} + 1) / 2"."""
+    node = _call(trace, site)
+    if site is None or node is None:
+        return ()
+    given = [k.value for k in node.keywords if k.arg == name] + node.args[position : position + 1]
+    if not given or any(isinstance(a, ast.Starred) for a in node.args[: position + 1]):
+        return ()
+    here = Source(trace, site.path)
+    return here.replace(given[0], form.format(here.file.operand(given[0])))
+
+
 def along(trace: Trace, site: Site | None, name: str, dim: int) -> Edits:
     """`torch.f(x, dim=…)`, `x.f(…)` or `nn.F(…)` at `site` along another axis."""
     node = _call(trace, site)

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from gradscope.analysis.ops import LOG_LOSSES, PROBABILITIES
 from gradscope.analysis.reach import Paths, paths
 from gradscope.analysis.words import located, numbers
-from gradscope.fixes.calls import renamed
+from gradscope.fixes.calls import argument_as, renamed
 from gradscope.model import Finding, Op
 from gradscope.rules import rule
 from gradscope.rules.numbers._losses import evaluated, loss_values, losses, makers, unused
@@ -124,6 +124,8 @@ def _finding(trace: Trace, known: Paths, found: list[tuple[Op, Op]], severity: s
         if maker.name == "softmax"
         else renamed(trace, op.site.user, "nll_loss", "cross_entropy")
         if op.name.startswith("nll_loss")
+        else argument_as(trace, op.site.user, "log_probs", 0, "{}.log_softmax(-1)")
+        if op.name == "ctc_loss"
         else (),
     )
 

@@ -18,7 +18,16 @@ from collections.abc import Iterator
 
 from gradscope.analysis.axes import Axes, Axis, axes, size_of
 from gradscope.analysis.loop import norm
-from gradscope.analysis.ops import LOSSES, MEANS, MULTIPLICATIONS, PRODUCTS_OF_MATRICES, SCALES
+from gradscope.analysis.made import softmax_site
+from gradscope.analysis.ops import (
+    ADDITIONS,
+    LOGARITHMS,
+    LOSSES,
+    MEANS,
+    MULTIPLICATIONS,
+    PRODUCTS_OF_MATRICES,
+    SCALES,
+)
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.words import code, located
 from gradscope.fixes.calls import along
@@ -30,7 +39,13 @@ from gradscope.store import Trace
 PICKING = {"nll_loss", "nll_loss_nd"}  # one number of each sample, at its label
 SOFTMAX = {"softmax", "log_softmax"}
 BY_HAND = MULTIPLICATIONS | {"gather", "kl_div"}
-ADDING = MEANS | SCALES | {"sum", "neg", "__neg__", "squeeze", "unsqueeze", "view", "reshape", "flatten"}
+ADDING = (
+    MEANS
+    | SCALES
+    | ADDITIONS
+    | LOGARITHMS
+    | {"sum", "neg", "__neg__", "squeeze", "unsqueeze", "view", "reshape", "flatten", "clamp", "clip"}
+)  # of probabilities their logarithms
 LAYERS = {"linear": -1, "conv1d": -2, "conv2d": -3, "conv3d": -4}  # which axis their bias is of
 DEEP = 8  # scalings between a layer and its `log_softmax`
 
@@ -70,7 +85,7 @@ def normalised_over_another_axis(trace: Trace) -> Iterator[Finding]:
         return
     known, found = paths(trace), axes(trace)
     told: dict[tuple[str, int], tuple[Op, Op, Axis, Axis, int]] = {}
-    lost: dict[tuple[str, int], Parameter] = {}  # the bias that the `log_softmax` of a line takes out
+    lost: dict[tuple[str, int], Parameter] = {}  # the bias that the softmax of a line takes out
     for key, loss in losses(known, PICKING):
         made = makers(known, key)
         own = found.of(key)
@@ -84,7 +99,7 @@ def normalised_over_another_axis(trace: Trace) -> Iterator[Finding]:
             told.setdefault(maker.site.user.location(), (maker, loss, over, classes, dim))
     for key, labels, loss in _by_hand(known):
         made, own = makers(known, key), found.of(key)
-        if len(made) != 1 or made[0][1].name != "log_softmax" or made[0][1].site.user.location() in told:
+        if len(made) != 1 or made[0][1].name not in SOFTMAX or made[0][1].site.user.location() in told:
             continue
         result, maker = made[0]
         chosen, over = _chosen(known, found, own, labels, loss), _over(found, result, maker)
@@ -220,7 +235,7 @@ def _uses(known: Paths, found: Axes, key: Key, over: Axis) -> list[Op] | None:
 
 
 def _over(found: Axes, result: Key, maker: Op) -> Axis | None:
-    """The axis that a `log_softmax` went over."""
+    """The axis that a softmax went over."""
     own, dims = found.of(result), maker.extra.get("dims", [])
     return own[dims[0]] if len(dims) == 1 and -len(own) <= dims[0] < len(own) else None
 
@@ -244,26 +259,29 @@ def _finding(
 ) -> Finding:
     shape = known.graph(maker.graph).values[maker.outputs[0]].shape
     given = maker.extra["dims"][0]
-    here = located(trace, maker.site.user, "`log_softmax`")
+    place = softmax_site(trace, maker)
+    if place != maker.site.user:  # a layer, which may be given a single sample too
+        dim -= len(shape)
+    here = located(trace, place, f"`{maker.name}`")
     picking = f"`{loss.name}`" if bias is None else code(trace, loss.site.user, f"`{loss.name}`")
     seen = [
-        f"`log_softmax` made the numbers of shape {shape} sum to one along axis {given}, which has "
+        f"`{maker.name}` made the numbers of shape {shape} sum to one along axis {given}, which has "
         f"{size_of(over)} places, not along the {size_of(classes)} classes"
     ]
     if bias is not None:
         size = norm(trace, bias.id)
         seen.append(
-            f"`{bias.name}` adds the same to all {size_of(over)} places, and `log_softmax` takes it out again: its "
+            f"`{bias.name}` adds the same to all {size_of(over)} places, and `{maker.name}` takes it out again: its "
             f"gradient is 0 up to rounding{f', norm {size:.3g}' if size is not None else ''}"
         )
     return Finding(
-        message=f"{picking} picks one of {size_of(classes)} classes, and `log_softmax` was taken over the "
+        message=f"{picking} picks one of {size_of(classes)} classes, and `{maker.name}` was taken over the "
         f"{size_of(over)} places of another axis",
-        cause=maker.site.user,
+        cause=place,
         cause_label=f"goes over axis {given} of {shape}",
         effect=loss.site.user,
-        effect_label=f"has the classes along axis {dim}",
+        effect_label=f"has the classes along axis {dim % len(shape)}",
         seen=tuple(seen),
         fix=f"give `dim={dim}` to {here}",
-        edits=along(trace, maker.site.user, maker.name, dim),
+        edits=along(trace, place, maker.name, dim),
     )

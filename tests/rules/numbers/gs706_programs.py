@@ -116,3 +116,39 @@ def good_normalised_by_hand() -> None:
         logs = scores - scores.logsumexp(dim=1, keepdim=True)
         nn.functional.nll_loss(logs, torch.randint(0, 3, (8,))).backward()
         opt.step()
+
+
+def bad_ctc_of_packed_scores() -> None:
+    import torch
+    from torch import nn
+    from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+
+    rnn, out = nn.GRU(4, 8), nn.Linear(8, 5)
+    opt = torch.optim.SGD([*rnn.parameters(), *out.parameters()], lr=0.1)
+    criterion = nn.CTCLoss()
+    lengths = torch.tensor([7, 6])
+    for _ in range(3):
+        packed, _ = rnn(pack_padded_sequence(torch.randn(7, 2, 4), lengths))
+        scores, _ = pad_packed_sequence(packed._replace(data=out(packed.data)))  # cause: GS706
+        loss = criterion(scores, torch.randint(1, 5, (2, 3)), lengths, torch.tensor([3, 3]))  # effect: GS706
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_ctc_of_packed_log_probabilities() -> None:
+    import torch
+    from torch import nn
+    from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+
+    rnn, out = nn.GRU(4, 8), nn.Linear(8, 5)
+    opt = torch.optim.SGD([*rnn.parameters(), *out.parameters()], lr=0.1)
+    criterion = nn.CTCLoss()
+    lengths = torch.tensor([7, 6])
+    for _ in range(3):
+        packed, _ = rnn(pack_padded_sequence(torch.randn(7, 2, 4), lengths))
+        scores, _ = pad_packed_sequence(packed._replace(data=out(packed.data).log_softmax(-1)))
+        loss = criterion(scores, torch.randint(1, 5, (2, 3)), lengths, torch.tensor([3, 3]))
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

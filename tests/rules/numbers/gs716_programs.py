@@ -313,3 +313,45 @@ def good_attention_of_the_class_that_is_asked_for() -> None:
         opt.zero_grad()
         loss.backward()
         opt.step()
+
+
+def bad_policy_normalised_over_its_batch() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    actor = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 2), nn.Softmax(dim=0))  # cause: GS716
+    opt = torch.optim.SGD(actor.parameters(), lr=0.1)
+    for _ in range(3):
+        states, actions = [], []
+        for _ in range(12):
+            states.append(torch.randn(4))
+            with torch.no_grad():
+                actions.append(int(torch.multinomial(actor(states[-1]), 1)))
+        taken = (
+            actor(torch.stack(states)).gather(1, torch.tensor(actions)[:, None]).squeeze(1)
+        )  # effect: GS716
+        loss = -(torch.rand(12) * torch.log(taken + 1e-8)).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_policy_normalised_over_its_actions() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    policy = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 2), nn.Softmax(dim=-1))
+    opt = torch.optim.SGD(policy.parameters(), lr=0.1)
+    for _ in range(3):
+        states, actions = [], []
+        for _ in range(12):
+            states.append(torch.randn(4))
+            with torch.no_grad():
+                actions.append(int(torch.multinomial(policy(states[-1]), 1)))
+        taken = policy(torch.stack(states)).gather(1, torch.tensor(actions)[:, None]).squeeze(1)
+        loss = -(torch.rand(12) * torch.log(taken + 1e-8)).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

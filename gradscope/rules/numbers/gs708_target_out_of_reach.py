@@ -4,8 +4,11 @@ Why: a sigmoid gives numbers between 0 and 1, tanh between -1 and 1, ReLU none b
 never met: the outputs are pushed against the bound, where the gradient dies, and the loss keeps a part that no
 training takes away.
 
+A binary cross entropy takes its targets for probabilities. With one outside of 0 to 1 it has no lowest value: the
+further the output goes the smaller the loss, for ever.
+
 Fix: bring the targets into the range, or end the network with what reaches them (`tanh` for images from -1 to 1,
-nothing for a regression).
+nothing for a regression). A label that tells more than two classes apart takes `cross_entropy`.
 
 Silent on: losses that are only measured, targets that differ from the bound by rounding, a few outliers.
 """
@@ -15,13 +18,15 @@ from collections.abc import Iterator
 from gradscope.analysis.names import names_of
 from gradscope.analysis.ops import COMPARING_LOSSES, PASSING, SCALES, SUMS
 from gradscope.analysis.reach import Paths, paths
-from gradscope.analysis.words import located
+from gradscope.analysis.words import located, numbers
 from gradscope.events import Targets
-from gradscope.model import Finding, Op
+from gradscope.fixes.calls import argument_as
+from gradscope.model import Finding, Op, Span
 from gradscope.rules import rule
-from gradscope.rules.numbers._losses import losses, makers, measured_targets
+from gradscope.rules.numbers._losses import loss_values, losses, makers, measured_targets
 from gradscope.store import Trace
 
+BINARY = {"binary_cross_entropy", "binary_cross_entropy_with_logits"}
 SHARE = 0.05  # of the targets, at least
 RANGES = {  # of what an activation gives; None: without end
     "sigmoid": (0, 1), "sigmoid_": (0, 1), "hardsigmoid": (0, 1), "softmax": (0, 1),
@@ -30,7 +35,7 @@ RANGES = {  # of what an activation gives; None: without end
 }  # fmt: skip
 
 
-def bad() -> None:
+def bad() -> None:  # fix: by hand
     import torch
     from torch import nn
 
@@ -64,6 +69,55 @@ def good() -> None:
 def target_out_of_reach(trace: Trace) -> Iterator[Finding]:
     known = paths(trace)
     measured = measured_targets(trace)
+    yield from _beyond_activation(trace, known, measured)
+    yield from _no_probability(trace, known, measured)
+
+
+def _no_probability(
+    trace: Trace, known: Paths, measured: dict[tuple[Span, str], Targets]
+) -> Iterator[Finding]:
+    """Targets of a binary cross entropy outside of 0 to 1."""
+    told: set[tuple[str, int]] = set()
+    for _, op in losses(known, BINARY):
+        event = measured.get((op.site.user.span(), op.name))
+        outside = _outside(event, 0, 1) if event is not None else 0.0
+        if event is None or outside == 0 or op.site.user.location() in told:
+            continue
+        told.add(op.site.user.location())
+        target, made = _target(trace, known, op), _made(known, op)
+        low, high = f"{event.low:.4g}", f"{event.high:.4g}"
+        # none between -1 and 1, so that 0 is no class of its own
+        two = event.low == -1 and event.high == 1 and event.below_zero + event.above_half > 0.999
+        here = located(trace, op.site.user)
+        shifted = "y" if event.low >= 0 else f"y + {-event.low:.4g}"
+        fix = (
+            f"if {target} are classes, give the model an output for each of them, and in place of {here} compare by"
+            f" `cross_entropy` with labels that begin at 0, `({shifted}).long()`; if probabilities, bring them into the"
+            " range 0 to 1"
+        )
+        if two:
+            fix = f"let the labels be 0 and 1: `(y + 1) / 2` for {target} in {here}"
+        values = loss_values(trace, known, (op.graph, op.outputs[0]))
+        fell = f"; it was {numbers(min(values))} in this run" if values and min(values) < 0 else ""
+        yield Finding(
+            message=f"`{op.name}` takes {target} for probabilities, and they go from {low} to {high}",
+            cause=op.site.user,
+            cause_label=f"{outside:.0%} of the targets are no probabilities",
+            related=((made.site.user, "computes the targets"),) if made is not None else (),
+            seen=(
+                f"at the first call the targets went from {low} to {high}; of one beyond 0 or 1 the loss falls without"
+                f" end as the output grows{fell}",
+            ),
+            why="it is minus y log p minus (1 - y) log(1 - p): with y outside of 0 to 1 one of the two has the other"
+            " sign, and there is no output at which the loss is lowest",
+            fix=fix,
+            edits=argument_as(trace, op.site.user, "target", 1, "({} + 1) / 2") if two else (),
+        )
+
+
+def _beyond_activation(
+    trace: Trace, known: Paths, measured: dict[tuple[Span, str], Targets]
+) -> Iterator[Finding]:
     told: set[tuple[str, int]] = set()
     for key, op in losses(known, COMPARING_LOSSES):
         event = measured.get((op.site.user.span(), op.name))

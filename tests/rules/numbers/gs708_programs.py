@@ -1,7 +1,7 @@
 """More programs of GS708: each bad one is reported at its marks, each good one by no rule."""
 
 
-def bad_relu_before_targets_around_zero() -> None:
+def bad_relu_before_targets_around_zero() -> None:  # fix: by hand
     import torch
     from torch import nn
 
@@ -23,7 +23,7 @@ def bad_relu_before_targets_around_zero() -> None:
         opt.step()
 
 
-def bad_pixels_up_to_255() -> None:
+def bad_pixels_up_to_255() -> None:  # fix: by hand
     import torch
     from torch import nn
 
@@ -112,4 +112,54 @@ def good_two_losses_called_at_one_place() -> None:
         pairs = [(nn.functional.mse_loss, out.log(), depth.log()), (nn.functional.l1_loss, out, depth)]
         opt.zero_grad()
         sum(loss(given, wanted) for loss, given, wanted in pairs).backward()
+        opt.step()
+
+
+def bad_labels_of_minus_one_and_one() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    criterion = nn.BCEWithLogitsLoss()
+    for _ in range(3):
+        x = torch.randn(16, 4)
+        y = torch.sign(x[:, :1])
+        loss = criterion(model(x), y)  # cause: GS708
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def bad_three_classes_as_one_number() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(4, 5)
+    opt = torch.optim.Adam(model.parameters())
+    for _ in range(3):
+        x = torch.randn(32, 4)
+        y = torch.randint(-1, 2, (32, 5)).float()
+        loss = nn.functional.binary_cross_entropy_with_logits(model(x), y)  # cause: GS708
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_labels_of_zero_and_one_and_soft_ones() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    criterion = nn.BCEWithLogitsLoss()
+    for _ in range(3):
+        x = torch.randn(16, 4)
+        y = (x[:, :1] > 0).float()
+        loss = criterion(model(x), y) + criterion(model(x), 0.9 * y + 0.05)
+        opt.zero_grad()
+        loss.backward()
         opt.step()

@@ -328,9 +328,8 @@ def bad_policy_normalised_over_its_batch() -> None:
             states.append(torch.randn(4))
             with torch.no_grad():
                 actions.append(int(torch.multinomial(actor(states[-1]), 1)))
-        taken = (
-            actor(torch.stack(states)).gather(1, torch.tensor(actions)[:, None]).squeeze(1)
-        )  # effect: GS716
+        chances = actor(torch.stack(states))
+        taken = chances.gather(1, torch.tensor(actions)[:, None]).squeeze(1)  # effect: GS716
         loss = -(torch.rand(12) * torch.log(taken + 1e-8)).mean()
         opt.zero_grad()
         loss.backward()

@@ -100,6 +100,28 @@ def _unfreezes(statement: ast.stmt) -> bool:
     return not off and (name == "requires_grad_" or "unfreeze" in name)
 
 
+def says_scaled_by_size(trace: Trace, sites: Iterable[Site]) -> str:
+    """Of a mean: that it is multiplied at one of these places by a size, as that of the classes."""
+    for site in sites:
+        node = trace.source_file(site.path).at(site)
+        if isinstance(node, ast.BinOp) and (size := next(filter(None, map(_size, ast.walk(node))), "")):
+            return f"the text scales it by a size: `{size}`"
+    return ""
+
+
+def _size(node: ast.AST) -> str:
+    if isinstance(node, ast.Call) and called_name(node) in ("size", "len", "numel"):
+        return ast.unparse(node)
+    if (
+        isinstance(node, ast.Subscript)
+        and isinstance(node.value, ast.Attribute)
+        and node.value.attr == "shape"
+    ):
+        return ast.unparse(node)
+    name = node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
+    return name if "classes" in name.lower() or "vocab" in name.lower() else ""
+
+
 def skipped_by_name(trace: Trace, names: Iterable[str]) -> str:
     """Of parameters that no optimizer holds: that each one's name contains a text that the program tests names for
     in order to leave them out: `if "layer4" in name: continue`, or `[p for n, p in … if "head" not in n]`."""

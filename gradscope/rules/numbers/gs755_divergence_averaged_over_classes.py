@@ -6,7 +6,8 @@ loss outweigh it that many times.
 
 Fix: `reduction="batchmean"`, which divides by the samples alone.
 
-A note where it is the whole loss, of which only the length of the steps changes, or where the text scales it by a size.
+A note where it is the whole loss, of which only the length of the steps changes, where there are few classes, or where
+the text scales it by a size.
 
 Silent on: targets that are no probabilities, and other reductions.
 """
@@ -32,6 +33,7 @@ from gradscope.rules.numbers._losses import losses, measured_targets
 from gradscope.store import Trace
 
 DIVERGENCE = {"kl_div"}
+MANY = 10  # classes: a weight of the term is hardly off by more without it being seen
 
 
 def bad() -> None:
@@ -113,7 +115,7 @@ def _finding(trace: Trace, known: Paths, op: Op, shape: tuple[int, ...], samples
             f"its target of shape {shape} held {plural(samples, 'distribution')}: its probabilities add up to"
             f" {samples}, and `reduction='mean'` divides by {prod(shape)}",
         ),
-        severity="" if len(parts) > 1 else "note",
+        severity="" if len(parts) > 1 and classes >= MANY else "note",
         fix=f'give `reduction="batchmean"` to {located(trace, made or site)}',
         edits=_with_reduction(trace, site, made),
     )

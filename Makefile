@@ -12,7 +12,7 @@ lint:
 	$(PYTHON) -m mypy
 	$(BIN)lint-imports
 test:  # all that CI runs
-	$(PYTHON) -m pytest -n 2 --dist worksteal
+	$(PYTHON) -m pytest -n 3 --dist worksteal
 nightly:  # what takes minutes, and all programs of which the ordinary run draws a few
 	$(PYTHON) -m pytest -n 2 --dist worksteal -m nightly
 fix:

@@ -35,15 +35,16 @@ def counts(name: str, scores: list[str]) -> str:
 
 
 def table(asked: list[Question]) -> str:
-    """The scores of each batch at first sight and now, then the questions one by one."""
+    """The scores of each batch at first sight and now, then the questions one by one; only what has been judged."""
+    judged = [question for question in asked if question.first]
     rows = [line("", ["questions", *SCORES]), line("---", ["---"] * (1 + len(SCORES)))]
-    for batch in sorted({question.batch for question in asked}):
-        of_batch = [question for question in asked if question.batch == batch and question.first]
+    for batch in sorted({question.batch for question in judged}):
+        of_batch = [question for question in judged if question.batch == batch]
         rows.append(counts(f"batch {batch}, at first sight", [question.first for question in of_batch]))
         rows.append(counts(f"batch {batch}, now", [question.now for question in of_batch]))
-    rows.append(counts("all, now", [question.now for question in asked if question.first]))
+    rows.append(counts("all, now", [question.now for question in judged]))
     rows += ["", "| | asked | cause | first | now |", "| --- | --- | --- | --- | --- |"]
-    for question in asked:
+    for question in judged:
         asked_there = f"[{plain(question.asked)}]({question.address})"
         rows.append(line(question.id, [asked_there, plain(question.cause), question.first, question.now]))
     return "\n".join(rows)

@@ -10,6 +10,8 @@ further the output goes the smaller the loss, for ever.
 Fix: bring the targets into the range, or end the network with what reaches them (`tanh` for images from -1 to 1,
 nothing for a regression). A label that tells more than two classes apart takes `cross_entropy`.
 
+A note where they are beyond 0 or 1 by a little, as labels with noise are.
+
 Silent on: losses that are only measured, targets that differ from the bound by rounding, a few outliers.
 """
 
@@ -27,6 +29,7 @@ from gradscope.rules.numbers._losses import loss_values, losses, makers, measure
 from gradscope.store import Trace
 
 BINARY = {"binary_cross_entropy", "binary_cross_entropy_with_logits"}
+SMOOTHED = 0.5  # what noise on the labels 0 and 1 may add, on purpose
 SHARE = 0.05  # of the targets, at least
 RANGES = {  # of what an activation gives; None: without end
     "sigmoid": (0, 1), "sigmoid_": (0, 1), "hardsigmoid": (0, 1), "softmax": (0, 1),
@@ -111,6 +114,7 @@ def _no_probability(
             why="it is minus y log p minus (1 - y) log(1 - p): with y outside of 0 to 1 one of the two has the other"
             " sign, and there is no output at which the loss is lowest",
             fix=fix,
+            severity="note" if event.low > -SMOOTHED and event.high < 1 + SMOOTHED else "",
             edits=argument_as(trace, op.site.user, "target", 1, "({} + 1) / 2") if two else (),
         )
 

@@ -163,3 +163,19 @@ def good_labels_of_zero_and_one_and_soft_ones() -> None:
         opt.zero_grad()
         loss.backward()
         opt.step()
+
+
+def good_noise_on_the_labels() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        x = torch.randn(16, 4)
+        y = (x[:, :1] > 0).float() + 0.2 * torch.rand(16, 1)
+        loss = nn.functional.binary_cross_entropy_with_logits(model(x), y)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

@@ -358,6 +358,13 @@ class Paths:
         never got one."""
         return otherwise if self.stop is None else self.stop.seen(self.trace, ids)
 
+    def passes_beside(self, parameters: Iterable[Parameter]) -> int:
+        """How many passes went into what their optimizers hold: those into another model say nothing of this one.
+        Where none did, all of the run: which of them should have is not known here."""
+        held = {number for p in parameters for number in p.optimizers}
+        beside = [p.passes for p in self.parameters.values() if not held.isdisjoint(p.optimizers)]
+        return max(beside, default=0) or self.passes
+
     def stepped(self, parameter: Parameter) -> bool:
         return any(number in self.stepping for number in parameter.optimizers)
 

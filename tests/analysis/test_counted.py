@@ -70,3 +70,28 @@ def test_passes_of_another_model_are_none_of_this_ones() -> None:
                 opt.step()
     (found,) = [finding for finding in scope.findings if finding.code == "GS302"]
     assert "after 20 backward passes" in found.seen[0]
+
+
+class Cut(nn.Module):
+    def __init__(self, how) -> None:
+        super().__init__()
+        self.below, self.above, self.how = nn.Linear(3, 3), nn.Linear(3, 1), how
+
+    def forward(self, x):
+        return self.above(self.how(self.below(x)))
+
+
+@pytest.mark.parametrize(
+    ("code", "how"), [("GS301", lambda h: h.detach()), ("GS304", lambda h: torch.tensor(h.tolist()))]
+)
+def test_what_is_cut_off_counts_the_passes_of_its_own_model(code, how) -> None:
+    with gradscope.watch() as scope:
+        for made, times in ((lambda h: h, 30), (how, 5), (lambda h: h, 20)):
+            model = Cut(made)
+            opt = torch.optim.SGD(model.parameters(), lr=0.1)
+            for _ in range(times):
+                opt.zero_grad()
+                model(torch.randn(8, 3)).pow(2).mean().backward()
+                opt.step()
+    (found,) = [finding for finding in scope.findings if finding.code == code]
+    assert "is None after 5 backward passes" in found.seen[0]

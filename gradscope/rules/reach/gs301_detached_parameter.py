@@ -96,6 +96,7 @@ def detached_parameter(trace: Trace) -> Iterator[Finding]:
             continue
         ids = [p.id for p in cut.parameters]
         names = parameter_names(trace, ids)
+        times = known.passes_beside(cut.parameters)
         verb, more = "feeds" if len(ids) == 1 else "feed", " any more" if cut.known.stop else ""
         loss = code(trace, cut.loss.site.user, "the backward pass")
         words = _words(trace, cut)
@@ -107,7 +108,7 @@ def detached_parameter(trace: Trace) -> Iterator[Finding]:
             effect_label="this pass cannot reach past the cut",
             related=_related(known, cut),
             seen=(
-                cut.known.seen(ids, f"`.grad` of {names} is None after {passes(known.passes)}"),
+                cut.known.seen(ids, f"`.grad` of {names} is None after {passes(times)}"),
                 *_resting(trace, cut),
             ),
             why=f"the value goes on after {words.rstrip(',')}, the graph does not: {loss} stops there",

@@ -179,7 +179,7 @@ def _unused(trace: Trace, known: Paths, made: Site | None, parameters: list[Para
         effect=_last_pass(known),
         effect_label="no backward pass reaches it" if len(ids) == 1 else "no backward pass reaches them",
         related=((held, "handed to the optimizer here"),) if made and held else (),
-        seen=(f"`.grad` of {names} is None after {passes(_passes(known, parameters))}",),
+        seen=(f"`.grad` of {names} is None after {passes(known.passes_beside(parameters))}",),
         fix=_fix(trace, made, held, names),
         subjects=parameter_subjects(ids),
     )
@@ -214,7 +214,7 @@ def _dropped(trace: Trace, known: Paths, place: Site, parameters: list[Parameter
             *((site, "made here") for site in made if site.location() != place.location()),
         ),
         seen=(
-            f"`.grad` of {names} is None after {passes(_passes(known, parameters))}",
+            f"`.grad` of {names} is None after {passes(known.passes_beside(parameters))}",
             f"no operation read what {code(trace, place, 'the call')} gave",
             *(
                 (
@@ -230,13 +230,6 @@ def _dropped(trace: Trace, known: Paths, place: Site, parameters: list[Parameter
         else (),
         subjects=parameter_subjects(ids),
     )
-
-
-def _passes(known: Paths, parameters: list[Parameter]) -> int:
-    """How many passes went into what their optimizers hold: those into another model say nothing of this one."""
-    held = {number for p in parameters for number in p.optimizers}
-    beside = [p.passes for p in known.parameters.values() if not held.isdisjoint(p.optimizers)]
-    return max(beside, default=0) or known.passes
 
 
 def _message(names: str, ids: list[int]) -> str:
@@ -266,7 +259,7 @@ def _severity(trace: Trace, known: Paths, parameter: Parameter) -> str:
         return "note"
     return (
         "note"
-        if _passes(known, [parameter]) < MANY_PASSES and _alternative(trace, known, parameter)
+        if known.passes_beside([parameter]) < MANY_PASSES and _alternative(trace, known, parameter)
         else "warning"
     )
 

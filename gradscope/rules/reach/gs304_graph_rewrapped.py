@@ -100,6 +100,7 @@ def _finding(
     fix, edits = _fix(trace, site, cut)
     names = parameter_names(trace, ids)
     made = code(trace, site, "this")
+    times = known.passes_beside(parameters)
     return Finding(
         message=f"the loss was rewrapped into a new tensor: backward ends there and {names} "
         f"get{'s' if len(ids) == 1 else ''} no gradient",
@@ -107,7 +108,7 @@ def _finding(
         cause_label="a new leaf: same numbers, no history",
         effect=loss.site.user,
         effect_label="reaches the new leaf and nothing behind it",
-        seen=(known.seen(ids, f"`.grad` of {names} is None after {passes(known.passes)}"),),
+        seen=(known.seen(ids, f"`.grad` of {names} is None after {passes(times)}"),),
         why=f"{made} copies the numbers, not the graph they came from",
         fix=fix,
         count=loss.count,

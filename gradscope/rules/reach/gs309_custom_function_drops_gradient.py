@@ -141,7 +141,7 @@ def _hidden(trace: Trace, known: Paths, event: DroppedGradient, op: Op) -> Itera
         message=f"{names} reaches `{name}` inside {shown}: autograd does not look into it, no gradient comes back",
         cause=event.site.user,
         cause_label=f"{shown} is no tensor",
-        seen=(f"no gradient reached {names} in {passes(known.passes)}",),
+        seen=(f"no gradient reached {names} in {passes(known.passes_beside(map(trace.parameter, lost)))}",),
         fix=f"pass the tensors themselves to `{name}.apply`, and return their gradients from `backward`",
         subjects=parameter_subjects(lost),
     )

@@ -23,7 +23,7 @@ from gradscope.store import Trace
 
 __all__ = ["Answer", "Step", "of_parameter", "of_parameters", "why"]
 
-_INDEX = re.compile(r"\[(\d+)\]")
+_INDEX = re.compile(r"""\[(['"]?)([^]['"]+)\1\]""")  # a shell may have taken the quotes
 _PLACE = re.compile(r"^(.+?)(?::|, line )(\d+)$")
 
 
@@ -90,7 +90,7 @@ def _parameters(trace: Trace, name: str, exact: bool) -> list[Parameter]:
         if printed := [p for p in trace.parameters if asked == parameter_name(trace, p)]:
             return printed
     for parameter in trace.parameters:
-        full = full_name(trace, parameter)
+        full = _path(trace, parameter)
         if full and (name in (parameter.name, full) if exact else full.endswith(f".{name}")):
             found.append(parameter)
     return found
@@ -100,7 +100,7 @@ def _within(trace: Trace, name: str) -> list[Parameter]:
     """The parameters of the module of that name, as a report names it: `model.body[1]`."""
     prefix = f"{_dotted(name)}."
     named = [p for p in trace.parameters if p.name]
-    return [p for p in named if full_name(trace, p).startswith(prefix) or p.name.startswith(prefix)]
+    return [p for p in named if _path(trace, p).startswith(prefix) or p.name.startswith(prefix)]
 
 
 def _of_an_object(trace: Trace, name: str) -> list[Parameter]:
@@ -110,7 +110,7 @@ def _of_an_object(trace: Trace, name: str) -> list[Parameter]:
     if held.startswith("self."):
         return _parameters(trace, held.removeprefix("self."), exact=False)
     named = [p for p in trace.parameters if p.name and full_name(trace, p) != p.name]
-    return [p for p in named if held.endswith(f".{full_name(trace, p)}")]
+    return [p for p in named if held.endswith(f".{_path(trace, p).removeprefix('self.')}")]
 
 
 def _of_self(trace: Trace, name: str) -> list[Parameter]:
@@ -118,7 +118,7 @@ def _of_self(trace: Trace, name: str) -> list[Parameter]:
     held = _dotted(name).removeprefix("self.")
     if held == name:
         return []
-    found = {p.id: f".{full_name(trace, p)}".partition(f".{held}.") for p in trace.parameters}
+    found = {p.id: f".{_path(trace, p)}".partition(f".{held}.") for p in trace.parameters}
     if len({before for before, inside, _ in found.values() if inside}) != 1:
         return []
     return [p for p in trace.parameters if found[p.id][1]]
@@ -131,8 +131,13 @@ def _on_their_own(trace: Trace, name: str) -> list[Parameter]:
 
 
 def _dotted(name: str) -> str:
-    """`G[0].weight`, as the program would write it, in the form of `named_parameters()`."""
-    return _INDEX.sub(r".\1", name)
+    """`G[0].weight` or `models["G"].0.weight`, as the program would write it, in the form of `named_parameters()`."""
+    return _INDEX.sub(r".\2", name)
+
+
+def _path(trace: Trace, parameter: Parameter) -> str:
+    """Its full name in that form."""
+    return _dotted(full_name(trace, parameter))
 
 
 def _variable(flow: Flow, name: str) -> int | None:

@@ -1,6 +1,7 @@
 """`why`: each question has its shortest honest answer, at the right lines."""
 
 import inspect
+from dataclasses import dataclass
 
 import pytest
 import torch
@@ -266,3 +267,83 @@ def test_the_names_that_the_program_itself_uses():
         why(scope.trace, "self.weight")
     with pytest.raises(GradscopeError, match="no parameter, variable or place"):
         why(scope.trace, "critic.net.layer1.weight")
+
+
+class Solver:
+    def __init__(self) -> None:
+        self.net = nn.Sequential(nn.Linear(3, 3), nn.ReLU(), nn.Linear(3, 1))
+        self.opt = torch.optim.SGD(self.net.parameters(), lr=0.1)
+
+    @property
+    def model(self):
+        raise AssertionError("a property of the program's was asked")
+
+    def fit(self) -> None:
+        for _ in range(2):
+            self.opt.zero_grad()
+            self.net(torch.randn(4, 3)).pow(2).mean().backward()
+            self.opt.step()
+
+
+@dataclass(slots=True)
+class Held:
+    model: nn.Module
+    step: int = 0
+
+
+def test_models_that_objects_and_dicts_hold():
+    with gradscope.watch() as scope:
+        s = Solver()
+        s.fit()
+        models = {"G": nn.Sequential(nn.Linear(3, 3)), "D": nn.Sequential(nn.Linear(3, 1))}
+        models["D"](models["G"](torch.randn(4, 3)).detach()).mean().backward()
+        state = Held(nn.Sequential(nn.Linear(3, 1)))
+        state.model(torch.randn(4, 3)).mean().backward()
+    for written, asked in {
+        "s.net.0.weight": ("s.net.0.weight", "self.net.0.weight", "net.0.weight", "s.net[0].weight", "s.net"),
+        'models["G"].0.weight': (
+            'models["G"].0.weight', "models['G'].0.weight", "models[G].0.weight", 'models["G"][0].weight', "G.0.weight"
+        ),
+        "state.model.0.weight": ("state.model.0.weight", "self.model.0.weight", "model.0.weight"),
+    }.items():  # fmt: skip
+        for name in asked:
+            assert why(scope.trace, name).subject == written, name
+    for parameter in scope.trace.parameters:
+        printed = parameter_name(scope.trace, parameter.id)
+        assert why(scope.trace, printed).parameter.id == parameter.id, printed
+
+
+def test_an_object_that_only_its_own_methods_hold():
+    with gradscope.watch() as scope:
+        Solver().fit()
+    for name in ("self.net.0.weight", "net.0.weight", "s.net.0.weight", "0.weight"):
+        assert why(scope.trace, name).parameter.name == "0.weight", name
+
+
+def test_a_layer_that_is_called_by_itself_belongs_to_the_model_that_an_object_holds():
+    with gradscope.watch() as scope:
+        s = Solver()
+        s.net[2](s.net[0](torch.randn(4, 3))).mean().backward()
+    assert why(scope.trace, "s.net.2.weight").parameter.name == "2.weight"
+
+
+def test_a_model_that_trains_itself_goes_by_its_variable():
+    class Own(Net):
+        def fit(self) -> None:
+            self(torch.randn(3, 4)).mean().backward()
+
+    with gradscope.watch() as scope:
+        first, second = Own(), Own()
+        first.fit()
+        second.fit()
+    names = [why(scope.trace, name).subject for name in ("first.layer1.weight", "second.layer1.weight")]
+    assert names == ["first.layer1.weight", "second.layer1.weight"]
+
+
+def test_a_model_of_an_object_is_named_after_unnamed_ones_of_other_lines():
+    with gradscope.watch() as scope:
+        for _ in range(6):
+            nn.Linear(3, 1)(torch.randn(4, 3)).mean().backward()  # made anew, held by nothing
+        s = Solver()
+        s.fit()
+    assert why(scope.trace, "s.net.0.weight").subject == "s.net.0.weight"

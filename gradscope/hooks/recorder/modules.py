@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import inspect
-from types import FrameType
+import re
+from collections.abc import Iterator
+from itertools import islice
+from types import FrameType, GetSetDescriptorType, MemberDescriptorType, SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -11,7 +14,7 @@ from torch import nn
 
 from gradscope.hooks._torch import TensorRef, shard_of
 from gradscope.hooks.recorder.module import ModuleRecord
-from gradscope.hooks.recorder.parts import named_parts, own, parts
+from gradscope.hooks.recorder.parts import named_parts, own, parameters, parts
 from gradscope.hooks.recorder.sites import kind_of
 
 if TYPE_CHECKING:
@@ -20,6 +23,11 @@ if TYPE_CHECKING:
     from gradscope.hooks.recorder.state import State
 
 FEW_MODULES = 256
+FEW_SEARCHES = 3  # in vain, for what objects hold of one line's modules
+MANY_HOLDERS = 500  # variables and attributes that are looked at for one that holds a model
+MANY_MEMBERS = 50  # of one of them
+_MADE_BY_PYTHON = 1 << 9  # CPython's Py_TPFLAGS_HEAPTYPE
+_KEY = re.compile(r"[\w .:/-]+")  # a key that can be written into a name
 
 
 class ModuleTable:
@@ -37,6 +45,9 @@ class ModuleTable:
         self.layers: dict[int, bool] | None = None
         self.owned: dict[tuple[int, str], LeafRecord] = {}  # (module, name in it) → its parameter
         self._buffers: dict[int, tuple[Any, int]] = {}
+        self._unheld: dict[
+            int, int
+        ] = {}  # site → how many modules of its were in no object: made in each step
 
     def find(self, m: nn.Module) -> ModuleRecord | None:
         record = self.records.get(id(m))
@@ -68,7 +79,7 @@ class ModuleTable:
 
     def register_root(self, m: nn.Module, frame: FrameType | None, site: int) -> ModuleRecord:
         """Names `m`, or the larger module it is part of where the caller holds one."""
-        top, name = self._top(m, frame)
+        top, name = self._top(m, frame, site)
         found = self.find(top)
         if found is None:
             self._register(top, name, site)
@@ -81,17 +92,17 @@ class ModuleTable:
         assert record is not None
         return record
 
-    def _top(self, m: nn.Module, frame: FrameType | None) -> tuple[nn.Module, str]:
+    def _top(self, m: nn.Module, frame: FrameType | None, site: int) -> tuple[nn.Module, str]:
         """The largest module in the callers' variables that holds `m`, and its variable."""
         best, best_name, best_size = m, "", 0
-        depth = 0
+        depth, first = 0, frame
         while frame is not None and depth < 12:
             code = frame.f_code
             if kind_of(code.co_filename, self.state.sites.main) == "user":
                 for name, candidate in module_variables(frame):
-                    if candidate is m and not best_name:
+                    if candidate is m and best_name in ("", "self"):
                         best_name = name
-                    if candidate is best and best is not m and not best_name:
+                    if candidate is best and best is not m and best_name in ("", "self"):
                         best_name = name
                     if type(candidate).__name__ == "OptimizedModule":
                         continue  # the module that was compiled goes by its own names
@@ -103,7 +114,31 @@ class ModuleTable:
                         best, best_name, best_size = candidate, name, size
             frame = frame.f_back
             depth += 1
-        return best, best_name if best_name != "self" else ""
+        if best_name not in ("", "self"):
+            return best, best_name
+        if self._unheld.get(site, 0) < FEW_SEARCHES:
+            best, best_name = self._held(best, first)
+            if not best_name:
+                self._unheld[site] = self._unheld.get(site, 0) + 1
+            return best, best_name
+        return best, ""
+
+    def _held(self, m: nn.Module, frame: FrameType | None) -> tuple[nn.Module, str]:
+        """The model that `m` is, or is part of, and where an object or a dict of the callers' holds it: `solver.net`,
+        `models["G"]`. `self.net` only where no caller has the object under a name of its own."""
+        best, best_name, depth = m, "", 0
+        seen: set[int] = set()
+        while frame is not None and depth < 12 and parameters(m):  # a loss made in each step needs no name
+            if kind_of(frame.f_code.co_filename, self.state.sites.main) == "user":
+                for name, candidate in held_modules(frame, seen):
+                    if candidate is m or any(s is m for s in islice(parts(candidate), 5000)):
+                        if not name.startswith("self."):
+                            return candidate, name
+                        if not best_name:
+                            best, best_name = candidate, name
+            frame = frame.f_back
+            depth += 1
+        return best, best_name
 
     def _register(self, top: nn.Module, name: str, site: int, above: ModuleRecord | None = None) -> None:
         """Names `top` and what is below it; where it is known already, only what is new."""
@@ -165,6 +200,72 @@ def module_variables(frame: FrameType) -> list[tuple[str, nn.Module]]:
     if frame.f_globals is not local:
         found += [(k, v) for k, v in list(frame.f_globals.items()) if issubclass(type(v), nn.Module)]
     return found
+
+
+def held_modules(frame: FrameType, seen: set[int]) -> Iterator[tuple[str, nn.Module]]:
+    """Modules that a frame's variables hold as attributes or members, the nearest first; not those of what was
+    `seen` in another frame. Runs no code of the program's, and leaves the frame as it was (see
+    `module_variables`)."""
+    local = frame.f_locals
+    variables = list(local.items())
+    if frame.f_code.co_flags & inspect.CO_OPTIMIZED and type(local) is dict:
+        local.clear()
+    if frame.f_globals is not local:
+        variables += list(frame.f_globals.items())
+    todo = [(name, value, 0) for name, value in variables if _may_hold(value) and not name.startswith("__")]
+    for name, holder, depth in todo:  # grows meanwhile
+        if id(holder) in seen or len(seen) > MANY_HOLDERS:
+            continue
+        if name != "self":  # another frame may have a name for it
+            seen.add(id(holder))
+        for member, value in islice(_members(holder), MANY_MEMBERS):
+            if issubclass(type(value), nn.Module):
+                yield name + member, value
+            elif depth == 0 and _may_hold(value):
+                todo.append((name + member, value, 1))
+
+
+def _may_hold(value: Any) -> bool:
+    """Whether it is a dict or list, or an object of a class that Python code made."""
+    cls = type(value)
+    if issubclass(cls, (type, nn.Module, torch.Tensor, torch.optim.Optimizer)):
+        return False
+    return (
+        cls in (list, tuple, SimpleNamespace) or issubclass(cls, dict) or bool(_flags(cls) & _MADE_BY_PYTHON)
+    )
+
+
+def _flags(cls: type) -> int:
+    return int(type.__getattribute__(cls, "__flags__"))
+
+
+def _members(holder: Any) -> Iterator[tuple[str, Any]]:
+    """(how it is written behind the holder, member)."""
+    cls = type(holder)
+    if issubclass(cls, dict):
+        for key, value in list(islice(dict.items(holder), MANY_MEMBERS)):
+            if type(key) is int or (type(key) is str and _KEY.fullmatch(key)):
+                yield f"[{key}]" if type(key) is int else f'["{key}"]', value
+    elif cls in (list, tuple):
+        for index, value in enumerate(holder[:MANY_MEMBERS]):
+            yield f"[{index}]", value
+    else:
+        for name, value in _attributes(holder):
+            yield f".{name}", value
+
+
+def _attributes(holder: Any) -> Iterator[tuple[str, Any]]:
+    """What stands in an object's `__dict__` and in its slots, read past the class's own `__getattr__`."""
+    for cls in type.__getattribute__(type(holder), "__mro__"):
+        for name, entry in list(type.__getattribute__(cls, "__dict__").items()):
+            if name == "__dict__" and type(entry) in (GetSetDescriptorType, MemberDescriptorType):
+                found = entry.__get__(holder)
+                yield from list(found.items()) if type(found) is dict else ()
+            elif type(entry) is MemberDescriptorType:
+                try:
+                    yield name, entry.__get__(holder)
+                except AttributeError:  # a slot that is not set yet
+                    continue
 
 
 def tensor_variables(frame: FrameType, wanted: dict[int, Any]) -> dict[int, str]:

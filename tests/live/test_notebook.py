@@ -55,7 +55,9 @@ def outputs() -> dict[str, list[Any]]:
     """What each cell of the notebook shows."""
     book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(text) for text in CELLS.values()])
     # what a program prints may come in several pieces
-    NotebookClient(book, timeout=120, kernel_name="python3", allow_errors=True, coalesce_streams=True).execute()
+    NotebookClient(
+        book, timeout=120, kernel_name="python3", allow_errors=True, coalesce_streams=True
+    ).execute()
     return dict(zip(CELLS, [cell.outputs for cell in book.cells], strict=True))
 
 

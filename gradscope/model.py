@@ -168,6 +168,7 @@ class Optimizer:
     groups: tuple[dict[str, Any], ...]
     site: Site | None = None  # where it was made
     steps: int = 0
+    highest: float = 0.0  # the largest rate of a group at the steps that were looked at, and at the end
 
     @property
     def parameters(self) -> list[int]:

@@ -31,6 +31,8 @@ class Clipped:
     # (a clip of scaled gradients, the `unscale_` that came after it): how often, with their stacks
     unscaled: Counter[tuple[Site, Site]] = field(default_factory=Counter)
     last: Site | None = None
+    # the line of the step that came next where it met nothing new, and used what no clip had met: how often
+    others: Counter[Site] = field(default_factory=Counter)
     first: dict[str, int] = field(default_factory=dict)  # what it met → the first stretch in which it did
     scale: float | None = None
     limit: float | None = None
@@ -44,6 +46,7 @@ class Clips:
         self.steps: dict[Site, set[int]] = {}  # line of a step → parameters whose new gradient it used
         self.holders: dict[Site, int] = {}
         self.pending: dict[int, Clipped] = {}  # parameter → the clip of the gradient that waits for a step
+        self.in_vain: list[tuple[Clipped, int]] = []  # clips since the last step that met nothing new
         self.scales = Scales(trace)
         self.stepped = {p.id for p in trace.parameters if p.steps}
         for self.stretch, (times, events) in enumerate(timeline(trace)):
@@ -89,6 +92,8 @@ class Clips:
             clip.states[state] += repeat
             clip.parameters.update(ids)
         self.pending.update(dict.fromkeys(new, clip))
+        if not new and event.given:
+            self.in_vain.append((clip, repeat))
         if new & self.scales.scaled.keys():
             clip.scaled += repeat
             clip.first.setdefault("scaled", self.stretch)
@@ -108,6 +113,10 @@ class Clips:
         if new:
             self.steps.setdefault(event.site.user, set()).update(new)
             self.holders[event.site.user] = event.optimizer
+            for clip, repeat in self.in_vain:
+                if not new & (clip.parameters | self.pending.keys()):
+                    clip.others[event.site.user] += repeat
+        self.in_vain.clear()
         self._gone(new)
 
     def _gone(self, ids: Iterable[int]) -> None:

@@ -1,4 +1,5 @@
-"""Learning-rate schedules: whether they or their optimizers step first, and which of two is never stepped."""
+"""Learning rates: whether schedules or their optimizers step first, which of two is never stepped, and whether a rate
+is changed at all."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ from gradscope.analysis.loop import in_order, settled
 from gradscope.analysis.text import nodes_of_functions, site_of
 from gradscope.analysis.words import variable
 from gradscope.events import Backward, Rates, Scaler, Scheduled, SchedulerMade, Step
-from gradscope.model import Site
+from gradscope.model import Optimizer, Site
 from gradscope.source import FUNCTIONS, LOOPS, called_name, method_name
 from gradscope.store import Trace
 
@@ -19,6 +20,18 @@ TORCHS = {
     "CosineAnnealingLR", "CosineAnnealingWarmRestarts", "CyclicLR", "OneCycleLR",
 }  # fmt: skip
 ENOUGH = 20  # turns of the other one
+RAISED = 1.2  # times the rate that it was made with
+
+
+def raises_its_rate(optimizer: Optimizer) -> bool:
+    """Whether it came to step at a rate that is far above the one it was made with: a test of which rates go, say."""
+    rates = [group["lr"] for group in optimizer.groups if isinstance(group.get("lr"), int | float)]
+    return bool(rates) and optimizer.highest > RAISED * max(rates)
+
+
+def goes_up(optimizer: Optimizer) -> bool:
+    """Whether it is told to make the loss larger."""
+    return any(group.get("maximize") for group in optimizer.groups)
 
 
 @dataclass(frozen=True)

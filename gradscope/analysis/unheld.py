@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator, Set
 
 from gradscope.analysis.calls import is_part_of
 from gradscope.analysis.feeds import fed, feeding
-from gradscope.analysis.loop import taken_for_itself
+from gradscope.analysis.loop import since_filled, taken_for_itself
 from gradscope.analysis.memo import once
 from gradscope.analysis.own_writes import kept_up
 from gradscope.analysis.writes import only_bounded
-from gradscope.events import Mode, ModuleCall
+from gradscope.events import Mode, ModuleCall, Step
 from gradscope.model import Optimizer, Parameter
 from gradscope.store import Trace
 
@@ -94,8 +94,8 @@ def replaced(trace: Trace) -> set[int]:
     took its place is left out."""
     return {
         number
-        for _, stepped, _ in left_out(trace)
-        for number in _nearest(trace, stepped).parameters
+        for _, stepped, left in left_out(trace)
+        for number in nearest(trace, stepped, left).parameters
         if not trace.parameter(number).registered and not trace.parameter(number).passes
     }
 
@@ -154,7 +154,21 @@ def put_into_eval(trace: Trace, left: list[Parameter]) -> Mode | None:
     return None
 
 
-def _nearest(trace: Trace, stepped: list[Parameter]) -> Optimizer:
-    """The optimizer that holds most of the model's other parameters."""
-    votes = [number for p in stepped for number in p.optimizers if number in trace.optimizers]
+def nearest(trace: Trace, stepped: list[Parameter], left: list[Parameter]) -> Optimizer:
+    """The optimizer that holds most of the model's other parameters: of those that step after the passes into
+    what is left out, where one does."""
+    later = {e.optimizer for e in _steps_after(trace, left)}
+    held = [number for p in stepped for number in p.optimizers if number in trace.optimizers]
+    votes = [number for number in held if number in later] or held
     return trace.optimizers[max(votes, key=votes.count)]
+
+
+def made_too_soon(trace: Trace, optimizer: Optimizer, left: list[Parameter]) -> bool:
+    """Whether no step that the optimizer makes after the passes into what is left out uses any gradient: all that
+    it holds is frozen by then."""
+    steps = [e for e in _steps_after(trace, left) if e.optimizer == optimizer.id]
+    return bool(steps) and not any(e.fresh for e in steps)
+
+
+def _steps_after(trace: Trace, left: list[Parameter]) -> list[Step]:
+    return [e for _, e in since_filled(trace, {p.id for p in left}) if isinstance(e, Step)]

@@ -89,7 +89,30 @@ def made_of_all(trace: Trace, optimizer: Optimizer, backward: Site | None, left:
     made = optimizer.site.user if optimizer.site else None
     root = trace.modules[trace.modules[left[0].module or 0].root].name
     known = bool(root) and f"({root}.parameters()" in source(trace, made)
-    return made_later(trace, made, backward, [p.site for p in left]) if known else ()
+    if not known:
+        return ()
+    return made_later(trace, made, backward, [p.site for p in left]) or _made_where_used(trace, made, root)
+
+
+def _made_where_used(trace: Trace, made: Site | None, root: str) -> Edits:
+    """The statement at `made` to the line before the first that names what it makes, where `root` is handled
+    in between."""
+    here = Source(trace, made.path) if made is not None else None
+    statement = here.file.statement(made) if here is not None and made is not None else None
+    if (
+        here is None
+        or not isinstance(statement, ast.Assign)
+        or not isinstance(statement.targets[0], ast.Name)
+    ):
+        return ()
+    name, later = statement.targets[0].id, here.siblings(statement)
+    later = [s for s in later if s.lineno > statement.lineno]
+    to = next((s for s in later if name in names_in(s, ast.Load)), None)
+    between = [s for s in later if to is not None and s.lineno < to.lineno]
+    if to is None or not any(root in names_in(s, ast.Load) for s in between):
+        return ()
+    rebound = names_in(statement.value, ast.Load) & {n for s in between for n in names_in(s, ast.Store)}
+    return here.move(statement, to) if not rebound else ()
 
 
 def moved_out(trace: Trace, site: Site | None) -> Edits:

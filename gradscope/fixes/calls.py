@@ -185,6 +185,21 @@ def argument_as(trace: Trace, site: Site | None, name: str, position: int, form:
     return here.replace(given[0], form.format(here.file.operand(given[0])))
 
 
+def first_argument(trace: Trace, call: Site | None, reader: Site) -> str:
+    """The text of the first argument of the call at `call` where it means the same at `reader`: both stand in one
+    function, or in methods of one class and it begins with `self`; else ""."""
+    made = call.user if call is not None else None
+    node = _call(trace, made)
+    if made is None or node is None or not node.args or isinstance(node.args[0], ast.Starred):
+        return ""
+    file = trace.source_file(made.path)
+    text = " ".join(file.text(node.args[0]).split())
+    classes = [{id(n) for n in file.around(s) if isinstance(n, ast.ClassDef)} for s in (made, reader)]
+    one_class = made.path == reader.path and bool(classes[0] & classes[1])
+    of_self = text.startswith("self.") and in_method(trace, made) and in_method(trace, reader)
+    return text if (one_class and of_self) or beside(trace, made, reader) else ""
+
+
 def along(trace: Trace, site: Site | None, name: str, dim: int) -> Edits:
     """`torch.f(x, dim=…)`, `x.f(…)` or `nn.F(…)` at `site` along another axis."""
     node = _call(trace, site)

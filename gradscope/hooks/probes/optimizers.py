@@ -117,9 +117,10 @@ class Optimizers(Hook):
                     record.optimizers.append(number)
                 row["parameters"].append(record.id)
             groups.append(row)
+        before = self.recorder.optimizers.get(number, {})
         self.recorder.optimizers[number] = {
             "cls": type(optimizer).__name__, "groups": groups, "site": site or None,
-            "steps": self.recorder.optimizers.get(number, {}).get("steps", 0),
+            "steps": before.get("steps", 0), "highest": before.get("highest", 0.0),
         }  # fmt: skip
         self.sizes[number] = sum(len(row["parameters"]) for row in groups)
 

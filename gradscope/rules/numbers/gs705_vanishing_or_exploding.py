@@ -25,6 +25,7 @@ from gradscope.analysis.delicate import overflow
 from gradscope.analysis.gradients import gradients, thrown_away
 from gradscope.analysis.names import place
 from gradscope.analysis.reach import Paths, paths
+from gradscope.analysis.schedules import goes_up, raises_its_rate
 from gradscope.analysis.words import (
     code,
     listed,
@@ -283,7 +284,9 @@ def _exploding(one: _Line) -> Iterator[Finding]:
         return
     totals = [math.hypot(*norms) for norms in zip(*(one.norms(id) for id in ids), strict=False)]
     losses = [value for _, value in trace.numbers("loss", None, one.sites)]
-    grown = _grows(totals, losses)
+    holding = [trace.optimizers[number] for number in trace.parameter(ids[0]).optimizers]
+    meant = any(goes_up(one) or raises_its_rate(one) for one in holding)
+    grown = not meant and _grows(totals, losses)
     finite = [total for total in totals if math.isfinite(total)]
     if not finite or not (grown or median(finite[:PASSES]) > HUGE):
         return

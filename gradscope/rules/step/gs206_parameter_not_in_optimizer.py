@@ -23,7 +23,7 @@ from gradscope.analysis.intent import milder, skipped_by_name
 from gradscope.analysis.loop import idle, norm
 from gradscope.analysis.own_writes import kept_up
 from gradscope.analysis.since import since_pass
-from gradscope.analysis.unheld import _nearest, left_behind, left_out, put_into_eval, taken_over
+from gradscope.analysis.unheld import left_behind, left_out, made_too_soon, nearest, put_into_eval, taken_over
 from gradscope.analysis.words import (
     dotted,
     listed,
@@ -128,7 +128,7 @@ def _loose(trace: Trace) -> Iterator[Finding]:
                 yield _put_in_place(trace, p, old, p.site.user, site)
         if not mine:
             continue
-        optimizer, names = _nearest(trace, stepped), parameter_names(trace, mine)
+        optimizer, names = nearest(trace, stepped, list(mine.values())), parameter_names(trace, mine)
         count = max(p.passes for p in mine.values())
         yield Finding(
             message=f"{names} {'gets' if len(mine) == 1 else 'get'} gradients but no optimizer holds"
@@ -177,7 +177,7 @@ def _alone(p: Parameter) -> bool:
 def _finding(
     trace: Trace, parameters: list[Parameter], stepped: list[Parameter], left: list[Parameter]
 ) -> Finding:
-    optimizer, backward = _nearest(trace, stepped), _backward(trace, left)
+    optimizer, backward = nearest(trace, stepped, left), _backward(trace, left)
     groups = _groups(trace, parameters, left)
     subject = listed(groups)
     verbs = ("gets", "is") if len(groups) == 1 else ("get", "are")
@@ -194,10 +194,14 @@ def _finding(
         ),
         fix=f"give {subject} to {optimizer_name(trace, optimizer.id)} too ({where(optimizer.site)}); freeze"
         " what is meant to stay (`requires_grad_(False)`)"
-        if any(p.steps for p in stepped)
+        if any(p.steps for p in stepped) and not made_too_soon(trace, optimizer, left)
         else f"make {optimizer_name(trace, optimizer.id)} ({where(optimizer.site)}) after {subject}"
         f" {verbs[1]} put in: all that it holds is frozen",
-        edits=also_given(trace, optimizer.site, [group.strip("`") for group in groups])
+        edits=(
+            ()
+            if made_too_soon(trace, optimizer, left)
+            else also_given(trace, optimizer.site, [group.strip("`") for group in groups])
+        )
         or made_of_all(trace, optimizer, backward, left),
         subjects=parameter_subjects(p.id for p in left),
         since=since_pass(trace, (p.id for p in left)),

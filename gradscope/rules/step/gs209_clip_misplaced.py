@@ -3,7 +3,8 @@
 Why: clipping changes `.grad` as it stands at that moment. After the step it is too late,
 before `backward()` there is nothing yet; between the passes of an accumulation it clips
 partial sums; and before `scaler.unscale_()` the gradients are still multiplied by the scale,
-so that the limit is thousands of times too low. A generator can be clipped once only: after
+so that the limit is thousands of times too low. With two optimizers each clip needs the
+parameters of the step that comes after it. A generator can be clipped once only: after
 that it is empty.
 
 Fix: clip once, after the last `backward()` (and `scaler.unscale_(optimizer)`) and before
@@ -22,7 +23,7 @@ from gradscope.analysis.reach import paths
 from gradscope.analysis.since import since_stretch
 from gradscope.analysis.words import code, located, method, parameter_subjects, plural, where
 from gradscope.events import Backward, Clip, Scaler
-from gradscope.fixes.calls import beside, line_before, listed_once, moved
+from gradscope.fixes.calls import argument_as, beside, first_argument, line_before, listed_once, moved
 from gradscope.fixes.source import Edits
 from gradscope.model import Finding, Site
 from gradscope.rules import rule
@@ -79,6 +80,8 @@ def clip_misplaced(trace: Trace) -> Iterator[Finding]:
             continue
         if clip.empty and clip.empty >= clip.times - 1:
             yield _empty(trace, run, clip, step)
+        elif not clip.met and clip.times >= 2 and (other := _of_another(run, clip)) is not None:
+            yield _others(trace, run, clip, other)
         elif not clip.met and clip.times >= 2:
             yield _in_vain(trace, run, clip, step)
         elif clip.scaled and _by_scaler(trace, step):
@@ -193,6 +196,46 @@ def _in_vain(trace: Trace, run: Clips, clip: Clipped, step: Site) -> Finding:
         count=clip.times,
         edits=moved(trace, clip.site, step, conditional=True),
         subjects=_subjects(clip),
+        since=since_stretch(trace, clip.first["nothing new"]),
+    )
+
+
+def _of_another(run: Clips, clip: Clipped) -> Site | None:
+    """The line of the step that always comes next and uses other gradients, none of them ever clipped, where
+    these parameters have their own clip before their own step."""
+    owns = any(other.met and other.parameters == clip.parameters for other in run.clips.values())
+    if len(clip.others) != 1 or not owns:
+        return None
+    ((step, count),) = clip.others.items()
+    clipped = {id for other in run.clips.values() if other.met for id in other.parameters}
+    return step if count >= clip.times - 1 and not clipped & run.steps[step] else None
+
+
+def _others(trace: Trace, run: Clips, clip: Clipped, step: Site) -> Finding:
+    clipping, stepping = code(trace, clip.site, "the clip"), code(trace, step, "the step")
+    held = run.holders[step]
+    made = trace.optimizers[held].site if held in trace.optimizers else None
+    given = first_argument(trace, made, clip.site)
+    return Finding(
+        message=f"{clipping} clips gradients that were used already, and those of {stepping}, which comes next, are"
+        " never clipped",
+        cause=clip.site,
+        cause_label="the parameters of another optimizer, which has stepped",
+        effect=step,
+        effect_label="steps with gradients that are not clipped",
+        related=tuple(
+            (other.site, "clips the same parameters, before their own step")
+            for other in run.clips.values()
+            if other.met and other.parameters == clip.parameters
+        ),
+        seen=(
+            f"0 of {plural(clip.times, 'call')} met a gradient that a step had still to use; {stepping} shares no"
+            " parameter with them",
+        ),
+        fix=f"hand over the parameters that {stepping} steps" + (f": `{given}`" if given else ""),
+        count=clip.times,
+        edits=argument_as(trace, clip.site, "parameters", 0, given) if given else (),
+        subjects=_subjects(clip) | parameter_subjects(run.steps[step]),
         since=since_stretch(trace, clip.first["nothing new"]),
     )
 

@@ -21,36 +21,6 @@ def bad_small_weights() -> None:
         opt.step()
 
 
-def bad_diverging() -> None:
-    import torch
-    from torch import nn
-
-    torch.manual_seed(0)
-    model = nn.Linear(4, 1)
-    opt = torch.optim.SGD(model.parameters(), lr=20.0)
-    x, y = torch.randn(16, 4), torch.randn(16, 1)
-    for _ in range(6):
-        opt.zero_grad()
-        loss = nn.functional.mse_loss(model(x), y)
-        loss.backward()  # cause: GS705
-        opt.step()
-
-
-def bad_diverging_until_it_overflows() -> None:
-    import torch
-    from torch import nn
-
-    torch.manual_seed(0)
-    model = nn.Sequential(nn.Linear(4, 16), nn.ReLU(), nn.Linear(16, 1))
-    opt = torch.optim.SGD(model.parameters(), lr=50.0)
-    for _ in range(12):
-        x = torch.randn(16, 4)
-        opt.zero_grad()
-        loss = (model(x) - 10 * x.sum(1, keepdim=True)).pow(2).mean()
-        loss.backward()  # cause: GS705
-        opt.step()
-
-
 def bad_large_from_the_start() -> None:
     import torch
     from torch import nn

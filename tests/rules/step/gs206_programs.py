@@ -60,7 +60,7 @@ def bad_loss_that_learns() -> None:  # fix: by hand
         opt.step()
 
 
-def bad_adapters_put_in_later() -> None:  # fix: by hand
+def bad_adapters_put_in_later() -> None:
     import torch
     from torch import nn
 
@@ -80,6 +80,38 @@ def bad_adapters_put_in_later() -> None:  # fix: by hand
         opt.zero_grad()
         model(torch.randn(8, 3)).pow(2).mean().backward()  # effect: GS206
         opt.step()
+
+
+def bad_adapters_added_after_the_optimizer() -> None:
+    import torch
+    from torch import nn
+
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.base, self.more = nn.Linear(3, 3), nn.ModuleList()
+
+        def add_adapter(self) -> None:
+            self.requires_grad_(False)
+            self.more.append(nn.Linear(3, 3))
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            x = self.base(x)
+            for layer in self.more:
+                x = x + layer(x)
+            return x
+
+    def train(model: nn.Module, opt: torch.optim.Optimizer) -> None:
+        for _ in range(3):
+            opt.zero_grad()
+            model(torch.randn(8, 3)).pow(2).mean().backward()  # effect: GS206
+            opt.step()
+
+    model = Net()
+    train(model, torch.optim.SGD(model.parameters(), lr=0.1))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)  # cause: GS206
+    model.add_adapter()
+    train(model, opt)
 
 
 def good_judged_by_another_model() -> None:

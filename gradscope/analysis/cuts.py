@@ -123,8 +123,8 @@ def cuts_of(trace: Trace, known: Paths, parameters: list[Parameter]) -> list[Cut
             group = ("region", region) if region is not None else (kind, op.site.user.location())
             cut = groups.get(group)
             if cut is None:
-                loss = known.loss_of(output)
-                if loss is not None and _about_data(known, loss):
+                loss = known.loss_of(output, lambda event: not _about_data(known, event))
+                if loss is None and known.loss_of(output) is not None:
                     continue
                 cut = groups[group] = Cut(
                     op, kind, _cut_site(trace, op, region), region, [parameter], loss, output, known,
@@ -464,7 +464,7 @@ def _further_cut(known: Paths, key: Key) -> tuple[Op, Key] | None:
     first: tuple[Op, Key] | None = None
     while todo:
         current = todo.popleft()
-        if current in known.roots:
+        if not all(_about_data(known, event) for event in known.roots.get(current, ())):
             return None
         tracked = known.graph(current[0]).values[current[1]].requires_grad
         for target, op in known.used.feeds.get(current, ()):

@@ -7,7 +7,7 @@ lost. Both are found once per trace, without recursion, from all backward passes
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from operator import itemgetter
@@ -265,14 +265,15 @@ class Paths:
                     found.setdefault(parameter.id, []).append(key)
         return found
 
-    def loss_of(self, key: Key) -> Backward | None:
-        """The first backward pass that a value of `used` leads to."""
+    def loss_of(self, key: Key, passes: Callable[[Backward], bool] | None = None) -> Backward | None:
+        """The first backward pass that a value of `used` leads to, of those that are meant."""
         seen = {key}
         todo = deque(seen)
         while todo:
             current = todo.popleft()
-            if current in self.roots:
-                return self.roots[current][0]
+            for event in self.roots.get(current, ()):
+                if passes is None or passes(event):
+                    return event
             for target, _ in self.used.feeds.get(current, ()):
                 if target not in seen:
                     seen.add(target)

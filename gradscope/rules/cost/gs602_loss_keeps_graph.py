@@ -16,17 +16,17 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from gradscope.analysis.keeping import assigned, backwarded_lists, stored_at
+from gradscope.analysis.keeping import assigned, backwarded_lists, kept_by_append, stored_at
 from gradscope.analysis.reach import Paths, paths
 from gradscope.analysis.since import since_step
 from gradscope.analysis.text import own_nodes
 from gradscope.analysis.unread import duration
-from gradscope.analysis.words import code, located, plural, user
+from gradscope.analysis.words import code, holds, listed, located, plural, user
 from gradscope.events import KeepsGraph, PassTime
 from gradscope.fixes.source import Source, without_its_graph
 from gradscope.model import Edit, Finding, Op, Site, Value
 from gradscope.rules import rule
-from gradscope.source import method_name, names_in
+from gradscope.source import SourceFile, method_name, names_in
 from gradscope.store import Trace
 
 HOW = {"list": "a list of losses", "values": "a list of values computed in training"}
@@ -101,6 +101,12 @@ def _finding(trace: Trace, event: KeepsGraph) -> Finding:
         whole=event.how == "values",
         stored=stored is not None or event.how not in ("list", "values"),
     )
+    others = _kept_beside(trace, cause) if stored is not None else []
+    if others:
+        fix += f"; the same in {listed([located(trace, other) for other in others])}"
+        edits = (
+            (*edits, *(edit for other in others for edit in without_its_graph(trace, other))) if edits else ()
+        )
     length, nodes, held = event.length, event.nodes, event.bytes
     seen = f"after {plural(length, 'step')} it holds {plural(nodes, 'node')} of their graphs"
     if held:
@@ -115,7 +121,10 @@ def _finding(trace: Trace, event: KeepsGraph) -> Finding:
         message=f"{how} keeps the graph of every step alive: {code(trace, cause, 'the loss')}",
         cause=cause,
         cause_label="each value brings its graph along",
-        related=((made, "a value that is kept"),) if stored is not None else (),
+        related=(
+            *(((made, "a value that is kept"),) if stored is not None else ()),
+            *((other, "keeps a graph in each step, too") for other in others),
+        ),
         seen=tuple(filter(None, (seen, _slower(trace)))),
         why=why,
         fix=fix,
@@ -257,11 +266,52 @@ def _scopes_of(trace: Trace, cause: Site, name: str) -> list[ast.AST]:
 
 
 def _is_read_again(trace: Trace, cause: Site) -> bool:
-    """Whether the loop that fills a list takes something out of it, which may need its graph."""
+    """Whether the loop that fills a list takes something out of it that it computes with, which may need its graph."""
     file = trace.source_file(cause.path)
     held = _list_of(file.at(cause))
     loop = file.outermost_loop(cause)
     return bool(held) and any(
-        isinstance(node, ast.Subscript) and getattr(node.value, "id", "") == held
+        isinstance(node, ast.Subscript)
+        and getattr(node.value, "id", "") == held
+        and isinstance(_statement_of(file, node), (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Return))
         for node in (ast.walk(loop) if loop is not None else ())
     )
+
+
+def _statement_of(file: SourceFile, node: ast.AST) -> ast.AST | None:
+    return next((above for above in file.above(node) if isinstance(above, ast.stmt)), None)
+
+
+def _kept_beside(trace: Trace, cause: Site) -> list[Site]:
+    """The other lines of the same loop that put something into a list as it is computed there, with a graph that no
+    pass goes through."""
+    file = trace.source_file(cause.path)
+    loop = file.outermost_loop(cause)
+    found = []
+    for node in ast.walk(loop) if loop is not None else ():
+        kept = kept_by_append(node) if isinstance(node, ast.Call) else []
+        if not isinstance(node, ast.Call) or len(kept) != 1 or file.span(node)[0] == cause.line:
+            continue
+        if not isinstance(kept[0], ast.Call | ast.BinOp):
+            continue
+        site = Site(-1, cause.path, *file.span(kept[0]), cause.function, "user")
+        if _gives_a_graph(trace, site):
+            found.append(Site(-1, cause.path, *file.span(node), cause.function, "user"))
+    return found
+
+
+def _gives_a_graph(trace: Trace, expression: Site) -> bool:
+    """Whether the last that was computed at an expression has a graph, and nothing is computed from it."""
+    known, last = paths(trace), None
+    for number in known.graph_ids:
+        graph = known.graph(number)
+        for op in graph.ops:
+            if op.outputs and any(
+                holds(expression, frame) for frame in op.site.stack if frame.kind == "user"
+            ):
+                last = graph, op.outputs[0]
+    if last is None:
+        return False
+    graph, value = last
+    used = (graph.id, value) in known.used.order or bool(graph.consumers.get(value))
+    return graph.values[value].requires_grad and not used

@@ -22,7 +22,7 @@ from gradscope.analysis.names import place
 from gradscope.analysis.ops import MAKERS
 from gradscope.analysis.reach import Paths, passes, paths
 from gradscope.analysis.terms import Wrapped, wrapped_losses, wrapped_terms
-from gradscope.analysis.words import code, located, parameter_names, parameter_subjects, quoted
+from gradscope.analysis.words import code, listed, located, parameter_names, parameter_subjects, quoted
 from gradscope.fixes.source import Source
 from gradscope.model import Edit, Event, Finding, Op, Parameter, Site
 from gradscope.rules import rule
@@ -98,16 +98,21 @@ def _finding(
 ) -> Finding:
     ids = [p.id for p in parameters]
     fix, edits = _fix(trace, site, cut)
+    also = [op.site.user for op in cut.also] if cut is not None else []
+    if also:
+        fix += f"; the same in {listed([located(trace, other) for other in also])}"
+        edits = (*edits, *(edit for other in also for edit in as_it_is(trace, other, other)[1]))
     names = parameter_names(trace, ids)
     made = code(trace, site, "this")
     times = known.passes_beside(parameters)
     return Finding(
-        message=f"the loss was rewrapped into a new tensor: backward ends there and {names} "
-        f"get{'s' if len(ids) == 1 else ''} no gradient",
+        message=f"{_what(cut)} was rewrapped into a new tensor: backward ends there and {names}"
+        f" get{'s' if len(ids) == 1 else ''} no gradient",
         cause=site,
         cause_label="a new leaf: same numbers, no history",
         effect=loss.site.user,
         effect_label="reaches the new leaf and nothing behind it",
+        related=tuple((other, "and here") for other in also),
         seen=(known.seen(ids, f"`.grad` of {names} is None after {passes(times)}"),),
         why=f"{made} copies the numbers, not the graph they came from",
         fix=fix,
@@ -115,6 +120,10 @@ def _finding(
         edits=edits,
         subjects=parameter_subjects(ids),
     )
+
+
+def _what(cut: Cut | None) -> str:
+    return "the loss" if cut is None or cut.output in cut.known.roots else "a value"
 
 
 def _loss(trace: Trace, loss: Wrapped) -> Finding:

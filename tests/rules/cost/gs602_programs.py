@@ -134,6 +134,23 @@ def bad_list_that_is_backwarded() -> None:  # fix: by hand
     fit(nn.Linear(4, 1), lambda out: out.pow(2).mean())
 
 
+def bad_list_that_is_only_looked_at() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    losses = []
+    for step in range(30):
+        opt.zero_grad()
+        loss = model(torch.randn(8, 4)).pow(2).mean()
+        loss.backward()
+        opt.step()
+        losses.append(loss)  # cause: GS602
+        if step > 5 and abs(losses[-1] - losses[-5]) < 1e-9:
+            break
+
+
 def bad_list_grown_by_a_sum() -> None:
     import torch
     from torch import nn

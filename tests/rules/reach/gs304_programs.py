@@ -309,3 +309,74 @@ def good_loss_kept_above_a_level() -> None:
         opt.zero_grad()
         ((loss - level).abs() + level).backward()
         opt.step()
+
+
+def bad_inner_copies() -> None:
+    import torch
+
+    def net(x: torch.Tensor, p: list[torch.Tensor]) -> torch.Tensor:
+        return torch.tanh(x @ p[0]) @ p[1]
+
+    class Inner:
+        def __init__(self, params: list[torch.Tensor]) -> None:
+            self.params = [p.detach().requires_grad_() for p in params]
+
+        def step(self, loss: torch.Tensor) -> None:
+            grads = torch.autograd.grad(loss, self.params)
+            new = [p - 0.1 * g for p, g in zip(self.params, grads, strict=True)]
+            self.params = [p.detach().requires_grad_() for p in new]  # cause: GS304
+
+    torch.manual_seed(0)
+    meta = [torch.randn(3, 4).requires_grad_(), torch.randn(4, 1).requires_grad_()]
+    opt = torch.optim.Adam(meta, lr=0.01)
+    for _ in range(5):
+        opt.zero_grad()
+        for _ in range(2):
+            x = torch.randn(8, 3)
+            inner = Inner(meta)
+            inner.step(net(x, inner.params).sub(1).pow(2).mean())
+            net(x, inner.params).sub(1).pow(2).mean().backward()  # effect: GS304
+        opt.step()
+
+
+def good_inner_copies_of_first_order() -> None:
+    import torch
+
+    def net(x: torch.Tensor, p: list[torch.Tensor]) -> torch.Tensor:
+        return torch.tanh(x @ p[0]) @ p[1]
+
+    torch.manual_seed(0)
+    meta = [torch.randn(3, 4).requires_grad_(), torch.randn(4, 1).requires_grad_()]
+    opt = torch.optim.Adam(meta, lr=0.01)
+    for _ in range(5):
+        opt.zero_grad()
+        for _ in range(2):
+            x = torch.randn(8, 3)
+            fast = [p.detach().requires_grad_() for p in meta]
+            grads = torch.autograd.grad(net(x, fast).sub(1).pow(2).mean(), fast)
+            fast = [(p - 0.1 * g).detach().requires_grad_() for p, g in zip(fast, grads, strict=True)]
+            outer = torch.autograd.grad(net(x, fast).sub(1).pow(2).mean(), fast)
+            for p, g in zip(meta, outer, strict=True):
+                p.grad = g.clone() if p.grad is None else p.grad + g
+        opt.step()
+
+
+def good_langevin_samples() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    energy = nn.Sequential(nn.Linear(2, 8), nn.Tanh(), nn.Linear(8, 1))
+    start = nn.Linear(2, 2)
+    opt = torch.optim.Adam([*energy.parameters(), *start.parameters()], lr=0.01)
+    for _ in range(5):
+        noise = torch.randn(16, 2)
+        x = start(noise).detach().requires_grad_()
+        for _ in range(3):
+            (push,) = torch.autograd.grad(energy(x).sum(), x)
+            x = (x - 0.1 * push + 0.05 * torch.randn_like(x)).detach().requires_grad_()
+        opt.zero_grad()
+        loss = energy(torch.randn(16, 2)).mean() - energy(x.detach()).mean()
+        loss = loss + (start(noise) - x.detach()).pow(2).mean()
+        loss.backward()
+        opt.step()

@@ -11,17 +11,20 @@ Silent on: a single weight that begins at zero (the last of a residual branch, a
 LoRA), weights that were zero for a few steps only.
 """
 
+import ast
 from collections.abc import Iterator
 
 from gradscope.analysis.made import made_at
 from gradscope.analysis.ops import MULTIPLICATIONS, PASSING, PRODUCTS_OF_MATRICES
 from gradscope.analysis.reach import Paths, paths
 from gradscope.analysis.scales import under_a_scaler
+from gradscope.analysis.text import nodes_of_functions, site_of
 from gradscope.analysis.words import located, parameter_names, parameter_subjects, plural, where
 from gradscope.events import ZeroWeights
 from gradscope.fixes.calls import taken_away
 from gradscope.model import Finding, Graph, Site
 from gradscope.rules import rule
+from gradscope.source import called_name, method_name, names_in
 from gradscope.store import Trace
 
 ENOUGH = 3  # passes that were measured
@@ -72,7 +75,7 @@ def good() -> None:
         opt.step()
 
 
-@rule("GS710", name="zeros-in-a-row", severity="warning", over=("GS705",))
+@rule("GS710", name="zeros-in-a-row", severity="warning", over=("GS705", "GS707"))
 def zeros_in_a_row(trace: Trace) -> Iterator[Finding]:
     zero = {id for event in trace.of(ZeroWeights) for id in event.parameters if _never_moved(trace, id)}
     zero -= under_a_scaler(trace)  # steps that it skips leave zeros where they were
@@ -153,6 +156,26 @@ def _zeroed(trace: Trace, known: Paths, parameter: int) -> Site | None:
     return made_at(trace, trace.parameter(parameter))
 
 
+def _zeroed_later(trace: Trace, parameter: int, made: Site | None) -> Site | None:
+    """The call that fills with zeros whatever parameters its loop comes to, where the program's text has one: the
+    line that made the parameter is known, and what filled it ran while nobody looked."""
+    if made is None or parameter not in {p.id for p in trace.parameters if p.module is not None}:
+        return None
+    found = []
+    for path, function, node in nodes_of_functions(trace):
+        loop = node if isinstance(node, ast.For) and isinstance(node.target, ast.Name) else None
+        over = loop.iter if loop is not None else None
+        if loop is None or not (isinstance(over, ast.Call) and method_name(over) == "parameters"):
+            continue
+        name = loop.target.id if isinstance(loop.target, ast.Name) else ""
+        found += [
+            site_of(path, function, call)
+            for call in ast.walk(loop)
+            if isinstance(call, ast.Call) and called_name(call) in ZEROING and name in names_in(call, ast.Load)
+        ]
+    return found[0] if len(found) == 1 else None
+
+
 def _finding(
     trace: Trace, known: Paths, cause: Site | None, other: Site | None, pairs: list[tuple[int, int]]
 ) -> Finding:
@@ -160,13 +183,21 @@ def _finding(
     first, second = (parameter_names(trace, [id]) for id in pairs[0])
     filling = [event for event in known.backwards if set(ids) & set(event.filled)]
     measured = len(trace.numbers("grad_norm", pairs[0][0]))
-    edits = taken_away(trace, cause) if cause is not None and cause != other else ()
+    later = _zeroed_later(trace, pairs[0][0], cause) if cause == made_at(trace, trace.parameter(pairs[0][0])) else None
+    edits = taken_away(trace, cause) if later is None and cause is not None and cause != other else ()
     here = f" ({where(cause)})" if cause is not None else ""
     mend = f"take {located(trace, cause)} out" if edits else f"give {first} small random numbers{here}"
     others = f" (and so in {plural(len(pairs) - 1, 'more pair')})" if len(pairs) > 1 else ""
     related: tuple[tuple[Site, str], ...] = ()
     if other is not None and other != cause:
         related = ((other, f"{second} behind it: all zeros too"),)
+    mend += f": only {second} may begin at zero"
+    if later is not None and cause is not None:
+        mend = (
+            f"put {first} in after {located(trace, later)} has run, which fills all parameters that it comes to with"
+            f" zeros: {located(trace, cause)} alone makes none. Only {second} may begin at zero"
+        )
+        related = (*related, (later, "fills all parameters that its loop comes to with zeros"))
     return Finding(
         message=f"{first} and {second} behind it are all zeros: the gradients of both stay zero{others}",
         cause=cause,
@@ -178,7 +209,7 @@ def _finding(
             f"the gradients of {first} and of {second} were exactly 0 in {plural(measured, 'pass')} measured, and"
             " after some steps every element of both still was",
         ),
-        fix=f"{mend}: only {second} may begin at zero",
+        fix=mend,
         edits=edits,
         subjects=parameter_subjects(ids),
     )

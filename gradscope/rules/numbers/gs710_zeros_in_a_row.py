@@ -171,7 +171,9 @@ def _zeroed_later(trace: Trace, parameter: int, made: Site | None) -> Site | Non
         found += [
             site_of(path, function, call)
             for call in ast.walk(loop)
-            if isinstance(call, ast.Call) and called_name(call) in ZEROING and name in names_in(call, ast.Load)
+            if isinstance(call, ast.Call)
+            and called_name(call) in ZEROING
+            and name in names_in(call, ast.Load)
         ]
     return found[0] if len(found) == 1 else None
 
@@ -183,7 +185,11 @@ def _finding(
     first, second = (parameter_names(trace, [id]) for id in pairs[0])
     filling = [event for event in known.backwards if set(ids) & set(event.filled)]
     measured = len(trace.numbers("grad_norm", pairs[0][0]))
-    later = _zeroed_later(trace, pairs[0][0], cause) if cause == made_at(trace, trace.parameter(pairs[0][0])) else None
+    later = (
+        _zeroed_later(trace, pairs[0][0], cause)
+        if cause == made_at(trace, trace.parameter(pairs[0][0]))
+        else None
+    )
     edits = taken_away(trace, cause) if later is None and cause is not None and cause != other else ()
     here = f" ({where(cause)})" if cause is not None else ""
     mend = f"take {located(trace, cause)} out" if edits else f"give {first} small random numbers{here}"

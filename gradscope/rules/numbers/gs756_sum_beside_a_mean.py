@@ -1,0 +1,234 @@
+"""A term of the loss is the sum over a whole batch, and another one is a mean over all of its elements.
+
+Why: a mean divides by the samples and by the numbers of each sample, a sum by neither. Added up, the sum counts that
+many times more: the divergence of a variational autoencoder outweighs the reconstruction a thousandfold, the code is
+pushed to what it is without any input, and nothing is reconstructed.
+
+Fix: reduce both alike, as a sum over what belongs to a sample and a mean over the samples.
+
+A note where the summed term is no divergence. Silent on: sums with a small factor or with one that is not in the
+text, sums that are divided by a size, penalties on weights, sums over few numbers.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import prod
+
+from gradscope.analysis.made import layer_site
+from gradscope.analysis.ops import POINTWISE_LOSSES, SCALES
+from gradscope.analysis.reach import Key, Paths, paths
+from gradscope.analysis.terms import terms
+from gradscope.analysis.words import code, located
+from gradscope.events import Backward
+from gradscope.fixes.calls import with_argument
+from gradscope.fixes.source import Edits
+from gradscope.model import Finding, Op, Site
+from gradscope.rules import rule
+from gradscope.store import Trace
+
+MANY = 64  # numbers that are added up
+SAMPLES = 8
+SMALL = 0.1  # a factor from here down is a weight that somebody has chosen
+MEANS = POINTWISE_LOSSES | {"binary_cross_entropy", "binary_cross_entropy_with_logits"}
+OF_A_DIVERGENCE = {"exp", "log"}  # with a square: that of two normal distributions
+SQUARES = {"pow", "square", "__pow__", "mul"}
+
+
+def bad() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    encoder, decoder = nn.Linear(40, 8), nn.Linear(4, 40)
+    opt = torch.optim.Adam([*encoder.parameters(), *decoder.parameters()], lr=0.01)
+    for _ in range(5):
+        x = torch.randn(32, 40)
+        mean, logvar = encoder(x).chunk(2, dim=1)
+        code = mean + torch.randn_like(mean) * (0.5 * logvar).exp()
+        error = nn.functional.mse_loss(decoder(code), x)
+        divergence = -0.5 * torch.sum(1 + logvar - mean.pow(2) - logvar.exp())  # cause: GS756
+        opt.zero_grad()
+        (error + divergence).backward()  # effect: GS756
+        opt.step()
+
+
+def good() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    encoder, decoder = nn.Linear(40, 8), nn.Linear(4, 40)
+    opt = torch.optim.Adam([*encoder.parameters(), *decoder.parameters()], lr=0.01)
+    for _ in range(5):
+        x = torch.randn(32, 40)
+        mean, logvar = encoder(x).chunk(2, dim=1)
+        code = mean + torch.randn_like(mean) * (0.5 * logvar).exp()
+        error = nn.functional.mse_loss(decoder(code), x, reduction="sum") / len(x)
+        divergence = -0.5 * torch.sum(1 + logvar - mean.pow(2) - logvar.exp()) / len(x)
+        opt.zero_grad()
+        (error + divergence).backward()
+        opt.step()
+
+
+@dataclass(frozen=True)
+class _Term:
+    """One of the numbers that a loss adds up."""
+
+    op: Op  # that reduces it
+    shape: tuple[int, ...]  # of what that is given
+    key: Key
+
+
+@rule("GS756", name="sum-beside-a-mean", severity="warning")
+def sum_beside_a_mean(trace: Trace) -> Iterator[Finding]:
+    known = paths(trace)
+    told: set[tuple[str, int]] = set()
+    for event in trace.of(Backward):
+        if event.call != "backward" or event.graph < 0 or len(event.roots) != 1:
+            continue
+        root = event.graph, event.roots[0]
+        parts = terms(known, root)
+        sums = [found for key in parts if (found := _sum(known, key)) is not None]
+        means = [found for key in parts if (found := _mean(known, key)) is not None]
+        for one in sums:
+            other = next((m for m in means if m.shape[0] == one.shape[0]), None)
+            place = one.op.site.user.location()
+            if other is None or place in told or not _weighs_as_it_is(trace, known, one, root):
+                continue
+            told.add(place)
+            yield _finding(trace, known, event, one, other)
+
+
+def _sum(known: Paths, key: Key) -> _Term | None:
+    """The sum over all of a batch's numbers, several for each sample."""
+    sources, op = known.sources(key)
+    if op is None or op.name != "sum" or not op.nodes or len(sources) != 1:
+        return None
+    graph, index = sources[0]
+    shape = known.graph(graph).values[index].shape
+    whole = len(shape) >= 2 and shape[0] >= SAMPLES and prod(shape) >= MANY and shape[0] < prod(shape)
+    return _Term(op, shape, key) if whole and _is_of_data(known, sources[0]) else None
+
+
+def _is_of_data(known: Paths, key: Key) -> bool:
+    """Whether its rows are samples: data with as many rows goes into it, and no parameter of its shape, as into a
+    penalty on weights."""
+    shape = known.graph(key[0]).values[key[1]].shape
+    of_data, todo, seen = False, [key], {key}
+    while todo:
+        current = todo.pop()
+        value = known.graph(current[0]).values[current[1]]
+        if value.shape == shape and known.parameter_of(current) is not None:
+            return False
+        of_data |= not value.requires_grad and value.shape[:1] == shape[:1]
+        fresh = [source for source in known.sources(current)[0] if source not in seen]
+        seen.update(fresh)
+        todo += fresh
+    return of_data
+
+
+def _mean(known: Paths, key: Key) -> _Term | None:
+    """The mean over all numbers of a batch."""
+    sources, op = known.sources(key)
+    if op is None or not op.nodes or not sources:
+        return None
+    of_loss = op.name in MEANS and op.extra.get("reduction") == "mean"
+    if not of_loss and not (op.name == "mean" and len(sources) == 1):
+        return None
+    shape = known.graph(sources[0][0]).values[sources[0][1]].shape
+    return _Term(op, shape, key) if len(shape) >= 2 else None
+
+
+# -- how much it counts -----------------------------------------------------------------------
+
+
+def _weighs_as_it_is(trace: Trace, known: Paths, term: _Term, root: Key) -> bool:
+    """Whether nothing but plain numbers that are not small stands before the sum, up to the loss."""
+    key, factor = term.key, 1.0
+    while key != root:
+        readers = known.used.feeds.get(key, [])
+        if len(readers) != 1:
+            return False
+        key, op = readers[0]
+        if op is None or op.name not in SCALES:
+            continue
+        number = _factor(trace, op) if len(op.inputs) == 1 else None
+        if number is None:
+            return False
+        factor *= number
+    return abs(factor) > SMALL
+
+
+def _factor(trace: Trace, op: Op) -> float | None:
+    """The plain number that a value is multiplied with or divided by, as it stands in the text."""
+    node = trace.source_file(op.site.user.path).at(op.site.user)
+    if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Mult | ast.Div):
+        return None
+    for side in (node.left, node.right):
+        try:
+            number = ast.literal_eval(side)
+        except ValueError:
+            continue
+        if isinstance(number, int | float) and number:
+            return 1 / number if isinstance(node.op, ast.Div) else float(number)
+    return None
+
+
+# -- what is told ------------------------------------------------------------------------------
+
+
+def _is_divergence(known: Paths, term: _Term) -> bool:
+    """Whether exponentials or logarithms and squares are added up in it, as in that of two normal distributions, or
+    torch's own `kl_divergence` has made it."""
+    graph = known.graph(term.op.graph)
+    names, todo, seen = set[str](), list(term.op.inputs), set[int]()
+    for _ in range(12):
+        makers = [op for index in todo if (op := graph.maker(index)) is not None and op.nodes]
+        if any(f.path.endswith("distributions/kl.py") for op in makers for f in op.site.stack):
+            return True
+        names |= {op.name for op in makers if op.name not in ("linear", "chunk")}
+        seen.update(todo)
+        todo = [i for op in makers if op.name not in ("linear", "conv2d") for i in op.inputs if i not in seen]
+    return bool(names & OF_A_DIVERGENCE) and bool(names & SQUARES)
+
+
+def _finding(trace: Trace, known: Paths, event: Backward, one: _Term, other: _Term) -> Finding:
+    summed, mean = one.op.site.user, other.op.site.user
+    samples, each = one.shape[0], prod(other.shape) // other.shape[0]
+    edits = _summed(trace, other.op)
+    both = (
+        f"`reduction='sum'` in {located(trace, mean)}"
+        if edits
+        else f"a sum in place of {located(trace, mean)}"
+    )
+    return Finding(
+        message=f"{code(trace, summed, 'a term')} is a sum over {samples} samples, beside a mean over all"
+        f" {prod(other.shape)} numbers of the batch",
+        cause=summed,
+        cause_label=f"adds up {prod(one.shape)} numbers",
+        effect=event.site.user,
+        effect_label="adds up both",
+        related=((mean, f"divides by {samples} samples and by {each} numbers of each"),),
+        severity="" if _is_divergence(known, one) else "note",
+        seen=(
+            f"of shape {one.shape} a sum, of shape {other.shape} a mean: reduced alike the second would count"
+            f" {prod(other.shape)} times as much beside the first",
+        ),
+        fix=f"reduce both alike: {both}, and both divided by the number of samples ({samples} here) where the"
+        " learning rate is to stay",
+        edits=edits,
+        count=event.count,
+    )
+
+
+def _summed(trace: Trace, op: Op) -> Edits:
+    """The loss with `reduction="sum"`: at its call, or where its layer was made."""
+    site = op.site.user
+    node = trace.source_file(site.path).at(site)
+    if isinstance(node, ast.Call) and ast.unparse(node.func).endswith(op.name):
+        return with_argument(trace, site, "reduction", '"sum"')
+    made: Site | None = layer_site(trace, op, alone=True)
+    return with_argument(trace, made, "reduction", '"sum"') if made is not None else ()

@@ -1,0 +1,107 @@
+"""More programs of GS756: each bad one is reported at its marks, each good one by no rule."""
+
+
+def bad_of_distributions() -> None:
+    import torch
+    from torch import nn
+    from torch.distributions import Normal, kl_divergence
+
+    torch.manual_seed(0)
+    encoder, decoder = nn.Linear(40, 8), nn.Linear(4, 40)
+    criterion = nn.MSELoss()
+    opt = torch.optim.Adam([*encoder.parameters(), *decoder.parameters()], lr=0.01)
+    prior = Normal(torch.zeros(4), torch.ones(4))
+    for _ in range(5):
+        x = torch.randn(32, 40)
+        mean, deviation = encoder(x).chunk(2, dim=1)
+        posterior = Normal(mean, nn.functional.softplus(deviation))
+        loss = criterion(decoder(posterior.rsample()), x)
+        loss = loss + kl_divergence(posterior, prior).sum()  # cause: GS756
+        opt.zero_grad()
+        loss.backward()  # effect: GS756
+        opt.step()
+
+
+def good_weighted_by_hand() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    encoder, decoder = nn.Linear(40, 8), nn.Linear(4, 40)
+    opt = torch.optim.Adam([*encoder.parameters(), *decoder.parameters()], lr=0.01)
+    for _ in range(5):
+        x = torch.randn(32, 40)
+        mean, logvar = encoder(x).chunk(2, dim=1)
+        code = mean + torch.randn_like(mean) * (0.5 * logvar).exp()
+        error = nn.functional.mse_loss(decoder(code), x)
+        divergence = -0.5 * torch.sum(1 + logvar - mean.pow(2) - logvar.exp())
+        opt.zero_grad()
+        (error + 0.00025 * divergence).backward()
+        opt.step()
+
+
+def good_sparse_code() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    encoder, decoder = nn.Linear(40, 64), nn.Linear(64, 40)
+    opt = torch.optim.Adam([*encoder.parameters(), *decoder.parameters()], lr=0.01)
+    sparsity = 1e-4
+    for _ in range(5):
+        x = torch.randn(32, 40)
+        code = encoder(x).relu()
+        opt.zero_grad()
+        (nn.functional.mse_loss(decoder(code), x) + sparsity * code.abs().sum()).backward()
+        opt.step()
+
+
+def good_elastic_weights() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(40, 32)
+    before = model.weight.detach().clone()
+    opt = torch.optim.Adam(model.parameters(), lr=0.01)
+    for _ in range(5):
+        x = torch.randn(32, 40)
+        opt.zero_grad()
+        (nn.functional.mse_loss(model(x), x[:, :32]) + 0.5 * (model.weight - before).pow(2).sum()).backward()
+        opt.step()
+
+
+def good_both_sums() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    encoder, decoder = nn.Linear(40, 8), nn.Linear(4, 40)
+    opt = torch.optim.Adam([*encoder.parameters(), *decoder.parameters()], lr=0.01)
+    for _ in range(5):
+        x = torch.rand(32, 40)
+        mean, logvar = encoder(x).chunk(2, dim=1)
+        code = mean + torch.randn_like(mean) * (0.5 * logvar).exp()
+        error = nn.functional.binary_cross_entropy(decoder(code).sigmoid(), x, reduction="sum")
+        divergence = -0.5 * torch.sum(1 + logvar - mean.pow(2) - logvar.exp())
+        opt.zero_grad()
+        (error + divergence).backward()
+        opt.step()
+
+
+def good_mean_over_samples_of_sums() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    encoder, decoder = nn.Linear(40, 8), nn.Linear(4, 40)
+    opt = torch.optim.Adam([*encoder.parameters(), *decoder.parameters()], lr=0.01)
+    for _ in range(5):
+        x = torch.randn(32, 40)
+        mean, logvar = encoder(x).chunk(2, dim=1)
+        code = mean + torch.randn_like(mean) * (0.5 * logvar).exp()
+        error = (decoder(code) - x).pow(2).sum(1).mean()
+        divergence = (-0.5 * (1 + logvar - mean.pow(2) - logvar.exp()).sum(1)).mean()
+        opt.zero_grad()
+        (error + divergence).backward()
+        opt.step()

@@ -258,9 +258,9 @@ def waiting(trace: Trace, known: Paths) -> set[int]:
 
 
 def _ends(known: Paths, graph: Graph, index: int) -> bool:
-    """Whether this is a number with a graph that only logs, if anything, read."""
+    """Whether this is a number with a graph that only logs, if anything, read. An element of a parameter is none."""
     value = graph.values[index]
-    if value.shape or not value.requires_grad or value.is_leaf:
+    if value.shape or not value.requires_grad or value.is_leaf or value.alias_of is not None:
         return False
     if {(graph.id, index), value.origin} & known.used.order.keys():
         return False

@@ -219,10 +219,24 @@ class Paths:
             if number is not None:
                 return self.parameters.get(number)
             op = graph.ops[value.op] if value.op is not None else None
-            if op is None or not value.is_leaf or value.index not in op.written:
+            if op is None or not value.is_leaf:
                 return None
+            if value.index not in op.written:
+                made = self._became.get(key) if value.requires_grad else None
+                return self.parameters.get(made) if made is not None else None
             key = (key[0], op.writes[op.written.index(value.index)])
         return None
+
+    @cached_property
+    def _became(self) -> dict[Key, int]:
+        """Leaves that were made in one segment and are known for parameters in a later one: an optimizer was given
+        them only then."""
+        return {
+            value.origin: value.parameter
+            for number in self.graph_ids
+            for value in self.graph(number).values
+            if value.parameter is not None and value.origin is not None
+        }
 
     @cached_property
     def roots(self) -> dict[Key, list[Backward]]:

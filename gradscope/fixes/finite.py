@@ -239,6 +239,19 @@ def _quotient(trace: Trace, event: NonFinite, made: Made, after: str) -> Repair:
     number = _plain_number(trace, made)
     if number is not None:
         return number
+    if chooser is not None and after and divisor.get("zeros"):
+        text, edits = _divided_by_one(trace, made, chooser.site.user)
+        if text:
+            return Repair(
+                f"divide by 1 where {located(trace, chooser.site.user, '`where`')} leaves the quotient out:"
+                f" `{text}` in {whole}",
+                edits,
+            )
+    if divisor.get("min", 0) < 0 and divisor.get("max", 0) == 0:
+        return Repair(
+            f"keep the divisor of {whole} away from 0, which is never above it: `clamp(max=-1e-8)`, or subtract a"
+            f" small constant{after}"
+        )
     if divisor.get("min", 0) < 0 < divisor.get("max", 0):
         return Repair(
             f"keep the divisor of {whole} away from 0 on both sides, by a small constant with its own sign:"
@@ -253,6 +266,28 @@ def _quotient(trace: Trace, event: NonFinite, made: Made, after: str) -> Repair:
     return Repair(
         f"keep the divisor of {whole} away from 0: `clamp(min=1e-8)`, or add a small constant{after}"
     )
+
+
+def _divided_by_one(trace: Trace, made: Made, chosen: Site) -> tuple[str, Edits]:
+    """The divisor with 1 in it at the places for which a `torch.where` around the quotient takes its first branch,
+    and the edit."""
+    if made.site is None or made.site.path != chosen.path:
+        return "", ()
+    here = Source(trace, chosen.path)
+    call, quotient = here.file.at(chosen), here.file.at(made.site)
+    divides = isinstance(quotient, ast.BinOp) and isinstance(quotient.op, ast.Div)
+    if (
+        not divides
+        or not isinstance(call, ast.Call)
+        or len(call.args) != 3
+        or not here.file.is_imported(call.func)
+    ):
+        return "", ()
+    assert isinstance(quotient, ast.BinOp)
+    if not any(part is quotient for part in ast.walk(call.args[2])):
+        return "", ()
+    text = f"{ast.unparse(call.func)}({here.file.text(call.args[0])}, 1.0, {ast.unparse(quotient.right)})"
+    return text, here.replace(quotient.right, text)
 
 
 def _empty_count(trace: Trace, event: NonFinite) -> Repair | None:

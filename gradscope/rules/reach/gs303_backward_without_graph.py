@@ -273,7 +273,8 @@ def _fix(trace: Trace, kind: str, op: Op, cause: Site, hook: Hook | None) -> str
             return (
                 f"compute {located(trace, made, 'it')} with gradients on: they are off where this line runs"
             )
-        return f"compute {located(trace, made, 'it')} outside of {located(trace, cause, 'the block')}"
+        outside = f"compute {located(trace, made, 'it')} outside of {located(trace, cause, 'the block')}"
+        return outside + _with_held_weights(trace, op)
     if kind == "nondifferentiable":
         return (
             f"use a loss that has a gradient in place of {located(trace, made, f'`{op.name}`')}"
@@ -287,6 +288,23 @@ def _fix(trace: Trace, kind: str, op: Op, cause: Site, hook: Hook | None) -> str
     if kind == "detach":
         return f"leave `.detach()` out of {located(trace, made)}, or {use} the value before it"
     return f"{use} the value as it was before {cut_words(op, kind)} ({place(made)})"
+
+
+def _with_held_weights(trace: Trace, op: Op) -> str:
+    """How to call a layer without training it there, where the same pass uses it with gradients as well: that its
+    weights stay is what the block may have been meant for."""
+    graph = trace.graph(op.graph)
+    elsewhere = op.module is not None and any(o.module == op.module and o.nodes for o in graph.ops)
+    call = trace.source_file(op.site.user.path).at(op.site.user)
+    if not elsewhere or not isinstance(call, ast.Call) or call.keywords or len(call.args) != 1:
+        return ""
+    layer, given = ast.unparse(call.func), ast.unparse(call.args[0])
+    if op.name == "linear":
+        bias = f", {layer}.bias.detach()" if len(op.inputs) > 2 else ""
+        held = f"nn.functional.linear({given}, {layer}.weight.detach(){bias})"
+    else:
+        held = f"torch.func.functional_call({layer}, {{n: p.detach() for n, p in {layer}.named_parameters()}}, {given})"
+    return f"; where only the weights of `{layer}` are to be left alone there, write `{held}` in its place"
 
 
 def _edits(trace: Trace, kind: str, op: Op, cause: Site) -> Edits:

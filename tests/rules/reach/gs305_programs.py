@@ -403,3 +403,21 @@ def good_penalty_of_a_critic() -> None:
         opt_made.zero_grad()
         (-critic(fake).mean() + fake.pow(2).mean()).backward()
         opt_made.step()
+
+
+def bad_compared_and_printed() -> None:  # fix: by hand
+    import torch
+
+    rows = torch.arange(16.0)
+    target = (rows < 9).float()
+    edge = torch.tensor([5.0, 1.0], requires_grad=True)
+    weight = torch.ones(16, requires_grad=True)
+    opt = torch.optim.SGD([edge], lr=0.1)
+    for _ in range(2):
+        opt.zero_grad()
+        mask = torch.where(rows * edge[1] < edge[0], torch.tensor(1.0), torch.tensor(0.0))  # cause: GS305
+        loss = (mask * weight - target).pow(2).mean()
+        loss.backward()  # effect: GS305
+        opt.step()
+        weight.grad = None
+        print(edge[0].item(), edge[1].item())

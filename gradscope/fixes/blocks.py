@@ -146,9 +146,9 @@ def only_trained(trace: Trace, made: Site | None, froze: Site | None, group: int
     return here.insert(given, "[p for p in ") + here.append(given, " if p.requires_grad]")
 
 
-def divided(trace: Trace, site: Site, k: int) -> tuple[str, Edits]:
+def divided(trace: Trace, site: Site, by: str) -> tuple[str, Edits]:
     """`(loss / k).backward()` for `loss.backward()` at `site`, and `scaler.scale(loss / k)` for a scaled one:
-    the text of the call, and the edits."""
+    the text of the call, and the edits. `by` is what stands behind the loss: " / k"."""
     here = Source(trace, site.path)
     call = here.file.at(site)
     if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
@@ -159,9 +159,9 @@ def divided(trace: Trace, site: Site, k: int) -> tuple[str, Edits]:
             value, outer = value.args[0], False
     text, whole = here.file.text(value), here.file.text(call)
     if isinstance(value, PRIMARIES):
-        before, after = ("(", f" / {k})") if outer else ("", f" / {k}")
+        before, after = ("(", f"{by})") if outer else ("", by)
     else:  # an outer sum has its own parentheses
-        before, after = "(", f") / {k}"
+        before, after = "(", f"){by}"
     shown = " ".join(whole.replace(text, f"{before}{text}{after}", 1).split())
     return shown, (*(here.insert(value, before) if before else ()), *here.append(value, after))
 

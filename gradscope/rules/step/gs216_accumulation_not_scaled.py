@@ -6,10 +6,12 @@ samples. The step is k times longer than with one large batch, and changes with 
 Fix: divide the loss by the number of passes before `backward()`. Where training goes well as it is the
 learning rate suits the sum: then multiply it by that number.
 
-A note. Silent on: losses that are divided or reduced by a sum, several different losses before
-one step, optimizers that divide gradients by their own size (Adam) where nothing clips them.
+A note; a warning where another loss of the same loop is scaled. Silent on: losses that are divided or
+reduced by a sum, several different losses before one step, optimizers that divide gradients by their own
+size (Adam) where nothing clips them.
 """
 
+import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from statistics import mean
@@ -18,7 +20,7 @@ from gradscope.analysis.counted import at_least
 from gradscope.analysis.gradients import Turn, gradients
 from gradscope.analysis.ops import ADDITIONS, LOSSES, MEANS, MULTIPLICATIONS, SCALES
 from gradscope.analysis.since import since_stretch
-from gradscope.analysis.words import code, parameter_names, parameter_subjects, where
+from gradscope.analysis.words import code, located, parameter_names, parameter_subjects, where
 from gradscope.events import Backward, Clip, Rooted, Step
 from gradscope.fixes.blocks import divided
 from gradscope.model import Event, Finding, Graph, Op, Site
@@ -64,7 +66,7 @@ class _Sum:
     first: int = -1  # the stretch of the first of these steps
 
 
-@rule("GS216", name="accumulation-not-scaled", severity="note")
+@rule("GS216", name="accumulation-not-scaled", severity="warning")
 def accumulation_not_scaled(trace: Trace) -> Iterator[Finding]:
     plain: dict[tuple[int, int], bool] = {}
     sums: dict[Site, _Sum] = {}
@@ -151,13 +153,21 @@ def _divided(graph: Graph, value: int) -> bool:
 def _finding(trace: Trace, site: Site, one: _Sum) -> Finding:
     k, step = max(set(one.sizes), key=one.sizes.count), max(one.steps, key=lambda place: one.steps[place])
     backward, stepping = code(trace, site, "`backward()`"), code(trace, step, "the step")
-    shown, edits = divided(trace, site, k)
+    shown, edits = divided(trace, site, f" / {k}")
     fix = f"write `{shown or f'(loss / {k}).backward()'}` in place of {backward} ({where(site)})"
     steps = (
         f"{at_least(trace, len(one.sizes), 'step')} used gradients of {k} passes each into"
         f" {parameter_names(trace, sorted(one.parameters))}"
     )
-    fell = _fell(trace, site)
+    beside, fell = _scaled_beside(trace, site, k), _fell(trace, site)
+    if beside is not None:
+        scaled, by = beside
+        shown, edits = divided(trace, site, by)
+        fell = ""
+        fix = (
+            f"write `{shown or f'(loss{by}).backward()'}` in place of {backward} ({where(site)}), as"
+            f" {located(trace, scaled)} does"
+        )
     if fell:
         fix += (
             f" and multiply the learning rate by {k}: both together leave each step as long as it is. Dividing alone"
@@ -169,6 +179,8 @@ def _finding(trace: Trace, site: Site, one: _Sum) -> Finding:
         cause_label=f"{k} passes add up before a step, and the loss is not divided by {k}",
         effect=step,
         effect_label="uses the sum",
+        related=((beside[0], "a loss of the same loop, which is scaled"),) if beside is not None else (),
+        severity="" if beside is not None else "note",
         seen=(steps, fell) if fell else (steps,),
         fix=fix,
         edits=() if fell else edits,
@@ -176,6 +188,39 @@ def _finding(trace: Trace, site: Site, one: _Sum) -> Finding:
         subjects=parameter_subjects(one.parameters),
         since=since_stretch(trace, one.first),
     )
+
+
+def _scaled_beside(trace: Trace, site: Site, k: int) -> tuple[Site, str] | None:
+    """Where another loss of the same loop, k of which are added up as well, is multiplied with a plain number before
+    its pass, and how that is written: " * ratio"."""
+    file = trace.source_file(site.path)
+    loop = file.outermost_loop(site)
+    summed = (turn.fills for turn in gradients(trace).turns if sum(fill.times for fill in turn.fills) == k)
+    for event in {fill.event.site.user: fill.event for fills in summed for fill in fills}.values():
+        here = event.site.user
+        if (
+            event.graph < 0
+            or len(event.roots) != 1
+            or here.path != site.path
+            or file.outermost_loop(here) is not loop
+        ):
+            continue
+        op = trace.graph(event.graph).maker(event.roots[0])
+        node = file.at(op.site.user) if op is not None and op.site.user.path == site.path else None
+        if op is None or op.name not in SCALES or len(op.inputs) != 1 or _by_scaler(op) or loop is None:
+            continue
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult | ast.Div) and _is_plain(node.right):
+            if file.scope(op.site.user) is file.scope(site) and here != site:
+                sign = " * " if isinstance(node.op, ast.Mult) else " / "
+                return op.site.user, f"{sign}{ast.unparse(node.right)}"
+    return None
+
+
+def _is_plain(node: ast.expr) -> bool:
+    """Whether it is a name, which has the same number there."""
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    return isinstance(node, ast.Name)
 
 
 def _fell(trace: Trace, site: Site) -> str:

@@ -147,3 +147,26 @@ def good_closure_called_again_within_the_step() -> None:
 
     for _ in range(3):
         opt.step(closure)
+
+
+def bad_beside_a_loss_that_is_scaled() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    policy, value = nn.Linear(3, 1), nn.Linear(3, 1)
+    policy_opt = torch.optim.Adam(policy.parameters(), lr=0.01)
+    value_opt = torch.optim.SGD(value.parameters(), lr=0.01)
+    x, y = torch.randn(32, 3), torch.randn(32, 1)
+    ratio = 8 / 32
+    for _ in range(4):
+        policy_opt.zero_grad()
+        value_opt.zero_grad()
+        for start in range(0, 32, 8):
+            part = slice(start, start + 8)
+            policy_loss = (policy(x[part]) - y[part]).abs().mean() * ratio
+            value_loss = nn.functional.mse_loss(value(x[part]), y[part])
+            policy_loss.backward()
+            value_loss.backward()  # cause: GS216
+        policy_opt.step()
+        value_opt.step()  # effect: GS216

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 
-from gradscope.analysis.words import listed, located, owner, quoted, source
+from gradscope.analysis.branches import constants, zero_with_graph
+from gradscope.analysis.words import code, listed, located, owner, quoted, source
 from gradscope.crashes import (
     Crash,
     Place,
@@ -32,6 +33,17 @@ INFINITE = (
     "Std",
     "Cdist",
 )
+
+
+def _of_constants(crash: Crash) -> dict[str, str]:
+    found = constants(crash.trace, crash.site)
+    texts = list(dict.fromkeys(code(crash.trace, one.made) for one in found))
+    return {
+        "names": listed([quoted(name) for name in dict.fromkeys(one.name for one in found)]),
+        "instead": f"{'each is' if len(found) > 1 else 'it is'} {listed(texts)}",
+        "loss": crash.receiver or "loss",
+        "zero": f"`{zero_with_graph(found)}` in place of {listed(texts)}",
+    }
 
 
 def _infinite(crash: Crash) -> Place | None:
@@ -304,6 +316,23 @@ explain(
         (applied, "runs `forward` with gradients off") if (applied := _applied(crash)) else None
     ),
     words=_within,
+)
+explain(
+    "backward-of-constants",
+    "does not require grad and does not have a grad_fn",
+    "{it} has no graph to go back through this time: {names} must have been new numbers",
+    why="earlier passes of this line had a graph, from the lines that compute {names}; where their condition is not"
+    " met, {instead}, which depends on no parameter",
+    fix="leave the pass out where there is nothing to learn from (`if {loss}.requires_grad:`), or begin with a zero"
+    " that has a graph: {zero}",
+    of=Subject(fits=without_gradient, of_receiver=True),
+    when=lambda crash: bool(constants(crash.trace, crash.site)),
+    cause=lambda crash: (constants(crash.trace, crash.site)[0].made, "a new number: it has no graph"),
+    words=_of_constants,
+    related=lambda crash: [
+        *((one.made, "and here") for one in constants(crash.trace, crash.site)[1:]),
+        *((one.computed, f"`{one.name}` has a graph here") for one in constants(crash.trace, crash.site)),
+    ],
 )
 explain(
     "backward-without-graph",

@@ -92,6 +92,24 @@ def input_frozen() -> None:
     torch.autograd.grad(y, x)  # effect: input-without-gradient
 
 
+def empty_batch_after_many() -> None:
+    def loss_of(scores: torch.Tensor, chosen: torch.Tensor) -> torch.Tensor:
+        if chosen.any():
+            loss = scores[chosen].pow(2).mean()  # related: backward-of-constants
+        else:
+            loss = torch.tensor(0.0)  # cause: backward-of-constants
+        return loss
+
+    model = nn.Linear(2, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.01)
+    for step in range(80):
+        opt.zero_grad()
+        chosen = torch.full((4,), step < 70)
+        loss = loss_of(model(torch.ones(4, 2)), chosen)
+        loss.backward()  # effect: backward-of-constants
+        opt.step()
+
+
 def derivative_within_a_forward() -> None:
     class Inner(torch.autograd.Function):
         @staticmethod

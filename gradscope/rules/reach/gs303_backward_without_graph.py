@@ -14,6 +14,7 @@ import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
+from gradscope.analysis.branches import Constant, constants, zero_with_graph
 from gradscope.analysis.cuts import constant_derivative, cut_kind, cut_words, differentiates, nearest_cuts
 from gradscope.analysis.failures import failure_subject
 from gradscope.analysis.lost import behind, refused
@@ -22,7 +23,7 @@ from gradscope.analysis.numbers import back_as, real
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.text import site_of
 from gradscope.analysis.trainers import Hook, given_by, runs_it
-from gradscope.analysis.words import code, located, parameter_names, parameter_subjects, user
+from gradscope.analysis.words import code, listed, located, parameter_names, parameter_subjects, user
 from gradscope.events import RequiresGrad
 from gradscope.fixes.calls import receiver_in_place_of, with_argument
 from gradscope.fixes.source import Edits, Source
@@ -86,6 +87,8 @@ def _found(trace: Trace, known: Paths, event: Event, root: Key, hook: Hook | Non
     if numbers is not None:
         return _numbers(trace, known, event, name, root, numbers)
     frozen = _frozen(known, root)
+    if not frozen and (plain := constants(trace, effect)):
+        return _of_constants(trace, known, event, name, root, plain)
     froze = _freeze(trace, known, frozen)
     cause, label = froze, "made not to require a gradient here"
     if cause is None:
@@ -113,6 +116,43 @@ def _found(trace: Trace, known: Paths, event: Event, root: Key, hook: Hook | Non
         count=event.count,
         subjects=parameter_subjects(p.id for p in frozen) | {failure_subject(event)},
     )
+
+
+def _of_constants(
+    trace: Trace, known: Paths, event: Event, name: str, root: Key, plain: list[Constant]
+) -> Finding:
+    """Earlier passes of the line had a graph: this time its names were given new numbers."""
+    texts = listed(list(dict.fromkeys(code(trace, one.made) for one in plain)))
+    zero = zero_with_graph(plain)
+    held = [one for one in plain if one.held]
+    return Finding(
+        message=f"{name} has no graph to go back through this time: {texts} took the place of what has one",
+        cause=plain[0].made,
+        cause_label="a new number: it has no graph",
+        effect=event.site.user,
+        effect_label="there is nothing to go back through",
+        related=(
+            *((one.made, "and here") for one in plain[1:]),
+            *((one.computed, f"`{one.name}` has a graph here") for one in plain),
+        ),
+        seen=(_facts(known, name, root),),
+        why=_steps(trace, known, root, None),
+        fix=f"begin with a zero that has a graph: `{zero}` in place of {texts}; or leave the pass out where there is"
+        " nothing to learn from",
+        count=event.count,
+        edits=tuple(
+            edit
+            for one in held
+            for edit in Source(trace, one.made.path).replace(_node(trace, one.made), zero_with_graph([one]))
+        ),
+        subjects=frozenset({failure_subject(event)}),
+    )
+
+
+def _node(trace: Trace, site: Site) -> ast.expr:
+    node = trace.source_file(site.path).at(site)
+    assert isinstance(node, ast.expr)
+    return node
 
 
 def _cut(

@@ -132,3 +132,45 @@ def good_closure_called_with_gradients_on() -> None:
 
     for _ in range(3):
         opt.step(closure)
+
+
+def bad_empty_batch() -> None:
+    import torch
+    from torch import nn
+
+    def loss_of(scores: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+        known = labels >= 0
+        if known.any():
+            loss = nn.functional.cross_entropy(scores[known], labels[known])
+        else:
+            loss = torch.tensor(0.0)  # cause: GS303
+        return loss
+
+    model = nn.Linear(4, 3)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for labels in ([0, 1, 2, -1], [1, -1, 0, 2], [-1, -1, -1, -1], [0, 1, 2, 0]):
+        opt.zero_grad()
+        loss = loss_of(model(torch.randn(4, 4)), torch.tensor(labels))
+        loss.backward()  # effect: GS303
+        opt.step()
+
+
+def good_empty_batch_with_its_graph() -> None:
+    import torch
+    from torch import nn
+
+    def loss_of(scores: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+        known = labels >= 0
+        if known.any():
+            loss = nn.functional.cross_entropy(scores[known], labels[known])
+        else:
+            loss = scores.sum() * 0
+        return loss
+
+    model = nn.Linear(4, 3)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for labels in ([0, 1, 2, -1], [1, -1, 0, 2], [-1, -1, -1, -1], [0, 1, 2, 0]):
+        opt.zero_grad()
+        loss = loss_of(model(torch.randn(4, 4)), torch.tensor(labels))
+        loss.backward()
+        opt.step()

@@ -824,6 +824,21 @@ class ZeroWeights(Kind):
     frozen = Field(_ids)  # that no optimizer holds and that require no gradient
 
 
+class Moved(Kind):
+    """How far the steps of an optimizer have moved its weights; lists of one length, but for `alike`."""
+
+    __slots__ = ()
+    of = "moved"
+    optimizer = Field(_key)
+    steps = Field(_count)
+    parameters = Field(_ids)
+    begun = Field(_numbers)  # root of the mean square of some elements, before the first step
+    now = Field(_numbers)
+    moved = Field(_numbers)  # of the difference
+    alike_after = Field(_count)  # steps
+    alike = Field(_ids)  # parameters whose rows were all the same then
+
+
 class Average(Kind):
     """A tensor that is drawn to a trained parameter between steps."""
 

@@ -33,8 +33,9 @@ def constants(trace: Trace, line: Site) -> list[Constant]:
     found = [
         one
         for path in trace.sources
-        for function, scope in trace.source_file(path).by_function
-        for one in _in_function(path, function, scope, ran)
+        for scope in trace.source_file(path).nodes
+        if isinstance(scope, (ast.Module, *FUNCTIONS))
+        for one in _in_function(path, getattr(scope, "name", "<module>"), scope, ran)
     ]
     return sorted(found, key=lambda one: one.made.span())
 

@@ -95,7 +95,8 @@ def input_frozen() -> None:
 def empty_batch_after_many() -> None:
     def loss_of(scores: torch.Tensor, chosen: torch.Tensor) -> torch.Tensor:
         if chosen.any():
-            loss = scores[chosen].pow(2).mean()  # related: backward-of-constants
+            picked = scores[chosen]
+            loss = picked.pow(2).mean()  # related: backward-of-constants
         else:
             loss = torch.tensor(0.0)  # cause: backward-of-constants
         return loss

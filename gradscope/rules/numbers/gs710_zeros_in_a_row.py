@@ -18,7 +18,7 @@ from gradscope.analysis.made import made_at
 from gradscope.analysis.ops import MULTIPLICATIONS, PASSING, PRODUCTS_OF_MATRICES
 from gradscope.analysis.reach import Paths, paths
 from gradscope.analysis.scales import under_a_scaler
-from gradscope.analysis.text import nodes_of_functions, site_of
+from gradscope.analysis.text import nodes_that_ran, site_of
 from gradscope.analysis.words import located, parameter_names, parameter_subjects, plural, where
 from gradscope.events import ZeroWeights
 from gradscope.fixes.calls import taken_away
@@ -162,7 +162,7 @@ def _zeroed_later(trace: Trace, parameter: int, made: Site | None) -> Site | Non
     if made is None or parameter not in {p.id for p in trace.parameters if p.module is not None}:
         return None
     found = []
-    for path, function, node in nodes_of_functions(trace):
+    for path, function, node in nodes_that_ran(trace):
         loop = node if isinstance(node, ast.For) and isinstance(node.target, ast.Name) else None
         over = loop.iter if loop is not None else None
         if loop is None or not (isinstance(over, ast.Call) and method_name(over) == "parameters"):

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
+from math import isfinite
 from statistics import fmean
 
 from gradscope.analysis.words import owner, quoted, source
 from gradscope.events import Backward
-from gradscope.model import Site
+from gradscope.model import Optimizer, Site
 from gradscope.store import Trace
 
 ENOUGH = 10  # measured passes; of fewer a person reads nothing
+STAYS = 0.98  # of what the loss was
+STEADY = 0.9  # of the passes the loss is lower than in the one before
+AS_BEFORE = 0.5  # of the fall in the first half is that in the second
 
 
 @dataclass(frozen=True)
@@ -28,6 +33,28 @@ class Course:
         """The means of the first and of the last tenth."""
         part = max(1, len(self.losses) // 10)
         return fmean(self.losses[:part]), fmean(self.losses[-part:])
+
+    @property
+    def stays(self) -> bool:
+        """Whether the loss is what it was."""
+        first, last = self.ends
+        return all(map(isfinite, self.losses)) and last > STAYS * first > 0
+
+    @property
+    def creeps(self) -> bool:
+        """Whether it falls from each pass to the next by about as much all the time, as it does far from where it is
+        lowest."""
+        pairs = list(pairwise(self.losses))
+        half = self.losses[len(self.losses) // 2]
+        first, second = self.losses[0] - half, half - self.losses[-1]
+        return sum(a > b for a, b in pairs) >= STEADY * len(pairs) and second >= AS_BEFORE * first > 0
+
+
+def course_of(trace: Trace, optimizer: Optimizer) -> Course | None:
+    """That of the line whose passes fill what an optimizer holds, where it is one."""
+    held = set(optimizer.parameters)
+    lines = {event.site.user.location() for event in trace.of(Backward) if held & set(event.filled)}
+    return next((one for one in courses(trace) if lines == {one.line.location()}), None)
 
 
 def courses(trace: Trace) -> Iterator[Course]:

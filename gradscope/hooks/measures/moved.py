@@ -1,5 +1,6 @@
 """How far the steps have moved the weights of an optimizer, from some elements of each, and which weights have rows
-that are all alike after some. Before its steps 8, 16, 32, … that were looked at, and at the end; on the CPU only."""
+that are all alike after some. Before the eighth step that was looked at, then whenever half as many more were made,
+and at the end; on the CPU only."""
 
 from __future__ import annotations
 
@@ -29,6 +30,7 @@ class Moved(Hook):
         self.begun: dict[
             int, list[tuple[LeafRecord, Any]]
         ] = {}  # its weights, with what they were before its first
+        self.due: dict[int, int] = {}  # the step from which on it is looked at again
         self.known: dict[int, weakref.ref[Any]] = {}
         self.found: dict[int, dict[str, Any]] = {}  # what is told of it
         self.alike: dict[int, tuple[int, list[int]]] = {}  # (steps, weights whose rows were alike after them)
@@ -44,7 +46,7 @@ class Moved(Hook):
             with private.aside():
                 taken = [(record, some) for record in records[:MOST] if (some := _some(record)) is not None]
             self.begun[number] = taken
-        elif count >= FIRST and not count & (count - 1):
+        elif count >= FIRST and self.recorder.optimizers[number]["steps"] >= self.due.get(number, 0):
             with private.aside():
                 self._look(number)
 
@@ -61,6 +63,7 @@ class Moved(Hook):
             return
         ids, begun, now, moved = zip(*rows, strict=True)
         steps = self.recorder.optimizers[number]["steps"]
+        self.due[number] = steps * 3 // 2
         if number not in self.alike:  # later on rounding takes them apart
             self.alike[number] = steps, [record.id for record, _ in self.begun[number] if _rows_alike(record)]
         self.found[number] = {

@@ -29,7 +29,7 @@ from gradscope.analysis.words import (
     plural,
 )
 from gradscope.events import Backward, Clip, Step, Update
-from gradscope.fixes.calls import with_argument
+from gradscope.fixes.calls import with_setting
 from gradscope.fixes.source import Edits, Source
 from gradscope.model import Finding, Optimizer, Parameter, Site
 from gradscope.rules import rule
@@ -305,7 +305,7 @@ def _slower(trace: Trace, climb: _Climb, updated: _Updated) -> tuple[str, Edits]
         lower = _round(rate / part)
         return (
             f"a lower rate in {located(trace, updated.line, 'the optimizer')}: {lower} in place of {rate:g}; {scale}",
-            with_argument(trace, updated.line, "lr", lower, 1) if _is_plain(trace, updated.line) else (),
+            with_setting(trace, updated.line, "lr", lower, 1),
         )
     written = _rate(trace, updated.line)
     if written is not None:
@@ -313,17 +313,6 @@ def _slower(trace: Trace, climb: _Climb, updated: _Updated) -> tuple[str, Edits]
         lower, here = _round(rate / part), Source(trace, updated.line.path)
         return f"a lower rate, {lower} in place of {rate:g} for `{name}`; {scale}", here.replace(node, lower)
     return f"a lower rate, about 1/{part:.0f} of this one; {scale}", ()
-
-
-def _is_plain(trace: Trace, made: Site) -> bool:
-    """Whether the rate is written where the optimizer is made, as a number, or not at all."""
-    node = trace.source_file(made.path).at(made)
-    given = (
-        [k.value for k in node.keywords if k.arg == "lr"] + node.args[1:2]
-        if isinstance(node, ast.Call)
-        else []
-    )
-    return isinstance(node, ast.Call) and all(isinstance(value, ast.Constant) for value in given)
 
 
 def _round(rate: float) -> str:

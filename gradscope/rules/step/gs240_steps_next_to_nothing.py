@@ -1,0 +1,149 @@
+"""The steps hardly move the weights: the rate, or the limit that gradients are clipped to, is too small.
+
+Why: a step moves a weight by its gradient times the learning rate. Where that is a millionth of the weight, thousands
+of steps are needed before anything can be seen. `clip_grad_norm_` with a limit far below the norm of the gradients
+does the same to a rate that is right.
+
+Fix: a larger rate: `1e-3` for Adam, `1e-2` to `1e-1` for SGD; a limit near the usual norm of the gradients (1 to 10).
+
+Measured: how far the weights are from where they began, and the losses. A note where the loss neither falls nor is
+clipped: training may be at its end. Silent on: fewer than 80 steps, rates that a schedule has made small (GS217),
+losses that fall, gradients that are zero.
+"""
+
+import math
+from collections.abc import Iterator
+from statistics import median
+
+from gradscope.analysis.course import Course, course_of
+from gradscope.analysis.words import (
+    code,
+    located,
+    numbers,
+    optimizer_name,
+    parameter_subjects,
+    plural,
+    user,
+    where,
+)
+from gradscope.events import Clip, Moved, Rates
+from gradscope.fixes.calls import argument_as, with_setting
+from gradscope.fixes.source import Edits
+from gradscope.model import Finding, Optimizer, Site
+from gradscope.rules import rule
+from gradscope.store import Trace
+
+ENOUGH = 80  # steps
+HARDLY = 1e-3  # of what the weights were: they are no farther from there
+ABOVE = 100  # times the limit of a clip is the norm of the gradients
+
+
+def bad() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    x = torch.randn(64, 4)
+    model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1))
+    opt = torch.optim.SGD(model.parameters(), lr=1e-6)  # cause: GS240
+    for _ in range(150):
+        opt.zero_grad()
+        loss = nn.functional.mse_loss(model(x), x.sum(1, keepdim=True))
+        loss.backward()  # effect: GS240
+        opt.step()
+
+
+def good() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    x = torch.randn(64, 4)
+    model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1))
+    opt = torch.optim.SGD(model.parameters(), lr=1e-2)
+    for _ in range(150):
+        opt.zero_grad()
+        loss = nn.functional.mse_loss(model(x), x.sum(1, keepdim=True))
+        loss.backward()
+        opt.step()
+
+
+@rule("GS240", name="steps-next-to-nothing", severity="warning")
+def steps_next_to_nothing(trace: Trace) -> Iterator[Finding]:
+    for event in trace.of(Moved):
+        optimizer = trace.optimizers.get(event.optimizer)
+        share = _share(event)
+        if optimizer is None or event.steps < ENOUGH or not 0 < share <= HARDLY:
+            continue
+        if any(e.optimizer == optimizer.id and e.moved for e in trace.of(Rates)):
+            continue
+        course, norm = course_of(trace, optimizer), _norm(trace, optimizer)
+        clip = _clip(trace, optimizer, norm)
+        if course is not None and norm and (clip is not None or course.stays):
+            yield _finding(trace, event, optimizer, share, course, clip)
+
+
+def _share(event: Moved) -> float:
+    """The farthest that any weight has come, by its size at the beginning."""
+    rows = zip(event.begun, event.moved, strict=False)
+    return max((moved / begun for begun, moved in rows if begun), default=0.0)
+
+
+def _norm(trace: Trace, optimizer: Optimizer) -> float:
+    """The usual norm of all its gradients, when a pass has left them."""
+    rows = [[norm for _, norm in trace.numbers("grad_norm", id)] for id in optimizer.parameters]
+    totals = [math.hypot(*norms) for norms in zip(*filter(None, rows), strict=False)]
+    return median(totals) if totals else 0.0
+
+
+def _clip(trace: Trace, optimizer: Optimizer, norm: float) -> Clip | None:
+    """What clips all its gradients to a limit far below their norm."""
+    held = set(optimizer.parameters)
+    clips = (e for e in trace.of(Clip) if e.call == "norm" and e.fresh & held)
+    return next((clip for clip in clips if clip.limit and norm > ABOVE * clip.limit), None)
+
+
+def _finding(
+    trace: Trace, event: Moved, optimizer: Optimizer, share: float, course: Course, clip: Clip | None
+) -> Finding:
+    norm, made = _norm(trace, optimizer), user(optimizer.site)
+    first, last = course.ends
+    name = optimizer_name(trace, optimizer.id)
+    seen = [
+        f"after {plural(event.steps, 'step')} no weight was farther than {share:.2g} of its size from where it began",
+        f"the loss went from {numbers(first)} to {numbers(last)}; the norm of the gradients was {numbers(norm)}",
+    ]
+    cause, label = made, "its steps are too short"
+    if clip is not None:
+        cause, label = clip.site.user, f"makes gradients of a norm of {norm:.3g} one of {clip.limit:g}"
+        fix = f"a limit near the usual norm of the gradients in {located(trace, cause)}: 1.0 in place of {clip.limit:g}"
+        edits = argument_as(trace, cause, "max_norm", 1, "1.0")
+    else:
+        fix, edits = _faster(trace, optimizer, made, share)
+    return Finding(
+        message=f"the steps of {name} hardly move anything, though the gradients are not zero",
+        cause=cause,
+        cause_label=label,
+        effect=course.line,
+        effect_label="gives gradients that move nothing",
+        severity="" if clip is not None or course.creeps else "note",
+        seen=tuple(seen),
+        fix=fix,
+        edits=edits,
+        count=event.steps,
+        subjects=parameter_subjects(optimizer.parameters),
+    )
+
+
+def _faster(trace: Trace, optimizer: Optimizer, made: Site | None, share: float) -> tuple[str, Edits]:
+    rates = {group.get("lr") for group in optimizer.groups}
+    rate = rates.pop() if len(rates) == 1 else None
+    if not isinstance(rate, int | float) or not rate > 0:
+        return f"a larger learning rate ({where(made)})", ()
+    most = 1e-3 if any("eps" in group for group in optimizer.groups) else 1e-2
+    larger = min(most, rate * 10.0 ** math.ceil(-math.log10(share) - 1)) if rate < most else rate * 10
+    text = f"{larger:.0e}".replace("e-0", "e-").replace("e+00", "")
+    return (
+        f"a larger rate in {code(trace, made, 'the optimizer')} ({where(made)}): {text} in place of {rate:g}",
+        with_setting(trace, made, "lr", text, 1),
+    )

@@ -1,0 +1,68 @@
+"""More programs of GS240: each bad one is reported at its marks, each good one by no rule."""
+
+
+def bad_clipped_to_nothing() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1))
+    opt = torch.optim.SGD(model.parameters(), lr=1e-2)
+    for _ in range(150):
+        x = torch.randn(64, 4)
+        opt.zero_grad()
+        loss = nn.functional.mse_loss(model(x), x.sum(1, keepdim=True))
+        loss.backward()  # effect: GS240
+        nn.utils.clip_grad_norm_(model.parameters(), 1e-4)  # cause: GS240
+        opt.step()
+
+
+def good_fine_tuned() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    x = torch.randn(64, 4)
+    model = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 1))
+    opt = torch.optim.AdamW(model.parameters(), lr=2e-5)
+    for _ in range(150):
+        opt.zero_grad()
+        loss = nn.functional.mse_loss(model(x), x.sum(1, keepdim=True))
+        loss.backward()
+        opt.step()
+
+
+def good_at_its_end() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    x = torch.randn(64, 4)
+    y = x.sum(1, keepdim=True)
+    model = nn.Linear(4, 1)
+    with torch.no_grad():
+        model.weight.copy_(torch.linalg.lstsq(x, y).solution.T + 1e-4)
+        model.bias.zero_()
+    opt = torch.optim.SGD(model.parameters(), lr=0.05)
+    for _ in range(150):
+        opt.zero_grad()
+        loss = nn.functional.mse_loss(model(x), y) + 1.0
+        loss.backward()
+        opt.step()
+
+
+def good_warmed_up() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    x = torch.randn(64, 4)
+    model = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 1))
+    opt = torch.optim.SGD(model.parameters(), lr=1e-2)
+    schedule = torch.optim.lr_scheduler.LinearLR(opt, 1e-5, 1.0, total_iters=20000)
+    for _ in range(90):
+        opt.zero_grad()
+        loss = nn.functional.mse_loss(model(x), x.sum(1, keepdim=True))
+        loss.backward()
+        opt.step()
+        schedule.step()

@@ -206,7 +206,7 @@ def receiver(trace: Trace, site: Site | None, method: str = "") -> str:
         if not isinstance(called, ast.Attribute) or called.attr != method:
             return ""
         called = called.value
-    return ast.unparse(called) if _is_name(called) else ""
+    return ast.unparse(called) if is_name(called) else ""
 
 
 def eval_around(trace: Trace, site: Site, region: Site | None, training: Site | None) -> Edits:
@@ -280,7 +280,8 @@ def calls(method: str) -> Callable[[ast.AST], bool]:
     return lambda node: method_name(node) == method
 
 
-def _is_name(node: ast.expr) -> bool:
+def is_name(node: ast.expr) -> bool:
+    """Whether it is a name, or an attribute of one: `self.rate`."""
     while isinstance(node, ast.Attribute):
         node = node.value
     return isinstance(node, ast.Name)

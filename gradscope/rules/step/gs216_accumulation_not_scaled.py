@@ -23,6 +23,7 @@ from gradscope.analysis.since import since_stretch
 from gradscope.analysis.words import code, located, parameter_names, parameter_subjects, where
 from gradscope.events import Backward, Clip, Rooted, Step
 from gradscope.fixes.blocks import divided
+from gradscope.fixes.source import is_name
 from gradscope.model import Event, Finding, Graph, Op, Site
 from gradscope.rules import rule
 from gradscope.store import Trace
@@ -209,18 +210,11 @@ def _scaled_beside(trace: Trace, site: Site, k: int) -> tuple[Site, str] | None:
         node = file.at(op.site.user) if op is not None and op.site.user.path == site.path else None
         if op is None or op.name not in SCALES or len(op.inputs) != 1 or _by_scaler(op) or loop is None:
             continue
-        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult | ast.Div) and _is_plain(node.right):
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult | ast.Div) and is_name(node.right):
             if file.scope(op.site.user) is file.scope(site) and here != site:
                 sign = " * " if isinstance(node.op, ast.Mult) else " / "
                 return op.site.user, f"{sign}{ast.unparse(node.right)}"
     return None
-
-
-def _is_plain(node: ast.expr) -> bool:
-    """Whether it is a name, which has the same number there."""
-    while isinstance(node, ast.Attribute):
-        node = node.value
-    return isinstance(node, ast.Name)
 
 
 def _fell(trace: Trace, site: Site) -> str:

@@ -24,8 +24,8 @@ from itertools import product
 from gradscope.analysis.calls import Call, Calls, calls
 from gradscope.analysis.counted import at_least
 from gradscope.analysis.gradients import Fill, Turn, gradients
-from gradscope.analysis.ops import ADDITIONS, CASTS, JOINING, SCALES, SUBTRACTIONS
 from gradscope.analysis.reach import Key
+from gradscope.analysis.senses import NEGATIONS, senses
 from gradscope.analysis.words import code, located
 from gradscope.events import Backward
 from gradscope.fixes.calls import renamed
@@ -35,10 +35,6 @@ from gradscope.rules import rule
 from gradscope.source import method_name
 from gradscope.store import Trace
 
-RISING = {
-    "mean", "sum", "squeeze", "unsqueeze", "view", "reshape", "flatten", "clone", "contiguous", "relu", "leaky_relu",
-    "softplus", "sigmoid", "logsigmoid", "tanh", "exp", "log", "log1p", "clamp", "identity",
-}  # fmt: skip
 LABELLED = {"binary_cross_entropy", "binary_cross_entropy_with_logits", "mse_loss"}
 LABELS = {"ones": -1, "ones_like": -1, "new_ones": -1, "zeros": 1, "zeros_like": 1, "new_zeros": 1}
 OTHER_LABEL = {"ones": "zeros", "ones_like": "zeros_like", "new_ones": "new_zeros",
@@ -194,7 +190,7 @@ def _ways(
             todo += [(source, sign, at, label) for source in sources]
         elif signs is not None and op is not None:
             made = _label(known, op)
-            turning = at if at is not None and at.name in ("neg", "__neg__") and made is None else op
+            turning = at if at is not None and at.name in NEGATIONS and made is None else op
             todo += [
                 (source, sign * own_sign, turning, made or label)
                 for source, own_sign in zip(sources, signs, strict=True)
@@ -212,39 +208,11 @@ def _label(known: Calls, op: Op) -> Op | None:
 
 
 def _signs(known: Calls, op: Op, sources: list[Key]) -> list[int] | None:
-    """Of each of these inputs, whether the result rises (1) or falls (-1) with it; None where that is not known."""
+    """As `senses`; a loss falls with a score whose label is one."""
     if op.name in LABELLED:
         label = _label(known, op)
         return [LABELS[label.name]] if label is not None and sources == [(op.graph, op.inputs[0])] else None
-    if op.name in ("neg", "__neg__"):
-        return [-1] * len(sources)
-    if op.name in RISING | ADDITIONS | JOINING | CASTS:
-        return [1] * len(sources)
-    if op.name in SUBTRACTIONS:
-        turned = op.name in ("rsub", "__rsub__")
-        if len(op.inputs) == 1:
-            return [-1 if turned else 1]
-        first = op.inputs[1 if turned else 0]
-        return [1 if index == first else -1 for _, index in sources]
-    if op.name in SCALES and len(op.inputs) == 1:
-        factor = _factor(known.trace, op)
-        return [factor] if factor else None
-    return None
-
-
-def _factor(trace: Trace, op: Op) -> int:
-    """The sign of the number that a value is multiplied or divided by, as it is written; 0 where it is not."""
-    node = trace.source_file(op.site.user.path).at(op.site.user)
-    if not isinstance(node, ast.BinOp):
-        return 0
-    for side in (node.left, node.right):
-        try:
-            number = ast.literal_eval(side)
-        except (ValueError, TypeError, SyntaxError):
-            continue
-        if isinstance(number, (int, float)) and number:
-            return 1 if number > 0 else -1
-    return 0
+    return senses(known.trace, op, sources)
 
 
 def _alike(trace: Trace, known: Calls, turns: list[tuple[Turn, list[Score]]]) -> Finding:

@@ -20,6 +20,7 @@ from math import prod
 from gradscope.analysis.made import layer_site
 from gradscope.analysis.ops import POINTWISE_LOSSES, SCALES
 from gradscope.analysis.reach import Key, Paths, paths
+from gradscope.analysis.senses import plain_factor
 from gradscope.analysis.terms import terms
 from gradscope.analysis.words import code, located
 from gradscope.events import Backward
@@ -155,26 +156,11 @@ def _weighs_as_it_is(trace: Trace, known: Paths, term: _Term, root: Key) -> bool
         key, op = readers[0]
         if op is None or op.name not in SCALES:
             continue
-        number = _factor(trace, op) if len(op.inputs) == 1 else None
+        number = plain_factor(trace, op) if len(op.inputs) == 1 else None
         if number is None:
             return False
         factor *= number
     return abs(factor) > SMALL
-
-
-def _factor(trace: Trace, op: Op) -> float | None:
-    """The plain number that a value is multiplied with or divided by, as it stands in the text."""
-    node = trace.source_file(op.site.user.path).at(op.site.user)
-    if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Mult | ast.Div):
-        return None
-    for side in (node.left, node.right):
-        try:
-            number = ast.literal_eval(side)
-        except ValueError:
-            continue
-        if isinstance(number, int | float) and number:
-            return 1 / number if isinstance(node.op, ast.Div) else float(number)
-    return None
 
 
 # -- what is told ------------------------------------------------------------------------------

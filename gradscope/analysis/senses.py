@@ -1,0 +1,49 @@
+"""Which way a loss goes with what it was computed from: whether it rises with it or falls."""
+
+from __future__ import annotations
+
+import ast
+
+from gradscope.analysis.ops import ADDITIONS, CASTS, JOINING, SCALES, SUBTRACTIONS
+from gradscope.analysis.reach import Key
+from gradscope.model import Op
+from gradscope.store import Trace
+
+RISING = {
+    "mean", "sum", "squeeze", "unsqueeze", "view", "reshape", "flatten", "clone", "contiguous", "relu", "leaky_relu",
+    "softplus", "sigmoid", "logsigmoid", "tanh", "exp", "log", "log1p", "clamp", "identity",
+}  # fmt: skip
+NEGATIONS = {"neg", "__neg__"}
+
+
+def senses(trace: Trace, op: Op, sources: list[Key]) -> list[int] | None:
+    """Of each of these inputs, whether the result rises (1) or falls (-1) with it; None where that is not known."""
+    if op.name in NEGATIONS:
+        return [-1] * len(sources)
+    if op.name in RISING | ADDITIONS | JOINING | CASTS:
+        return [1] * len(sources)
+    if op.name in SUBTRACTIONS:
+        turned = op.name in ("rsub", "__rsub__")
+        if len(op.inputs) == 1:
+            return [-1 if turned else 1]
+        first = op.inputs[1 if turned else 0]
+        return [1 if index == first else -1 for _, index in sources]
+    if op.name in SCALES and len(op.inputs) == 1:
+        factor = plain_factor(trace, op)
+        return None if factor is None else [1 if factor > 0 else -1]
+    return None
+
+
+def plain_factor(trace: Trace, op: Op) -> float | None:
+    """The number that a value is multiplied with or divided by, as it is written; None where it is not, or 0."""
+    node = trace.source_file(op.site.user.path).at(op.site.user)
+    if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Mult | ast.Div):
+        return None
+    for side in (node.left, node.right):
+        try:
+            number = ast.literal_eval(side)
+        except (ValueError, TypeError, SyntaxError):
+            continue
+        if isinstance(number, int | float) and number:
+            return 1 / number if isinstance(node.op, ast.Div) else float(number)
+    return None

@@ -1,0 +1,234 @@
+"""The whole loss has the wrong sign: the steps make the network worse.
+
+Why: an optimizer makes the loss smaller. A cross entropy with a minus before it, a log-probability of the right class
+without one, or an overlap (Dice, IoU) that is to be large is made smaller all the same: the numbers fall, often
+below zero without end, and the network learns to be wrong.
+
+Fix: `-log_probability.mean()`, `1 - dice`, and no minus before what `nn.functional` gives.
+
+Measured: the way from the loss to what it is made of, of which nothing else is a part, and which parameters the step
+changes. Silent on: terms beside others, scores that another network is to be misled by (all parameters that the loss
+comes from are stepped with it), weights and advantages that may be negative, optimizers with `maximize=True`, losses
+that another line trains the same parameters for.
+"""
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from gradscope.analysis.gradients import Turn, gradients
+from gradscope.analysis.ops import DIVISIONS, LOSSES, MULTIPLICATIONS
+from gradscope.analysis.reach import Key, Paths, paths
+from gradscope.analysis.schedules import goes_up
+from gradscope.analysis.senses import NEGATIONS, senses
+from gradscope.analysis.words import code, located, numbers, parameter_subjects
+from gradscope.events import Backward
+from gradscope.fixes.source import Edits, Source
+from gradscope.model import Finding, Op
+from gradscope.rules import rule
+from gradscope.store import Trace
+
+DEEP = 30  # ops that are followed from a loss
+ENOUGH = 3  # steps
+TAKING = {"__getitem__", "gather", "index_select", "take_along_dim"}
+UNCHANGED = TAKING | {"squeeze", "unsqueeze", "view", "reshape", "mean", "sum"}
+
+
+def bad() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    x = torch.randn(64, 5)
+    y = x[:, :3].argmax(1)
+    model = nn.Linear(5, 3)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(5):
+        opt.zero_grad()
+        loss = -nn.functional.cross_entropy(model(x), y)  # cause: GS765
+        loss.backward()  # effect: GS765
+        opt.step()
+
+
+def good() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    x = torch.randn(64, 5)
+    y = x[:, :3].argmax(1)
+    model = nn.Linear(5, 3)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(5):
+        opt.zero_grad()
+        loss = nn.functional.cross_entropy(model(x), y)
+        loss.backward()
+        opt.step()
+
+
+@dataclass(frozen=True)
+class _Part:
+    """What a loss is made of, nothing else: the call, and whether the loss rises (1) or falls (-1) with it."""
+
+    op: Op
+    sign: int
+    turned: Op | None  # the first that turns it round
+
+
+@rule("GS765", name="loss-upside-down", severity="warning")
+def loss_upside_down(trace: Trace) -> Iterator[Finding]:
+    known = paths(trace)
+    turns: dict[tuple[str, int], list[Turn]] = {}
+    for turn in gradients(trace).turns:
+        if len({fill.line for fill in turn.fills}) == 1:
+            turns.setdefault(next(iter(turn.fills)).line, []).append(turn)
+    for line, mine in turns.items():
+        event = next((fill.event for turn in mine for fill in turn.fills if fill.event.graph >= 0), None)
+        if event is None or sum(turn.times for turn in mine) < ENOUGH or not _alone(trace, line, mine):
+            continue
+        part = _part(known, event)
+        wrong = _wrong(known, part) if part is not None else ""
+        if part is not None and wrong and _steps_all(known, event, mine[0]):
+            yield _finding(trace, event, part, wrong)
+
+
+def _alone(trace: Trace, line: tuple[str, int], turns: list[Turn]) -> bool:
+    """Whether nothing else trains these parameters, and the steps go down."""
+    ids = {id for turn in turns for used in turn.fills.values() for id in used}
+    others = any(fill.line != line and ids & fill.used for fill in gradients(trace).fills)
+    optimizers = [trace.optimizers.get(turn.step.optimizer) for turn in turns]
+    return not others and not any(one is None or goes_up(one) for one in optimizers)
+
+
+def _steps_all(known: Paths, event: Backward, turn: Turn) -> bool:
+    """Whether the step changes all that the loss comes from, but for what nothing ever changes: no other network is
+    misled."""
+    used = {id for ids in turn.fills.values() for id in ids}
+    flow = known.flow((event.graph, root) for root in event.roots)
+    behind = {
+        p.id for key in flow.order if (p := known.parameter_of(key)) is not None and (p.steps or p.passes)
+    }
+    return bool(used) and behind <= used
+
+
+def _part(known: Paths, event: Backward) -> _Part | None:
+    """The one call that the loss is made of, behind what only turns, shifts and averages it."""
+    if event.call != "backward" or len(event.roots) != 1 or event.sense != 1 or event.weights:
+        return None
+    key, sign, turned = (event.graph, event.roots[0]), 1, None
+    for _ in range(DEEP):
+        sources, op = known.sources(key)
+        tracked = [s for s in sources if known.graph(s[0]).values[s[1]].requires_grad]
+        if op is None:
+            if len(tracked) != 1:
+                return None
+            key = tracked[0]
+            continue
+        ways = None if op.name in LOSSES or _is_overlap(known, op) else senses(known.trace, op, tracked)
+        if op.name in TAKING and len(tracked) == 1:
+            ways = [1] if not _of_log_softmax(known, op) else None
+        if ways is None or len(tracked) != 1:
+            return _Part(op, sign, turned)
+        if ways[0] < 0 and turned is None:
+            turned = op
+        key, sign = tracked[0], sign * ways[0]
+    return None
+
+
+def _wrong(known: Paths, part: _Part) -> str:
+    """What is wrong with its sign; "" where nothing is."""
+    if part.op.name in LOSSES and part.sign < 0:
+        return f"`{part.op.name}` is made larger"
+    if part.sign > 0 and _of_log_softmax(known, part.op):
+        return "the log-probability of the targets is made smaller"
+    if part.sign > 0 and _is_overlap(known, part.op):
+        return "the overlap is made smaller"
+    return ""
+
+
+def _of_log_softmax(known: Paths, op: Op) -> bool:
+    """Whether it takes single entries out of log-probabilities: those of the targets."""
+    if op.name not in TAKING or len(op.inputs) < 2:
+        return False
+    maker = known.maker((op.graph, op.inputs[0]))
+    return maker is not None and maker.name == "log_softmax"
+
+
+def _is_overlap(known: Paths, op: Op) -> bool:
+    """Whether it divides a sum of products of prediction and target by a sum of both: Dice or IoU."""
+    if op.name not in DIVISIONS or len(op.inputs) != 2:
+        return False
+    graph = known.graph(op.graph)
+    top, bottom = ((graph.id, i) for i in op.inputs)
+    products = [
+        made for made in _summed(known, top) if made.name in MULTIPLICATIONS and len(made.inputs) == 2
+    ]
+    if len(products) != 1:
+        return False
+    values = known.graph(products[0].graph).values
+    tracked = [index for index in products[0].inputs if values[index].requires_grad]
+    data = [index for index in products[0].inputs if not values[index].requires_grad]
+    if len(tracked) != 1 or len(data) != 1:
+        return False
+    below = known.flow([bottom]).order
+    return all((products[0].graph, index) in below for index in (*tracked, *data))
+
+
+def _summed(known: Paths, key: Key) -> list[Op]:
+    """What is summed in a value, behind factors and constants that are added."""
+    for _ in range(DEEP):
+        sources, op = known.sources(key)
+        tracked = [s for s in sources if known.graph(s[0]).values[s[1]].requires_grad]
+        if len(tracked) != 1:
+            return []
+        key = tracked[0]
+        if op is not None and op.name == "sum":
+            maker = known.maker(key)
+            return [maker] if maker is not None else []
+    return []
+
+
+def _finding(trace: Trace, event: Backward, part: _Part, wrong: str) -> Finding:
+    own = part.op.site.user
+    cause = part.turned.site.user if part.turned is not None and part.sign < 0 else own
+    losses = [loss for _, loss in trace.numbers("loss", sites={event.site.id})]
+    fix, edits = _turned(trace, event, part)
+    return Finding(
+        message=f"the loss has the wrong sign: {wrong} by every step",
+        cause=cause,
+        cause_label="turns it round" if part.sign < 0 else "is to be large, and is made smaller",
+        effect=event.site.user,
+        effect_label="goes down this loss",
+        related=((own, "is to be small"),) if own.span() != cause.span() and part.sign < 0 else (),
+        seen=(
+            f"the loss is made of {code(trace, own, f'`{part.op.name}`')} alone and"
+            f" {'falls' if part.sign < 0 else 'rises'} with it"
+            + (f"; it went from {numbers(losses[0])} to {numbers(losses[-1])}" if losses else ""),
+        ),
+        fix=fix,
+        edits=edits,
+        count=event.count,
+        subjects=parameter_subjects(event.filled),
+    )
+
+
+def _turned(trace: Trace, event: Backward, part: _Part) -> tuple[str, Edits]:
+    """What to write, and the edits."""
+    if part.sign < 0:
+        site = part.turned.site.user if part.turned is not None else part.op.site.user
+        here = Source(trace, site.path)
+        node = here.file.at(site)
+        where = located(trace, site, "this")
+        if isinstance(node, ast.UnaryOp) and part.turned is not None and part.turned.name in NEGATIONS:
+            text = here.file.text(node.operand)
+            return f"leave the minus of {where} out", here.replace(node, text)
+        return f"leave out what turns it round in {where}", ()
+    frames = [frame for frame in part.op.site.stack if frame.function == event.site.user.function]
+    own = frames[-1] if frames else part.op.site.user  # a function that gives it may be a metric elsewhere
+    here = Source(trace, own.path)
+    node = here.file.at(own)
+    before = "1 - " if part.op.name in DIVISIONS else "-"
+    if not isinstance(node, ast.expr):
+        return f"turn the sign of {located(trace, own)}", ()
+    text = f"{before}{here.file.operand(node)}"
+    return f"write `{' '.join(text.split())}` in place of {located(trace, own)}", here.replace(node, text)

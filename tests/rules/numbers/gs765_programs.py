@@ -1,0 +1,138 @@
+"""More programs of GS765: each bad one is reported at its marks, each good one by no rule."""
+
+
+def bad_dice() -> None:
+    import torch
+    from torch import nn
+
+    class Dice(nn.Module):
+        def forward(self, scores: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+            p = torch.sigmoid(scores).flatten(1)
+            m = mask.flatten(1)
+            both = (p * m).sum(1)
+            overlap = (2 * both + 1) / (p.sum(1) + m.sum(1) + 1)  # cause: GS765
+            return overlap.mean()
+
+    torch.manual_seed(0)
+    x = torch.randn(16, 1, 8, 8)
+    mask = (x > 0.5).float()
+    net = nn.Conv2d(1, 1, 3, padding=1)
+    criterion = Dice()
+    opt = torch.optim.Adam(net.parameters(), lr=0.01)
+    for _ in range(5):
+        opt.zero_grad()
+        loss = criterion(net(x), mask)
+        loss.backward()  # effect: GS765
+        opt.step()
+
+
+def bad_log_probability() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    x = torch.randn(64, 5)
+    y = x[:, :3].argmax(1)
+    model = nn.Linear(5, 3)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(5):
+        opt.zero_grad()
+        log_p = model(x).log_softmax(1)
+        loss = log_p.gather(1, y.unsqueeze(1)).mean()  # cause: GS765
+        loss.backward()  # effect: GS765
+        opt.step()
+
+
+def good_minimax_generator() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    generator, judge = nn.Linear(2, 4), nn.Linear(4, 1)
+    opt_g = torch.optim.Adam(generator.parameters(), lr=0.01)
+    opt_j = torch.optim.Adam(judge.parameters(), lr=0.01)
+    ones, zeros = torch.ones(16, 1), torch.zeros(16, 1)
+    criterion = nn.BCEWithLogitsLoss()
+    for _ in range(5):
+        fake = generator(torch.randn(16, 2))
+        opt_j.zero_grad()
+        (criterion(judge(torch.randn(16, 4)), ones) + criterion(judge(fake.detach()), zeros)).backward()
+        opt_j.step()
+        for p in judge.parameters():
+            p.requires_grad_(False)
+        opt_g.zero_grad()
+        loss = -criterion(judge(generator(torch.randn(16, 2))), zeros)
+        loss.backward()
+        opt_g.step()
+        for p in judge.parameters():
+            p.requires_grad_(True)
+
+
+def good_maximised() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    x = torch.randn(64, 5)
+    y = x[:, :3].argmax(1)
+    model = nn.Linear(5, 3)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1, maximize=True)
+    for _ in range(5):
+        opt.zero_grad()
+        loss = -nn.functional.cross_entropy(model(x), y)
+        loss.backward()
+        opt.step()
+
+
+def good_policy_gradient() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    policy = nn.Linear(4, 3)
+    opt = torch.optim.Adam(policy.parameters(), lr=0.01)
+    for _ in range(5):
+        log_p = policy(torch.randn(32, 4)).log_softmax(1)
+        actions = torch.distributions.Categorical(logits=log_p.detach()).sample()
+        cost = torch.randn(32)
+        opt.zero_grad()
+        loss = (log_p[torch.arange(32), actions] * cost).mean()
+        loss.backward()
+        opt.step()
+
+
+def good_forgotten_beside_what_is_kept() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    kept, gone = torch.randn(32, 4), torch.randn(8, 4)
+    model = nn.Linear(4, 3)
+    opt = torch.optim.SGD(model.parameters(), lr=0.01)
+    for _ in range(5):
+        opt.zero_grad()
+        loss = -nn.functional.cross_entropy(model(gone), torch.zeros(8, dtype=torch.long))
+        loss.backward()
+        opt.step()
+        opt.zero_grad()
+        loss = nn.functional.cross_entropy(model(kept), torch.ones(32, dtype=torch.long))
+        loss.backward()
+        opt.step()
+
+
+def good_mean_that_is_shifted() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    x = torch.randn(16, 1, 8, 8)
+    mask = (x > 0.5).float()
+    net = nn.Conv2d(1, 1, 3, padding=1)
+    opt = torch.optim.Adam(net.parameters(), lr=0.01)
+    for _ in range(5):
+        p = torch.sigmoid(net(x))
+        both = (p * mask).sum()
+        opt.zero_grad()
+        loss = 1 - (2 * both + 1) / (p.sum() + mask.sum() + 1)
+        loss.backward()
+        opt.step()

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
+from dataclasses import dataclass
 
 from gradscope.analysis.ops import ADDITIONS, CASTS, JOINING, SCALES, SUBTRACTIONS
-from gradscope.analysis.reach import Key
+from gradscope.analysis.reach import Key, Paths
+from gradscope.events import Backward
 from gradscope.model import Op
 from gradscope.store import Trace
 
@@ -14,6 +17,40 @@ RISING = {
     "softplus", "sigmoid", "logsigmoid", "tanh", "exp", "log", "log1p", "clamp", "identity",
 }  # fmt: skip
 NEGATIONS = {"neg", "__neg__"}
+DEEP = 30  # ops that are followed from a loss
+
+
+@dataclass(frozen=True)
+class Part:
+    """What a loss is made of, nothing else: the call, and whether the loss rises (1) or falls (-1) with what it gives.
+    `turned` is the first call that turns it round."""
+
+    op: Op
+    sign: int
+    turned: Op | None
+
+
+def sole_part(known: Paths, event: Backward, ends: Callable[[Op], bool]) -> Part | None:
+    """The one call that a pass begins behind, past all that only turns, shifts and averages it, and for which `ends`
+    does not hold; None where several are added up."""
+    if event.call != "backward" or len(event.roots) != 1 or event.sense != 1 or event.weights:
+        return None
+    key, sign, turned = (event.graph, event.roots[0]), 1, None
+    for _ in range(DEEP):
+        sources, op = known.sources(key)
+        tracked = [s for s in sources if known.graph(s[0]).values[s[1]].requires_grad]
+        if op is None:
+            if len(tracked) != 1:
+                return None
+            key = tracked[0]
+            continue
+        ways = None if ends(op) else senses(known.trace, op, tracked)
+        if ways is None or len(tracked) != 1:
+            return Part(op, sign, turned)
+        if ways[0] < 0 and turned is None:
+            turned = op
+        key, sign = tracked[0], sign * ways[0]
+    return None
 
 
 def senses(trace: Trace, op: Op, sources: list[Key]) -> list[int] | None:

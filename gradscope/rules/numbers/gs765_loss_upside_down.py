@@ -14,13 +14,12 @@ that another line trains the same parameters for.
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from gradscope.analysis.gradients import Turn, gradients
 from gradscope.analysis.ops import DIVISIONS, LOSSES, MULTIPLICATIONS
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.schedules import goes_up
-from gradscope.analysis.senses import NEGATIONS, senses
+from gradscope.analysis.senses import NEGATIONS, Part, sole_part
 from gradscope.analysis.words import code, located, numbers, parameter_subjects
 from gradscope.events import Backward
 from gradscope.fixes.source import Edits, Source
@@ -31,7 +30,6 @@ from gradscope.store import Trace
 DEEP = 30  # ops that are followed from a loss
 ENOUGH = 3  # steps
 TAKING = {"__getitem__", "gather", "index_select", "take_along_dim"}
-UNCHANGED = TAKING | {"squeeze", "unsqueeze", "view", "reshape", "mean", "sum"}
 
 
 def bad() -> None:
@@ -64,15 +62,6 @@ def good() -> None:
         loss = nn.functional.cross_entropy(model(x), y)
         loss.backward()
         opt.step()
-
-
-@dataclass(frozen=True)
-class _Part:
-    """What a loss is made of, nothing else: the call, and whether the loss rises (1) or falls (-1) with it."""
-
-    op: Op
-    sign: int
-    turned: Op | None  # the first that turns it round
 
 
 @rule("GS765", name="loss-upside-down", severity="warning")
@@ -111,31 +100,14 @@ def _steps_all(known: Paths, event: Backward, turn: Turn) -> bool:
     return bool(used) and behind <= used
 
 
-def _part(known: Paths, event: Backward) -> _Part | None:
-    """The one call that the loss is made of, behind what only turns, shifts and averages it."""
-    if event.call != "backward" or len(event.roots) != 1 or event.sense != 1 or event.weights:
-        return None
-    key, sign, turned = (event.graph, event.roots[0]), 1, None
-    for _ in range(DEEP):
-        sources, op = known.sources(key)
-        tracked = [s for s in sources if known.graph(s[0]).values[s[1]].requires_grad]
-        if op is None:
-            if len(tracked) != 1:
-                return None
-            key = tracked[0]
-            continue
-        ways = None if op.name in LOSSES or _is_overlap(known, op) else senses(known.trace, op, tracked)
-        if op.name in TAKING and len(tracked) == 1:
-            ways = [1] if not _of_log_softmax(known, op) else None
-        if ways is None or len(tracked) != 1:
-            return _Part(op, sign, turned)
-        if ways[0] < 0 and turned is None:
-            turned = op
-        key, sign = tracked[0], sign * ways[0]
-    return None
+def _part(known: Paths, event: Backward) -> Part | None:
+    def ends(op: Op) -> bool:
+        return op.name in LOSSES | TAKING or _is_overlap(known, op)
+
+    return sole_part(known, event, ends)
 
 
-def _wrong(known: Paths, part: _Part) -> str:
+def _wrong(known: Paths, part: Part) -> str:
     """What is wrong with its sign; "" where nothing is."""
     if part.op.name in LOSSES and part.sign < 0:
         return f"`{part.op.name}` is made larger"
@@ -188,7 +160,7 @@ def _summed(known: Paths, key: Key) -> list[Op]:
     return []
 
 
-def _finding(trace: Trace, event: Backward, part: _Part, wrong: str) -> Finding:
+def _finding(trace: Trace, event: Backward, part: Part, wrong: str) -> Finding:
     own = part.op.site.user
     cause = part.turned.site.user if part.turned is not None and part.sign < 0 else own
     losses = [loss for _, loss in trace.numbers("loss", sites={event.site.id})]
@@ -212,7 +184,7 @@ def _finding(trace: Trace, event: Backward, part: _Part, wrong: str) -> Finding:
     )
 
 
-def _turned(trace: Trace, event: Backward, part: _Part) -> tuple[str, Edits]:
+def _turned(trace: Trace, event: Backward, part: Part) -> tuple[str, Edits]:
     """What to write, and the edits."""
     if part.sign < 0:
         site = part.turned.site.user if part.turned is not None else part.op.site.user

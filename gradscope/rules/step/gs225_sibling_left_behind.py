@@ -16,19 +16,18 @@ of such a copy only in the loss; copies that are updated more seldom.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from gradscope.analysis.loop import settled
+from gradscope.analysis.networks import Network, alike, networks
 from gradscope.analysis.ops import ADDITIONS, JOINING
 from gradscope.analysis.reach import Key, Paths, paths
-from gradscope.analysis.words import code, parameter_subjects, plural, root_of, where
-from gradscope.events import Still, Update
+from gradscope.analysis.words import code, parameter_subjects, plural, where
+from gradscope.events import Update
 from gradscope.fixes.source import receiver
-from gradscope.model import Finding, Parameter, Site
+from gradscope.model import Finding, Site
 from gradscope.rules import rule
 from gradscope.store import Trace
 
-ENOUGH = 10  # steps of the network that the copy is one of
 MEETING = ADDITIONS | JOINING | {"min", "minimum", "max", "maximum"}  # what twins are put together by
 
 
@@ -87,49 +86,19 @@ def good() -> None:
                     old.lerp_(new, 0.05)
 
 
-@dataclass
-class _Network:
-    """A module with its parameters, by their names in it. `kept`: those of all that have kept their numbers."""
-
-    module: int
-    parameters: dict[str, Parameter]
-    kept: frozenset[int]
-
-    @property
-    def ids(self) -> set[int]:
-        return {p.id for p in self.parameters.values()}
-
-    @property
-    def form(self) -> dict[str, tuple[int, ...]]:
-        return {name: p.shape for name, p in self.parameters.items()}
-
-    @property
-    def stepped(self) -> bool:
-        return all(p.steps >= ENOUGH for p in self.parameters.values())
-
-    @property
-    def still(self) -> bool:
-        """Whether nothing has written to it since the first steps."""
-        return self.ids <= self.kept and not any(p.steps or p.updates for p in self.parameters.values())
-
-    @property
-    def follows(self) -> bool:
-        return all(p.updates and not p.steps for p in self.parameters.values())
-
-
 @rule("GS225", name="sibling-left-behind", severity="warning")
 def sibling_left_behind(trace: Trace) -> Iterator[Finding]:
     updates = {event.parameter: event.site.user for event in trace.of(Update)}
     if not updates or not settled(trace):
         return
-    networks = _networks(trace)
-    stepped = [network for network in networks if network.stepped]
-    following = [network for network in networks if network.follows and network.ids & updates.keys()]
+    all_networks = networks(trace)
+    stepped = [network for network in all_networks if network.stepped]
+    following = [network for network in all_networks if network.follows and network.ids & updates.keys()]
     if not following:
         return
     known = paths(trace)
-    for network in networks:
-        origins = [other for other in stepped if other.form == network.form and _alike(trace, other, network)]
+    for network in all_networks:
+        origins = [other for other in stepped if other.form == network.form and alike(trace, other, network)]
         if not network.still or not origins:
             continue
         for sibling in following:
@@ -140,34 +109,7 @@ def sibling_left_behind(trace: Trace) -> Iterator[Finding]:
                 break
 
 
-def _alike(trace: Trace, one: _Network, other: _Network) -> bool:
-    return trace.modules[one.module].cls == trace.modules[other.module].cls
-
-
-def _networks(trace: Trace) -> list[_Network]:
-    """The program's networks: its root modules, or their parts where not all of one is trained alike."""
-    roots: dict[int, list[Parameter]] = {}
-    for p in trace.parameters:
-        root = root_of(trace, p)
-        if p.registered and root is not None:
-            roots.setdefault(root, []).append(p)
-    kept = frozenset(id for event in trace.of(Still) for id in event.parameters)
-    found: list[_Network] = []
-    for root, held in roots.items():
-        whole = _Network(root, {p.name: p for p in held}, kept)
-        if whole.stepped or whole.still or whole.follows:
-            found.append(whole)
-            continue
-        parts: dict[str, dict[str, Parameter]] = {}
-        for p in held:
-            first, _, rest = p.name.partition(".")
-            parts.setdefault(first, {})[rest] = p
-        children = {m.path: m.id for m in trace.modules.values() if m.root == root}
-        found += [_Network(children[name], part, kept) for name, part in parts.items() if name in children]
-    return found
-
-
-def _served(known: Paths, network: _Network, sibling: _Network) -> bool:
+def _served(known: Paths, network: Network, sibling: Network) -> bool:
     """Whether the sibling works on what the network gives."""
     return any(
         network.ids & _behind(known, (key[0], i))
@@ -177,7 +119,7 @@ def _served(known: Paths, network: _Network, sibling: _Network) -> bool:
     )
 
 
-def _twins(known: Paths, network: _Network, sibling: _Network) -> bool:
+def _twins(known: Paths, network: Network, sibling: Network) -> bool:
     """Whether both have one form and what they give meets in one call."""
     if network.form != sibling.form:
         return False
@@ -202,7 +144,7 @@ def _given(known: Paths, written: Site) -> set[int]:
     return {id for op in here for i in op.inputs for id in _behind(known, (op.graph, i))}
 
 
-def _uses(known: Paths, network: _Network) -> list[Key]:
+def _uses(known: Paths, network: Network) -> list[Key]:
     return [key for id in sorted(network.ids) for key in known.feeding.get(id, ())]
 
 
@@ -210,7 +152,7 @@ def _behind(known: Paths, key: Key) -> set[int]:
     return known.parameters_in(known.flow([key]).order)
 
 
-def _finding(trace: Trace, network: _Network, origin: _Network, sibling: _Network, written: Site) -> Finding:
+def _finding(trace: Trace, network: Network, origin: Network, sibling: Network, written: Site) -> Finding:
     name, new, kept = (_name(trace, one) for one in (network, origin, sibling))
     module = trace.modules[network.module]
     used = module.site.user if module.site is not None else None
@@ -233,7 +175,7 @@ def _finding(trace: Trace, network: _Network, origin: _Network, sibling: _Networ
     )
 
 
-def _name(trace: Trace, network: _Network) -> str:
+def _name(trace: Trace, network: Network) -> str:
     """As its own call has it (`self.target_actor`), else by its variable or class."""
     module = trace.modules[network.module]
     called = receiver(trace, module.site.user) if module.site is not None else ""

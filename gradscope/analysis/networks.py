@@ -1,0 +1,70 @@
+"""The program's networks: which parameters belong together, which are stepped, written by hand, or never changed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gradscope.analysis.words import root_of
+from gradscope.events import Still
+from gradscope.model import Parameter
+from gradscope.store import Trace
+
+ENOUGH = 10  # steps of the network that the copy is one of
+
+
+@dataclass
+class Network:
+    """A module with its parameters, by their names in it. `kept`: those of all that have kept their numbers."""
+
+    module: int
+    parameters: dict[str, Parameter]
+    kept: frozenset[int]
+
+    @property
+    def ids(self) -> set[int]:
+        return {p.id for p in self.parameters.values()}
+
+    @property
+    def form(self) -> dict[str, tuple[int, ...]]:
+        return {name: p.shape for name, p in self.parameters.items()}
+
+    @property
+    def stepped(self) -> bool:
+        return all(p.steps >= ENOUGH for p in self.parameters.values())
+
+    @property
+    def still(self) -> bool:
+        """Whether nothing has written to it since the first steps."""
+        return self.ids <= self.kept and not any(p.steps or p.updates for p in self.parameters.values())
+
+    @property
+    def follows(self) -> bool:
+        return all(p.updates and not p.steps for p in self.parameters.values())
+
+
+def alike(trace: Trace, one: Network, other: Network) -> bool:
+    """Whether both are of one class."""
+    return trace.modules[one.module].cls == trace.modules[other.module].cls
+
+
+def networks(trace: Trace) -> list[Network]:
+    """The program's networks: its root modules, or their parts where not all of one is trained alike."""
+    roots: dict[int, list[Parameter]] = {}
+    for p in trace.parameters:
+        root = root_of(trace, p)
+        if p.registered and root is not None:
+            roots.setdefault(root, []).append(p)
+    kept = frozenset(id for event in trace.of(Still) for id in event.parameters)
+    found: list[Network] = []
+    for root, held in roots.items():
+        whole = Network(root, {p.name: p for p in held}, kept)
+        if whole.stepped or whole.still or whole.follows:
+            found.append(whole)
+            continue
+        parts: dict[str, dict[str, Parameter]] = {}
+        for p in held:
+            first, _, rest = p.name.partition(".")
+            parts.setdefault(first, {})[rest] = p
+        children = {m.path: m.id for m in trace.modules.values() if m.root == root}
+        found += [Network(children[name], part, kept) for name, part in parts.items() if name in children]
+    return found

@@ -167,7 +167,9 @@ def with_argument(trace: Trace, site: Site | None, name: str, value: str, positi
     if (position >= 0 and given) or any(k.arg == name for k in node.keywords):
         return here.replace(given[0], value)
     arguments: list[ast.expr] = [*node.args, *(k.value for k in node.keywords)]
-    if not arguments or isinstance(arguments[0], ast.GeneratorExp):
+    if not arguments:
+        return here.replace(node, f"{here.file.text(node.func)}({name}={value})")
+    if isinstance(arguments[0], ast.GeneratorExp):
         return ()
     last = max(arguments, key=lambda a: (a.end_lineno or 0, a.end_col_offset or 0))
     return here.append(last, f", {name}={value}")

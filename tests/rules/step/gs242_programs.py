@@ -1,0 +1,88 @@
+"""More programs of GS242: each bad one is reported at its marks, each good one by no rule."""
+
+
+def bad_synchronised_by_nobody() -> None:
+    import torch
+    from torch import nn
+
+    def network() -> nn.Module:
+        return nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2))
+
+    class Agent:
+        def __init__(self) -> None:
+            self.net, self.target = network(), network()
+            self.target.load_state_dict(self.net.state_dict())
+            self.opt = torch.optim.Adam(self.net.parameters(), lr=0.001)
+
+        def synchronise(self) -> None:
+            self.target.load_state_dict(self.net.state_dict())
+
+        def learn(self) -> None:
+            state, after = torch.randn(32, 4), torch.randn(32, 4)
+            action, reward = torch.randint(2, (32, 1)), torch.randn(32, 1)
+            ended = (torch.rand(32, 1) < 0.1).float()
+            with torch.no_grad():
+                best = self.target(after).max(1, keepdim=True).values
+            wanted = reward + 0.9 * (1 - ended) * best  # cause: GS242
+            loss = nn.functional.smooth_l1_loss(self.net(state).gather(1, action), wanted)
+            self.opt.zero_grad()
+            loss.backward()
+            self.opt.step()  # effect: GS242
+
+    torch.manual_seed(0)
+    agent = Agent()
+    for _ in range(150):
+        agent.learn()
+
+
+def good_synchronised_later() -> None:
+    import torch
+    from torch import nn
+
+    def network() -> nn.Module:
+        return nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2))
+
+    class Learner:
+        def __init__(self) -> None:
+            self.steps = 0
+            self.net, self.target = network(), network()
+            self.target.load_state_dict(self.net.state_dict())
+            self.opt = torch.optim.Adam(self.net.parameters(), lr=0.001)
+
+        def learn_once(self) -> None:
+            state, after = torch.randn(32, 4), torch.randn(32, 4)
+            action, reward = torch.randint(2, (32, 1)), torch.randn(32, 1)
+            with torch.no_grad():
+                wanted = reward + 0.9 * self.target(after).max(1, keepdim=True).values
+            loss = nn.functional.smooth_l1_loss(self.net(state).gather(1, action), wanted)
+            self.opt.zero_grad()
+            loss.backward()
+            self.opt.step()
+            self.steps += 1
+            if self.steps % 5000 == 0:
+                self.target.load_state_dict(self.net.state_dict())
+
+    torch.manual_seed(0)
+    learner = Learner()
+    for _ in range(150):
+        learner.learn_once()
+
+
+def good_teacher() -> None:
+    import copy
+
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2))
+    teacher = copy.deepcopy(net)
+    opt = torch.optim.Adam(net.parameters(), lr=0.001)
+    for _ in range(150):
+        x = torch.randn(32, 4)
+        with torch.no_grad():
+            wanted = teacher(x + 0.1 * torch.randn(32, 4))
+        loss = nn.functional.mse_loss(net(x), wanted)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

@@ -1,6 +1,6 @@
 """How far the steps have moved the weights of an optimizer, from some elements of each, and which weights have rows
-that are all alike after some. Before the eighth step that was looked at, then whenever half as many more were made,
-and at the end; on the CPU only."""
+that are all alike after some. Before the eighth step that was looked at, then whenever twice as many were made, and
+at the end; on the CPU only."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from gradscope.hooks import _torch as private
 from gradscope.hooks.recorder.leaf import LeafRecord
 from gradscope.hooks.recorder.values import measurable
 
-ELEMENTS = 64  # of each weight
+ELEMENTS = 32  # of each weight
 MOST = 300  # weights of an optimizer
 FIRST = 8  # step
 WHOLE = 1_000_000  # elements: of larger weights the rows are not compared
@@ -27,11 +27,10 @@ class Moved(Hook):
 
     def install(self) -> None:
         self.steps: dict[int, int] = {}  # of each optimizer, that were looked at
-        self.begun: dict[
-            int, list[tuple[LeafRecord, Any]]
-        ] = {}  # its weights, with what they were before its first
         self.due: dict[int, int] = {}  # the step from which on it is looked at again
         self.known: dict[int, weakref.ref[Any]] = {}
+        self.weights: dict[int, list[LeafRecord]] = {}
+        self.begun: dict[int, Any] = {}  # some elements of each, before its first step: (weights, ELEMENTS)
         self.found: dict[int, dict[str, Any]] = {}  # what is told of it
         self.alike: dict[int, tuple[int, list[int]]] = {}  # (steps, weights whose rows were alike after them)
         self.site = 0  # of the last step
@@ -44,8 +43,8 @@ class Moved(Hook):
         if count == 1:
             self.known[number] = weakref.ref(optimizer)
             with private.aside():
-                taken = [(record, some) for record in records[:MOST] if (some := _some(record)) is not None]
-            self.begun[number] = taken
+                self.weights[number] = [r for r in records[:MOST] if _weight(r) is not None]
+                self.begun[number] = _elements(self.weights[number])
         elif count >= FIRST and self.recorder.optimizers[number]["steps"] >= self.due.get(number, 0):
             with private.aside():
                 self._look(number)
@@ -54,21 +53,21 @@ class Moved(Hook):
         self.site = site
 
     def _look(self, number: int) -> None:
-        rows = [
-            (record.id, *row)
-            for record, old in self.begun[number]
-            if (row := _distance(record, old)) is not None
-        ]
-        if not rows:
-            return
-        ids, begun, now, moved = zip(*rows, strict=True)
+        records, begun = self.weights[number], self.begun[number]
         steps = self.recorder.optimizers[number]["steps"]
-        self.due[number] = steps * 3 // 2
+        self.due[number] = 2 * steps
+        now = _elements(records) if begun is not None else None
+        if now is None:
+            return
+        sizes = [_sizes(rows) for rows in (begun, now, now - begun)]
+        if not all(math.isfinite(size) for row in sizes for size in row):
+            return
         if number not in self.alike:  # later on rounding takes them apart
-            self.alike[number] = steps, [record.id for record, _ in self.begun[number] if _rows_alike(record)]
+            self.alike[number] = steps, [record.id for record in records if _rows_alike(record)]
         self.found[number] = {
-            "optimizer": number, "steps": steps, "parameters": list(ids), "begun": list(begun), "now": list(now),
-            "moved": list(moved), "alike_after": self.alike[number][0], "alike": self.alike[number][1],
+            "optimizer": number, "steps": steps, "parameters": [record.id for record in records],
+            "begun": sizes[0], "now": sizes[1], "moved": sizes[2],
+            "alike_after": self.alike[number][0], "alike": self.alike[number][1],
         }  # fmt: skip
 
     def _tell(self) -> None:
@@ -93,23 +92,24 @@ def _weight(record: LeafRecord) -> Any:
     return t.detach() if t.dim() > 1 and t.numel() else None
 
 
-def _some(record: LeafRecord) -> Any:
-    """Copies of some elements, from all over it; None where that can't be looked at."""
-    weight = _weight(record)
-    if weight is None:
+def _elements(records: list[LeafRecord]) -> Any:
+    """Some elements of each weight, from all over it, zeros behind those of a small one; None where one is gone."""
+    weights = [_weight(record) for record in records]
+    if not weights or any(weight is None for weight in weights):
         return None
     with torch.no_grad():
-        return weight.flatten()[:: max(1, weight.numel() // ELEMENTS)].double()
+        some = torch.zeros(len(weights), ELEMENTS, dtype=torch.float64, device="cpu")
+        for row, weight in zip(some, weights, strict=True):
+            taken = weight.flatten()[:: max(1, weight.numel() // ELEMENTS)][:ELEMENTS]
+            row[: len(taken)] = taken
+        return some
 
 
-def _distance(record: LeafRecord, old: Any) -> tuple[float, float, float] | None:
-    """The root of the mean square of what it was, of what it is, and of the difference."""
-    now = _some(record)
-    if now is None or now.shape != old.shape:
-        return None
+def _sizes(rows: Any) -> list[float]:
+    """The root of the mean square of each."""
     with torch.no_grad():
-        found = tuple(math.sqrt(float(x.square().mean())) for x in (old, now, now - old))
-    return (found[0], found[1], found[2]) if all(map(math.isfinite, found)) else None
+        found: list[float] = rows.square().mean(1).sqrt().tolist()
+        return found
 
 
 def _rows_alike(record: LeafRecord) -> bool:

@@ -15,6 +15,7 @@ from torch import nn
 from gradscope.hooks import Hook
 from gradscope.hooks._torch import DisableTorchFunction
 
+_CALLS = ("_call_impl", "_wrapped_call_impl")  # torch's own frames of a module's call
 _TABLES = ("_forward_pre_hooks", "_forward_hooks", "_backward_pre_hooks", "_backward_hooks")
 
 
@@ -64,8 +65,16 @@ def _receiver(frame: FrameType) -> Any:
 
 
 def _passed_on(caller: FrameType, module: nn.Module) -> bool:
-    """`super().forward(x)`: the module's own forward is under way, and its hooks ran."""
-    return caller.f_code.co_name == "forward" and _receiver(caller) is module
+    """`super().forward(x)`, or what a decorator of `forward` calls: the module was called, and its hooks ran."""
+    frame: FrameType | None = caller
+    while frame is not None:
+        name = frame.f_code.co_name
+        if name in ("forward", *_CALLS) and _receiver(frame) is module:
+            return True
+        if name in _CALLS:
+            return False  # within another module's call
+        frame = frame.f_back
+    return False
 
 
 def _named(hook: Any) -> str:

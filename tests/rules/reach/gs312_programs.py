@@ -53,3 +53,37 @@ def good_super() -> None:
         opt.zero_grad()
         model(torch.ones(2, 3)).pow(2).mean().backward()
         opt.step()
+
+
+def good_forward_in_a_decorator() -> None:
+    import functools
+    from collections.abc import Callable
+    from typing import Any
+
+    import torch
+    from torch import nn
+
+    def traced(function: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
+        @functools.wraps(function)
+        def wrapped(*args: Any, **kwargs: Any) -> torch.Tensor:
+            return function(*args, **kwargs)
+
+        return wrapped
+
+    class Layer(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.linear = nn.Linear(3, 3)
+
+        @traced
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return torch.tanh(self.linear(x))
+
+    seen: list[float] = []
+    model = nn.Sequential(Layer(), nn.Linear(3, 1))
+    model[0].register_forward_hook(lambda module, args, out: seen.append(float(out.mean())))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        model(torch.randn(8, 3)).pow(2).mean().backward()
+        opt.step()

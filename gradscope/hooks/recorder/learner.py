@@ -173,7 +173,7 @@ class Learner:
         if name in FACTORIES or (writes and not outs and name == "__setitem__" and not any_grad):
             cut = None
         if not extra and kwargs and isinstance(kwargs.get("reduction"), str):
-            extra = json.dumps({"reduction": kwargs["reduction"]})
+            extra = json.dumps({"reduction": _reduction(kwargs)})
         template = Template(name, cut, nodes, outputs, alias, tuple(writes), reusable, extra)
         number = self._ids.get(template)
         if number is None:
@@ -315,3 +315,11 @@ def _fresh(outs: list[Any], known: list[Live | None], written: list[Any]) -> lis
         if entry is None or (_among(t, written) and not _among(t, found)):
             found.append(t)
     return found + [t for t in written if not _among(t, found)]
+
+
+def _reduction(given: dict[str, Any]) -> Any:
+    """What a loss does with its elements; `size_average` and `reduce`, the names of before, go before `reduction`."""
+    average, reduce = given.get("size_average"), given.get("reduce")
+    if average is None and reduce is None:
+        return given["reduction"]
+    return "none" if reduce is False else "sum" if average is False else "mean"

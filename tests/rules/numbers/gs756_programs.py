@@ -105,3 +105,24 @@ def good_mean_over_samples_of_sums() -> None:
         opt.zero_grad()
         (error + divergence).backward()
         opt.step()
+
+
+def good_sum_by_its_old_name() -> None:
+    import warnings
+
+    import torch
+    from torch import nn
+
+    warnings.simplefilter("ignore")
+    torch.manual_seed(0)
+    encoder, decoder = nn.Linear(40, 8), nn.Linear(4, 40)
+    opt = torch.optim.Adam([*encoder.parameters(), *decoder.parameters()], lr=0.01)
+    for _ in range(5):
+        x = torch.rand(32, 40)
+        mean, logvar = encoder(x).chunk(2, dim=1)
+        code = mean + torch.randn_like(mean) * (0.5 * logvar).exp()
+        error = nn.functional.binary_cross_entropy(decoder(code).sigmoid(), x, size_average=False)
+        divergence = -0.5 * torch.sum(1 + logvar - mean.pow(2) - logvar.exp())
+        opt.zero_grad()
+        (error + divergence).backward()
+        opt.step()

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 
 from gradscope.analysis.bootstraps import squared
 from gradscope.analysis.networks import Network, alike, networks
-from gradscope.analysis.ops import ADDITIONS, ALIASES, COMPARING_LOSSES, PASSING, SUBTRACTIONS
+from gradscope.analysis.ops import ADDITIONS, ALIASES, COMPARING_LOSSES, PASSING, SCALES, SUBTRACTIONS
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.text import nodes_of_program, nodes_that_ran
 from gradscope.analysis.words import located, optimizer_name, parameter_subjects, plural
@@ -126,10 +126,23 @@ def _made(known: Paths, key: Key) -> tuple[Op, Key] | None:
         if op.name not in ADDITIONS or op.module is not None or len(sources) != 2:
             return None
         for estimate, data in (sources, sources[::-1]):
-            if _behind(known, estimate) and not _behind(known, data):
+            if _is_scaled(known, estimate) and _behind(known, estimate) and not _behind(known, data):
                 return op, estimate
         return None
     return None
+
+
+def _is_scaled(known: Paths, key: Key) -> bool:
+    """Whether what a network gives is multiplied by a discount, or a mask, before it is added: noise is added to what
+    a teacher gives as it is."""
+    for _ in range(DEEP):
+        sources, op = known.sources(key)
+        if op is not None and (op.module is not None or op.name not in PASSING | ALIASES):
+            return op.module is None and op.name in SCALES
+        if not sources:
+            return False
+        key = sources[0]
+    return False
 
 
 def _may_follow(trace: Trace) -> bool:

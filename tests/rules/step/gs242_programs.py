@@ -86,3 +86,23 @@ def good_teacher() -> None:
         opt.zero_grad()
         loss.backward()
         opt.step()
+
+
+def good_data_of_another_network() -> None:
+    import torch
+    from torch import nn
+
+    def network() -> nn.Module:
+        return nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 1))
+
+    torch.manual_seed(0)
+    truth, model = network(), network()
+    opt = torch.optim.Adam(model.parameters(), lr=0.01)
+    for _ in range(150):
+        x = torch.randn(32, 4)
+        with torch.no_grad():
+            y = truth(x) + 0.02 * torch.randn(32, 1)
+        loss = nn.functional.mse_loss(model(x), y)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()

@@ -118,6 +118,21 @@ def behind_their_loop(trace: Trace, sites: list[Site]) -> tuple[int, Edits]:
     return loop.lineno, tuple(e for s in statements for e in here.move(s, loop, after=True))
 
 
+def into_the_loop(trace: Trace, loop: ast.stmt, last: Site) -> Edits:
+    """The calls that follow a loop, up to that at `last`, at the end of its body."""
+    here = Source(trace, last.path)
+    end = here.file.statement(last)
+    after = [s for s in here.siblings(loop) if s.lineno > (loop.end_lineno or loop.lineno)]
+    if end not in after or not isinstance(loop, LOOPS) or loop.orelse:
+        return ()
+    moved = after[: after.index(end) + 1]
+    if not all(isinstance(s, ast.Expr) for s in moved):
+        return ()
+    indent = here.file.lines[loop.body[0].lineno - 1][loop.col_offset : loop.body[0].col_offset]
+    lines = [n for s in moved for n in range(s.lineno, (s.end_lineno or s.lineno) + 1)]
+    return tuple(Edit(here.path, n, 1, n, 1, indent) for n in lines)
+
+
 def _holds(statement: ast.stmt, other: ast.stmt) -> bool:
     return any(node is other for node in ast.walk(statement))
 

@@ -1,0 +1,115 @@
+"""A loop over the data is left in its first turn, each time: a `return` or `break` stands in its body.
+
+Why: `return total / len(loader)` belongs behind the loop. Indented one level too far it ends the epoch after the first
+batch: an epoch is a single step, and the mean is divided by batches that never ran.
+
+Fix: the statement one level to the left, behind the loop.
+
+Measured: the step of an optimizer ran in that loop, several times; nothing is asked before the statement that leaves
+it. Silent on: a `break` under a condition, loops without a step.
+"""
+
+import ast
+from collections.abc import Iterator
+
+from gradscope.analysis.words import code, plural, where
+from gradscope.events import Step
+from gradscope.fixes.source import Edits
+from gradscope.model import Edit, Finding, Site
+from gradscope.rules import rule
+from gradscope.source import SourceFile
+from gradscope.store import Trace
+
+ENOUGH = 3  # steps
+
+
+def bad() -> None:
+    import torch
+    from torch import nn
+
+    def epoch(model: nn.Module, opt: torch.optim.Optimizer, batches: list[torch.Tensor]) -> float:
+        total = 0.0
+        for x in batches:
+            opt.zero_grad()
+            loss = model(x).pow(2).mean()
+            loss.backward()
+            opt.step()  # effect: GS243
+            total += float(loss)
+            return total / len(batches)  # cause: GS243
+        return total
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(4):
+        epoch(model, opt, list(torch.randn(4, 8, 3)))
+
+
+def good() -> None:
+    import torch
+    from torch import nn
+
+    def epoch(model: nn.Module, opt: torch.optim.Optimizer, batches: list[torch.Tensor]) -> float:
+        total = 0.0
+        for x in batches:
+            opt.zero_grad()
+            loss = model(x).pow(2).mean()
+            loss.backward()
+            opt.step()
+            total += float(loss)
+        return total / len(batches)
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(4):
+        epoch(model, opt, list(torch.randn(4, 8, 3)))
+
+
+@rule("GS243", name="left-in-its-first-turn", severity="warning")
+def left_in_its_first_turn(trace: Trace) -> Iterator[Finding]:
+    counts: dict[Site, int] = {}
+    for event in trace.of(Step):
+        counts[event.site.user] = counts.get(event.site.user, 0) + event.count
+    for step, count in counts.items():
+        file = trace.source_file(step.path)
+        loop = next((n for n in file.around(step) if isinstance(n, ast.For)), None)
+        inner = next(
+            (n for n in file.around(step) if isinstance(n, ast.For | ast.While | ast.FunctionDef)), None
+        )
+        if loop is None or inner is not loop or count < ENOUGH:
+            continue
+        leaving = next((s for s in loop.body if isinstance(s, ast.Return | ast.Break)), None)
+        if leaving is not None and not any(isinstance(n, ast.Continue) for n in ast.walk(loop)):
+            yield _finding(trace, file, step, loop, leaving, count)
+
+
+def _finding(
+    trace: Trace, file: SourceFile, step: Site, loop: ast.For, leaving: ast.Return | ast.Break, count: int
+) -> Finding:
+    site = Site(-1, step.path, *file.span(leaving), step.function, "user")
+    word = "return" if isinstance(leaving, ast.Return) else "break"
+    over = " ".join(file.text(loop.iter).split())
+    return Finding(
+        message=f"the loop over `{over}` is left in its first turn: `{word}` stands in its body, and nothing is asked"
+        " before it",
+        cause=site,
+        cause_label="leaves the loop",
+        effect=step,
+        effect_label="runs once, whatever the loop goes over",
+        seen=(
+            f"{code(trace, step, 'the step')} ran {plural(count, 'time')}, once each time that the loop began",
+        ),
+        fix=f"put the `{word}` behind the loop, one level to the left ({where(site)})"
+        if word == "return"
+        else f"take the `break` out ({where(site)})",
+        edits=_behind(step.path, loop, leaving),
+        count=count,
+    )
+
+
+def _behind(path: str, loop: ast.For, leaving: ast.Return | ast.Break) -> Edits:
+    """The last statement of a loop's body, one level to the left."""
+    if loop.body[-1] is not leaving or loop.orelse or isinstance(leaving, ast.Break):
+        return ()
+    more = leaving.col_offset - loop.col_offset
+    lines = range(leaving.lineno, (leaving.end_lineno or leaving.lineno) + 1)
+    return tuple(Edit(path, n, 1, n, 1 + more, "") for n in lines)

@@ -11,6 +11,7 @@ is compared with did through that one; both were taken of as many rows. Silent o
 """
 
 import ast
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from math import prod
@@ -28,6 +29,7 @@ from gradscope.store import Trace
 
 MOST = 3000  # values behind a loss that are looked at
 ROWS = 8
+CALLS = 3  # of each loss
 DATA = MAKERS | {"randn", "rand", "randint", "normal", "linspace", "arange"}
 
 
@@ -85,15 +87,16 @@ class _Way:
 @rule("GS764", name="rows-drawn-apart", severity="warning")
 def rows_drawn_apart(trace: Trace) -> Iterator[Finding]:
     known = paths(trace)
-    told: set[tuple[str, int]] = set()
+    asked: Counter[tuple[str, int]] = Counter()
     for _, op in losses(known, LOSSES):
         place = op.site.user.location()
-        if place in told or len(op.inputs) < 2:
+        if asked[place] >= CALLS or len(op.inputs) < 2:
             continue
+        asked[place] += 1
         given, target = (op.graph, op.inputs[0]), (op.graph, op.inputs[1])
         apart = _apart(known, given, target)
         if apart is not None:
-            told.add(place)
+            asked[place] = CALLS
             yield _finding(trace, op, *apart)
 
 

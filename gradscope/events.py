@@ -754,9 +754,13 @@ class Targets(Kind):
     above_one = Field(_known)
     below_half = Field(_known)
     above_half = Field(_known)
-    between = Field(_number)  # of a binary cross entropy without weights
-    floor = Field(_number)  # the same
+    between = Field(
+        _number
+    )  # of a binary cross entropy without weights, of `cross_entropy`, of labels of 1 and -1
+    floor = Field(_number)  # of a binary cross entropy without weights
     total = Field(_number)  # of `kl_div`: the sum of its target's probabilities
+    least = Field(_number)  # of `cross_entropy` with probabilities: the lowest sum over the classes
+    most = Field(_number)  # the highest
 
 
 class Labels(Kind):

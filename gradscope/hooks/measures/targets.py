@@ -1,6 +1,6 @@
 """Measures the targets of a loss at its first call from a place: their bounds, how many lie outside of what
-common last activations can give, how low a binary cross entropy with them can become, and what those of `kl_div` add
-up to."""
+common last activations can give, how low a binary cross entropy with them can become, and what those of `kl_div`, or a
+row of those of `cross_entropy`, add up to."""
 
 from __future__ import annotations
 
@@ -16,6 +16,14 @@ from gradscope.hooks.recorder.values import measurable
 LOSSES = ("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss")  # their target may be any number
 BINARY = ("binary_cross_entropy", "binary_cross_entropy_with_logits")  # theirs is a probability
 DIVERGENCE = "kl_div"
+CLASSES = "cross_entropy"  # its target may be a probability for each class
+SIGNED = (
+    "soft_margin_loss",
+    "hinge_embedding_loss",
+    "cosine_embedding_loss",
+    "margin_ranking_loss",
+)  # 1 or -1
+PLACES = {"cosine_embedding_loss": 2, "margin_ranking_loss": 2}  # of the target, where that is not 1
 WEIGHTS = {"binary_cross_entropy": (2,), "binary_cross_entropy_with_logits": (2, 6)}  # their places
 MAX_ELEMENTS = 10_000_000
 ROUNDING = 1e-3
@@ -26,10 +34,11 @@ class Targets(Hook):
 
     def install(self) -> None:
         self.told: set[tuple[int, str]] = set()
-        self.recorder.functions.follow((*LOSSES, *BINARY, DIVERGENCE), self._loss)
+        self.recorder.functions.follow((*LOSSES, *BINARY, *SIGNED, DIVERGENCE, CLASSES), self._loss)
 
     def _loss(self, name: str, args: Any, kwargs: Any, result: Any, frame: Any) -> None:
-        target = args[1] if len(args) > 1 else (kwargs or {}).get("target")
+        place = PLACES.get(name, 1)
+        target = args[place] if len(args) > place else (kwargs or {}).get("target")
         if not isinstance(target, torch.Tensor) or not torch.is_grad_enabled():
             return
         recorder = self.recorder
@@ -37,12 +46,15 @@ class Targets(Hook):
         if (site, name) in self.told:
             return
         self.told.add((site, name))
-        if not measurable(target) or not target.is_cpu or not target.is_floating_point():
+        if not measurable(target) or not target.is_cpu:
+            return
+        if not target.is_floating_point() and (name not in SIGNED or target.is_complex()):
             return
         if not 0 < target.numel() <= MAX_ELEMENTS or target.layout is not torch.strided:
             return
         with torch.no_grad(), private.aside():
             numbers = target.detach()
+            numbers = numbers if numbers.is_floating_point() else numbers.float()
             low, high = (float(bound) for bound in torch.aminmax(numbers))
             if not math.isfinite(low) or not math.isfinite(high):
                 return
@@ -59,6 +71,12 @@ class Targets(Hook):
                     int(((numbers > ROUNDING) & (numbers < 1 - ROUNDING)).sum()) / numbers.numel()
                 )
                 data["floor"] = _entropy(numbers)
+            if name in SIGNED or name == CLASSES:
+                data["between"] = (
+                    int(((numbers > ROUNDING) & (numbers < 1 - ROUNDING)).sum()) / numbers.numel()
+                )
+            if name == CLASSES and numbers.dim() > 1:
+                data["least"], data["most"] = (float(bound) for bound in torch.aminmax(numbers.sum(1)))
             if name == DIVERGENCE:
                 logs = args[5] if len(args) > 5 else (kwargs or {}).get("log_target", False)
                 data["total"] = float((numbers.double().exp() if logs else numbers.double()).sum())

@@ -1,0 +1,106 @@
+"""`cross_entropy` is given several classes at once for a sample: it takes them for one probability distribution.
+
+Why: its targets are one class, or probabilities that add up to one. Of a row with three ones it makes three times the
+loss, and asks a softmax, whose numbers add up to one, to be one in three places: that can't be, so that the loss stays
+above zero, and a threshold at one half finds one class at most.
+
+Fix: `binary_cross_entropy_with_logits`, one yes or no for each class.
+
+Measured: the targets at the first call: zeros and ones only, and more than one of them in a row.
+"""
+
+import ast
+from collections.abc import Iterator
+
+from gradscope.analysis.made import layer_site
+from gradscope.analysis.reach import paths
+from gradscope.analysis.words import located
+from gradscope.events import Targets
+from gradscope.fixes.source import Edits, Source
+from gradscope.model import Finding, Op, Site
+from gradscope.rules import rule
+from gradscope.store import Trace
+
+
+def bad() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    x = torch.randn(64, 6)
+    y = (x[:, :4] > 0).float()
+    model = nn.Linear(6, 4)
+    criterion = nn.CrossEntropyLoss()
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        loss = criterion(model(x), y)  # cause: GS768
+        loss.backward()  # effect: GS768
+        opt.step()
+
+
+def good() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    x = torch.randn(64, 6)
+    y = (x[:, :4] > 0).float()
+    model = nn.Linear(6, 4)
+    criterion = nn.BCEWithLogitsLoss()
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        loss = criterion(model(x), y)
+        loss.backward()
+        opt.step()
+
+
+@rule("GS768", name="several-classes-at-once", severity="warning")
+def several_classes_at_once(trace: Trace) -> Iterator[Finding]:
+    known = paths(trace)
+    for event in trace.of(Targets):
+        whole = (event.low, event.high, event.between) == (0, 1, 0)
+        if event.name != "cross_entropy" or not whole or event.most is None or event.most < 2:
+            continue
+        site = event.site.user
+        calls = [(key, op) for key, op in known.used_calls({"cross_entropy"}) if op.site.user == site]
+        if not calls:
+            continue
+        key, op = calls[0]
+        passed = known.loss_of(key)
+        new, edits = _for_each_class(trace, op)
+        yield Finding(
+            message="`cross_entropy` is given several classes at once: it takes them for one probability distribution",
+            cause=site,
+            cause_label=f"up to {event.most:.0f} ones in a row of its targets",
+            effect=passed.site.user if passed is not None and passed.site.user != site else None,
+            effect_label="goes back from it",
+            seen=(
+                f"at the first call its targets were zeros and ones, of which {event.least:.0f} to {event.most:.0f}"
+                " in a row",
+            ),
+            fix=f"ask each class by itself: `{new}` in place of {located(trace, _place(trace, op))}",
+            edits=edits,
+            subjects=frozenset({("targets", site.location())}),
+        )
+
+
+def _place(trace: Trace, op: Op) -> Site:
+    return layer_site(trace, op, alone=True) or op.site.user
+
+
+def _for_each_class(trace: Trace, op: Op) -> tuple[str, Edits]:
+    """The loss with a sigmoid, where it was made or called, and the edit where it is given nothing else."""
+    site = layer_site(trace, op, alone=True) or op.site.user
+    here = Source(trace, site.path)
+    node = here.file.at(site)
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+        return "nn.BCEWithLogitsLoss()", ()
+    prefix = ast.unparse(node.func.value)
+    if node.func.attr == "CrossEntropyLoss":
+        new = f"{prefix}.BCEWithLogitsLoss()"
+        return new, here.replace(node, new) if not node.args and not node.keywords else ()
+    name = f"{prefix}.binary_cross_entropy_with_logits"
+    plain = node.func.attr == "cross_entropy" and not node.keywords and len(node.args) == 2
+    return name, here.replace(node.func, name) if plain else ()

@@ -142,7 +142,9 @@ class Trace:
             except sqlite3.DatabaseError as error:
                 db.close()
                 last = error
-        raise GradscopeError(f"cannot open {self.path}: {_first_line(last)}")
+        if isinstance(last, sqlite3.OperationalError):  # the system's word, not the file's
+            raise GradscopeError(f"cannot open {self.path}: {_first_line(last)}")
+        raise GradscopeError(f"{self.path} is damaged or truncated: {_first_line(last)}")
 
     def close(self) -> None:
         """Lets go of the file. What is asked for later opens it again."""

@@ -44,6 +44,13 @@ def test_whole_trace_reads(whole: bytes, tmp_path: Path) -> None:
     read_everything(tmp_path / "t")
 
 
+def test_a_trace_whose_end_is_missing_is_called_truncated(whole: bytes, tmp_path: Path) -> None:
+    for left in (50, 200, len(whole) // 2, len(whole) - 4096):
+        (tmp_path / "t").write_bytes(whole[:left])
+        with pytest.raises(GradscopeError, match="truncated"):
+            gradscope.open(tmp_path / "t")
+
+
 @pytest.mark.parametrize("seed", range(60))
 def test_damage_is_told_in_one_line(whole: bytes, seed: int, tmp_path: Path) -> None:
     chance = random.Random(seed)

@@ -27,6 +27,10 @@ def view(path: Path, command: list[str] | None = None, folder: Path | None = Non
     # Textual draws on stderr: stdout may be redirected.
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise GradscopeError("the terminal UI needs a terminal: `gradscope check` prints the same findings")
+    if os.environ.get("TERM") == "dumb":
+        raise GradscopeError(
+            "the terminal UI cannot draw on a terminal of TERM=dumb: `gradscope check` prints the same findings"
+        )
     if command is None:
         Trace(path).close()  # a bad file is told before the screen is taken
     app = inspector(path, command, folder)

@@ -153,6 +153,23 @@ def test_no_terminal_is_one_clear_line(trace: Path, tmp_path: Path) -> None:
     assert len(ran.stderr.splitlines()) == 1
 
 
+def test_a_dumb_terminal_is_one_clear_line(trace: Path, tmp_path: Path) -> None:
+    ours, theirs = os.openpty()
+    for command, code in (["view", str(trace)], 2), (["doctor"], 0):
+        ran = subprocess.run(
+            [sys.executable, "-m", "gradscope", *command], cwd=tmp_path, env={**os.environ, "TERM": "dumb"},
+            stdin=theirs, stdout=subprocess.PIPE, stderr=theirs, timeout=120, check=False, text=True,
+        )  # fmt: skip
+        assert ran.returncode == code
+        if command == ["doctor"]:
+            assert "cannot draw where TERM is dumb" in " ".join(ran.stdout.split())
+        else:
+            told = os.read(ours, 4096).decode()
+            assert told.startswith("gradscope: the terminal UI cannot draw") and told.count("\n") == 1
+    os.close(theirs)
+    os.close(ours)
+
+
 def test_growing_trace_that_breaks_is_told(tmp_path: Path) -> None:
     trace = record(tmp_path, CLEAN)
     trace.write_bytes(trace.read_bytes()[:200])

@@ -23,6 +23,7 @@ from gradscope.render.terminal import print_rows
 from gradscope.render.text import field_rows
 
 MISSING = "missing"
+CAPTURE = "`gradscope run`, `gradscope fix` and `gradscope.watch()`"
 LIBRARIES = ("click", "rich", "networkx", "graphviz", "graphviz-pure", "jinja2", "pygments", "textual")
 
 
@@ -66,9 +67,9 @@ def _torch() -> Iterator[str]:
         if error.name != "torch":
             yield _broken("torch", error)
         else:
-            yield "not installed: `gradscope run` and `gradscope.watch()` need it, the other commands do not"
+            yield f"not installed: {CAPTURE} need it, the other commands do not"
     except GradscopeError as error:
-        yield f"{error}: `gradscope run` and `gradscope.watch()` do not work here"
+        yield f"{error}: {CAPTURE} do not work here"
     except Exception as error:
         yield _broken("torch", error)
     else:
@@ -80,7 +81,7 @@ def _watching() -> Iterator[str]:
     try:
         from gradscope.hooks._torch import small_step
     except Exception:
-        yield "not tried: it needs torch"
+        yield "not tried: it needs a torch that works here"
         return
     try:
         with gradscope.watch() as scope:
@@ -150,6 +151,8 @@ def _terminal() -> Iterator[str]:
     yield f"{size.columns}×{size.lines}, {encoding}" + "".join(f", {n}={v}" for n, v in set_here.items())
     if not (shown["stdin"] and shown["stderr"]):
         yield "`gradscope view` and `gradscope run --view` need stdin and stderr to be one"
+    elif os.environ.get("TERM") == "dumb":
+        yield "`gradscope view` and `gradscope run --view` cannot draw where TERM is dumb"
 
 
 def _traces() -> Iterator[str]:

@@ -250,7 +250,7 @@ def _session(target: Program, place: Place, full: bool, prove: bool) -> Session:
         except ModuleNotFoundError as error:
             if error.name == "torch":
                 raise GradscopeError(
-                    "torch is not installed here: `run` needs it (the other commands do not)"
+                    "torch is not installed here: `run` and `fix` need it (the other commands do not)"
                 ) from None
             raise GradscopeError(f"torch cannot be used here: {error}") from None
         except (ImportError, OSError) as error:

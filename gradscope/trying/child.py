@@ -35,6 +35,10 @@ def main(order: str) -> int:
 def _run(told: dict[str, Any], folder: Path) -> int:
     try:
         from gradscope.session import Session
+    except ModuleNotFoundError as error:
+        if error.name == "torch":
+            raise GradscopeError("torch is not installed here: `fix` needs it") from None
+        raise GradscopeError(f"torch cannot be used here: {error}") from None
     except (ImportError, OSError) as error:
         raise GradscopeError(f"torch cannot be used here: {error}") from None
 

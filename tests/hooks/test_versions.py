@@ -44,7 +44,7 @@ NO_LIBRARY = "raise OSError('libcudart.so.12: cannot open shared object file')\n
         ('__version__ = "1.13.1"\n', "torch 1.13.1 is too old: gradscope needs torch 2.2 or newer"),
         ('__version__ = "2.1.2+cpu"\n', "torch 2.1.2+cpu is too old: gradscope needs torch 2.2 or newer"),
         ("", "torch of no version is too old: gradscope needs torch 2.2 or newer"),
-        (NO_TORCH, "torch is not installed here: `run` needs it (the other commands do not)"),
+        (NO_TORCH, "torch is not installed here: `run` and `fix` need it (the other commands do not)"),
         (NO_LIBRARY, "torch cannot be used here: libcudart.so.12: cannot open shared object file"),
         ("import torch._missing\n", "torch cannot be used here: No module named 'torch._missing'"),
     ],
@@ -53,6 +53,19 @@ def test_a_torch_that_cannot_be_watched_is_one_line(text: str, said: str, tmp_pa
     done = with_torch(tmp_path, text, "run", "program.py")
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == f"gradscope: {said}\n"
+
+
+def test_fix_without_torch_says_so(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(
+        "import torch\nw = torch.ones(2, requires_grad=True)\no = torch.optim.SGD([w], lr=0.1)\n"
+        "for _ in range(3):\n    (w * w).sum().backward()\n    o.step()\n"
+    )
+    here = {**os.environ, "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-m", "gradscope", "run", "train.py"]
+    subprocess.run(command, cwd=tmp_path, env=here, capture_output=True, timeout=120, check=True)
+    done = with_torch(tmp_path, NO_TORCH, "fix")
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[1:] == ["gradscope: torch is not installed here: `fix` needs it"]
 
 
 @pytest.mark.parametrize(
@@ -84,7 +97,7 @@ def test_watch_says_it_too(text: str, call: str, said: str, tmp_path: Path) -> N
     ("text", "said"),
     [
         ('__version__ = "1.13.1"\n', "torch 1.13.1 is too old"),
-        (NO_TORCH, "not installed: `gradscope run` and `gradscope.watch()` need it"),
+        (NO_TORCH, "not installed: `gradscope run`, `gradscope fix` and `gradscope.watch()` need it"),
         (NO_LIBRARY, "torch does not work here: OSError: libcudart.so.12"),
     ],
 )

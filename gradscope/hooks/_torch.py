@@ -216,7 +216,11 @@ LEAF_SEQUENCE = (1 << 64) - 1
 def compiles() -> bool:
     """Whether the program has made anything with torch.compile: a second backend is known then."""
     dynamo: Any = sys.modules.get("torch._dynamo.eval_frame")
-    return dynamo is not None and len(getattr(dynamo, "cached_backends", (0, 1))) > 1
+    if dynamo is None:
+        return False
+    here = getattr(dynamo, "guarded_backend_cache", None)  # 2.2 keeps them there, each thread its own
+    unknown: Any = (0, 1) if here is None else getattr(here, "cached_backends", ())
+    return len(getattr(dynamo, "cached_backends", unknown)) > 1
 
 
 def aside() -> AbstractContextManager[Any]:

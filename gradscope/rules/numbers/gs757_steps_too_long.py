@@ -36,6 +36,7 @@ from gradscope.rules import rule
 from gradscope.store import Trace
 
 IN_ALL = 1e4  # times that the loss has grown
+EACH = 1.1  # times in each pass, those between included that were not measured
 ENOUGH = 6  # losses in a row, each larger than the one before
 BROKEN = 3  # of them, where they end in what is not finite
 HUGE = 1e10  # a loss that nothing but such updates makes: two are enough, where the next is not finite
@@ -88,8 +89,21 @@ def steps_too_long(trace: Trace) -> Iterator[Finding]:
 
 @dataclass(frozen=True)
 class _Climb:
+    """Losses that were measured, with the steps before each: others may lie between."""
+
+    steps: list[int]
     losses: list[float]
     broken: bool  # what came next was not finite
+
+    @property
+    def passes(self) -> int:
+        """From the first to the last of them."""
+        return max(len(self.steps), self.steps[-1] - self.steps[0] + 1)
+
+    def growth(self, number: int) -> float:
+        """How many times as large a pass made the loss, before that of this number."""
+        passes = max(1, self.steps[number] - self.steps[number - 1])
+        return float((self.losses[number] / self.losses[number - 1]) ** (1 / passes))
 
 
 def _climbs(trace: Trace) -> Iterator[tuple[list[Backward], _Climb]]:
@@ -98,14 +112,14 @@ def _climbs(trace: Trace) -> Iterator[tuple[list[Backward], _Climb]]:
         if not event.inputs:
             lines.setdefault(event.site.user.location(), []).append(event)
     for events in lines.values():
-        losses = [loss for _, loss in trace.numbers("loss", sites={event.site.id for event in events})]
-        climb = _climb(losses)
+        climb = _climb(trace.numbers("loss", sites={event.site.id for event in events}))
         if climb is not None:
             yield events, climb
 
 
-def _climb(losses: list[float]) -> _Climb | None:
+def _climb(measured: list[tuple[int, float]]) -> _Climb | None:
     """The last losses that are finite, where each is larger than the one before and none comes back down."""
+    losses = [loss for _, loss in measured]
     end = next((i for i, loss in enumerate(losses) if not math.isfinite(loss)), len(losses))
     begin = end - 1
     while begin > 0 and 0 < losses[begin - 1] < losses[begin]:
@@ -115,7 +129,8 @@ def _climb(losses: list[float]) -> _Climb | None:
     enough = ENOUGH if not broken else BROKEN if found and found[-1] < HUGE else 2
     if len(found) < enough or found[-1] < IN_ALL * found[0]:
         return None
-    return _Climb(found, broken)
+    climb = _Climb([step for step, _ in measured[max(begin, 0) : end]], found, broken)
+    return climb if (found[-1] / found[0]) ** (1 / (climb.passes - 1)) >= EACH else None
 
 
 @dataclass(frozen=True)
@@ -178,7 +193,7 @@ def _finding(trace: Trace, event: Backward, climb: _Climb, updated: _Updated) ->
     ids = [p.id for p in updated.parameters]
     end = ", then it was not finite" if climb.broken else ""
     return Finding(
-        message=f"every update makes the loss larger: {first:.3g} to {last:.3g} in {plural(len(climb.losses), 'pass')}"
+        message=f"every update makes the loss larger: {first:.3g} to {last:.3g} in {plural(climb.passes, 'pass')}"
         f"{end}",
         cause=wide[0].call if wide else updated.line,
         cause_label=f"a deviation of 1, summed over {wide[0].inputs} inputs"
@@ -189,13 +204,13 @@ def _finding(trace: Trace, event: Backward, climb: _Climb, updated: _Updated) ->
         related=tuple((w.call, f"a deviation of 1, summed over {w.inputs} inputs") for w in wide[1:]),
         severity="" if climb.broken else "warning",
         seen=(
-            f"{updates} made it {climb.losses[1] / first:.3g} times as large in the first of these passes,"
-            f" {last / climb.losses[-2]:.3g} times in the last",
+            f"{updates} made it {climb.growth(1):.3g} times as large in the first of these passes,"
+            f" {climb.growth(-1):.3g} times in the last",
             *(_of_wide(trace, w) for w in wide[:2]),
         ),
         fix=fix,
         edits=edits,
-        count=len(climb.losses) - 1,
+        count=climb.passes - 1,
         subjects=parameter_subjects(ids) | {("loss", event.site.user.location())},
         since=since_pass(trace, ids),
     )
@@ -295,7 +310,7 @@ def _divided(trace: Trace, wide: _Wide) -> Edits:
 def _slower(trace: Trace, climb: _Climb, updated: _Updated) -> tuple[str, Edits]:
     """Along the steepest direction of a parabola an update multiplies the loss by (1 - rate × curvature)²: the rate
     at which that is 0 is this one divided by 1 + √(growth)."""
-    part = 1 + math.sqrt(climb.losses[1] / climb.losses[0])
+    part = 1 + math.sqrt(climb.growth(1))
     if updated.optimizer is not None and updated.optimizer.cls != "SGD":
         part = 10.0
     scale = "or bring inputs and targets to a mean of 0 and a deviation of 1 before"

@@ -22,6 +22,7 @@ ARGUMENTS = ("input", "target", "weight")
 SEVERAL = 4  # samples: of fewer it says nothing that they are of one class
 MAX_CLASSES = 64
 MAX_CALLS = 256  # of each place
+FEW = 1024  # samples: Python counts them sooner than torch
 
 
 @dataclass
@@ -100,8 +101,12 @@ def _is_counted(target: Any) -> TypeGuard[torch.Tensor]:
 
 
 def _count(counted: Counted, target: torch.Tensor) -> None:
+    samples: dict[int, int]
     with torch.no_grad(), private.aside():
-        found, counts = target.detach().unique(return_counts=True)
-        samples = dict(zip(found.tolist(), counts.tolist(), strict=True))
+        if len(target) <= FEW:
+            samples = Counter(target.tolist())
+        else:
+            found, counts = target.detach().unique(return_counts=True)
+            samples = dict(zip(found.tolist(), counts.tolist(), strict=True))
     counted.samples.update({label: n for label, n in samples.items() if 0 <= label < counted.classes})
     counted.alone.append(next(iter(samples)) if len(samples) == 1 else -1)

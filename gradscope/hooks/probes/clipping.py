@@ -82,7 +82,7 @@ class Clipping(Hook):
                 recorder.emit(
                     "clip", site,
                     {
-                        "call": call, "given": given, "states": recorder.ledger.states(records),
+                        "call": call, "given": given, "states": recorder.ledger.states(records)[0],
                         "limit": float(limit) if isinstance(limit, (int, float)) else None,
                     },
                 )  # fmt: skip

@@ -157,8 +157,7 @@ class Optimizers(Hook):
                 records = self._records(optimizer)
                 if len(records) != self.sizes.get(number):  # groups were added
                     self._write(optimizer, number, recorder.optimizers[number]["site"] or 0)
-                states = recorder.ledger.states(records)
-                placed = recorder.ledger.placed(records)
+                states, placed = recorder.ledger.states(records)
                 stale = recorder.ledger.stale_use(records)
                 used = [r for r in records if r.state in ("fresh", "stale")]
                 versions = [(r, private.version_of(t)) for r in used if (t := r.ref()) is not None]
@@ -247,11 +246,9 @@ class Optimizers(Hook):
                     recorder.replay.take()
                 return
             with private.aside():
-                if records is None:
-                    records = self._records(optimizer)
-                    states = recorder.ledger.states(records)
-                if closure:
-                    states = recorder.ledger.states(records)
+                if records is None or closure:
+                    records = self._records(optimizer) if records is None else records
+                    states, _ = recorder.ledger.states(records)
                 unchanged = []
                 fused = any(group.get("fused") for group in groups_of(optimizer))
                 for record, version in versions:

@@ -233,9 +233,11 @@ class Ledger:
 
     # -- steps -------------------------------------------------------------------
 
-    def states(self, records: list[LeafRecord]) -> dict[str, list[int]]:
-        """State → ids of these parameters, as their gradients stand now."""
+    def states(self, records: list[LeafRecord]) -> tuple[dict[str, list[int]], list[int]]:
+        """State → ids of these parameters, as their gradients stand now; and the ids of those whose fresh gradient is
+        not the tensor that the last pass left: the program put it there."""
         found: dict[str, list[int]] = {}
+        placed: list[int] = []
         for record in records:
             t = record.ref()
             if t is None:
@@ -260,19 +262,9 @@ class Ledger:
                 elif record.after is not None and record.after[0] != id(grad):
                     record.state = "fresh"  # the user put another tensor there
             found.setdefault(record.state, []).append(record.id)
-        return found
-
-    @staticmethod
-    def placed(records: list[LeafRecord]) -> list[int]:
-        """Ids of those whose fresh gradient is not the tensor that the last pass left: the program put it there."""
-        return [
-            record.id
-            for record in records
-            if record.state == "fresh"
-            and record.after is not None
-            and (t := record.ref()) is not None
-            and record.after[0] != id(grad_of(t))
-        ]
+            if record.state == "fresh" and record.after is not None and record.after[0] != id(grad):
+                placed.append(record.id)
+        return found, placed
 
     def stale_use(self, records: list[LeafRecord]) -> dict[str, Any] | None:
         """Measures a sum of old and new gradients that is about to be used."""
@@ -296,7 +288,8 @@ class Ledger:
         for record in records:
             if record.state != "none":
                 t = record.ref()
-                if t is None or grad_of(t) is None:
+                grad = grad_of(t) if t is not None else None
+                if grad is None:
                     continue
                 if record.state != "zero":
                     record.state = "used"
@@ -306,7 +299,7 @@ class Ledger:
                 if self.by_hand.followed:
                     self.by_hand.over(record)
                 record.stale_copy = None
-                record.after = (id(grad_of(t)), version_of(grad_of(t)))
+                record.after = (id(grad), version_of(grad))
 
     def written(self, record: LeafRecord, how: str, site: int) -> None:
         """The user's own code wrote to a leaf. how: "data", "no_grad" or "assigned". What is written before

@@ -6,8 +6,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from gradscope.analysis.calls import Call, Calls
-from gradscope.analysis.ops import COMPARING_LOSSES, SCALES, SUBTRACTIONS, SUMS, WRITES_OF_PARTS
-from gradscope.analysis.reach import Paths
+from gradscope.analysis.ops import (
+    ADDITIONS,
+    ALIASES,
+    COMPARING_LOSSES,
+    PASSING,
+    SCALES,
+    SUBTRACTIONS,
+    SUMS,
+    WRITES_OF_PARTS,
+)
+from gradscope.analysis.reach import Key, Paths
 from gradscope.analysis.writes import memory_root
 from gradscope.model import Graph, Op
 from gradscope.store import Trace
@@ -16,6 +25,7 @@ CARRY = (
     SUMS | SCALES | WRITES_OF_PARTS | {"stack", "cat", "view", "reshape", "squeeze", "unsqueeze", "flatten"}
 )
 MAX_HOPS = 200
+DEEP = 20  # forms between a loss and the sum that makes its target
 
 
 @dataclass
@@ -31,6 +41,42 @@ class Bootstrap:
     operand: Op | None  # gives the network's part in the statement that makes the target
     total: int | None  # value that such differences were added up to, where the loss takes that
     times: int
+
+
+@dataclass(frozen=True)
+class Sum:
+    """The sum that makes a loss's target, which has no graph: of data and of what a network estimates."""
+
+    made: Op
+    data: Key
+    estimate: Key
+    prediction: Key  # what the loss compares with the target
+
+
+def sums(known: Paths) -> Iterator[Sum]:
+    """The targets without a graph that are sums of data and of a network's estimate."""
+    for number in known.graph_ids:
+        graph = known.graph(number)
+        for op in graph.ops:
+            named = op.name in COMPARING_LOSSES
+            if len(op.inputs) < 2 or not (named or (op.name in SUBTRACTIONS and squared(graph, op))):
+                continue
+            for target, prediction in (op.inputs[1::-1], op.inputs[:2]):
+                if graph.values[prediction].requires_grad and not graph.values[target].requires_grad:
+                    yield from _sums(known, (number, target), (number, prediction))
+
+
+def _sums(known: Paths, target: Key, prediction: Key) -> Iterator[Sum]:
+    key: Key | None = target
+    for _ in range(DEEP):
+        sources, op = known.sources(key) if key is not None else ([], None)
+        if op is not None and op.name in ADDITIONS:
+            if op.module is None and len(sources) == 2:
+                for estimate, data in (sources, sources[::-1]):
+                    if known.fed_by(estimate) and not known.fed_by(data):
+                        yield Sum(op, data, estimate, prediction)
+            return
+        key = sources[0] if sources and (op is None or op.name in PASSING | ALIASES) else None
 
 
 def bootstraps(trace: Trace, known: Calls) -> Iterator[tuple[Graph, Bootstrap]]:

@@ -315,6 +315,10 @@ class Paths:
         """The leaves among these values, by id."""
         return {p.id for key in keys if (p := self.parameter_of(key)) is not None}
 
+    def fed_by(self, *keys: Key) -> set[int]:
+        """The leaves that these values were computed from, with a graph or without, by id."""
+        return self.parameters_in(self.flow(keys).order)
+
     def behind(self, key: Key) -> frozenset[int]:
         """The parameters that a value was computed from with a graph, by id."""
         return self.reach([key]).parameters

@@ -118,7 +118,7 @@ def _wrapped(known: Paths, value: Key, loss: Backward, among: Collection[int]) -
     stepped = {p.id for p in known.parameters.values() if p.id in among and known.stepped(p)}
     for made, before in _taken(known, value):
         behind = known.reach(before).parameters  # or by way of `loss.detach().item()`
-        behind = behind or frozenset(known.parameters_in(known.flow(before).order))
+        behind = behind or frozenset(known.fed_by(*before))
         if behind & stepped:
             yield Wrapped(value, made, loss, frozenset(behind & stepped), tuple(before))
 

@@ -164,7 +164,7 @@ def _along(known: Paths, found: Masked, axis: int) -> bool:
 
 def _is_mask(known: Paths, key: Key) -> bool:
     """Whether it holds nothing but 0 and 1, or whole numbers, by what the program computes without its parameters."""
-    if known.parameters_in(known.flow([key]).order):
+    if known.fed_by(key):
         return False
     made = makers(known, key)
     if not made:

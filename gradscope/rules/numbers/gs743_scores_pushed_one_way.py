@@ -180,7 +180,7 @@ def _ways(
         if call is not None and at is not None:
             own = {p.id for p in known.parameters(call.event)}
             inputs = [(call.event.graph, i) for i in call.event.inputs]
-            before = paths.parameters_in(paths.flow(inputs).order) - own
+            before = paths.fed_by(*inputs) - own
             yield Score(call, sign, frozenset(before), at, label, event), key
             continue
         sources, op = paths.sources(key)

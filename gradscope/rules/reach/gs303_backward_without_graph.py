@@ -449,7 +449,7 @@ def _name(trace: Trace, event: Event) -> str:
 
 def _frozen(known: Paths, root: Key) -> list[Parameter]:
     """The leaves without a gradient that it was computed from, cut or not."""
-    ids = sorted(known.parameters_in(known.flow([root]).order))
+    ids = sorted(known.fed_by(root))
     return [known.parameters[id] for id in ids if not known.parameters[id].requires_grad]
 
 

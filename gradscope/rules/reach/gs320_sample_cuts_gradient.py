@@ -92,7 +92,7 @@ def sample_cuts_gradient(trace: Trace) -> Iterator[Finding]:
             if reached is None:
                 reached = known.reach((graph.id, root) for root in event.roots)
             layer = _layer(known, op, drawn, reached.nodes)
-            behind = known.parameters_in(known.flow([(graph.id, drawn)]).order)
+            behind = known.fed_by((graph.id, drawn))
             if layer is not None and behind and behind <= reached.parameters:
                 told.add(place)
                 yield _finding(trace, op, layer, sorted(behind))

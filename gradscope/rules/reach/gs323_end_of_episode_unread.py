@@ -17,19 +17,17 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from gradscope.analysis.bootstraps import squared
+from gradscope.analysis.bootstraps import sums
 from gradscope.analysis.loop import settled
 from gradscope.analysis.never_read import Unread, unread_at
-from gradscope.analysis.ops import ADDITIONS, ALIASES, COMPARING_LOSSES, PASSING, SCALES, SUBTRACTIONS
-from gradscope.analysis.reach import Key, Paths, paths
+from gradscope.analysis.ops import SCALES
+from gradscope.analysis.reach import Paths, paths
 from gradscope.analysis.words import code, located
 from gradscope.events import Flags
 from gradscope.fixes.source import Edits, Source
 from gradscope.model import Finding, Op
 from gradscope.rules import rule
 from gradscope.store import Trace
-
-DEEP = 20  # forms between a loss and the sum that makes its target
 
 
 def bad() -> None:
@@ -86,7 +84,6 @@ class _Target:
 
     made: Op
     scaled: Op  # the discount
-    loss: Op
     shape: tuple[int, ...]  # of the estimate
 
 
@@ -115,51 +112,11 @@ def _size(shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _targets(known: Paths) -> Iterator[_Target]:
-    for number in known.graph_ids:
-        graph = known.graph(number)
-        for op in graph.ops:
-            named = op.name in COMPARING_LOSSES
-            if len(op.inputs) < 2 or not (named or (op.name in SUBTRACTIONS and squared(graph, op))):
-                continue
-            sides = op.inputs[:2]
-            for target, prediction in (sides[::-1], sides):
-                if graph.values[target].requires_grad or not graph.values[prediction].requires_grad:
-                    continue
-                found = _made(known, (graph.id, target), op)
-                if found is not None:
-                    yield found
-
-
-def _made(known: Paths, key: Key, loss: Op) -> _Target | None:
-    for _ in range(DEEP):
-        sources, op = known.sources(key)
-        if op is None:
-            if not sources:
-                return None
-            key = sources[0]
-            continue
-        if op.name in PASSING | ALIASES and sources:
-            key = sources[0]
-            continue
-        if op.name not in ADDITIONS or op.module is not None or len(sources) != 2:
-            return None
-        for estimate, data in (sources, sources[::-1]):
-            scaled = known.sources(estimate)[1]
-            if (
-                scaled is None
-                or scaled.name not in SCALES
-                or len(scaled.inputs) != 1
-                or scaled.module is not None
-            ):
-                continue
-            if _of_network(known, estimate) and not _of_network(known, data):
-                return _Target(op, scaled, loss, known.graph(estimate[0]).values[estimate[1]].shape)
-        return None
-    return None
-
-
-def _of_network(known: Paths, key: Key) -> bool:
-    return bool(known.parameters_in(known.flow([key]).order))
+    for target in sums(known):
+        number, value = target.estimate
+        scaled = known.sources(target.estimate)[1]
+        if scaled is not None and scaled.module is None and scaled.name in SCALES and len(scaled.inputs) == 1:
+            yield _Target(target.made, scaled, known.graph(number).values[value].shape)
 
 
 def _finding(trace: Trace, target: _Target, event: Flags, unread: Unread) -> Finding:

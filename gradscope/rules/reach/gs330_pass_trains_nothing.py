@@ -126,7 +126,7 @@ def _idle(trace: Trace, known: Paths, fills: list[Fill], steps: dict[int, Step])
     if event is None:
         return None
     for op, key in nearest(known, (event.graph, event.roots[0]), _loses):
-        behind = known.parameters_in(known.flow([key]).order)
+        behind = known.fed_by(key)
         stepped = {id for id in behind if optimizers & set(trace.parameter(id).optimizers)}
         stepped = {id for id in stepped if trace.parameter(id).passes}  # the others get none at all: GS301
         if stepped and not stepped & filled:

@@ -112,7 +112,7 @@ def sibling_left_behind(trace: Trace) -> Iterator[Finding]:
 def _served(known: Paths, network: Network, sibling: Network) -> bool:
     """Whether the sibling works on what the network gives."""
     return any(
-        network.ids & _behind(known, (key[0], i))
+        network.ids & known.fed_by((key[0], i))
         for key in _uses(known, sibling)
         for op in known.graph(key[0]).consumers.get(key[1], ())
         for i in op.inputs[:1]
@@ -126,7 +126,7 @@ def _twins(known: Paths, network: Network, sibling: Network) -> bool:
     for number in {key[0] for key in _uses(known, network)}:
         for op in known.graph(number).ops:
             if op.name in MEETING and len(op.inputs) == 2:
-                one, other = (_behind(known, (number, i)) for i in op.inputs)
+                one, other = (known.fed_by((number, i)) for i in op.inputs)
                 for mine, its in ((one, other), (other, one)):
                     if (
                         network.ids <= mine
@@ -141,15 +141,11 @@ def _given(known: Paths, written: Site) -> set[int]:
     """The parameters whose numbers a line writes into others."""
     ops = [op for number in known.graph_ids for op in known.graph(number).ops]
     here = [op for op in ops if op.writes and op.site.user.location() == written.location()]
-    return {id for op in here for i in op.inputs for id in _behind(known, (op.graph, i))}
+    return {id for op in here for i in op.inputs for id in known.fed_by((op.graph, i))}
 
 
 def _uses(known: Paths, network: Network) -> list[Key]:
     return [key for id in sorted(network.ids) for key in known.feeding.get(id, ())]
-
-
-def _behind(known: Paths, key: Key) -> set[int]:
-    return known.parameters_in(known.flow([key]).order)
 
 
 def _finding(trace: Trace, network: Network, origin: Network, sibling: Network, written: Site) -> Finding:

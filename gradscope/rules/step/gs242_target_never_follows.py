@@ -15,9 +15,9 @@ could still bring up to date, fewer steps than 100, teachers (their answers are 
 import ast
 from collections.abc import Iterator
 
-from gradscope.analysis.bootstraps import squared
+from gradscope.analysis.bootstraps import sums
 from gradscope.analysis.networks import Network, alike, networks
-from gradscope.analysis.ops import ADDITIONS, ALIASES, COMPARING_LOSSES, PASSING, SCALES, SUBTRACTIONS
+from gradscope.analysis.ops import ALIASES, PASSING, SCALES
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.text import nodes_of_program, nodes_that_ran
 from gradscope.analysis.words import located, optimizer_name, parameter_subjects, plural
@@ -28,7 +28,7 @@ from gradscope.source import FUNCTIONS, LOOPS, called_name
 from gradscope.store import Trace
 
 ENOUGH = 100  # steps
-DEEP = 20  # forms between a loss and the sum that makes its target
+DEEP = 20  # forms between an estimate and its discount
 ONCE = {"__init__", "main"}  # functions outside of whose loops a network is made
 WRITING = {"load_state_dict", "copy_", "lerp_", "mul_", "add_", "set_", "soft_update", "hard_update"}
 
@@ -86,50 +86,17 @@ def target_never_follows(trace: Trace) -> Iterator[Finding]:
         return
     known = paths(trace)
     told: set[int] = set()
-    for made, estimate, prediction in _targets(known):
-        copies = [one for one in still if one.ids <= _behind(known, estimate) and one.module not in told]
-        trained = [one for one in stepped if one.ids <= _behind(known, prediction)]
-        pairs = [(a, b) for a in copies for b in trained if a.form == b.form and alike(trace, a, b)]
-        if pairs:
-            told.add(pairs[0][0].module)
-            yield from _finding(trace, made, *pairs[0])
-
-
-def _behind(known: Paths, key: Key) -> set[int]:
-    return set(known.parameters_in(known.flow([key]).order))
-
-
-def _targets(known: Paths) -> Iterator[tuple[Op, Key, Key]]:
-    """(the sum that makes a target, the estimate in it, the prediction that is compared with it)."""
-    for number in known.graph_ids:
-        graph = known.graph(number)
-        for op in graph.ops:
-            named = op.name in COMPARING_LOSSES
-            if len(op.inputs) < 2 or not (named or (op.name in SUBTRACTIONS and squared(graph, op))):
-                continue
-            for target, prediction in (op.inputs[1::-1], op.inputs[:2]):
-                if graph.values[prediction].requires_grad and not graph.values[target].requires_grad:
-                    made = _made(known, (number, target))
-                    if made is not None:
-                        yield *made, (number, prediction)
-
-
-def _made(known: Paths, key: Key) -> tuple[Op, Key] | None:
-    """The sum of data and of what a network gives that a value is, and the second."""
-    for _ in range(DEEP):
-        sources, op = known.sources(key)
-        if op is None and not sources:
-            return None
-        if op is None or op.name in PASSING | ALIASES:
-            key = sources[0]
+    for target in sums(known):
+        if not _is_scaled(known, target.estimate):
             continue
-        if op.name not in ADDITIONS or op.module is not None or len(sources) != 2:
-            return None
-        for estimate, data in (sources, sources[::-1]):
-            if _is_scaled(known, estimate) and _behind(known, estimate) and not _behind(known, data):
-                return op, estimate
-        return None
-    return None
+        estimating, predicting = known.fed_by(target.estimate), known.fed_by(target.prediction)
+        copies = [one for one in still if one.ids <= estimating and one.module not in told]
+        trained = [one for one in stepped if one.ids <= predicting]
+        pairs = [(a, b) for a in copies for b in trained if a.form == b.form and alike(trace, a, b)]
+        step = _step(trace, pairs[0][1]) if pairs else None
+        if step is not None:
+            told.add(pairs[0][0].module)
+            yield _finding(trace, target.made, step, *pairs[0])
 
 
 def _is_scaled(known: Paths, key: Key) -> bool:
@@ -168,25 +135,29 @@ def _writes_data(node: ast.AST) -> bool:
     return isinstance(node, ast.Attribute) and node.attr == "data" and isinstance(node.ctx, ast.Store)
 
 
-def _finding(trace: Trace, made: Op, copy: Network, trained: Network) -> Iterator[Finding]:
-    first = next(iter(trained.parameters.values()))
-    steps = [step for step in trace.of(Step) if step.optimizer in first.optimizers]
-    if not steps or first.steps < ENOUGH:
-        return
+def _step(trace: Trace, network: Network) -> Step | None:
+    """Its first step; None where there were too few."""
+    first = next(iter(network.parameters.values()))
+    steps = (step for step in trace.of(Step) if step.optimizer in first.optimizers)
+    return next(steps, None) if first.steps >= ENOUGH else None
+
+
+def _finding(trace: Trace, made: Op, step: Step, copy: Network, trained: Network) -> Finding:
+    count = next(iter(trained.parameters.values())).steps
     target, net = (trace.modules[one.module].name or "the copy" for one in (copy, trained))
     cause: Site = made.site.user
-    yield Finding(
+    return Finding(
         message=f"`{target}` makes the targets of `{net}`, and has stayed what it was at the start",
         cause=cause,
         cause_label=f"the estimate in it is that of `{target}`",
-        effect=steps[0].site.user,
+        effect=step.site.user,
         effect_label=f"changes `{net}` alone",
         seen=(
-            f"in {plural(first.steps, 'step')} of {optimizer_name(trace, steps[0].optimizer)} nothing changed any"
+            f"in {plural(count, 'step')} of {optimizer_name(trace, step.optimizer)} nothing changed any"
             f" of the {plural(len(copy.parameters), 'parameter')} of `{target}`; no line in a loop writes to a network",
         ),
-        fix=f"after {located(trace, steps[0].site.user, 'the step')}, every few hundred steps:"
+        fix=f"after {located(trace, step.site.user, 'the step')}, every few hundred steps:"
         f" `{target}.load_state_dict({net}.state_dict())`",
-        count=first.steps,
+        count=count,
         subjects=parameter_subjects(copy.ids),
     )

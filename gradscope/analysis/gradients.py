@@ -132,6 +132,37 @@ def gradients(trace: Trace) -> Gradients:
     return Gradients(trace)
 
 
+@dataclass(frozen=True)
+class Trained:
+    """What one line's passes train alone: the steps that used the gradients of no other line."""
+
+    line: Line
+    turns: list[Turn]
+    event: Backward | None  # the first of its passes that was looked at
+
+    @property
+    def steps(self) -> int:
+        return sum(turn.times for turn in self.turns)
+
+    @property
+    def used(self) -> set[int]:
+        """Parameters whose gradients its steps used."""
+        return {id for turn in self.turns for ids in turn.fills.values() for id in ids}
+
+
+def trained_alone(trace: Trace) -> list[Trained]:
+    """The lines whose passes are all that some steps used, each with these steps."""
+    found: dict[Line, list[Turn]] = {}
+    for turn in gradients(trace).turns:
+        if len({fill.line for fill in turn.fills}) == 1:
+            found.setdefault(next(iter(turn.fills)).line, []).append(turn)
+    return [Trained(line, turns, _looked_at(turns)) for line, turns in found.items()]
+
+
+def _looked_at(turns: list[Turn]) -> Backward | None:
+    return next((fill.event for turn in turns for fill in turn.fills if fill.event.graph >= 0), None)
+
+
 def thrown_away(trace: Trace) -> dict[Line, set[int]]:
     """Line of a pass → parameters whose gradients from there were cleared, and never used."""
     cleared: dict[Line, set[int]] = {}

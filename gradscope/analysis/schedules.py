@@ -4,7 +4,7 @@ is changed at all."""
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from gradscope.analysis.loop import in_order, settled
@@ -32,6 +32,12 @@ def raises_its_rate(optimizer: Optimizer) -> bool:
 def goes_up(optimizer: Optimizer) -> bool:
     """Whether it is told to make the loss larger."""
     return any(group.get("maximize") for group in optimizer.groups)
+
+
+def goes_down(trace: Trace, steps: Iterable[Step]) -> bool:
+    """Whether the optimizers of these steps are known, and none of them is told to make the loss larger."""
+    optimizers = [trace.optimizers.get(step.optimizer) for step in steps]
+    return not any(one is None or goes_up(one) for one in optimizers)
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from gradscope.analysis.ops import ADDITIONS, CASTS, JOINING, SCALES, SUBTRACTIONS
 from gradscope.analysis.reach import Key, Paths
 from gradscope.events import Backward
-from gradscope.model import Op
+from gradscope.model import Op, Site
 from gradscope.store import Trace
 
 RISING = {
@@ -51,6 +51,13 @@ def sole_part(known: Paths, event: Backward, ends: Callable[[Op], bool]) -> Part
             turned = op
         key, sign = tracked[0], sign * ways[0]
     return None
+
+
+def site_in(part: Part, event: Backward) -> Site:
+    """Where the part is computed, as a line of the function that makes the pass; the call's own line where that is
+    none of those that led to it."""
+    frames = [frame for frame in part.op.site.stack if frame.function == event.site.user.function]
+    return frames[-1] if frames else part.op.site.user
 
 
 def senses(trace: Trace, op: Op, sources: list[Key]) -> list[int] | None:

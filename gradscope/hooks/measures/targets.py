@@ -66,15 +66,12 @@ class Targets(Hook):
                 "above_half": numbers > 0.5 + ROUNDING,
             }
             data = {name: int(which.sum()) / numbers.numel() for name, which in outside.items()}
-            if name in BINARY and low >= 0 and high <= 1 and not _weighted(name, args, kwargs or {}):
-                data["between"] = (
-                    int(((numbers > ROUNDING) & (numbers < 1 - ROUNDING)).sum()) / numbers.numel()
-                )
+            plain = name in BINARY and low >= 0 and high <= 1 and not _weighted(name, args, kwargs or {})
+            if plain:
                 data["floor"] = _entropy(numbers)
-            if name in SIGNED or name == CLASSES:
-                data["between"] = (
-                    int(((numbers > ROUNDING) & (numbers < 1 - ROUNDING)).sum()) / numbers.numel()
-                )
+            if plain or name in SIGNED or name == CLASSES:
+                between = (numbers > ROUNDING) & (numbers < 1 - ROUNDING)
+                data["between"] = int(between.sum()) / numbers.numel()
             if name == CLASSES and numbers.dim() > 1:
                 data["least"], data["most"] = (float(bound) for bound in torch.aminmax(numbers.sum(1)))
             if name == DIVERGENCE:

@@ -11,8 +11,6 @@ from gradscope.events import Backward, Targets
 from gradscope.model import Op, Span
 from gradscope.store import Trace
 
-# Calls that hand the numbers on as they are: other shape, type, memory or a selection of them.
-
 
 def makers(known: Paths, key: Key) -> list[tuple[Key, Op]]:
     """The ops whose results `key` holds, perhaps reshaped, cast, joined or selected from."""

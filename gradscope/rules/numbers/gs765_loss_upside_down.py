@@ -15,11 +15,11 @@ that another line trains the same parameters for.
 import ast
 from collections.abc import Iterator
 
-from gradscope.analysis.gradients import Turn, gradients
+from gradscope.analysis.gradients import Trained, Turn, gradients, trained_alone
 from gradscope.analysis.ops import DIVISIONS, LOSSES, MULTIPLICATIONS
 from gradscope.analysis.reach import Key, Paths, paths
-from gradscope.analysis.schedules import goes_up
-from gradscope.analysis.senses import NEGATIONS, Part, sole_part
+from gradscope.analysis.schedules import goes_down
+from gradscope.analysis.senses import DEEP, NEGATIONS, Part, site_in, sole_part
 from gradscope.analysis.words import code, located, numbers, parameter_subjects
 from gradscope.events import Backward
 from gradscope.fixes.source import Edits, Source
@@ -27,7 +27,6 @@ from gradscope.model import Finding, Op
 from gradscope.rules import rule
 from gradscope.store import Trace
 
-DEEP = 30  # ops that are followed from a loss
 ENOUGH = 3  # steps
 TAKING = {"__getitem__", "gather", "index_select", "take_along_dim"}
 
@@ -67,26 +66,25 @@ def good() -> None:
 @rule("GS765", name="loss-upside-down", severity="warning")
 def loss_upside_down(trace: Trace) -> Iterator[Finding]:
     known = paths(trace)
-    turns: dict[tuple[str, int], list[Turn]] = {}
-    for turn in gradients(trace).turns:
-        if len({fill.line for fill in turn.fills}) == 1:
-            turns.setdefault(next(iter(turn.fills)).line, []).append(turn)
-    for line, mine in turns.items():
-        event = next((fill.event for turn in mine for fill in turn.fills if fill.event.graph >= 0), None)
-        if event is None or sum(turn.times for turn in mine) < ENOUGH or not _alone(trace, line, mine):
+    for one in trained_alone(trace):
+        event = one.event
+        if (
+            event is None
+            or one.steps < ENOUGH
+            or not _alone(trace, one)
+            or not goes_down(trace, (turn.step for turn in one.turns))
+        ):
             continue
         part = _part(known, event)
         wrong = _wrong(known, part) if part is not None else ""
-        if part is not None and wrong and _steps_all(known, event, mine[0]):
+        if part is not None and wrong and _steps_all(known, event, one.turns[0]):
             yield _finding(trace, event, part, wrong)
 
 
-def _alone(trace: Trace, line: tuple[str, int], turns: list[Turn]) -> bool:
-    """Whether nothing else trains these parameters, and the steps go down."""
-    ids = {id for turn in turns for used in turn.fills.values() for id in used}
-    others = any(fill.line != line and ids & fill.used for fill in gradients(trace).fills)
-    optimizers = [trace.optimizers.get(turn.step.optimizer) for turn in turns]
-    return not others and not any(one is None or goes_up(one) for one in optimizers)
+def _alone(trace: Trace, one: Trained) -> bool:
+    """Whether nothing else trains these parameters."""
+    used = one.used
+    return not any(fill.line != one.line and used & fill.used for fill in gradients(trace).fills)
 
 
 def _steps_all(known: Paths, event: Backward, turn: Turn) -> bool:
@@ -132,32 +130,27 @@ def _is_overlap(known: Paths, op: Op) -> bool:
         return False
     graph = known.graph(op.graph)
     top, bottom = ((graph.id, i) for i in op.inputs)
-    products = [
-        made for made in _summed(known, top) if made.name in MULTIPLICATIONS and len(made.inputs) == 2
-    ]
-    if len(products) != 1:
+    product = _summed(known, top)
+    if product is None or product.name not in MULTIPLICATIONS or len(product.inputs) != 2:
         return False
-    values = known.graph(products[0].graph).values
-    tracked = [index for index in products[0].inputs if values[index].requires_grad]
-    data = [index for index in products[0].inputs if not values[index].requires_grad]
-    if len(tracked) != 1 or len(data) != 1:
+    values = known.graph(product.graph).values
+    if len([index for index in product.inputs if values[index].requires_grad]) != 1:
         return False
     below = known.flow([bottom]).order
-    return all((products[0].graph, index) in below for index in (*tracked, *data))
+    return all((product.graph, index) in below for index in product.inputs)
 
 
-def _summed(known: Paths, key: Key) -> list[Op]:
+def _summed(known: Paths, key: Key) -> Op | None:
     """What is summed in a value, behind factors and constants that are added."""
     for _ in range(DEEP):
         sources, op = known.sources(key)
         tracked = [s for s in sources if known.graph(s[0]).values[s[1]].requires_grad]
         if len(tracked) != 1:
-            return []
+            return None
         key = tracked[0]
         if op is not None and op.name == "sum":
-            maker = known.maker(key)
-            return [maker] if maker is not None else []
-    return []
+            return known.maker(key)
+    return None
 
 
 def _finding(trace: Trace, event: Backward, part: Part, wrong: str) -> Finding:
@@ -195,8 +188,7 @@ def _turned(trace: Trace, event: Backward, part: Part) -> tuple[str, Edits]:
             text = here.file.text(node.operand)
             return f"leave the minus of {where} out", here.replace(node, text)
         return f"leave out what turns it round in {where}", ()
-    frames = [frame for frame in part.op.site.stack if frame.function == event.site.user.function]
-    own = frames[-1] if frames else part.op.site.user  # a function that gives it may be a metric elsewhere
+    own = site_in(part, event)  # a function that gives it may be a metric elsewhere
     here = Source(trace, own.path)
     node = here.file.at(own)
     before = "1 - " if part.op.name in DIVISIONS else "-"

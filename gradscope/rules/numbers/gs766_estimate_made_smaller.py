@@ -13,11 +13,11 @@ it with numbers that have no graph. Silent on: critics that tell real from gener
 import ast
 from collections.abc import Iterator
 
-from gradscope.analysis.gradients import Turn, gradients
+from gradscope.analysis.gradients import Trained, trained_alone
 from gradscope.analysis.ops import COMPARING_LOSSES
 from gradscope.analysis.reach import Paths, paths
-from gradscope.analysis.schedules import goes_up
-from gradscope.analysis.senses import Part, sole_part
+from gradscope.analysis.schedules import goes_down
+from gradscope.analysis.senses import Part, site_in, sole_part
 from gradscope.analysis.words import code, located, parameter_subjects
 from gradscope.events import Backward
 from gradscope.fixes.source import Edits, Source
@@ -74,36 +74,29 @@ def good() -> None:
 @rule("GS766", name="estimate-made-smaller", severity="note")
 def estimate_made_smaller(trace: Trace) -> Iterator[Finding]:
     known = paths(trace)
-    turns: dict[tuple[str, int], list[Turn]] = {}
-    for turn in gradients(trace).turns:
-        if len({fill.line for fill in turn.fills}) == 1:
-            turns.setdefault(next(iter(turn.fills)).line, []).append(turn)
-    estimating = _estimating(trace, known, turns) if len(turns) > 1 else set()
-    for mine in turns.values():
-        event = _looked_at(mine)
-        if event is None or not estimating or sum(turn.times for turn in mine) < ENOUGH:
-            continue
-        used = {id for turn in mine for ids in turn.fills.values() for id in ids}
-        optimizers = [trace.optimizers.get(turn.step.optimizer) for turn in mine]
-        part = sole_part(known, event, lambda op: False)
-        if part is None or part.sign < 0 or any(one is None or goes_up(one) for one in optimizers):
+    lines = [one for one in trained_alone(trace) if one.steps >= ENOUGH]
+    estimating = _estimating(known, lines) if len(lines) > 1 else set()
+    for one in lines if estimating else ():
+        event, used = one.event, one.used
+        part = sole_part(known, event, lambda op: False) if event is not None else None
+        if (
+            event is None
+            or part is None
+            or part.sign < 0
+            or not goes_down(trace, (turn.step for turn in one.turns))
+        ):
             continue
         last = {p.id for i in part.op.inputs if (p := known.parameter_of((part.op.graph, i))) is not None}
         if last and last <= estimating and not last & used:
             yield _finding(trace, event, part, used)
 
 
-def _looked_at(turns: list[Turn]) -> Backward | None:
-    return next((fill.event for turn in turns for fill in turn.fills if fill.event.graph >= 0), None)
-
-
-def _estimating(trace: Trace, known: Paths, turns: dict[tuple[str, int], list[Turn]]) -> set[int]:
+def _estimating(known: Paths, lines: list[Trained]) -> set[int]:
     """The parameters of networks that are trained by a comparison with numbers that have no graph."""
     found: set[int] = set()
-    for mine in turns.values():
-        event = _looked_at(mine)
-        part = sole_part(known, event, _compares) if event is not None else None
-        if part is None or not _compares(part.op) or sum(turn.times for turn in mine) < ENOUGH:
+    for one in lines:
+        part = sole_part(known, one.event, _compares) if one.event is not None else None
+        if part is None or not _compares(part.op):
             continue
         graph = known.graph(part.op.graph)
         op = graph.maker(part.op.inputs[0]) if part.op.name in SQUARES else part.op
@@ -115,7 +108,7 @@ def _estimating(trace: Trace, known: Paths, turns: dict[tuple[str, int], list[Tu
             continue
         data = next(i for i in op.inputs[:2] if not graph.values[i].requires_grad)
         if len(graph.values[data].shape) and not _is_label(known, graph.id, data):
-            found |= {id for turn in mine for ids in turn.fills.values() for id in ids}
+            found |= one.used
     return found
 
 
@@ -134,8 +127,7 @@ def _is_label(known: Paths, graph: int, value: int) -> bool:
 
 
 def _finding(trace: Trace, event: Backward, part: Part, used: set[int]) -> Finding:
-    frames = [frame for frame in part.op.site.stack if frame.function == event.site.user.function]
-    cause = frames[-1] if frames else part.op.site.user
+    cause = site_in(part, event)
     return Finding(
         message=f"the step makes what {code(trace, cause, 'the critic')} estimates smaller: right for a cost, wrong for"
         " a reward",

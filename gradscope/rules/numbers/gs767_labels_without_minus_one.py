@@ -12,10 +12,10 @@ from collections.abc import Iterator
 
 from gradscope.analysis.reach import paths
 from gradscope.analysis.words import located
-from gradscope.events import Targets
 from gradscope.fixes.calls import argument_as
-from gradscope.model import Finding
+from gradscope.model import Finding, Span
 from gradscope.rules import rule
+from gradscope.rules.numbers._losses import loss_event, losses, measured_targets
 from gradscope.store import Trace
 
 PLACES = {
@@ -61,13 +61,15 @@ def good() -> None:
 @rule("GS767", name="labels-without-minus-one", severity="warning")
 def labels_without_minus_one(trace: Trace) -> Iterator[Finding]:
     known = paths(trace)
-    events = [e for e in trace.of(Targets) if e.name in PLACES and (e.low, e.high, e.between) == (0, 1, 0)]
-    for event in events:
-        site, name = event.site.user, str(event.name)
-        calls = [(key, op) for key, op in known.used_calls({name}) if op.site.user == site]
-        if not calls:
+    targets = measured_targets(trace)
+    told: set[Span] = set()
+    for _, op in losses(known, set(PLACES)):
+        site, name = op.site.user, op.name
+        event = targets.get((site.span(), name))
+        if event is None or (event.low, event.high, event.between) != (0, 1, 0) or site.span() in told:
             continue
-        passed = known.loss_of(calls[0][0])
+        told.add(site.span())
+        passed = loss_event(known, op)
         yield Finding(
             message=f"`{name}` takes labels of 1 and -1, and is given 1 and 0: those of 0 teach nothing",
             cause=site,

@@ -15,10 +15,10 @@ from collections.abc import Iterator
 from gradscope.analysis.made import layer_site
 from gradscope.analysis.reach import paths
 from gradscope.analysis.words import located
-from gradscope.events import Targets
 from gradscope.fixes.source import Edits, Source
-from gradscope.model import Finding, Op, Site
+from gradscope.model import Finding, Site, Span
 from gradscope.rules import rule
+from gradscope.rules.numbers._losses import loss_event, losses, measured_targets
 from gradscope.store import Trace
 
 
@@ -59,17 +59,19 @@ def good() -> None:
 @rule("GS768", name="several-classes-at-once", severity="warning")
 def several_classes_at_once(trace: Trace) -> Iterator[Finding]:
     known = paths(trace)
-    for event in trace.of(Targets):
-        whole = (event.low, event.high, event.between) == (0, 1, 0)
-        if event.name != "cross_entropy" or not whole or event.most is None or event.most < 2:
+    targets = measured_targets(trace)
+    told: set[Span] = set()
+    for _, op in losses(known, {"cross_entropy"}):
+        site = op.site.user
+        event = targets.get((site.span(), op.name))
+        if event is None or (event.low, event.high, event.between) != (0, 1, 0) or site.span() in told:
             continue
-        site = event.site.user
-        calls = [(key, op) for key, op in known.used_calls({"cross_entropy"}) if op.site.user == site]
-        if not calls:
+        if event.most is None or event.most < 2:
             continue
-        key, op = calls[0]
-        passed = known.loss_of(key)
-        new, edits = _for_each_class(trace, op)
+        told.add(site.span())
+        passed = loss_event(known, op)
+        place = layer_site(trace, op, alone=True) or site
+        new, edits = _for_each_class(trace, place)
         yield Finding(
             message="`cross_entropy` is given several classes at once: it takes them for one probability distribution",
             cause=site,
@@ -80,19 +82,14 @@ def several_classes_at_once(trace: Trace) -> Iterator[Finding]:
                 f"at the first call its targets were zeros and ones, of which {event.least:.0f} to {event.most:.0f}"
                 " in a row",
             ),
-            fix=f"ask each class by itself: `{new}` in place of {located(trace, _place(trace, op))}",
+            fix=f"ask each class by itself: `{new}` in place of {located(trace, place)}",
             edits=edits,
             subjects=frozenset({("targets", site.location())}),
         )
 
 
-def _place(trace: Trace, op: Op) -> Site:
-    return layer_site(trace, op, alone=True) or op.site.user
-
-
-def _for_each_class(trace: Trace, op: Op) -> tuple[str, Edits]:
+def _for_each_class(trace: Trace, site: Site) -> tuple[str, Edits]:
     """The loss with a sigmoid, where it was made or called, and the edit where it is given nothing else."""
-    site = layer_site(trace, op, alone=True) or op.site.user
     here = Source(trace, site.path)
     node = here.file.at(site)
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):

@@ -25,14 +25,22 @@ def seconds_to_import(name: str) -> float:
     return perf_counter() - began
 
 
-def need_torch(what: str) -> None:
-    """Raises GradscopeError where torch is not installed, which `what` needs."""
+@contextmanager
+def torch_needed(by: str) -> Iterator[None]:
+    """A block that imports torch: raises GradscopeError where it is not installed, with who needs it (`by`), or
+    cannot be loaded."""
     try:
+        yield
+    except (ImportError, OSError) as error:
+        if isinstance(error, ModuleNotFoundError) and error.name == "torch":
+            raise GradscopeError(f"torch is not installed here: {by}") from None
+        raise GradscopeError(f"torch cannot be used here: {error}") from None
+
+
+def need_torch(what: str) -> None:
+    """Raises GradscopeError where torch is not installed or cannot be loaded, which `what` needs."""
+    with torch_needed(f"`{what}` needs it"):
         importlib.import_module("torch")
-    except ModuleNotFoundError as error:
-        if error.name != "torch":
-            raise
-        raise GradscopeError(f"torch is not installed here: `{what}` needs it") from None
 
 
 @contextmanager

@@ -113,6 +113,11 @@ def counted(count: int, noun: str) -> str:
     return f"{count:,} {plural(count, noun).partition(' ')[2]}"
 
 
+def one_digit(number: float) -> str:
+    """A number rounded to one digit, as a program writes it: 3e-4."""
+    return f"{number:.0e}".replace("e-0", "e-").replace("e+00", "")
+
+
 def numbers(values: Any, limit: int = 5) -> str:
     """First elements of a tensor, as "[6, 1.3333, 1.3333]"."""
     if not isinstance(values, (list, tuple)):

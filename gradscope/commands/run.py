@@ -28,7 +28,7 @@ from gradscope.commands._saying import anew, say
 from gradscope.commands._working import working
 from gradscope.commands.check import split_codes
 from gradscope.config import FAIL_ON, Config, load_config
-from gradscope.imports import BEGAN, kept_apart, seconds_to_import
+from gradscope.imports import BEGAN, kept_apart, seconds_to_import, torch_needed
 from gradscope.model import SEVERITIES, GradscopeError, NoPlaceError
 from gradscope.places import beside as folder_beside
 from gradscope.places import last_from_here, new_trace_path, point_last, standing
@@ -242,19 +242,11 @@ def _view(target: Program, trace_path: Path | None) -> int:
 
 def _session(target: Program, place: Place, full: bool, prove: bool) -> Session:
     path = place.trace or new_trace_path(target.argv[0], standing())
-    with last_from_here(path):  # also of a run that is killed before torch is imported
-        try:
-            importing = seconds_to_import("torch")
-            from gradscope.offspring import watch_children
-            from gradscope.session import Session
-        except ModuleNotFoundError as error:
-            if error.name == "torch":
-                raise GradscopeError(
-                    "torch is not installed here: `run` and `fix` need it (the other commands do not)"
-                ) from None
-            raise GradscopeError(f"torch cannot be used here: {error}") from None
-        except (ImportError, OSError) as error:
-            raise GradscopeError(f"torch cannot be used here: {error}") from None
+    needed = torch_needed("`run` and `fix` need it (the other commands do not)")
+    with last_from_here(path), needed:  # the first also of a run that is killed before torch is imported
+        importing = seconds_to_import("torch")
+        from gradscope.offspring import watch_children
+        from gradscope.session import Session
     session = Session(
         target.argv,
         place.trace,

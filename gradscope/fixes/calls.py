@@ -6,6 +6,7 @@ Each gives no edits where the source is not plain enough for it.
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable, Sequence
 
 from gradscope.analysis.made import layer_made
 from gradscope.events import Scaler
@@ -110,12 +111,20 @@ def behind_their_loop(trace: Trace, sites: list[Site]) -> tuple[int, Edits]:
         return 0, ()
     loop = loops[0]
     if loop.body[-len(statements) :] == statements and len(loop.body) > len(statements) and not loop.orelse:
-        lines = [n for s in statements for n in range(s.lineno, (s.end_lineno or s.lineno) + 1)]
-        more = statements[0].col_offset - loop.col_offset
-        return loop.lineno, tuple(Edit(here.path, n, 1, n, 1 + more, "") for n in lines)
+        return loop.lineno, out_of(here, statements, loop)
     if loop.body[-1] in statements:
         return loop.lineno, ()
     return loop.lineno, tuple(e for s in statements for e in here.move(s, loop, after=True))
+
+
+def out_of(here: Source, last: Sequence[ast.stmt], block: ast.stmt) -> Edits:
+    """The last statements of a block's body behind the block: as far to the left as it stands."""
+    more = last[0].col_offset - block.col_offset
+    return tuple(Edit(here.path, n, 1, n, 1 + more, "") for n in _lines(last))
+
+
+def _lines(statements: Iterable[ast.stmt]) -> list[int]:
+    return [n for s in statements for n in range(s.lineno, (s.end_lineno or s.lineno) + 1)]
 
 
 def into_the_loop(trace: Trace, loop: ast.stmt, last: Site) -> Edits:
@@ -129,8 +138,7 @@ def into_the_loop(trace: Trace, loop: ast.stmt, last: Site) -> Edits:
     if not all(isinstance(s, ast.Expr) for s in moved):
         return ()
     indent = here.file.lines[loop.body[0].lineno - 1][loop.col_offset : loop.body[0].col_offset]
-    lines = [n for s in moved for n in range(s.lineno, (s.end_lineno or s.lineno) + 1)]
-    return tuple(Edit(here.path, n, 1, n, 1, indent) for n in lines)
+    return tuple(Edit(here.path, n, 1, n, 1, indent) for n in _lines(moved))
 
 
 def _holds(statement: ast.stmt, other: ast.stmt) -> bool:

@@ -9,6 +9,7 @@ import traceback
 from pathlib import Path
 from typing import Any
 
+from gradscope.imports import torch_needed
 from gradscope.model import GradscopeError
 from gradscope.runner import Program, run
 from gradscope.trying import overlay
@@ -33,14 +34,8 @@ def main(order: str) -> int:
 
 
 def _run(told: dict[str, Any], folder: Path) -> int:
-    try:
+    with torch_needed("`fix` needs it"):
         from gradscope.session import Session
-    except ModuleNotFoundError as error:
-        if error.name == "torch":
-            raise GradscopeError("torch is not installed here: `fix` needs it") from None
-        raise GradscopeError(f"torch cannot be used here: {error}") from None
-    except (ImportError, OSError) as error:
-        raise GradscopeError(f"torch cannot be used here: {error}") from None
 
     def read(path: str) -> None:
         with (folder / READ).open("a", encoding="utf-8") as file:

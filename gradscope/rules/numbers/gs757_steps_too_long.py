@@ -23,6 +23,7 @@ from gradscope.analysis.since import since_pass
 from gradscope.analysis.words import (
     listed,
     located,
+    one_digit,
     optimizer_name,
     parameter_name,
     parameter_subjects,
@@ -333,7 +334,7 @@ def _slower(trace: Trace, climb: _Climb, updated: _Updated) -> tuple[str, Edits]
 def _round(rate: float) -> str:
     """To one digit, downwards."""
     size = 10.0 ** math.floor(math.log10(rate))
-    return f"{math.floor(rate / size + 1e-9) * size:.0e}".replace("e-0", "e-").replace("e+00", "")
+    return one_digit(math.floor(rate / size + 1e-9) * size)
 
 
 def _rate(trace: Trace, site: Site) -> tuple[str, ast.expr, float] | None:

@@ -20,7 +20,6 @@ from gradscope.analysis.reach import Paths, paths
 from gradscope.analysis.words import code, located, parameter_subjects
 from gradscope.events import Backward, Step
 from gradscope.fixes.calls import into_the_loop
-from gradscope.fixes.source import Source
 from gradscope.model import Finding, Graph, Op, Site
 from gradscope.rules import rule
 from gradscope.source import LOOPS
@@ -125,7 +124,7 @@ def _left(trace: Trace, computed: Site, passed: Site) -> ast.stmt | None:
 
 def _finding(trace: Trace, line: _Line, loop: ast.stmt) -> Finding:
     site = line.event.site.user
-    file = Source(trace, site.path).file
+    file = trace.source_file(site.path)
     inside = {id(node) for node in ast.walk(loop)}
     steps = [
         step

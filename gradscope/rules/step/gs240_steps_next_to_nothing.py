@@ -20,6 +20,7 @@ from gradscope.analysis.words import (
     code,
     located,
     numbers,
+    one_digit,
     optimizer_name,
     parameter_subjects,
     plural,
@@ -80,7 +81,7 @@ def steps_next_to_nothing(trace: Trace) -> Iterator[Finding]:
         course, norm = course_of(trace, optimizer), _norm(trace, optimizer)
         clip = _clip(trace, optimizer, norm)
         if course is not None and norm and (clip is not None or course.stays):
-            yield _finding(trace, event, optimizer, share, course, clip)
+            yield _finding(trace, event, optimizer, share, norm, course, clip)
 
 
 def _share(event: Moved) -> float:
@@ -104,9 +105,15 @@ def _clip(trace: Trace, optimizer: Optimizer, norm: float) -> Clip | None:
 
 
 def _finding(
-    trace: Trace, event: Moved, optimizer: Optimizer, share: float, course: Course, clip: Clip | None
+    trace: Trace,
+    event: Moved,
+    optimizer: Optimizer,
+    share: float,
+    norm: float,
+    course: Course,
+    clip: Clip | None,
 ) -> Finding:
-    norm, made = _norm(trace, optimizer), user(optimizer.site)
+    made = user(optimizer.site)
     first, last = course.ends
     name = optimizer_name(trace, optimizer.id)
     seen = [
@@ -142,7 +149,7 @@ def _faster(trace: Trace, optimizer: Optimizer, made: Site | None, share: float)
         return f"a larger learning rate ({where(made)})", ()
     most = 1e-3 if any("eps" in group for group in optimizer.groups) else 1e-2
     larger = min(most, rate * 10.0 ** math.ceil(-math.log10(share) - 1)) if rate < most else rate * 10
-    text = f"{larger:.0e}".replace("e-0", "e-").replace("e+00", "")
+    text = one_digit(larger)
     return (
         f"a larger rate in {code(trace, made, 'the optimizer')} ({where(made)}): {text} in place of {rate:g}",
         with_setting(trace, made, "lr", text, 1),

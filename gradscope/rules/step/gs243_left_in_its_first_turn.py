@@ -14,8 +14,9 @@ from collections.abc import Iterator
 
 from gradscope.analysis.words import code, plural, where
 from gradscope.events import Step
-from gradscope.fixes.source import Edits
-from gradscope.model import Edit, Finding, Site
+from gradscope.fixes.calls import out_of
+from gradscope.fixes.source import Source
+from gradscope.model import Finding, Site
 from gradscope.rules import rule
 from gradscope.source import SourceFile
 from gradscope.store import Trace
@@ -101,15 +102,8 @@ def _finding(
         fix=f"put the `{word}` behind the loop, one level to the left ({where(site)})"
         if word == "return"
         else f"take the `break` out ({where(site)})",
-        edits=_behind(step.path, loop, leaving),
+        edits=out_of(Source(trace, step.path), [leaving], loop)
+        if loop.body[-1] is leaving and not loop.orelse and word == "return"
+        else (),
         count=count,
     )
-
-
-def _behind(path: str, loop: ast.For, leaving: ast.Return | ast.Break) -> Edits:
-    """The last statement of a loop's body, one level to the left."""
-    if loop.body[-1] is not leaving or loop.orelse or isinstance(leaving, ast.Break):
-        return ()
-    more = leaving.col_offset - loop.col_offset
-    lines = range(leaving.lineno, (leaving.end_lineno or leaving.lineno) + 1)
-    return tuple(Edit(path, n, 1, n, 1 + more, "") for n in lines)

@@ -938,6 +938,8 @@ class Loader(Kind):
     of = "loader"
     loop = Field(_id)  # the site that goes through it
     order = Field(_text)  # of its samples: "drawn" at random, "given" by the dataset, or ""
+    drawn = Field(_count)  # samples, where they are a subset that the program chose; else 0
+    held = Field(_count)  # samples of its dataset, at least, then
 
 
 class WorkerSeeds(Kind):

@@ -44,12 +44,23 @@ def measured(trace: Trace, events: list[StaleUsed]) -> Iterator[str]:
 
 
 def gradients_read(trace: Trace, cause: Site) -> list[str]:
-    """`w` of the update `w -= lr * w.grad`."""
-    statement = trace.source_file(cause.path).statement(cause)
+    """`w` of the update `w -= lr * w.grad`, and of `w.data = w - g` where another line of the function reads
+    `w.grad`."""
+    file = trace.source_file(cause.path)
+    statement = file.statement(cause)
+    found = _grads_in(statement)
+    if not found and isinstance(statement, ast.Assign | ast.AugAssign):
+        target = statement.targets[0] if isinstance(statement, ast.Assign) else statement.target
+        name = ast.unparse(target).removesuffix(".data")
+        found = [one for one in _grads_in(file.scope(cause)) if one == name]
+    return found
+
+
+def _grads_in(code: ast.AST | None) -> list[str]:
     return list(
         dict.fromkeys(
             ast.unparse(node.value)
-            for node in (ast.walk(statement) if statement is not None else ())
+            for node in (ast.walk(code) if code is not None else ())
             if isinstance(node, ast.Attribute) and node.attr == "grad"
         )
     )

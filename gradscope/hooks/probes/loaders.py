@@ -1,4 +1,5 @@
-"""Notes each DataLoader that is gone through: where it was made, and whether it draws its samples in a random order."""
+"""Notes each DataLoader that is gone through: where it was made, whether it draws its samples in a random order, and of
+a chosen subset how many."""
 
 from __future__ import annotations
 
@@ -69,4 +70,20 @@ class Loaders(Hook):
         self.told.add((made, loop))
         sampler = vars(loader).get("sampler")
         order = "drawn" if type(sampler) in DRAWING else "given" if type(sampler) is SequentialSampler else ""
-        self.recorder.emit("loader", made, {"loop": loop, "order": order})
+        subset = _subset(sampler)
+        self.recorder.emit(
+            "loader", made, {"loop": loop, "order": order, "drawn": subset[0], "held": subset[1]}
+        )
+
+
+def _subset(sampler: Any) -> tuple[int, int]:
+    """How many samples a chosen subset has, and how many its dataset has at least: by the largest number among them
+    (a program's `__len__` is not called once more)."""
+    chosen: Any = sampler.indices if type(sampler) is SubsetRandomSampler else ()
+    if type(chosen).__module__ == "numpy":
+        chosen = chosen.tolist()
+    if not isinstance(chosen, (list, tuple, range)):
+        return 0, 0
+    if not all(type(number) is int or type(number).__module__ == "numpy" for number in chosen):
+        return 0, 0
+    return len(chosen), int(max(chosen, default=-1)) + 1

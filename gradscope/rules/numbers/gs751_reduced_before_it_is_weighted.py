@@ -6,6 +6,9 @@ which weight belongs to which sample plays no part any more.
 
 Fix: multiply first, then take the mean or the sum.
 
+The same of a weight that is made of the loss itself, as a focal loss has it: of the mean of all losses it makes one
+weight for all of them, whether they are easy or hard.
+
 Silent on: weights of another number than the samples, as of several losses; products that are not reduced again.
 """
 
@@ -16,7 +19,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from math import prod
 
-from gradscope.analysis.ops import DIVISIONS, LOSSES, MEANS, MULTIPLICATIONS
+from gradscope.analysis.ops import DIVISIONS, LOSSES, MEANS, MULTIPLICATIONS, SUBTRACTIONS
 from gradscope.analysis.reach import Paths, paths
 from gradscope.analysis.words import code, holds, located
 from gradscope.fixes.calls import with_argument
@@ -27,6 +30,11 @@ from gradscope.store import Trace
 
 REDUCES = MEANS | {"sum"}
 SIGNS = {"neg", "__neg__"}
+POWERS = {"pow", "__pow__", "square"}
+WEIGHING = (
+    POWERS | SIGNS | SUBTRACTIONS | MULTIPLICATIONS | {"exp", "mean", "sum"}
+)  # from a loss to its weight
+DEEP = 12
 
 
 def bad() -> None:
@@ -66,7 +74,7 @@ class _Late:
     product: Op
     reduced: Op
     count: int  # samples
-    weights: int  # value
+    weights: int | None  # value; None where they are made of the same number
 
 
 @rule("GS751", name="reduced-before-it-is-weighted", severity="warning")
@@ -90,6 +98,12 @@ def _late(known: Paths, graph: Graph, op: Op) -> _Late | None:
         return None
     for one, weights in (op.inputs[:2], op.inputs[1::-1]):
         shape = graph.values[weights].shape
+        if (
+            not shape
+            and not graph.values[one].shape
+            and (focal := _focal(graph, op, one, weights)) is not None
+        ):
+            return focal
         if graph.values[one].shape or not graph.values[one].requires_grad or prod(shape) < 2:
             continue
         if graph.values[weights].requires_grad or graph.values[weights].kind == "parameter":
@@ -103,6 +117,24 @@ def _late(known: Paths, graph: Graph, op: Op) -> _Late | None:
         ):
             return _Late(op, reduced, count, weights)
     return None
+
+
+def _focal(graph: Graph, op: Op, one: int, weight: int) -> _Late | None:
+    """The product of a reduced loss with a power of one minus the probability that was made of it."""
+    loss = _reduced(graph, one)
+    if loss is None or loss.name not in LOSSES or loss.extra.get("reduction", "mean") == "none":
+        return None
+    count = prod(graph.values[loss.inputs[1]].shape) if len(loss.inputs) > 1 else 0
+    maker, powers, exponentials = graph.maker(weight), 0, 0
+    for _ in range(DEEP):
+        if maker is None or maker is loss or maker.name not in WEIGHING or not maker.inputs:
+            break
+        powers += maker.name in POWERS and not exponentials
+        exponentials += maker.name == "exp"
+        tracked = [i for i in maker.inputs if graph.values[i].requires_grad]
+        maker = graph.maker(tracked[0]) if len(set(tracked)) == 1 else None
+    made = maker is loss and bool(powers) and exponentials == 1
+    return _Late(op, loss, count, None) if made and count > 1 else None
 
 
 def _reduced(graph: Graph, value: int) -> Op | None:
@@ -138,6 +170,8 @@ def _reduced_again(graph: Graph, value: int) -> bool:
 
 def _finding(trace: Trace, known: Paths, graph: Graph, late: _Late) -> Finding:
     product, reduced = late.product.site.user, late.reduced.site.user
+    if late.weights is None:
+        return _finding_of_focal(trace, known, graph, late)
     weights = _operand(trace, graph, late)
     inner = product == reduced or holds(product, reduced)
     total = code(trace, reduced, f"`{late.reduced.name}`")
@@ -153,6 +187,29 @@ def _finding(trace: Trace, known: Paths, graph: Graph, late: _Late) -> Finding:
         ),
         fix=f"multiply before the sum or the mean is taken: {first}",
         edits=edits,
+        count=known.times_through(graph.id, late.product.nodes) or graph.count,
+        subjects=frozenset({("weights", *product.location())}),
+    )
+
+
+def _finding_of_focal(trace: Trace, known: Paths, graph: Graph, late: _Late) -> Finding:
+    product, reduced = late.product.site.user, late.reduced.site.user
+    total = code(trace, reduced, f"`{late.reduced.name}`")
+    again = _reduced_again(graph, late.product.outputs[0])
+    how, edits = _unreduced(trace, late)
+    return Finding(
+        message=f"the weight is made of {total}, which is one number for all {late.count} targets: easy and hard ones"
+        " get the same",
+        cause=reduced,
+        cause_label="makes one number of all of them",
+        effect=product,
+        effect_label="weighs that number by a power of itself",
+        seen=(
+            f"{total} is the mean or the sum over {late.count} targets; the exponential of it, and the power of one"
+            " minus that, are one number too",
+        ),
+        fix=how if again else f"{how}, and take the mean of {located(trace, product, 'the product')}",
+        edits=edits if again else (),
         count=known.times_through(graph.id, late.product.nodes) or graph.count,
         subjects=frozenset({("weights", *product.location())}),
     )

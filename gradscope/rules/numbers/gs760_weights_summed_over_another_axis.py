@@ -15,10 +15,10 @@ from collections.abc import Iterator
 
 from gradscope.analysis.axes import Axes, Axis, axes
 from gradscope.analysis.made import softmax_site
-from gradscope.analysis.ops import CASTS, LOGARITHMS, PASSING, SUMS
+from gradscope.analysis.ops import CASTS, LOGARITHMS, PASSING, SCALES, SUMS
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.trails import Sum, trail
-from gradscope.analysis.words import code, located, plural
+from gradscope.analysis.words import code, located
 from gradscope.fixes.calls import along
 from gradscope.model import Finding, Op
 from gradscope.rules import rule
@@ -28,6 +28,8 @@ from gradscope.store import Trace
 SOFTMAX = {"softmax", "log_softmax"}
 PICKING = {"cross_entropy", "nll_loss", "nll_loss_nd"}  # that take a label for each sample
 LAYERS = {"linear", "matmul", "bmm", "conv1d", "conv2d", "conv3d"}
+MATRICES = {"matmul", "__matmul__", "bmm"}
+MASKING = SCALES | SUMS | CASTS | {"masked_fill", "where", "clamp", "contiguous", "clone"}
 DEEP = 24
 
 
@@ -81,7 +83,8 @@ def weights_summed_over_another_axis(trace: Trace) -> Iterator[Finding]:
             continue
         told.add(place)  # what one call of a line shows, the others do
         between = own[over] in samples
-        if not between and not (op.name == "softmax" and own.count(own[over]) > 1):
+        apart = not between and over < len(own) - 2 and _of_a_product(known, op)
+        if not between and not apart and not (op.name == "softmax" and own.count(own[over]) > 1):
             continue
         followed = trail(trace, key, logarithms=op.name == "log_softmax")
         if followed.balanced:
@@ -91,11 +94,24 @@ def weights_summed_over_another_axis(trace: Trace) -> Iterator[Finding]:
             if len(use.over) > 1 or over not in use.left or use.other is None or not own[other]:
                 continue
             if between and own[other] not in samples and _learned(known, use.other):
-                yield _finding(trace, known, op, use, over, other, samples[own[over]])
+                shown = samples[own[over]]
+                treats = (
+                    "has a label for each place"
+                    if shown.name in PICKING
+                    else f"treats the places of axis {over} apart"
+                )
+                why = f"`{shown.name}` ({_where(trace, shown)}) {treats}: they are samples"
+                yield _finding(trace, known, op, use, over, other, why)
+                break
+            if apart and other == len(own) - 1 and _projected(known, use.other):
+                why = f"the product that gave the scores works on the places of axis {over} one by one: as heads do"
+                yield _finding(trace, known, op, use, over, other, why)
                 break
             same = own[other] == own[over] and use.shared == (own[over],) and not found.given(own[over])
             if same and _projected(known, use.other):
-                yield _finding(trace, known, op, use, over, other, None)
+                size = known.graph(op.graph).values[op.outputs[0]].shape[over]
+                why = f"both axes are the same {size} places, of which the values are a third projection"
+                yield _finding(trace, known, op, use, over, other, why)
                 break
 
 
@@ -112,6 +128,24 @@ def _samples(known: Paths, found: Axes) -> dict[Axis, Op]:
         shown.pop(run.along, None)
     shown.pop((), None)
     return shown
+
+
+def _of_a_product(known: Paths, op: Op) -> bool:
+    """Whether the scores of a softmax are a product of two matrices that were computed from parameters, scaled and
+    masked since, perhaps."""
+    key = (op.graph, op.inputs[0])
+    for _ in range(DEEP):
+        maker = known.maker(key)
+        if maker is None or not maker.inputs:
+            return False
+        values = known.graph(maker.graph).values
+        tracked = [i for i in maker.inputs if values[i].requires_grad]
+        if maker.name in MATRICES:
+            return len(tracked) == 2
+        if maker.name not in MASKING or len(tracked) != 1:
+            return False
+        key = (maker.graph, tracked[0])
+    return False
 
 
 def _learned(known: Paths, key: Key) -> bool:
@@ -140,34 +174,23 @@ def _projected(known: Paths, key: Key) -> bool:
     return False
 
 
-def _finding(
-    trace: Trace, known: Paths, op: Op, use: Sum, over: int, other: int, shows: Op | None
-) -> Finding:
+def _finding(trace: Trace, known: Paths, op: Op, use: Sum, over: int, other: int, why: str) -> Finding:
     shape = known.graph(op.graph).values[op.outputs[0]].shape
     place = softmax_site(trace, op)
     given = op.extra["dims"][0]
     wanted = other - len(shape) if given < 0 else other
-    places = f"the {plural(shape[over], 'sample')}" if shows is not None else f"the {shape[over]} places"
     summed = code(trace, use.op.site.user, f"`{use.op.name}`")
     what = "logarithms of weights" if op.name == "log_softmax" else "weights"
-    seen = f"the {what} of shape {shape} sum to one along axis {over}, and `{use.op.name}` sums over axis {other}"
-    if shows is not None:
-        treats = (
-            "has a label for each place"
-            if shows.name in PICKING
-            else f"treats the places of axis {over} apart"
-        )
-        seen += f"; `{shows.name}` ({_where(trace, shows)}) {treats}: they are samples"
-    else:
-        seen += f"; both axes are the same {shape[over]} places, of which the values are a third projection"
+    axis = f"the {shape[over]} places of axis {over}"
+    sums = f"`{use.op.name}` sums over axis {other}"
     return Finding(
-        message=f"{code(trace, place, f'`{op.name}`')} makes {what} that sum to one over {places} of axis "
-        f"{over}, and {summed} sums over the {shape[other]} of axis {other}",
+        message=f"{code(trace, place, f'`{op.name}`')} makes {what} that sum to one over {axis}, and"
+        f" {summed} sums over the {shape[other]} of axis {other}",
         cause=place,
         cause_label=f"goes over axis {over} of {shape}",
         effect=use.op.site.user,
         effect_label=f"sums over axis {other}, where the weights do not sum to one",
-        seen=(seen,),
+        seen=(f"the {what} of shape {shape} sum to one along axis {over}, and {sums}; {why}",),
         fix=f"give `dim={wanted}` to {located(trace, place, f'`{op.name}`')}",
         edits=along(trace, place, op.name, wanted),
     )

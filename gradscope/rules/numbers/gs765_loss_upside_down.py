@@ -125,7 +125,8 @@ def _of_log_softmax(known: Paths, op: Op) -> bool:
 
 
 def _is_overlap(known: Paths, op: Op) -> bool:
-    """Whether it divides a sum of products of prediction and target by a sum of both: Dice or IoU."""
+    """Whether it divides a sum of products of prediction and target by a sum of both: Dice or IoU. (A masked mean
+    has the mask alone below.)"""
     if op.name not in DIVISIONS or len(op.inputs) != 2:
         return False
     graph = known.graph(op.graph)
@@ -134,10 +135,15 @@ def _is_overlap(known: Paths, op: Op) -> bool:
     if product is None or product.name not in MULTIPLICATIONS or len(product.inputs) != 2:
         return False
     values = known.graph(product.graph).values
-    if len([index for index in product.inputs if values[index].requires_grad]) != 1:
+    tracked = [index for index in product.inputs if values[index].requires_grad]
+    if len(tracked) != 1 or not known.graph(graph.id).values[bottom[1]].requires_grad:
         return False
-    below = known.flow([bottom]).order
-    return all((product.graph, index) in below for index in product.inputs)
+    below = known.flow([bottom])
+    return all((product.graph, index) in below.order for index in product.inputs) and any(
+        known.graph(graph).values[index].requires_grad
+        for (graph, index), op in below.feeds.get((product.graph, tracked[0]), ())
+        if op is not product
+    )
 
 
 def _summed(known: Paths, key: Key) -> Op | None:

@@ -86,3 +86,51 @@ def good_one_return_for_all() -> None:
         opt.zero_grad()
         loss.backward()
         opt.step()
+
+
+def bad_focal() -> None:
+    import torch
+    import torch.nn.functional as F
+    from torch import nn
+
+    def focal(scores: torch.Tensor, target: torch.Tensor, gamma: float = 2.0) -> torch.Tensor:
+        log_p = -F.cross_entropy(scores, target)  # cause: GS751
+        p = torch.exp(log_p)
+        return -((1 - p) ** gamma * log_p).mean()  # effect: GS751
+
+    torch.manual_seed(0)
+    model = nn.Linear(6, 3)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        focal(model(torch.randn(16, 6)), torch.randint(0, 3, (16,))).backward()
+        opt.step()
+
+
+def good_focal() -> None:
+    import torch
+    import torch.nn.functional as F
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Linear(6, 3)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        loss = F.cross_entropy(model(torch.randn(16, 6)), torch.randint(0, 3, (16,)), reduction="none")
+        opt.zero_grad()
+        ((1 - torch.exp(-loss)) ** 2 * loss).mean().backward()
+        opt.step()
+
+
+def good_uncertainty() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    model, spread = nn.Linear(6, 3), nn.Parameter(torch.zeros(()))
+    opt = torch.optim.SGD([*model.parameters(), spread], lr=0.1)
+    for _ in range(3):
+        loss = nn.functional.cross_entropy(model(torch.randn(16, 6)), torch.randint(0, 3, (16,)))
+        opt.zero_grad()
+        (torch.exp(-spread) * loss + spread).backward()
+        opt.step()

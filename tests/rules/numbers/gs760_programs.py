@@ -264,3 +264,55 @@ def good_samples_attend_to_each_other() -> None:
         opt.zero_grad()
         loss.backward()
         opt.step()
+
+
+def bad_over_the_heads() -> None:
+    import torch
+    from torch import nn
+
+    class Heads(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.query, self.key, self.value = nn.Linear(8, 8), nn.Linear(8, 8), nn.Linear(8, 8)
+            self.softmax = nn.Softmax(dim=1)  # cause: GS760
+
+        def split(self, x: torch.Tensor) -> torch.Tensor:
+            return x.view(len(x), 5, 2, 4).transpose(1, 2)
+
+        def forward(self, x: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+            q, k, v = self.split(self.query(x)), self.split(self.key(x)), self.split(self.value(x))
+            scores = (q @ k.transpose(-1, -2) / 2).masked_fill(mask, -1e9)
+            mixed: torch.Tensor = self.softmax(scores) @ v  # effect: GS760
+            return mixed.transpose(1, 2).flatten(2)
+
+    torch.manual_seed(0)
+    model, head = Heads(), nn.Linear(8, 2)
+    opt = torch.optim.SGD([*model.parameters(), *head.parameters()], lr=0.1)
+    mask = torch.zeros(5, 5, dtype=torch.bool)
+    mask[:, 4] = True
+    for _ in range(3):
+        scores = head(model(torch.randn(4, 5, 8), mask).mean(1))
+        opt.zero_grad()
+        nn.functional.cross_entropy(scores, torch.randint(0, 2, (4,))).backward()
+        opt.step()
+
+
+def good_capsules_by_matrices() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    project, head = nn.Linear(6, 3 * 4), nn.Linear(4, 1)
+    opt = torch.optim.SGD([*project.parameters(), *head.parameters()], lr=0.1)
+    for _ in range(3):
+        votes = (
+            project(torch.randn(4, 5, 6)).view(4, 5, 3, 4).transpose(1, 2)
+        )  # (batch, parents, children, 4)
+        chosen = torch.zeros(4, 3, 5)
+        for _ in range(2):
+            weights = chosen.softmax(1)  # each child chooses among the parents
+            parents = (weights.unsqueeze(2) @ votes).squeeze(2)
+            chosen = chosen + (votes @ parents.unsqueeze(3)).squeeze(3)
+        opt.zero_grad()
+        nn.functional.cross_entropy(head(parents).squeeze(2), torch.randint(0, 3, (4,))).backward()
+        opt.step()

@@ -136,3 +136,22 @@ def good_mean_that_is_shifted() -> None:
         loss = 1 - (2 * both + 1) / (p.sum() + mask.sum() + 1)
         loss.backward()
         opt.step()
+
+
+def good_masked_mean() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    x = torch.randn(16, 6, 4)
+    y = x[..., :3].argmax(-1)
+    mask = (torch.arange(6)[None] < torch.randint(2, 7, (16, 1))).float()
+    model = nn.Linear(4, 3)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(5):
+        each = nn.functional.cross_entropy(model(x).transpose(1, 2), y, reduction="none")
+        total = (each * mask).sum()
+        sums = torch.stack([total.detach(), mask.sum()])
+        opt.zero_grad()
+        (total / sums[1]).backward()
+        opt.step()

@@ -1,0 +1,153 @@
+"""A sum over the samples of a loader is divided by the number of all samples of its dataset.
+
+Why: a loader with a sampler of its own (`SubsetRandomSampler`, for a split into training and validation) draws some of
+the dataset; `len(loader.dataset)` counts all of it. Losses and accuracies come out too small, each by the share of its
+part: those of training and validation can't be compared.
+
+Fix: `len(loader.sampler)`.
+
+Measured: how many samples the loader draws, and the largest number among them. Silent on: datasets that are made of the
+part (`Subset`, `random_split`), which have the right length.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from gradscope.analysis.text import nodes_that_ran, site_of
+from gradscope.analysis.words import located, user
+from gradscope.events import Loader
+from gradscope.fixes.source import Source
+from gradscope.model import Finding, Site
+from gradscope.rules import rule
+from gradscope.source import LOOPS, SourceFile
+from gradscope.store import Trace
+
+
+def bad() -> None:
+    from typing import Any
+
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader, SubsetRandomSampler, TensorDataset
+
+    torch.manual_seed(0)
+    x = torch.randn(64, 3)
+    data: Any = TensorDataset(x, x.sum(1, keepdim=True))
+    loader: Any = DataLoader(data, batch_size=8, sampler=SubsetRandomSampler(range(32, 64)))  # effect: GS771
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        total = 0.0
+        for a, b in loader:
+            loss = nn.functional.mse_loss(model(a), b)
+            opt.zero_grad()
+            loss.backward()
+            opt.step()
+            total += loss.item() * len(a)
+        print(total / len(loader.dataset))  # cause: GS771
+
+
+def good() -> None:
+    from typing import Any
+
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader, SubsetRandomSampler, TensorDataset
+
+    torch.manual_seed(0)
+    x = torch.randn(64, 3)
+    data: Any = TensorDataset(x, x.sum(1, keepdim=True))
+    loader: Any = DataLoader(data, batch_size=8, sampler=SubsetRandomSampler(range(32, 64)))
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        total = 0.0
+        for a, b in loader:
+            loss = nn.functional.mse_loss(model(a), b)
+            opt.zero_grad()
+            loss.backward()
+            opt.step()
+            total += loss.item() * len(a)
+        print(total / len(loader.sampler))
+
+
+@rule("GS771", name="mean-over-all-samples", severity="warning")
+def mean_over_all_samples(trace: Trace) -> Iterator[Finding]:
+    parts = [event for event in trace.of(Loader) if event.drawn < event.held]
+    if not parts:
+        return
+    told: set[tuple[str, int]] = set()
+    for path, function, node in nodes_that_ran(trace):
+        mean = _mean(node)
+        if mean is None or (path, mean.divisor.lineno) in told:
+            continue
+        for event in parts:
+            site = user(trace.site(event.loop))
+            if site is None or (path, function) != (site.path, site.function.split(".")[-1]):
+                continue
+            file = trace.source_file(path)
+            loop = next((n for n in file.around(site) if isinstance(n, LOOPS)), None)
+            if isinstance(loop, ast.For) and _is_of(mean, loop, file, site):
+                told.add((path, mean.divisor.lineno))
+                yield _finding(trace, event, site_of(path, function, mean.divisor), mean)
+                break
+
+
+@dataclass(frozen=True)
+class _Mean:
+    """`total / len(loader.dataset)`."""
+
+    node: ast.AST
+    total: str
+    divisor: ast.expr
+    loader: str
+
+
+def _mean(node: ast.AST) -> _Mean | None:
+    if not isinstance(node, ast.BinOp | ast.AugAssign) or not isinstance(node.op, ast.Div):
+        return None
+    total, divisor = (node.left, node.right) if isinstance(node, ast.BinOp) else (node.target, node.value)
+    held = divisor.args[0] if isinstance(divisor, ast.Call) and len(divisor.args) == 1 else None
+    if held is None or not isinstance(held, ast.Attribute) or held.attr != "dataset":
+        return None
+    if not isinstance(divisor, ast.Call) or ast.unparse(divisor.func) != "len":
+        return None
+    return _Mean(node, ast.unparse(total), divisor, ast.unparse(held.value))
+
+
+def _is_of(mean: _Mean, loop: ast.For, file: SourceFile, site: Site) -> bool:
+    """Whether the mean is that of what this loop sums up, alone: it goes through the loader that the mean names, other
+    loops add nothing to it, and the mean is taken as often as the loop is gone through."""
+    named = [n for n in ast.walk(loop.iter) if isinstance(n, ast.Name | ast.Attribute)]
+    inside = {id(n) for n in ast.walk(loop)}
+    added = [
+        n
+        for n in ast.walk(file.scope(site))
+        if isinstance(n, ast.AugAssign) and n is not mean.node and ast.unparse(n.target) == mean.total
+    ]
+    around = [id(n) for n in file.above(mean.node) if isinstance(n, LOOPS) and n is not loop]
+    outer = [id(n) for n in file.above(loop) if isinstance(n, LOOPS)]
+    return (
+        any(ast.unparse(n) == mean.loader for n in named)
+        and all(id(n) in inside for n in added)
+        and around == outer
+    )
+
+
+def _finding(trace: Trace, event: Loader, site: Site, mean: _Mean) -> Finding:
+    loader, divisor = mean.loader, mean.divisor
+    here = Source(trace, site.path)
+    return Finding(
+        message=f"`{ast.unparse(divisor)}` counts samples that `{loader}` does not draw: the mean comes out too small",
+        cause=site,
+        cause_label="the number of all samples of the dataset",
+        effect=event.site.user,
+        effect_label="draws a part of them",
+        seen=(f"`{loader}` draws {event.drawn} samples, of a dataset of at least {event.held}",),
+        fix=f"divide by the samples that are drawn: `len({loader}.sampler)` in place of {located(trace, site)}",
+        edits=here.replace(divisor, f"len({loader}.sampler)"),
+        subjects=frozenset({("mean", *site.location())}),
+    )

@@ -1,0 +1,63 @@
+"""More programs of GS769: each bad one is reported at its marks, each good one by no rule."""
+
+
+def bad_one_variance_for_both() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    class Coder(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.mean, self.spread, self.back = nn.Linear(6, 2), nn.Linear(6, 2), nn.Linear(2, 6)
+
+        def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+            mean, log_var = self.mean(x), self.spread(x)
+            var = log_var.exp()  # cause: GS769
+            code = torch.randn_like(var).mul(var).add(mean)
+            divergence = 0.5 * (var + mean**2 - 1 - log_var).sum(1)  # effect: GS769
+            return self.back(code), divergence
+
+    torch.manual_seed(0)
+    model = Coder()
+    opt = torch.optim.Adam(model.parameters(), lr=0.01)
+    for _ in range(3):
+        x = torch.randn(32, 6)
+        again, divergence = model(x)
+        opt.zero_grad()
+        ((again - x).pow(2).sum(1) + divergence).mean().backward()
+        opt.step()
+
+
+def good_log_deviation() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    encoder, decoder = nn.Linear(6, 4), nn.Linear(2, 6)
+    opt = torch.optim.Adam([*encoder.parameters(), *decoder.parameters()], lr=0.01)
+    for _ in range(3):
+        x = torch.randn(32, 6)
+        mu, log_std = encoder(x).chunk(2, dim=1)
+        z = mu + torch.randn_like(mu) * log_std.exp()
+        divergence = -0.5 * (1 + 2 * log_std - mu.pow(2) - (2 * log_std).exp()).sum(1).mean()
+        opt.zero_grad()
+        ((decoder(z) - x).pow(2).sum(1).mean() + divergence).backward()
+        opt.step()
+
+
+def good_deviation_squared() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    encoder, decoder = nn.Linear(6, 4), nn.Linear(2, 6)
+    opt = torch.optim.Adam([*encoder.parameters(), *decoder.parameters()], lr=0.01)
+    for _ in range(3):
+        x = torch.randn(32, 6)
+        mu, log_std = encoder(x).chunk(2, dim=1)
+        std = log_std.exp()
+        z = mu + torch.randn_like(std) * std
+        divergence = (0.5 * (mu.pow(2) + std.pow(2) - 1) - log_std).sum(1).mean()
+        opt.zero_grad()
+        ((decoder(z) - x).pow(2).sum(1).mean() + divergence).backward()
+        opt.step()

@@ -17,7 +17,9 @@ def how_it_ended(run: Run) -> list[str]:
     for member in run.members:
         if text := _end(member):
             said.setdefault(text, []).append(member.name)
-    return [f"{_subject(names)} {text if len(names) == 1 else _of_several(text)}" for text, names in said.items()]
+    return [
+        f"{_subject(names)} {text if len(names) == 1 else _of_several(text)}" for text, names in said.items()
+    ]
 
 
 def _of_several(text: str) -> str:

@@ -82,7 +82,9 @@ def _begun(settings: Settings) -> Session | None:
 
 def _over(session: Session, raised: BaseException | None) -> None:
     """Ends the watch, and keeps its trace where there was something to see."""
-    with suppress(Exception):
+    from gradscope.hooks.guards.killed import waiting
+
+    with suppress(Exception), waiting():  # a pool ends its workers as soon as there is no more work
         code = raised.code if isinstance(raised, SystemExit) else int(raised is not None)
         # `torch.multiprocessing.spawn` has caught the exception and leaves by this one.
         cause = raised.__context__ if isinstance(raised, SystemExit) else raised

@@ -15,6 +15,8 @@ from gradscope.store import Member, Run, Trace
 
 # What a sentence has measured: it may differ between ranks that say the same.
 _NUMBER = re.compile(r"(?<![\w.`'\"-])[-+]?\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?(?![\w`'\"])")
+# The names that follow a first one: "`a`, `b` and 2 more".
+_LISTED = re.compile(r"(`[^`]+`)(?:(?:, | and )(?:`[^`]+`|\d[\d,]* more))+")
 
 
 def examine_path(opened: Trace | Run, config: Config | None = None, *, each: bool = False) -> Report:
@@ -101,14 +103,17 @@ def _merged(run: Run, reports: list[tuple[Member, Report]]) -> list[Finding]:
     groups: dict[object, list[tuple[Member, Finding]]] = {}
     for member, report in reports:
         for finding in report.findings:
-            groups.setdefault(_key(finding), []).append((member, finding))
+            key = _key(finding, whole=member.rank is not None)
+            groups.setdefault(key, []).append((member, finding))
     return [_together(run, alike) for alike in groups.values()]
 
 
-def _key(finding: Finding) -> object:
-    """What is the same of a finding on every rank: code, lines and the names in its sentence."""
+def _key(finding: Finding, whole: bool = True) -> object:
+    """What is the same of a finding on every rank: code, lines and the names in its sentence. Of children without a
+    rank only the first name: one has trained a model more often than another."""
+    message = finding.message if whole else _LISTED.sub(r"\1", finding.message)
     spans = tuple((p.role, p.path, p.line, p.column) for p in finding.locations if p.role != "related")
-    return finding.code or finding.name, _NUMBER.sub("#", finding.message), spans
+    return finding.code or finding.name, _NUMBER.sub("#", message), spans
 
 
 def _together(run: Run, alike: list[tuple[Member, Finding]]) -> Finding:

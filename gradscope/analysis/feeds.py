@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import ast
+
 from gradscope.analysis.calls import Call, calls
 from gradscope.analysis.memo import once
+from gradscope.analysis.ops import DRAWS, FILLS, WRITES_OF_PARTS
 from gradscope.analysis.reach import paths
+from gradscope.analysis.text import nodes_of_functions
 from gradscope.analysis.writes import loads_state
 from gradscope.model import Parameter
 from gradscope.store import Trace
@@ -38,6 +42,29 @@ def fed(trace: Trace, own: list[Parameter], roots: dict[int, list[Parameter]]) -
         if target in stepped and other.trains and ids & known.paths.reach(inputs).parameters:
             return stepped[target]
     return []
+
+
+def drawn_here(trace: Trace, own: list[Parameter]) -> bool:
+    """Whether this run drew these parameters at random and nothing has given them values since: weights of a layer
+    that nobody chose. Biases and scales may be constants."""
+    drawn, weights = _drawn(trace), [p for p in own if len(p.shape) > 1]
+    given = any(
+        isinstance(node, ast.Attribute) and node.attr == "data" and isinstance(node.ctx, ast.Store)
+        for _, _, node in nodes_of_functions(trace)
+    )  # `weight.data = …` is no op
+    return bool(weights) and not given and all(drawn.get(p.id, False) for p in weights)
+
+
+@once
+def _drawn(trace: Trace) -> dict[int, bool]:
+    """Parameters that an op of this run gave values → whether the last one drew them."""
+    known, found = paths(trace), dict[int, bool]()
+    for graph in trace.graphs:
+        for op in graph.ops:
+            made = known.parameter_of((graph.id, op.writes[0])) if op.writes else None
+            if made is not None and op.name in DRAWS | FILLS | WRITES_OF_PARTS:
+                found[made.id] = op.name in DRAWS
+    return found
 
 
 def _sides(

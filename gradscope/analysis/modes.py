@@ -10,7 +10,7 @@ from gradscope.analysis.calls import Call, Calls
 from gradscope.analysis.loop import in_order, parameters_of, timeline
 from gradscope.analysis.reach import Key
 from gradscope.events import Backward, Mode, ModuleCall, Step, ZeroGrad
-from gradscope.model import Graph, Region, Value
+from gradscope.model import Graph, Region, Site, Value
 from gradscope.store import Trace
 
 _MODES = ("no_grad", "inference_mode", "set_grad_enabled")
@@ -229,7 +229,7 @@ def left_off(trace: Trace) -> Iterator[LeftOff]:
             off.clear()  # what was switched off is on again
             continue
         region = _region_of_call(trace, event)
-        if region is None or not as_statement(trace, region):
+        if region is None or not outlived(trace, region, event.site):
             continue
         if place in trained and (event.training or _returned(region, event)):
             trains = event.training and _model(trace, event) in off.get(region.id, ())
@@ -283,9 +283,26 @@ def region_of(trace: Trace, graph: Graph, value: Value) -> Region | None:
     return region if region is not None and region.kind in _MODES else None
 
 
+def outlived(trace: Trace, region: Region, later: Site) -> bool:
+    """Whether a statement opened the mode and this came after the code that it stands in. Of a mode that a library
+    opened, the user's line is the call of the library: after that has returned, nothing of it ends the mode."""
+    if region.site.kind == "user":
+        return as_statement(trace, region)
+    opened = region.site.user
+    entered = any(frame.function.endswith("__enter__") for frame in region.site.stack)
+    within = {(frame.path, frame.function, frame.line) for frame in later.stack}
+    return (
+        opened.kind == "user"
+        and not entered
+        and (opened.path, opened.function, opened.line) not in within
+        and not isinstance(
+            trace.source_file(opened.path).statement(opened), (ast.With, ast.AsyncWith, ast.For)
+        )
+    )
+
+
 def as_statement(trace: Trace, region: Region) -> bool:
-    """`torch.set_grad_enabled(False)` or `mode.__enter__()` on a line of the user's own. Of a mode that
-    a library opens, the user's line is the call of the library: it says nothing of how that ends."""
+    """`torch.set_grad_enabled(False)` or `mode.__enter__()` on a line of the user's own."""
     if region.site.kind != "user":
         return False
     file = trace.source_file(region.site.path)

@@ -18,9 +18,14 @@ def how_it_ended(run: Run) -> list[str]:
         if text := _end(member):
             said.setdefault(text, []).append(member.name)
     return [
-        f"{_subject(names)} {text if len(names) == 1 else text.replace('was ', 'were ').replace('has ', 'have ')}"
-        for text, names in said.items()
+        f"{_subject(names)} {text if len(names) == 1 else _of_several(text)}" for text, names in said.items()
     ]
+
+
+def _of_several(text: str) -> str:
+    how, colon, where = text.partition(": ")
+    how = how.replace("was ", "were ").replace("has ", "have ")
+    return f"{how}{colon}{where.replace('it ', 'each ', 1)}"
 
 
 def stood_at(trace: Trace) -> Site | None:
@@ -57,7 +62,8 @@ def _end(member: Member) -> str:
     )
     site = stood_at(member.trace)
     if site is None or site.user.kind != "user":
-        return how
+        resting = program.get("child") and code == -signal.SIGTERM
+        return "" if resting else how  # a pool ends workers that wait for work like this
     doing = f" in `{site.function.rpartition('.')[2]}`" if site.kind == "torch" and "stood" in program else ""
     verb = "it stood" if program.get("stood") is not None else "it was last seen"
     step = member.trace.summary["steps"]

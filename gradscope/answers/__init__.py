@@ -11,6 +11,7 @@ import difflib
 import re
 from collections.abc import Iterable
 
+from gradscope.analysis.handed_over import handed_over
 from gradscope.analysis.names import full_name, names_of, parameter_name, short_path
 from gradscope.analysis.words import parameter_name as name_in_report
 from gradscope.answers._answer import Answer, Step
@@ -50,7 +51,9 @@ def why(trace: Trace, name: str) -> Answer:
         parameters = _within(trace, name) or _of_self(trace, name) or _on_their_own(trace, name)
         if parameters:
             return _first_without(flow, parameters)
-        parameters = _parameters(trace, name, exact=False) or _of_an_object(trace, name)
+        parameters = (
+            _parameters(trace, name, exact=False) or _of_an_object(trace, name) or _handed_over(trace, name)
+        )
     if len(_full_names(trace, parameters)) == 1:
         return _first_without(flow, parameters)
     if parameters:
@@ -111,6 +114,17 @@ def _of_an_object(trace: Trace, name: str) -> list[Parameter]:
         return _parameters(trace, held.removeprefix("self."), exact=False)
     named = [p for p in trace.parameters if p.name and full_name(trace, p) != p.name]
     return [p for p in named if held.endswith(f".{_path(trace, p).removeprefix('self.')}")]
+
+
+def _handed_over(trace: Trace, name: str) -> list[Parameter]:
+    """Those of a model that a function of this name's gave another one, which calls it by its own: `s.head.weight`
+    of `fit(s)`, where `def fit(model)` trains `model.head.weight`."""
+    known, held, found = handed_over(trace), _dotted(name), []
+    for p in trace.parameters:
+        owner = trace.modules.get(p.module) if p.module is not None else None
+        if owner is not None and any(held == f"{other}.{p.name}" for other in known.get(owner.root, ())):
+            found.append(p)
+    return found
 
 
 def _of_self(trace: Trace, name: str) -> list[Parameter]:

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from forked import Forks
@@ -92,10 +93,73 @@ def test_a_line_that_calls_a_trainer_is_not_what_the_trainer_writes(off: str, tm
     installed.mkdir()
     (installed / "trainer.py").write_text(TRAINER.format(off=off))
     (tmp_path / "train.py").write_text(FITTED)
-    report = tmp_path / "report.json"
+    assert [f for f in told_with(installed) if f["severity"] != "note"] == []
+
+
+SCORES = """\
+import torch
+
+def off():
+    torch.set_grad_enabled(False)
+
+def score(net):
+    {body}
+    return net(torch.randn(4, 8)).mean().item()
+
+class Off:
+    def __enter__(self):
+        off()
+
+    def __exit__(self, *error):
+        torch.set_grad_enabled(True)
+"""
+SCORED = """\
+import torch
+import scores
+net = torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.BatchNorm1d(8), torch.nn.Linear(8, 2))
+opt = torch.optim.SGD(net.parameters(), 0.1)
+for _ in range(3):
+    net.train()
+    for _ in range(3):
+        loss = net(torch.randn(4, 8)).pow(2).mean()
+        {back}
+    net.eval()
+    scores.score(net)
+    with scores.Off():
+        net(torch.randn(4, 8))
+"""
+ALWAYS = "opt.zero_grad(); loss.backward(); opt.step()"
+IF_IT_CAN = f"if loss.requires_grad: {ALWAYS}"
+
+
+@pytest.mark.parametrize("back", [ALWAYS, IF_IT_CAN])
+def test_gradients_that_a_librarys_call_leaves_off(back: str, tmp_path: Path) -> None:
+    """The training that follows is no evaluation."""
+    installed = tmp_path / "site-packages"
+    installed.mkdir()
+    (installed / "scores.py").write_text(SCORES.format(body="off()"))
+    program = SCORED.format(back=back).partition("    with")[0]
+    (tmp_path / "train.py").write_text(program)
+    (found,) = told_with(installed)
+    assert (found["code"], found["severity"], found.get("edits", [])) == ("GS313", "error", [])
+    assert "`off` does in `scores.score(net)`" in found["message"]
+
+
+def test_gradients_that_a_librarys_with_statement_brings_back(tmp_path: Path) -> None:
+    installed = tmp_path / "site-packages"
+    installed.mkdir()
+    (installed / "scores.py").write_text(SCORES.format(body="with Off(): return net(torch.randn(4, 8))"))
+    (tmp_path / "train.py").write_text(SCORED.format(back=IF_IT_CAN))
+    assert told_with(installed) == []
+
+
+def told_with(installed: Path) -> list[dict[str, Any]]:
+    """The findings of train.py, which imports what is installed there."""
+    folder = installed.parent
+    report = folder / "report.json"
     env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(installed), *filter(None, sys.path)])}
     subprocess.run(
         [*python(), "-m", "gradscope", "run", "--report", str(report), "train.py"],
-        cwd=tmp_path, check=True, capture_output=True, env=env,
+        cwd=folder, capture_output=True, env=env,
     )  # fmt: skip
-    assert [f for f in json.loads(report.read_text())["findings"] if f["severity"] != "note"] == []
+    return list(json.loads(report.read_text())["findings"])

@@ -347,3 +347,27 @@ def test_a_model_of_an_object_is_named_after_unnamed_ones_of_other_lines():
         s = Solver()
         s.fit()
     assert why(scope.trace, "s.net.0.weight").subject == "s.net.0.weight"
+
+
+def test_a_model_goes_by_its_names_in_the_functions_that_hand_it_on():
+    def step(model, x):
+        model(x).pow(2).mean().backward()
+
+    class Fit:
+        def run(self, model, steps):
+            for _ in range(steps):
+                step(x=torch.randn(8, 4), model=model)
+
+    def evaluate(m):
+        with torch.no_grad():
+            return m(torch.randn(8, 4))
+
+    teacher, student = nn.Sequential(nn.Linear(4, 2)), nn.Sequential(nn.Linear(4, 2), nn.Linear(2, 1))
+    with gradscope.watch() as scope:
+        Fit().run(student, 3)
+        evaluate(teacher)
+        evaluate(student)
+    for name in ("student[1].weight", "student.1.weight", "model.1.weight", "m.1.weight"):
+        assert why(scope.trace, name).subject in ("1.weight", "model.1.weight"), name
+    with pytest.raises(GradscopeError, match="no parameter"):
+        why(scope.trace, "teacher.1.weight")

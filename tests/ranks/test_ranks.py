@@ -18,6 +18,7 @@ import pytest
 from two_ranks import ENV, Ran, Start, both, execute, gradscope, program, torchrun
 from warm import python
 
+from gradscope.analysis.standing import _of_several
 from gradscope.commands._ranks import gathered
 from gradscope.store import TraceWriter
 
@@ -158,6 +159,50 @@ def test_children_that_train_without_ranks_and_those_that_do_not(tmp_path: Path)
     assert ran.err.startswith(plain.err), "the child's traceback is its own"
     assert {name.split("-")[1] for name in names(ran.run)} == {"1", "2"}
     assert "in process 2" in ran.told and "process 2 ended by KeyError" in ran.told
+
+
+def test_workers_that_their_pool_ends_have_whole_traces(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(
+        program("""
+        import multiprocessing
+
+        def work(seed):
+            model = nn.Linear(3, 1)
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+            for _ in range(5):
+                model(torch.ones(2, 3)).sum().backward()
+                optimizer.step()
+            time.sleep(0.2)
+
+        if __name__ == "__main__":
+            with multiprocessing.get_context("fork").Pool(2) as pool:
+                pool.map(work, range(3), chunksize=1)  # one of them trains two models
+        """)
+    )
+    ran = execute(tmp_path, [*gradscope(), "run", "train.py"])
+    assert ran.status == 0 and ran.told.count("error[GS201]") == 1
+    assert "SIGTERM" not in ran.told.partition("found:")[0] and "killed" not in ran.told
+
+
+def test_a_trace_that_is_being_written_is_ended_before_a_signal_ends_the_process(tmp_path: Path) -> None:
+    (tmp_path / "writes.py").write_text(
+        program("""
+        from gradscope.hooks.guards.killed import waiting
+
+        with waiting():
+            os.kill(os.getpid(), signal.SIGTERM)
+            print("written", flush=True)
+        print("never")
+        """)
+    )
+    ran = execute(tmp_path, [*python(), "writes.py"])
+    assert (ran.status, ran.out) == (-signal.SIGTERM, "written\n")
+
+
+@pytest.mark.parametrize("name", ["was ended by SIGTERM", "has not ended yet, or was killed"])
+def test_several_processes_that_ended_alike_are_told_in_one_sentence(name: str) -> None:
+    told = _of_several(f"{name}: it was last seen at train.py:6, after 3 steps")
+    assert told.endswith(": each was last seen at train.py:6, after 3 steps") and "has " not in told
 
 
 def test_a_child_that_was_killed_before_anything_was_written_of_it_leaves_no_trace(tmp_path: Path) -> None:

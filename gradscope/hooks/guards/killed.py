@@ -15,7 +15,8 @@ import ctypes
 import os
 import signal
 import threading
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from time import monotonic
 from types import FrameType
 from typing import Any
@@ -172,6 +173,29 @@ class Killed(Hook):
         for number in numbers:
             if self.real_get(number) is self.handler:
                 self._end(number, hung=True)
+
+
+@contextmanager
+def waiting() -> Iterator[None]:
+    """In the block a trace is written: what would end the process comes after it."""
+    came: list[int] = []
+
+    def later(number: int, frame: FrameType | None) -> None:
+        came.append(number)
+
+    held = []
+    with suppress(ValueError):  # not the main thread
+        for number in SIGNALS:
+            if signal.getsignal(number) is signal.SIG_DFL:  # also what `Killed` has put there
+                signal.signal(number, later)
+                held.append(number)
+    try:
+        yield
+    finally:
+        for number in held:
+            signal.signal(number, signal.SIG_DFL)
+        for number in came[:1]:
+            os.kill(os.getpid(), number)
 
 
 def _in_ours(frame: FrameType | None) -> bool:

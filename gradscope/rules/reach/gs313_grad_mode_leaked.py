@@ -13,7 +13,7 @@ Silent on: blocks and decorators that end; modes that are switched back before t
 from collections.abc import Iterator
 
 from gradscope.analysis.failures import failure_subject, opening
-from gradscope.analysis.modes import LeftOff, as_statement, left_off, region_of
+from gradscope.analysis.modes import LeftOff, as_statement, left_off, outlived, region_of
 from gradscope.analysis.since import since_segment
 from gradscope.analysis.words import code, located, plural
 from gradscope.events import ErrorRaised
@@ -93,6 +93,7 @@ def _silently(trace: Trace) -> Iterator[Finding]:
 def _training_without(trace: Trace, left: LeftOff) -> Finding:
     region, event = left.region, left.call
     opened, call = region.site.user, event.site.user
+    of_library = region.site.kind != "user"
     shown = code(trace, opened)
     steps = (
         (f"{plural(left.steps, 'step')} since then found no gradient; those before did",)
@@ -100,9 +101,9 @@ def _training_without(trace: Trace, left: LeftOff) -> Finding:
         else ()
     )
     return Finding(
-        message=f"gradients are still off in the training: {shown} was never undone",
+        message=f"gradients are still off in the training: {_what(region, shown)} was never undone",
         cause=opened,
-        cause_label="gradients go off here, and stay off",
+        cause_label=f"gradients go off {'in ' if of_library else ''}here, and stay off",
         effect=call,
         effect_label="called in training mode, and builds no graph"
         if event.training
@@ -112,9 +113,11 @@ def _training_without(trace: Trace, left: LeftOff) -> Finding:
             *steps,
         ),
         why="as a statement it holds until it is switched back, also after its function has returned",
-        fix=f"put what {located(trace, opened)} is meant for into `with torch.no_grad():`",
+        fix=_fix_of_library(trace, opened)
+        if of_library
+        else f"put what {located(trace, opened)} is meant for into `with torch.no_grad():`",
         count=event.count,
-        edits=rest_without_grad(trace, opened, in_place_of_it=True),
+        edits=() if of_library else rest_without_grad(trace, opened, in_place_of_it=True),
         subjects=frozenset({("region", region.id)}),
         since=since_segment(trace, event.segment),
     )
@@ -128,8 +131,10 @@ def _made(graph: Graph, value: Value) -> Site:
 def _leaked(trace: Trace, region: Region, made: Site) -> bool:
     """Whether the value was computed outside of the block (or function) that the mode was opened for."""
     opened = region.site.user
-    if region.site.kind != "user" or _of_a_context_manager(region.site):
+    if _of_a_context_manager(region.site):
         return False  # its line in the user's code is a call of what opens and closes it
+    if region.site.kind != "user":
+        return outlived(trace, region, made)
     if as_statement(trace, region):
         return True
     if _decorator(trace, opened):
@@ -160,10 +165,11 @@ def _decorator(trace: Trace, opened: Site) -> bool:
 
 def _finding(trace: Trace, event: Event, region: Region, made: Site) -> Finding:
     opened, effect = region.site.user, event.site.user
-    by_hand = as_statement(trace, region)
-    shown = code(trace, opened) if by_hand else f"`{region.kind}` of line {opened.line}"
+    of_library = region.site.kind != "user"
+    by_hand = of_library or as_statement(trace, region)
+    shown = _what(region, code(trace, opened)) if by_hand else f"`{region.kind}` of line {opened.line}"
     function = opened.function.rpartition(".")[2]
-    where = f" in `{function}`" if not function.startswith("<") else ""
+    where = f" in `{function}`" if not function.startswith("<") and not of_library else ""
     why = (
         "as a statement it holds until it is switched back, also after its function has returned"
         if by_hand
@@ -172,7 +178,7 @@ def _finding(trace: Trace, event: Event, region: Region, made: Site) -> Finding:
     return Finding(
         message=f"gradients are still off here: {shown}{where} was never undone",
         cause=opening(trace, opened),
-        cause_label="gradients go off here, and stay off",
+        cause_label=f"gradients go off {'in ' if of_library else ''}here, and stay off",
         effect=effect,
         effect_label="torch stops: there is no graph to go back through",
         related=((made.user, "computed with gradients off"),)
@@ -182,10 +188,23 @@ def _finding(trace: Trace, event: Event, region: Region, made: Site) -> Finding:
             f"what {code(trace, effect, 'the backward')} starts from was computed after it, and has no graph",
         ),
         why=why,
-        fix=f"put what {located(trace, opened)} is meant for{where} into `with torch.no_grad():`"
+        fix=_fix_of_library(trace, opened)
+        if of_library
+        else f"put what {located(trace, opened)} is meant for{where} into `with torch.no_grad():`"
         if by_hand
         else f"compute{where} inside the block and `yield` outside of it",
         count=event.count,
-        edits=rest_without_grad(trace, opened, in_place_of_it=True) if by_hand else (),
+        edits=rest_without_grad(trace, opened, in_place_of_it=True) if by_hand and not of_library else (),
         subjects=frozenset({("region", region.id), failure_subject(event)}),
     )
+
+
+def _what(region: Region, shown: str) -> str:
+    """The user's own statement; of a library's, its function that the user's line has called."""
+    if region.site.kind == "user":
+        return shown
+    return f"what `{region.site.function}` does in {shown}"
+
+
+def _fix_of_library(trace: Trace, opened: Site) -> str:
+    return f"put {located(trace, opened)} into `with torch.enable_grad():`, which brings back what was on before it"

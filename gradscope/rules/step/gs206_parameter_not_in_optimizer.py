@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from gradscope.analysis.feeds import drawn_here
 from gradscope.analysis.intent import milder, skipped_by_name
 from gradscope.analysis.loop import idle, norm
 from gradscope.analysis.own_writes import kept_up
@@ -90,7 +91,8 @@ def parameter_not_in_optimizer(trace: Trace) -> Iterator[Finding]:
         meant = skipped_by_name(trace, (p.name for p in left))
         yield milder(replace(found, edits=()) if meant else found, meant)
     for parameters, stepped, left in left_behind(trace):  # which may be wanted: a model that judges
-        yield replace(_finding(trace, parameters, stepped, left), severity="note", edits=())
+        severity = "warning" if drawn_here(trace, left) else "note"  # none judges by what chance has drawn
+        yield replace(_finding(trace, parameters, stepped, left), severity=severity, edits=())
     yield from _loose(trace)
 
 

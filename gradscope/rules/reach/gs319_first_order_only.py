@@ -13,6 +13,7 @@ has a use for.
 
 from collections.abc import Iterator
 
+from gradscope.analysis.memo import once
 from gradscope.analysis.reach import Paths, paths
 from gradscope.analysis.words import code, located, parameter_names, parameter_subjects, plural
 from gradscope.events import Backward
@@ -85,24 +86,43 @@ def first_order_only(trace: Trace) -> Iterator[Finding]:
 def _updates(known: Paths, graph: Graph, grad: Op) -> list[Op]:
     """The calls that put one of the differentiated tensors and its gradient together, with a graph; also
     in the graphs that follow."""
-    made = {(graph.id, i) for i in grad.outputs}
+    takers = _takers(known.trace)
     asked = {(graph.id, i) for i in grad.inputs[1:]}
     leaves = {p for i in grad.inputs[1:] if (p := graph.values[i].parameter) is not None}
-    found: list[Op] = []
+    found: dict[tuple[int, int], Op] = {}
+    todo = [(graph.id, i) for i in grad.outputs]
+    seen = set(todo)
+    while todo:
+        for op in takers.get(todo.pop(), ()):
+            at = op.graph, op.index
+            if at <= (graph.id, grad.index):
+                continue
+            values = known.graph(op.graph).values
+            given = {key for i in op.inputs for key in ((op.graph, i), values[i].origin)}
+            own = not asked.isdisjoint(given) or any(values[i].parameter in leaves for i in op.inputs)
+            if op.nodes and own and op.outputs and (op.graph, op.outputs[0]) in known.used.order:
+                found[at] = op
+            elif not op.nodes:  # scaled, clipped
+                further = [key for i in op.outputs if (key := (op.graph, i)) not in seen]
+                seen.update(further)
+                todo += further
+    return [found[at] for at in sorted(found)]
+
+
+@once
+def _takers(trace: Trace) -> dict[tuple[int, int], list[Op]]:
+    """Value → the calls that it is given to, in its own graph or carried along to a later one. Made once: a run
+    may have thousands of inner updates, each of which would go through all of its graphs."""
+    known = paths(trace)
+    takers: dict[tuple[int, int], list[Op]] = {}
     for number in known.graph_ids:
-        one = known.graph(number)
-        for op in one.ops if number >= graph.id else ():
-            if number == graph.id and op.index <= grad.index:
-                continue
-            given = {key for i in op.inputs for key in ((number, i), one.values[i].origin)}
-            if not given & made:
-                continue
-            own = bool(given & asked) or any(one.values[i].parameter in leaves for i in op.inputs)
-            if op.nodes and own and op.outputs and (number, op.outputs[0]) in known.used.order:
-                found.append(op)
-            elif not op.nodes:
-                made.update((number, i) for i in op.outputs)  # scaled, clipped
-    return found
+        graph = known.graph(number)
+        for op in graph.ops:
+            for i in dict.fromkeys(op.inputs):
+                for key in ((number, i), graph.values[i].origin):
+                    if key is not None:
+                        takers.setdefault(key, []).append(op)
+    return takers
 
 
 def _goes_through(known: Paths, through: Backward, update: Op) -> bool:

@@ -136,8 +136,13 @@ class Builder:
         flow = self.flow
         inside = set(ops)
         ways = [v for i in ops for v in flow.outputs[i] if not inside.issuperset(flow.consumers.get(v, ()))]
-        named = list(dict.fromkeys(n for v in ways if (n := flow.name(v)) is not None))
-        return f"data {', '.join(named[:3])}" if named else "data"
+        for values in (
+            ways,
+            [v for i in reversed(ops) for v in flow.outputs[i]],
+        ):  # else what they are made from
+            if named := list(dict.fromkeys(n for v in values if (n := flow.name(v)) is not None)):
+                return f"data {', '.join(named[:3])}"
+        return "data"
 
     def _made(self, op: int) -> str:
         """An op without tensor inputs makes data: then it is drawn as that."""
@@ -281,8 +286,13 @@ class Builder:
             return False
         site = source.op.site.user
         text = code_of(self.names.line(site)) if self.level == "line" else ""
+        id = f"earlier:{source.op.graph}:{source.op.index}"
+        if text and id in self.graph:  # another result of the same call
+            self.graph.nodes[id]["names"].add(label)
+            self.leaf_node[index] = id
+            return True
         id = self.node(
-            f"earlier:{key[0]}:{key[1]}", self.level, text or f"{label} = {op_name(source.op.name)}",
+            id if text else f"earlier:{key[0]}:{key[1]}", self.level, text or f"{label} = {op_name(source.op.name)}",
             detail=place(site), site=source.op.site, shape=value.shape, dtype=value.dtype,
             trainable=value.requires_grad, names={label, place(site)}, earlier=True,
         )  # fmt: skip

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 
+from gradscope.analysis.flow import Key
 from gradscope.analysis.lost import lost
 from gradscope.analysis.memo import once
 from gradscope.events import Backward, ErrorRaised
@@ -17,11 +19,12 @@ MAX_OPS = 20_000  # of several segments shown together
 
 @dataclass
 class Selection:
-    """Ids of graphs in program order, and what the reader should know about the choice."""
+    """Ids of graphs in program order, and what the reader should know about the choice. origins: as for `join`."""
 
     graphs: list[int]
     notes: list[str] = field(default_factory=list)
     title: str = ""
+    origins: dict[Key, Key] = field(default_factory=dict)
 
 
 @dataclass
@@ -121,11 +124,42 @@ def _latest(trace: Trace, steps: list[_Step], tail: list[Segment], whole: bool) 
 
 def _first_like(trace: Trace, steps: list[_Step], wanted: _Step, step: int) -> Selection:
     """The first step with the same grad graphs: a graph is stored once, so where its inputs
-    came from is known for the step that built it first."""
+    came from is known for the step that built it first. The wanted one itself, where its own calls made the same."""
     built = set(trace.graphs_with_nodes)
     same = [g for g in wanted.graphs if g in built]
     first = next((s for s in steps if same and [g for g in s.graphs if g in built] == same), wanted)
-    return Selection(first.graphs, [], f"step {step}")
+    origins = _own_origins(trace, same, first, wanted) if first is not wanted else {}
+    return Selection((wanted if origins else first).graphs, [], f"step {step}", origins)
+
+
+def _own_origins(trace: Trace, same: list[int], first: _Step, wanted: _Step) -> dict[Key, Key]:
+    """What `same` took from other graphs of `first` → what the same calls made in `wanted`; nothing where one of them
+    was not made there."""
+    makers = {at: call for call, at in _results(trace, first.graphs, same).items()}
+    made = _results(trace, wanted.graphs, same)
+    taken = {
+        value.origin
+        for id in same
+        for value in trace.graph(id).values
+        if value.op is None and value.parameter is None and value.origin in makers
+    }
+    found = {key: at for key in taken if (at := made.get(makers[key])) is not None}
+    return found if len(found) == len(taken) else {}
+
+
+def _results(trace: Trace, graphs: list[int], but: list[int]) -> dict[Hashable, Key]:
+    """Each call of these graphs, with its number among its like, and place among its results → that result."""
+    found: dict[Hashable, Key] = {}
+    calls: Counter[Hashable] = Counter()
+    for id in graphs:
+        if id in but:
+            continue
+        for op in trace.graph(id).ops:
+            call = op.site.id, op.name
+            calls[call] += 1
+            for place, value in enumerate((*op.outputs, *op.written)):
+                found[call, calls[call], place] = id, value
+    return found
 
 
 def _chosen(trace: Trace, steps: list[_Step], step: int) -> Selection:

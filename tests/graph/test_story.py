@@ -75,6 +75,31 @@ def test_an_earlier_round_of_the_same_code_is_one_box(level: str) -> None:
 
 
 @pytest.mark.parametrize("level", LEVELS)
+def test_a_repeated_step_is_drawn_with_what_it_took_over_itself(level: str) -> None:
+    """Its graph is stored of the first step, in which the state was zeros."""
+    cell = nn.GRUCell(2, 3)
+    optimizer = torch.optim.SGD(cell.parameters(), lr=0.1)
+    with gradscope.watch() as scope:
+        state = torch.zeros(4, 3)
+        for _ in range(4):
+            rows = torch.randn(5, 4, 2)
+            state = state.detach()
+            for t in range(5):
+                state = cell(rows[t], state)
+            optimizer.zero_grad()
+            state.sum().backward()
+            optimizer.step()
+    first = picture(scope.trace, level, step=1).graph
+    assert not any(data["earlier"] or data["cut"] for data in nodes(first))
+    for step in (3, None):
+        graph = picture(scope.trace, level, step=step).graph
+        (earlier,) = [id for id, data in graph.nodes.items() if data["earlier"]]
+        (cut,) = [id for id, data in graph.nodes.items() if data["cut"] == "detach"]
+        assert cut in graph.successors(earlier) and "weight_ih" in str(before(graph, earlier))
+        assert "rows[t]" in [data["label"] for data in nodes(graph)]
+
+
+@pytest.mark.parametrize("level", LEVELS)
 def test_parameters_that_no_pass_reaches_are_in_the_picture(level: str) -> None:
     model = nn.ModuleDict({"body": nn.Linear(3, 1), "aside": nn.Linear(3, 2)})
     model.forward = lambda x: model["body"](x)

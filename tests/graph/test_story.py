@@ -222,3 +222,63 @@ def test_a_picture_of_a_deep_model_fits_a_screen_and_opens_on_request() -> None:
     assert any("`--depth 2`" in note for note in closed.notes), (closed.notes, sorted(lines))
     inner = [data["label"] for data in nodes(opened.graph)]
     assert inner.count("hidden = torch.relu(self.one(x))") == 4
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_what_takes_the_result_of_a_called_model_is_not_blamed(level: str) -> None:
+    """The finding stands at `model(x)`, a part of the line of the loss."""
+
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.body, self.norm, self.head = nn.Linear(4, 4), nn.BatchNorm1d(4), nn.Linear(4, 2)
+
+        def forward(self, x: torch.Tensor) -> Any:
+            x = self.norm(self.body(x))
+            return self.head(x)
+
+    model = Net()
+    model.body.requires_grad_(False)
+    model.norm.requires_grad_(False)
+    optimizer = torch.optim.SGD(model.head.parameters(), lr=0.1)
+    with gradscope.watch() as scope:
+        for _ in range(3):
+            loss = nn.functional.cross_entropy(model(torch.randn(4, 4)), torch.tensor([0, 1, 0, 1]))
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    assert "GS405" in [finding.code for finding in scope.trace.findings]
+    blamed = [data for data in nodes(picture(scope.trace, level).graph) if "GS405" in data["causes"]]
+    assert blamed and not any(data["label"].endswith("cross_entropy") for data in blamed)
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_a_backward_on_the_line_of_a_finding_is_not_marked_in_its_place(level: str) -> None:
+    model = nn.Linear(4, 4)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with gradscope.watch() as scope:
+        for _ in range(4):
+            x, y = torch.randn(8, 4), torch.randn(8, 4)
+            optimizer.zero_grad()
+            out = torch.relu(model(x))
+            loss = nn.functional.mse_loss(out, y); loss.backward()  # noqa: E702  # fmt: skip
+            optimizer.step()
+    assert "GS708" in [finding.code for finding in scope.trace.findings]
+    marked = [data["kind"] for data in nodes(picture(scope.trace, level).graph) if data["effects"]]
+    assert marked and "backward" not in marked
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_what_a_call_of_a_finding_checks_on_the_way_is_left_out(level: str) -> None:
+    mean = nn.Linear(4, 4)
+    optimizer = torch.optim.SGD(mean.parameters(), lr=0.1)
+    with gradscope.watch() as scope:
+        for _ in range(3):
+            optimizer.zero_grad()
+            drawn = torch.distributions.Normal(mean(torch.ones(2, 4)), torch.ones(2, 4)).sample()
+            (drawn * mean.bias).mean().backward()
+            optimizer.step()
+    assert "GS301" in [finding.code for finding in scope.trace.findings]
+    graph = picture(scope.trace, level).graph
+    assert any("GS301" in data["causes"] for data in nodes(graph))
+    assert not any(data["dtype"] == "bool" for data in nodes(graph))

@@ -135,7 +135,7 @@ def picture(
     options are those of `gradscope.graph.view`."""
     from gradscope.check import check
     from gradscope.graph import view
-    from gradscope.render.picture import fits_screen
+    from gradscope.render.picture import screens
 
     marked = check(trace) if findings is None else findings
-    return Picture(view(trace, level, marked, step=step, around=around, depth=depth, fits=fits_screen))
+    return Picture(view(trace, level, marked, step=step, around=around, depth=depth, extent=screens))

@@ -41,6 +41,7 @@ class Flow:
     taken_over: dict[int, list[Key]] = field(default_factory=dict)  # value → the same in later graphs
     earlier: frozenset[int] = frozenset()  # ops of which only the results belong here: other passes ran them
     sources: frozenset[int] = frozenset()  # graphs that only those come from
+    times: Mapping[int, int] = field(default_factory=dict)  # graph → how often it ran, where that is known
 
     # -- names -------------------------------------------------------------------
 
@@ -241,10 +242,14 @@ def _wanted(
     depend on; not what prepares the data."""
     found: dict[int, set[int]] = {}
     needed: dict[int, list[int]] = {}
+    shown_in: dict[int, set[int | None]] = {}
+    for id in graphs if built else []:
+        if id not in built:
+            shown_in[id] = _shown(trace, id, shown_in, moved)
     for id in reversed(graphs if built else []):
         graph = trace.graph(id)
         todo = needed.get(id, [])
-        shown = _shown(graph) if id not in built else set()
+        shown = shown_in.get(id, set())
         ops = found.setdefault(id, set())
         for index in todo:  # grows while it is walked
             maker = graph.values[index].op if index < len(graph.values) else None
@@ -280,12 +285,26 @@ def _trained(value: Value) -> bool:
     return value.is_leaf and value.requires_grad
 
 
-def _shown(graph: Graph) -> set[int | None]:
-    """Ops in a module or a region, those that cut a graph, and what is computed from their results."""
+def _shown(
+    trace: Trace, id: int, before: Mapping[int, set[int | None]], moved: Mapping[Key, Key]
+) -> set[int | None]:
+    """Ops in a module or a region, those that cut a graph, and what is computed from their results, or from
+    those of the graphs before."""
+    graph = trace.graph(id)
     found: set[int | None] = set()
+
+    def is_shown(value: Value) -> bool:
+        if value.op is not None:
+            return value.op in found
+        if value.origin is None or value.parameter is not None:
+            return False
+        origin = moved.get(value.origin, value.origin)
+        maker = trace.graph(origin[0]).values[origin[1]].op
+        return maker is not None and maker in before.get(origin[0], ())
+
     for op in graph.ops:
         inside = op.module is not None or op.region is not None or op.cut is not None
-        if inside or any(graph.values[v].op in found for v in op.inputs if graph.values[v].op is not None):
+        if inside or any(is_shown(graph.values[v]) for v in op.inputs):
             found.add(op.index)
     return found
 

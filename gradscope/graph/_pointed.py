@@ -72,7 +72,7 @@ class Pointed:
             return []
         boxes = self._boxes([site, site.user])
         calls = not boxes and site.span() in self._called
-        if site.span() in self._starts or not (boxes or calls) and site.location() in self._passes:
+        if site.span() in self._starts or (not (boxes or calls) and site.location() in self._passes):
             self.passes.setdefault(site.location(), Codes()).add(finding.code, cause)
             return [backward_id(site.location())]
         if not boxes and not calls:

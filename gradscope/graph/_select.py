@@ -19,12 +19,14 @@ MAX_OPS = 20_000  # of several segments shown together
 
 @dataclass
 class Selection:
-    """Ids of graphs in program order, and what the reader should know about the choice. origins: as for `join`."""
+    """Ids of graphs in program order, and what the reader should know about the choice. origins: as for `join`.
+    times: graph → how often it ran there, where that is known."""
 
     graphs: list[int]
     notes: list[str] = field(default_factory=list)
     title: str = ""
     origins: dict[Key, Key] = field(default_factory=dict)
+    times: dict[int, int] = field(default_factory=dict)
 
 
 @dataclass
@@ -35,7 +37,17 @@ class _Step:
 
     @property
     def graphs(self) -> list[int]:
-        return list(dict.fromkeys(s.graph for s in self.segments if s.graph is not None))
+        return list(self.times)
+
+    @property
+    def times(self) -> dict[int, int]:
+        """How often each graph ran in it; a row of equal steps is one of them."""
+        found: dict[int, int] = {}
+        for segment in self.segments:
+            if segment.graph is not None:
+                rounds = 1 if segment.is_step else segment.repeat
+                found[segment.graph] = found.get(segment.graph, 0) + rounds
+        return found
 
 
 def _steps(trace: Trace) -> tuple[list[_Step], list[Segment]]:
@@ -88,7 +100,7 @@ def _with_worst(
         if fitting:
             step = (losing or fitting)[-1]
             if step is after:
-                return Selection(after.graphs, [], "after the last step")
+                return Selection(after.graphs, [], "after the last step", times=after.times)
             return _first_like(trace, steps, step, step.last)
     return None
 
@@ -114,7 +126,7 @@ def _latest(trace: Trace, steps: list[_Step], tail: list[Segment], whole: bool) 
         busy |= {e.segment for e in trace.of(ErrorRaised)}
         after = _Step(0, 0, tail)
         if after.graphs and any(s.index in busy for s in tail):
-            return Selection(after.graphs, [], "after the last step")
+            return Selection(after.graphs, [], "after the last step", times=after.times)
         for found in reversed(steps):
             if found.graphs:
                 return _first_like(trace, steps, found, found.last)
@@ -128,13 +140,16 @@ def _first_like(trace: Trace, steps: list[_Step], wanted: _Step, step: int) -> S
     built = set(trace.graphs_with_nodes)
     same = [g for g in wanted.graphs if g in built]
     first = next((s for s in steps if same and [g for g in s.graphs if g in built] == same), wanted)
-    origins = _own_origins(trace, same, first, wanted) if first is not wanted else {}
-    return Selection((wanted if origins else first).graphs, [], f"step {step}", origins)
+    origins = _own_origins(trace, same, first, wanted)
+    shown = first if origins is None else wanted
+    return Selection(shown.graphs, [], f"step {step}", origins or {}, shown.times)
 
 
-def _own_origins(trace: Trace, same: list[int], first: _Step, wanted: _Step) -> dict[Key, Key]:
-    """What `same` took from other graphs of `first` → what the same calls made in `wanted`; nothing where one of them
+def _own_origins(trace: Trace, same: list[int], first: _Step, wanted: _Step) -> dict[Key, Key] | None:
+    """What `same` took from other graphs of `first` → what the same calls made in `wanted`; None where one of them
     was not made there."""
+    if first is wanted:
+        return {}
     makers = {at: call for call, at in _results(trace, first.graphs, same).items()}
     made = _results(trace, wanted.graphs, same)
     taken = {
@@ -144,7 +159,7 @@ def _own_origins(trace: Trace, same: list[int], first: _Step, wanted: _Step) -> 
         if value.op is None and value.parameter is None and value.origin in makers
     }
     found = {key: at for key in taken if (at := made.get(makers[key])) is not None}
-    return found if len(found) == len(taken) else {}
+    return found if len(found) == len(taken) else None
 
 
 def _results(trace: Trace, graphs: list[int], but: list[int]) -> dict[Hashable, Key]:

@@ -10,6 +10,7 @@ from torch import nn
 
 import gradscope
 from gradscope.api import picture
+from gradscope.graph import view
 
 LEVELS = ["op", "line", "module"]
 
@@ -222,6 +223,49 @@ def test_a_picture_of_a_deep_model_fits_a_screen_and_opens_on_request() -> None:
     assert any("`--depth 2`" in note for note in closed.notes), (closed.notes, sorted(lines))
     inner = [data["label"] for data in nodes(opened.graph)]
     assert inner.count("hidden = torch.relu(self.one(x))") == 4
+
+
+def test_a_picture_a_little_too_large_is_better_than_one_box() -> None:
+    class Model(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.one, self.two = nn.Linear(4, 4), nn.Linear(4, 4)
+
+        def forward(self, x: torch.Tensor) -> Any:
+            x = torch.relu(self.one(x))
+            return self.two(x)
+
+    model = Model()
+    with gradscope.watch() as scope:
+        loss = model(torch.ones(2, 4)).sum()
+        loss.backward()
+    for screens, level, depth in ((1.1, "line", 1), (1.5, "module", 0)):
+        shown = view(scope.trace, extent=lambda shown, large=screens: large)
+        assert (shown.level, shown.depth) == (level, depth)
+
+
+def test_what_repeats_before_a_pass_is_counted_in_all_its_rounds() -> None:
+    """Equal rounds are stored once; what they made goes on into one that is stored by itself."""
+    model = nn.Linear(4, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with gradscope.watch() as scope:
+        for _ in range(3):
+            seen, rewards = [], []
+            for _ in range(12):
+                with torch.no_grad():
+                    seen.append(model(torch.randn(4)).squeeze(-1))
+                rewards.append(torch.randn(()))
+            wanted = torch.zeros(12)
+            for at in range(12):
+                wanted[at] = rewards[at] - seen[at]
+            optimizer.zero_grad()
+            (model(torch.randn(12, 4)).squeeze(-1) - wanted).square().mean().backward()
+            optimizer.step()
+    graph = picture(scope.trace, "line").graph
+    data = [data for data in nodes(graph) if data["kind"] == "input" and data["shape"] == ()]
+    assert 1 <= len(data) <= 2 and sum(d["count"] for d in data) == 12
+    lines = {data["label"]: data["count"] for data in nodes(graph) if data["kind"] in ("line", "cut")}
+    assert [lines[line] for line in lines if line.startswith(("seen.append", "wanted[at]"))] == [12, 12]
 
 
 @pytest.mark.parametrize("level", LEVELS)

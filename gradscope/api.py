@@ -87,7 +87,7 @@ class Explanation:
         return {"text/plain": str(self), "text/html": answer(self.trace, self.answer)}
 
 
-@dataclass
+@dataclass(repr=False)
 class Picture:
     """A view that draws itself. `view` is the graph with all that is told about it."""
 
@@ -112,6 +112,9 @@ class Picture:
 
     def __str__(self) -> str:
         return str(self.view)
+
+    def __repr__(self) -> str:
+        return f'{self}\n`.render("graph.svg")` draws it'
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
         from gradscope.render.picture import svg

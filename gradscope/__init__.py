@@ -47,7 +47,7 @@ def watch(
     prove: bool = False,
     *,
     path: str | os.PathLike[str] | None = None,
-    select: Sequence[str] = (),
+    select: str | Sequence[str] = (),
     fail_on: str = "never",
     steps: Container[int] | None = None,
     on_finding: Callable[[Finding], object] | Literal["log", "warn"] | None = None,

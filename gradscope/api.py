@@ -87,7 +87,7 @@ class Explanation:
         return {"text/plain": str(self), "text/html": answer(self.trace, self.answer)}
 
 
-@dataclass
+@dataclass(repr=False)
 class Picture:
     """A view that draws itself. `view` is the graph with all that is told about it."""
 
@@ -113,6 +113,9 @@ class Picture:
     def __str__(self) -> str:
         return str(self.view)
 
+    def __repr__(self) -> str:
+        return f'{self}\n`.render("graph.svg")` draws it'
+
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
         from gradscope.render.picture import svg
 
@@ -135,7 +138,7 @@ def picture(
     options are those of `gradscope.graph.view`."""
     from gradscope.check import check
     from gradscope.graph import view
-    from gradscope.render.picture import fits_screen
+    from gradscope.render.picture import screens
 
     marked = check(trace) if findings is None else findings
-    return Picture(view(trace, level, marked, step=step, around=around, depth=depth, fits=fits_screen))
+    return Picture(view(trace, level, marked, step=step, around=around, depth=depth, extent=screens))

@@ -47,6 +47,11 @@ class Config:
         )
 
 
+def split(codes: str) -> list[str]:
+    """The codes of a list with commas, as options take it."""
+    return [code for text in codes.split(",") if (code := text.strip())]
+
+
 def load_config(cwd: Path) -> Config:
     """The settings that hold in `cwd`: of the nearest pyproject.toml, there or above, that
     has a `[tool.gradscope]` table. Raises GradscopeError naming file and key."""

@@ -77,8 +77,7 @@ class _Cells:
     def _begin(self, args: str) -> None:
         try:
             self.asked = dict(_options.make_context("%%gradscope", shlex.split(args)).params)
-            codes = [code for text in self.asked["select"] for code in text.split(",") if code]
-            scope = watch(not self.asked["full"], self.asked["prove"], select=codes)
+            scope = watch(not self.asked["full"], self.asked["prove"], select=self.asked["select"])
             self.scope = scope.begin(sys._getframe(1))
         except (click.ClickException, GradscopeError, ValueError) as error:
             said = error.format_message() if isinstance(error, click.ClickException) else str(error)

@@ -63,6 +63,8 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
         raise
     if text := _told(scope, fail_on):
         pytest.fail(text, pytrace=False)
+    if fail_on != "never" and (text := _told(scope, "note")):
+        item.add_report_section("call", "gradscope", text)  # of a test that passes: `-rP` shows it
     return result
 
 
@@ -71,6 +73,6 @@ def _told(scope: Scope, fail_on: str) -> str:
     from gradscope.model import GradscopeError
 
     try:
-        return scope.report() if scope.fails(fail_on) else ""
+        return scope.report(hints=False) if scope.fails(fail_on) else ""
     except GradscopeError:
         return ""

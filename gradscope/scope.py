@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar
 from gradscope.analysis.words import plural
 from gradscope.api import Picture, Trace
 from gradscope.check import Report, examine, fails, selected_rules
-from gradscope.config import FAIL_ON, Config
+from gradscope.config import FAIL_ON, Config, split
 from gradscope.imports import need_torch
 from gradscope.model import SEVERITIES, Finding, FindingsError, FindingWarning, GradscopeError, NoPlaceError
 from gradscope.store import Start
@@ -42,7 +42,7 @@ class Scope:
         sample: bool = True,
         prove: bool = False,
         path: str | os.PathLike[str] | None = None,
-        select: Sequence[str] = (),
+        select: str | Sequence[str] = (),
         fail_on: str = "never",
         steps: Container[int] | None = None,
         on_finding: Callable[[Finding], object] | Literal["log", "warn"] | None = None,
@@ -52,7 +52,8 @@ class Scope:
         self._prove = prove
         self._steps = steps
         self._asked = None if path is None else Path(path)
-        self._config = Config().override(select=select)
+        chosen = [select] if isinstance(select, str) else select
+        self._config = Config().override(select=[code for text in chosen for code in split(text)])
         if select:
             selected_rules(self._config)  # knows the codes
         if fail_on not in FAIL_ON:
@@ -225,11 +226,11 @@ class Scope:
 
         return {"text/plain": self.report(), "text/html": report(self._examined)}
 
-    def report(self) -> str:
-        """The findings as text."""
+    def report(self, hints: bool = True) -> str:
+        """The findings as text. hints: with what to call next on this scope."""
         from gradscope.render.text import render
 
-        return render(self._examined, scope=True)
+        return render(self._examined, scope=True, hints=hints)
 
     def save(self, path: str | Path) -> Path:
         """Copies the trace to `path`, which must not exist as anything but a trace."""

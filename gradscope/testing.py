@@ -45,18 +45,19 @@ def assert_gradients_reach(loss: Tensor, model: Any) -> None:
 
 
 @contextmanager
-def assert_no_findings(fail_on: str = "warning", select: Sequence[str] = ()) -> Iterator[Scope]:
+def assert_no_findings(fail_on: str = "warning", select: str | Sequence[str] = ()) -> Iterator[Scope]:
     """Watches its block, and raises AssertionError with the report where something is found.
 
     fail_on: "error", "warning" or "note", and what is more severe. select: prefixes of codes ("GS2"), all without
     it. Gives the scope. An exception of the block comes out as it is.
     """
     __tracebackhide__ = True
+    watched = gradscope.watch(select=select, fail_on=fail_on)
     try:
-        with gradscope.watch(select=select, fail_on=fail_on) as scope:
+        with watched as scope:
             yield scope
-    except gradscope.FindingsError as error:
-        raise AssertionError(str(error)) from None
+    except gradscope.FindingsError:
+        raise AssertionError(watched.report(hints=False)) from None
 
 
 def assert_same_graph(one: Tensor, other: Tensor) -> None:
@@ -67,9 +68,17 @@ def assert_same_graph(one: Tensor, other: Tensor) -> None:
 
     nodes, others = walk([one]).nodes, walk([other]).nodes
     for number, (mine, theirs) in enumerate(zip(nodes, others, strict=False)):
-        for what in ("name", "shape", "dtype", "below"):
+        for what in ("name", "shape", "dtype"):
             if getattr(mine, what) != getattr(theirs, what):
                 said = f"{mine.name} {mine.shape} and {theirs.name} {theirs.shape}"
                 raise AssertionError(f"the graphs differ at node {number} from the end, in `{what}`: {said}")
+        if mine.below != theirs.below:
+            ways = [", ".join(graph[n].name for n in node.below) or "nothing" for node, graph in (
+                (mine, nodes), (theirs, others)
+            )]  # fmt: skip
+            said = " and to ".join(ways) if ways[0] != ways[1] else f"{ways[0]}, but not to the same ones"
+            raise AssertionError(
+                f"the graphs differ at node {number} from the end: {mine.name} leads to {said}"
+            )
     if len(nodes) != len(others):
         raise AssertionError(f"the graphs differ: {len(nodes)} and {len(others)} nodes")

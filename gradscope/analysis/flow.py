@@ -16,6 +16,8 @@ from gradscope.events import Backward, ErrorRaised, Rooted
 from gradscope.model import Event, Graph, Node, Op, Parameter, Value
 from gradscope.store import Trace
 
+Key = tuple[int, int]  # graph, value in it
+
 
 @dataclass
 class Flow:
@@ -36,13 +38,21 @@ class Flow:
     leaf_of: dict[int, int] = field(default_factory=dict)  # AccumulateGrad → its leaf's value
     joined: dict[tuple[int, int], int] = field(default_factory=dict)  # (graph, value) → value
     joined_nodes: dict[tuple[int, int], int] = field(default_factory=dict)
+    taken_over: dict[int, list[Key]] = field(default_factory=dict)  # value → the same in later graphs
     earlier: frozenset[int] = frozenset()  # ops of which only the results belong here: other passes ran them
     sources: frozenset[int] = frozenset()  # graphs that only those come from
+    times: Mapping[int, int] = field(default_factory=dict)  # graph → how often it ran, where that is known
 
     # -- names -------------------------------------------------------------------
 
     def name(self, value: int) -> str | None:
-        return names_of(self.trace).name(self.graph_of[value], self.values[value].index)
+        """What the user calls a value: where it was made, else where another graph takes it over."""
+        names = names_of(self.trace)
+        name = names.name(self.graph_of[value], self.values[value].index)
+        if name is None:
+            later = (names.name(self.trace.graph(id), at) for id, at in self.taken_over.get(value, ()))
+            name = next((name for name in later if name is not None), None)
+        return name
 
     def parameter(self, value: int) -> Parameter | None:
         """The parameter's record of the whole run, where the value is one."""
@@ -187,16 +197,22 @@ class Flow:
 
 
 def join(
-    trace: Trace, graphs: list[int], everything: bool = False, earlier: Mapping[int, set[int]] | None = None
+    trace: Trace,
+    graphs: list[int],
+    everything: bool = False,
+    earlier: Mapping[int, set[int]] | None = None,
+    origins: Mapping[Key, Key] | None = None,
 ) -> Flow:
     """The stored graphs with these ids as one Flow. Unless `everything` is asked for, of
     graphs that built no grad nodes (data being prepared) only what modules made of the
     others' inputs is taken, where there are others. earlier: graph → the ops of it, in the order of the run,
-    that made what these graphs take over from passes before."""
+    that made what these graphs take over from passes before. origins: where values come from in this step, by where
+    they came from in the step that a graph was stored of."""
     before = earlier or {}
+    moved = origins or {}
     flow = Flow(trace, sources=frozenset(before))
     built = set() if everything else set(trace.graphs_with_nodes) & set(graphs)
-    wanted = {**_wanted(trace, graphs, built), **before}
+    wanted = {**_wanted(trace, graphs, built, moved), **before}
     shared: dict[int, int] = {}
     for id in (*before, *graphs):
         graph = trace.graph(id)
@@ -207,7 +223,7 @@ def join(
                 flow.ops.append(op)
         if not index:
             continue
-        _join_values(flow, graph, index, shared)
+        _join_values(flow, graph, index, shared, moved)
         _join_nodes(flow, graph, index)
         for op_index in index:
             op = graph.ops[op_index]
@@ -219,15 +235,21 @@ def join(
     return flow
 
 
-def _wanted(trace: Trace, graphs: list[int], built: set[int]) -> dict[int, set[int]]:
+def _wanted(
+    trace: Trace, graphs: list[int], built: set[int], moved: Mapping[Key, Key]
+) -> dict[int, set[int]]:
     """Per graph without grad nodes: its ops in and after modules or regions that later graphs
     depend on; not what prepares the data."""
     found: dict[int, set[int]] = {}
     needed: dict[int, list[int]] = {}
+    shown_in: dict[int, set[int | None]] = {}
+    for id in graphs if built else []:
+        if id not in built:
+            shown_in[id] = _shown(trace, id, shown_in, moved)
     for id in reversed(graphs if built else []):
         graph = trace.graph(id)
         todo = needed.get(id, [])
-        shown = _shown(graph) if id not in built else set()
+        shown = shown_in.get(id, set())
         ops = found.setdefault(id, set())
         for index in todo:  # grows while it is walked
             maker = graph.values[index].op if index < len(graph.values) else None
@@ -239,7 +261,8 @@ def _wanted(trace: Trace, graphs: list[int], built: set[int]) -> dict[int, set[i
         for value in graph.values:
             known = value.op is None and value.origin is not None and value.parameter is None
             if known and value.origin is not None and (id in built or value.index in todo):
-                needed.setdefault(value.origin[0], []).append(value.origin[1])
+                origin = moved.get(value.origin, value.origin)
+                needed.setdefault(origin[0], []).append(origin[1])
     return found
 
 
@@ -262,24 +285,41 @@ def _trained(value: Value) -> bool:
     return value.is_leaf and value.requires_grad
 
 
-def _shown(graph: Graph) -> set[int | None]:
-    """Ops in a module or a region, those that cut a graph, and what is computed from their results."""
+def _shown(
+    trace: Trace, id: int, before: Mapping[int, set[int | None]], moved: Mapping[Key, Key]
+) -> set[int | None]:
+    """Ops in a module or a region, those that cut a graph, and what is computed from their results, or from
+    those of the graphs before."""
+    graph = trace.graph(id)
     found: set[int | None] = set()
+
+    def is_shown(value: Value) -> bool:
+        if value.op is not None:
+            return value.op in found
+        if value.origin is None or value.parameter is not None:
+            return False
+        origin = moved.get(value.origin, value.origin)
+        maker = trace.graph(origin[0]).values[origin[1]].op
+        return maker is not None and maker in before.get(origin[0], ())
+
     for op in graph.ops:
         inside = op.module is not None or op.region is not None or op.cut is not None
-        if inside or any(graph.values[v].op in found for v in op.inputs if graph.values[v].op is not None):
+        if inside or any(is_shown(graph.values[v]) for v in op.inputs):
             found.add(op.index)
     return found
 
 
-def _join_values(flow: Flow, graph: Graph, ops: dict[int, int], shared: dict[int, int]) -> None:
+def _join_values(
+    flow: Flow, graph: Graph, ops: dict[int, int], shared: dict[int, int], moved: Mapping[Key, Key]
+) -> None:
     later = paths(flow.trace).asked_later
     for value in graph.values:
         at = None
         if value.op is None and value.origin is not None and value.origin[0] != graph.id:
-            source = flow.trace.graph(value.origin[0])
-            if value.parameter is None or _before(source, value.origin[1]) is None:
-                at = flow.joined.get(value.origin)
+            origin = moved.get(value.origin, value.origin)
+            source = flow.trace.graph(origin[0])
+            if value.parameter is None or _before(source, origin[1]) is None:
+                at = flow.joined.get(origin)
         elif value.op is not None and value.op not in ops:
             before = _before(graph, value.index)  # a write that is left out makes no new value
             at = flow.joined.get((graph.id, before)) if before is not None else None
@@ -291,6 +331,8 @@ def _join_values(flow: Flow, graph: Graph, ops: dict[int, int], shared: dict[int
             flow.graph_of.append(graph)
             flow.maker.append(ops.get(value.op) if value.op is not None else None)
             flow.value_node.append(None)
+        elif flow.graph_of[at] is not graph:
+            flow.taken_over.setdefault(at, []).append((graph.id, value.index))
         if (id := later.get((graph.id, value.index), value.parameter)) is not None:
             flow.parameter_of.setdefault(at, id)
         if value.parameter is not None and value.op is None:

@@ -13,7 +13,7 @@ from gradscope.check import Report, fails
 from gradscope.commands import printing
 from gradscope.commands._opening import opened as opened_at
 from gradscope.commands._working import working
-from gradscope.config import FAIL_ON, Config, load_config
+from gradscope.config import FAIL_ON, Config, load_config, split
 from gradscope.follow import follow as following
 from gradscope.follow import interrupt
 from gradscope.model import SEVERITIES, GradscopeError
@@ -29,7 +29,7 @@ _FORMATS = ("full", "concise", "json", "github", "sarif", "html", "diff")
 
 
 def split_codes(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(code for text in given for code in text.split(",") if code)
+    return tuple(code for text in given for code in split(text))
 
 
 @click.command()

@@ -14,7 +14,7 @@ from gradscope.commands._working import working
 from gradscope.graph import LEVELS, view
 from gradscope.places import last_trace
 from gradscope.render import renderer_for, write_text
-from gradscope.render.picture import fits_screen
+from gradscope.render.picture import screens
 from gradscope.render.pictures import check_target, draw
 
 
@@ -49,7 +49,7 @@ def command(
     check_target(path)
     opened = one_trace(source, rank)
     with working("drawing the graph", sys.stderr):
-        shown = view(opened, level, check(opened), step=step, around=around, depth=depth, fits=fits_screen)
+        shown = view(opened, level, check(opened), step=step, around=around, depth=depth, extent=screens)
         draw(shown, path)
     with printing() as stdout:
         for note in shown.notes:

@@ -341,11 +341,11 @@ def _write(
 
 def _draw(report: Report, path: Path, stream: TextIO | None) -> None:
     from gradscope.graph import view
-    from gradscope.render.picture import fits_screen
+    from gradscope.render.picture import screens
     from gradscope.render.pictures import draw
 
     with working("drawing the graph", stream):
-        drawn = view(report.trace, findings=report.findings, fits=fits_screen)
+        drawn = view(report.trace, findings=report.findings, extent=screens)
         draw(drawn, path)
     for note in drawn.notes:
         say(note, stream)

@@ -35,8 +35,8 @@ shape, dtype, trainable, count, severed, loop (into the next round of a loop).
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from gradscope.analysis.flow import Flow, join
@@ -53,9 +53,22 @@ from gradscope.store import Trace
 LEVELS = ("module", "line", "op")
 DEPTH = 3  # of a slice, where none is given
 TALL = 15  # boxes below each other that fit a screen
+ALMOST = 1.25  # screens: rather so large than a model in one box
 ROOMY = 22  # boxes up to which parameters have boxes of their own
 
-__all__ = ["DEPTH", "LEVELS", "READABLE", "Flow", "View", "flow_of", "joined_name", "rows_of", "size", "view"]
+__all__ = [
+    "DEPTH",
+    "LEVELS",
+    "READABLE",
+    "Flow",
+    "View",
+    "flow_of",
+    "joined_name",
+    "nameless",
+    "rows_of",
+    "size",
+    "view",
+]
 
 
 @dataclass
@@ -88,14 +101,14 @@ def view(
     step: int | None = None,
     around: str | None = None,
     depth: int | None = None,
-    fits: Callable[[View], bool] | None = None,
+    extent: Callable[[View], float] | None = None,
 ) -> View:
     """The graph of `trace` at one level ("module", "line", "op"; without one, what suits the program).
 
     findings: those to mark. step: which optimizer step (from 1; 0: all graphs of the run); without
     it the step that matters most. around: only what lies near a name, within `depth` edges of it. depth, without
-    `around`: modules or calls nested deeper than this are drawn as the one around them. fits: whether a view can be
-    shown at once; where no level and no depth is asked for, one that can't is drawn coarser.
+    `around`: modules or calls nested deeper than this are drawn as the one around them. extent: how many screens high
+    or wide a view is; where no level and no depth is asked for, one that is larger than one is drawn coarser.
     Raises GradscopeError for an unknown level, step or name.
     """
     if level is not None and level not in LEVELS:
@@ -107,9 +120,15 @@ def view(
     )  # what is asked for by name may be anywhere
     flow, marked, found = known.flow, known.marks, list(findings)
     shown = View(Graph(), "", known.notes, known.title, trace.regions, cwd=trace.program.get("cwd") or "")
+    known_boxes: set[tuple[int, ...]] = set()
+    almost: View | None = None
     for attempt in attempts(flow, level, depth if around is None else None, sliced=around is not None):
         boxes = attempt.boxes()
         count = len(set(boxes.keys))
+        if attempt.at_once and (parts := _parts(boxes.keys)) in known_boxes:
+            continue
+        if attempt.at_once:
+            known_boxes.add(parts)
         if around is not None or not attempt.too_many(count):
             shown.graph = Builder(flow, boxes, attempt.level, marked, found).build()
             if around is not None:
@@ -117,9 +136,14 @@ def view(
             shown.level, shown.clusters, shown.nesting = attempt.level, boxes.titles, boxes.nesting
             shown.depth = attempt.depth
             count = size(shown.graph)
-            if not attempt.too_many(count) and (not attempt.at_once or (fits or _not_tall)(shown)):
-                shown.notes += [attempt.note] if attempt.note else []
-                break
+            told = replace(shown, notes=[*shown.notes, attempt.note] if attempt.note else shown.notes)
+            if not attempt.too_many(count):
+                screens = (extent or _height)(told) if attempt.at_once else 0
+                if screens <= 1:
+                    shown = told if attempt.at_once or almost is None else almost
+                    break
+                if screens <= ALMOST:
+                    almost = almost or told
         if attempt.coarser:
             shown.notes.append(
                 f"the {attempt.level} level has {count} nodes, too many to read: showing the {attempt.coarser} level"
@@ -166,9 +190,15 @@ def size(graph: Graph) -> int:
     return total + len(shared)
 
 
-def _not_tall(shown: View) -> bool:
-    """Whether few enough boxes stand below each other: on the longest way of data that takes each round of a loop
-    once. That is how many fit a screen, as far as one can tell without a layout."""
+def _parts(keys: Sequence[Hashable]) -> tuple[int, ...]:
+    """Which ops are together, whatever their boxes are called."""
+    first: dict[Hashable, int] = {}
+    return tuple(first.setdefault(key, number) for number, key in enumerate(keys))
+
+
+def _height(shown: View) -> float:
+    """How many screens the boxes need that stand below each other: those on the longest way of data that takes each
+    round of a loop once. More can't be told without a layout."""
     graph = shown.graph
     deep: dict[str, int] = {}
     order = [id for id, data in graph.nodes.items() if data["kind"] not in ("parameter", "buffer", "input")]
@@ -179,7 +209,7 @@ def _not_tall(shown: View) -> bool:
             if data["kind"] == "flow" and not data["loop"] and tail in deep
         ]
         deep[id] = max(above, default=0) + 1
-    return max(deep.values(), default=0) <= TALL
+    return max(deep.values(), default=0) / TALL
 
 
 def _slice(graph: Graph, name: str, depth: int) -> Graph:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from itertools import product
 
 from gradscope.analysis.flow import Flow
 from gradscope.graph._counts import Counts
@@ -55,9 +56,11 @@ def attempts(flow: Flow, level: str | None, depth: int | None, sliced: bool = Fa
 def _fitting(flow: Flow, level: str) -> Iterator[Attempt]:
     if level == "line":
         deepest = deepest_call(flow)
-        for depth in range(deepest, min(deepest, 1) - 1, -1):  # the outermost calls alone would be one box
+        depths = range(deepest, min(deepest, 1) - 1, -1)  # the outermost calls alone would be one box
+        for rolled, depth in product((False, True), depths):
             note = "" if depth == deepest else _told(depth, deepest, "calls")
-            yield Attempt("line", partial(line_boxes, flow, depth), FITTING, note=note, depth=depth)
+            boxes = partial(line_boxes, flow, depth, rolled=rolled)
+            yield Attempt("line", boxes, FITTING, note=note, depth=depth)
     yield from _shallower(flow, FITTING)
 
 

@@ -44,7 +44,8 @@ class Builder:
 
     def __post_init__(self) -> None:
         self.names = names_of(self.flow.trace)
-        self.counts = Counts(self.flow)
+        self.counts = Counts(self.flow, self.flow.times)
+        self.once = Counts(self.flow)
         self.severed = {v for mark in self.marks.values() for v in mark.values}
         self.members: dict[Key, list[int]] = {}
         for op, key in enumerate(self.boxes.keys):
@@ -101,7 +102,8 @@ class Builder:
             kind=kind, label=label, detail=detail, site=site, region=first.region,
             module=self._module(first.module), shape=last.shape if last else None, dtype=last.dtype if last else None,
             trainable=any(flow.values[v].requires_grad for v in outputs), cluster=self.boxes.cluster.get(key, ()),
-            writes=list(dict.fromkeys(writes)), count=self._count(key, ops), earlier=flow.earlier.issuperset(ops),
+            writes=list(dict.fromkeys(writes)), count=self._count(key, ops, self.counts),
+            earlier=flow.earlier.issuperset(ops),
             **told_of(self.pointed.boxes.get(key), *(self.pointed.values.get(v) for v in outputs)),
             cut=worst.reason if worst else None, severs=severs,
             names=names | {place(first.site.user), op_name(first.name)},
@@ -136,8 +138,13 @@ class Builder:
         flow = self.flow
         inside = set(ops)
         ways = [v for i in ops for v in flow.outputs[i] if not inside.issuperset(flow.consumers.get(v, ()))]
-        named = list(dict.fromkeys(n for v in ways if (n := flow.name(v)) is not None))
-        return f"data {', '.join(named[:3])}" if named else "data"
+        for values in (
+            ways,
+            [v for i in reversed(ops) for v in flow.outputs[i]],
+        ):  # else what they are made from
+            if named := list(dict.fromkeys(n for v in values if (n := flow.name(v)) is not None)):
+                return f"data {', '.join(named[:3])}"
+        return "data"
 
     def _made(self, op: int) -> str:
         """An op without tensor inputs makes data: then it is drawn as that."""
@@ -171,7 +178,7 @@ class Builder:
             return self.boxes.run
         found = [0] * len(self.flow.ops)
         for key, ops in self.members.items():
-            calls = self._count(key, ops)
+            calls = self._count(key, ops, self.once)
             alike: dict[Hashable, list[int]] = {}
             for op in ops if calls > 1 else ():
                 at = self.flow.ops[op]
@@ -185,15 +192,17 @@ class Builder:
         module = self.flow.trace.modules.get(id) if id is not None else None
         return None if module is None else (module.path or module.name or module.cls)
 
-    def _count(self, key: Key, ops: list[int]) -> int:
+    def _count(self, key: Key, ops: list[int], counts: Counts) -> int:
         """How often a box ran in what is shown."""
         if key[0] == "op":
-            return len(ops)
+            return counts.of_ops(ops)
         if key[0] == "module" and (module := self.flow.trace.modules.get(key[1])) is not None:  # type: ignore[call-overload]
-            return self.counts.of_modules(ops, len(self.counts.around(module.id)))
+            return counts.of_modules(ops, len(counts.around(module.id)))
         if key[0] == "line" and any(self.flow.ops[op].site.user.location() != key[1:3] for op in ops):
-            return len({self.boxes.run[op] for op in ops})  # the line has called those that they stand at
-        return self.counts.of_lines(ops)
+            return counts.of_ops(
+                {self.boxes.run[op]: op for op in ops}.values()
+            )  # it called what they stand at
+        return counts.of_lines(ops)
 
     # -- leaves --------------------------------------------------------------------
 
@@ -234,7 +243,8 @@ class Builder:
         """What must agree for two leaves to be one in the picture: the same folded ops take them
         at the same place; data without a name, if it goes into the same boxes."""
         flow = self.flow
-        if flow.parameter(index) is None and flow.values[index].kind == "input" and flow.name(index) is None:
+        data = flow.parameter(index) is None and flow.values[index].kind in ("input", "intermediate")
+        if data and flow.name(index) is None:
             return frozenset(self.boxes.keys[op] for op in users), index in flow.roots
         return frozenset((self.group_first[op], flow.inputs[op].index(index)) for op in users)
 
@@ -264,7 +274,8 @@ class Builder:
         id = f"{kind}:{parameter.id if parameter else f'{flow.graph_of[first].id}:{value.index}'}"
         self.node(
             id, kind, label, shape=value.shape, dtype=value.dtype, site=value.site, trainable=self._trains(first),
-            got_gradient=got_gradient(flow, first), count=len(members), severed=first in self.severed,
+            got_gradient=got_gradient(flow, first), severed=first in self.severed,
+            count=self.counts.of_values(members) if kind == "input" else len(members),
             numel=sum(prod(flow.values[v].shape) for v in members), names=set(names),
             module=self._module(parameter.module if parameter else value.module), **told_of(self._codes_of(first)),
         )  # fmt: skip
@@ -281,8 +292,13 @@ class Builder:
             return False
         site = source.op.site.user
         text = code_of(self.names.line(site)) if self.level == "line" else ""
+        id = f"earlier:{source.op.graph}:{source.op.index}"
+        if text and id in self.graph:  # another result of the same call
+            self.graph.nodes[id]["names"].add(label)
+            self.leaf_node[index] = id
+            return True
         id = self.node(
-            f"earlier:{key[0]}:{key[1]}", self.level, text or f"{label} = {op_name(source.op.name)}",
+            id if text else f"earlier:{key[0]}:{key[1]}", self.level, text or f"{label} = {op_name(source.op.name)}",
             detail=place(site), site=source.op.site, shape=value.shape, dtype=value.dtype,
             trainable=value.requires_grad, names={label, place(site)}, earlier=True,
         )  # fmt: skip
@@ -364,7 +380,8 @@ class Builder:
         for (source, target_id, shape, grad), values in found.items():
             shown = flow.values[values[0]]
             self.edge(
-                source, target_id, "flow", shape=shape, dtype=shown.dtype, trainable=grad, count=len(set(values)),
+                source, target_id, "flow", shape=shape, dtype=shown.dtype, trainable=grad,
+                count=self.counts.of_values(set(values)),
                 label=flow.name(values[0]) or "", loop=(source, target_id) in loops,
                 severed=self._severed_way(values, source),
             )  # fmt: skip

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Mapping
 from functools import cached_property
 from typing import NamedTuple
 
@@ -25,10 +25,11 @@ class Way(NamedTuple):
 
 
 class Counts:
-    """Runs of lines and calls of modules in a flow."""
+    """Runs of lines and calls of modules in a flow. times: graph → how often it ran, where that was not once."""
 
-    def __init__(self, flow: Flow):
+    def __init__(self, flow: Flow, times: Mapping[int, int] | None = None):
         self.flow = flow
+        self._times = times or {}
         self._depths: dict[tuple[int, int], int] = {}  # op's site, line → modules between
         self._loops: dict[int, bool] = {}
 
@@ -46,8 +47,18 @@ class Counts:
             op = self.flow.ops[i]
             chain = self._chain(op.module)
             called = chain[-1 - depth] if depth < len(chain) else op.module
-            calls.setdefault(called, Counter())[op.module, self.below_forward(op.site), op.name] += 1
+            calls.setdefault(called, Counter())[op.module, self.below_forward(op.site), op.name] += (
+                self.of_ops([i])
+            )
         return sum(min(found.values()) for found in calls.values())
+
+    def of_ops(self, ops: Iterable[int]) -> int:
+        """How often these ops ran."""
+        return sum(self._times.get(self.flow.ops[op].graph, 1) for op in ops)
+
+    def of_values(self, values: Iterable[int]) -> int:
+        """How many values these are."""
+        return sum(self._times.get(self.flow.graph_of[value].id, 1) for value in values)
 
     def around(self, module: int) -> list[int]:
         """The modules that a module lies in."""
@@ -67,7 +78,7 @@ class Counts:
             called, seen = latest.get(place, ([], set()))
             module, what = self.called(op), (op.site.id, op.name, op.module)
             if place not in latest or called != module or what in seen:
-                runs[place] += 1
+                runs[place] += self.of_ops([i])
                 seen = set()
             latest[place] = module, {*seen, what}
         by_span: Counter[Site] = Counter()

@@ -3,7 +3,7 @@ the parameters and values that they are about)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from gradscope.analysis.flow import Flow
@@ -26,7 +26,7 @@ class Codes:
 
 @dataclass(frozen=True)
 class Place:
-    """A line that a finding names and at which no op of the picture stands."""
+    """A line that a finding names and that no box of the picture stands for."""
 
     site: Site
     id: str
@@ -49,11 +49,15 @@ class Pointed:
     def __post_init__(self) -> None:
         self._by_span: dict[Span, dict[Key, None]] = {}
         self._by_line: dict[tuple[str, int], dict[Key, None]] = {}
+        self._called: dict[Span, dict[Key, None]] = {}  # from an expression, however deep
         for key, op in zip(self.keys, self.flow.ops, strict=True):
             for site in (op.site, op.site.user):
                 self._by_span.setdefault(site.span(), {})[key] = None
                 self._by_line.setdefault(site.location(), {})[key] = None
+            for frame in op.site.stack:
+                self._called.setdefault(frame.span(), {})[key] = None
         self._passes = {event.site.user.location() for event in self.flow.backwards}
+        self._starts = {event.site.user.span() for event in self.flow.backwards}
         for finding in self.findings:
             causes, effects = self._at(finding, finding.cause, True), self._at(finding, finding.effect, False)
             self.ends.append((finding, causes, effects))
@@ -66,10 +70,13 @@ class Pointed:
     def _at(self, finding: Finding, site: Site | None, cause: bool) -> list[str | Key]:
         if site is None:
             return []
-        if site.location() in self._passes:
+        boxes = self._boxes([site, site.user])
+        calls = not boxes and site.span() in self._called
+        if site.span() in self._starts or (not (boxes or calls) and site.location() in self._passes):
             self.passes.setdefault(site.location(), Codes()).add(finding.code, cause)
             return [backward_id(site.location())]
-        boxes = self._boxes([site, site.user])
+        if not boxes and not calls:
+            boxes = self._neighbours([site, site.user])
         for key in boxes:
             self.boxes.setdefault(key, Codes()).add(finding.code, cause)
         if boxes:
@@ -81,12 +88,16 @@ class Pointed:
         self.places.setdefault(place, Codes()).add(finding.code, cause)
         return [place.id]
 
-    def _boxes(self, sites: Iterable[Site]) -> list[Key]:
-        """The boxes of the very expression, else of its line where one box alone stands for it: its
-        neighbours on the line have done nothing."""
+    def _boxes(self, sites: Sequence[Site]) -> list[Key]:
+        """The boxes of the very expression, or the one of all that it calls."""
         for site in sites:
             if found := self._by_span.get(site.span()):
                 return list(found)
+        called = self._called.get(sites[0].span(), {})
+        return list(called) if len(called) == 1 else []
+
+    def _neighbours(self, sites: Sequence[Site]) -> list[Key]:
+        """The boxes of its line where one alone stands for it: its neighbours on the line have done nothing."""
         for site in sites:
             found = self._by_line.get(site.location(), {})
             if len(found) == 1 or all(key[0] == "line" for key in found):

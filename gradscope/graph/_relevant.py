@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from gradscope.analysis.flow import Flow
 from gradscope.graph._marks import marks
-from gradscope.model import Finding
+from gradscope.model import Finding, Span
 
 
 def relevant(flow: Flow, findings: Sequence[Finding]) -> Flow:
@@ -17,8 +17,9 @@ def relevant(flow: Flow, findings: Sequence[Finding]) -> Flow:
     kept |= {op for node in flow.reached if (op := flow.node_op[node]) is not None}
     if not kept:
         return flow
-    kept |= _pointed_at(flow, findings) | _unreached(flow)
+    kept |= _unreached(flow)
     kept |= {index for index, mark in marks(flow).items() if mark.severs}
+    kept |= _pointed_at(flow, findings, kept)
     kept = _with_sources(flow, kept)
     kept |= _aliases(flow, kept)
     while more := _writes_into(flow, kept) - kept:
@@ -35,19 +36,21 @@ def _with_sources(flow: Flow, ops: set[int]) -> set[int]:
     return ops | _ops_of(flow, flow.upstream([v for op in ops for v in flow.inputs[op]]))
 
 
-def _pointed_at(flow: Flow, findings: Sequence[Finding]) -> set[int]:
-    places = {
-        place
-        for finding in findings
-        for site in (finding.cause, finding.effect)
-        if site is not None
-        for place in (site.location(), site.user.location())
-    }
-    return {
-        index
-        for index, op in enumerate(flow.ops)
-        if op.site.location() in places or op.site.user.location() in places
-    }
+def _pointed_at(flow: Flow, findings: Sequence[Finding], kept: set[int]) -> set[int]:
+    """What stands at the expressions of findings; where nothing does, and nothing that is kept is on their line,
+    what is on it."""
+    by_span: dict[Span, set[int]] = {}
+    by_line: dict[tuple[str, int], set[int]] = {}
+    for index, op in enumerate(flow.ops):
+        for site in (op.site, op.site.user):
+            by_span.setdefault(site.span(), set()).add(index)
+            by_line.setdefault(site.location(), set()).add(index)
+    found: set[int] = set()
+    for named in {s for finding in findings for s in (finding.cause, finding.effect) if s is not None}:
+        for site in (named, named.user):
+            around = by_line.get(site.location(), set())
+            found |= by_span.get(site.span()) or (set() if around & kept else around)
+    return found
 
 
 def _unreached(flow: Flow) -> set[int]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 
+from gradscope.analysis.flow import Key
 from gradscope.analysis.lost import lost
 from gradscope.analysis.memo import once
 from gradscope.events import Backward, ErrorRaised
@@ -17,11 +19,14 @@ MAX_OPS = 20_000  # of several segments shown together
 
 @dataclass
 class Selection:
-    """Ids of graphs in program order, and what the reader should know about the choice."""
+    """Ids of graphs in program order, and what the reader should know about the choice. origins: as for `join`.
+    times: graph → how often it ran there, where that is known."""
 
     graphs: list[int]
     notes: list[str] = field(default_factory=list)
     title: str = ""
+    origins: dict[Key, Key] = field(default_factory=dict)
+    times: dict[int, int] = field(default_factory=dict)
 
 
 @dataclass
@@ -32,7 +37,17 @@ class _Step:
 
     @property
     def graphs(self) -> list[int]:
-        return list(dict.fromkeys(s.graph for s in self.segments if s.graph is not None))
+        return list(self.times)
+
+    @property
+    def times(self) -> dict[int, int]:
+        """How often each graph ran in it; a row of equal steps is one of them."""
+        found: dict[int, int] = {}
+        for segment in self.segments:
+            if segment.graph is not None:
+                rounds = 1 if segment.is_step else segment.repeat
+                found[segment.graph] = found.get(segment.graph, 0) + rounds
+        return found
 
 
 def _steps(trace: Trace) -> tuple[list[_Step], list[Segment]]:
@@ -85,7 +100,7 @@ def _with_worst(
         if fitting:
             step = (losing or fitting)[-1]
             if step is after:
-                return Selection(after.graphs, [], "after the last step")
+                return Selection(after.graphs, [], "after the last step", times=after.times)
             return _first_like(trace, steps, step, step.last)
     return None
 
@@ -111,7 +126,7 @@ def _latest(trace: Trace, steps: list[_Step], tail: list[Segment], whole: bool) 
         busy |= {e.segment for e in trace.of(ErrorRaised)}
         after = _Step(0, 0, tail)
         if after.graphs and any(s.index in busy for s in tail):
-            return Selection(after.graphs, [], "after the last step")
+            return Selection(after.graphs, [], "after the last step", times=after.times)
         for found in reversed(steps):
             if found.graphs:
                 return _first_like(trace, steps, found, found.last)
@@ -121,11 +136,45 @@ def _latest(trace: Trace, steps: list[_Step], tail: list[Segment], whole: bool) 
 
 def _first_like(trace: Trace, steps: list[_Step], wanted: _Step, step: int) -> Selection:
     """The first step with the same grad graphs: a graph is stored once, so where its inputs
-    came from is known for the step that built it first."""
+    came from is known for the step that built it first. The wanted one itself, where its own calls made the same."""
     built = set(trace.graphs_with_nodes)
     same = [g for g in wanted.graphs if g in built]
     first = next((s for s in steps if same and [g for g in s.graphs if g in built] == same), wanted)
-    return Selection(first.graphs, [], f"step {step}")
+    origins = _own_origins(trace, same, first, wanted)
+    shown = first if origins is None else wanted
+    return Selection(shown.graphs, [], f"step {step}", origins or {}, shown.times)
+
+
+def _own_origins(trace: Trace, same: list[int], first: _Step, wanted: _Step) -> dict[Key, Key] | None:
+    """What `same` took from other graphs of `first` → what the same calls made in `wanted`; None where one of them
+    was not made there."""
+    if first is wanted:
+        return {}
+    makers = {at: call for call, at in _results(trace, first.graphs, same).items()}
+    made = _results(trace, wanted.graphs, same)
+    taken = {
+        value.origin
+        for id in same
+        for value in trace.graph(id).values
+        if value.op is None and value.parameter is None and value.origin in makers
+    }
+    found = {key: at for key in taken if (at := made.get(makers[key])) is not None}
+    return found if len(found) == len(taken) else None
+
+
+def _results(trace: Trace, graphs: list[int], but: list[int]) -> dict[Hashable, Key]:
+    """Each call of these graphs, with its number among its like, and place among its results → that result."""
+    found: dict[Hashable, Key] = {}
+    calls: Counter[Hashable] = Counter()
+    for id in graphs:
+        if id in but:
+            continue
+        for op in trace.graph(id).ops:
+            call = op.site.id, op.name
+            calls[call] += 1
+            for place, value in enumerate((*op.outputs, *op.written)):
+                found[call, calls[call], place] = id, value
+    return found
 
 
 def _chosen(trace: Trace, steps: list[_Step], step: int) -> Selection:

@@ -57,10 +57,10 @@ def outline(
     trace: Trace,
     findings: Sequence[Finding] = (),
     step: int | None = None,
-    fits: Callable[[View], bool] | None = None,
+    extent: Callable[[View], float] | None = None,
 ) -> Outline:
-    """The boxes of the step that a picture shows. fits: as for `gradscope.graph.view`."""
-    first = view(trace, None, findings, step=step, fits=fits)
+    """The boxes of the step that a picture shows. extent: as for `gradscope.graph.view`."""
+    first = view(trace, None, findings, step=step, extent=extent)
     known = shown(trace, step, findings)
     flow, found = known.flow, list(findings)
     ladders = {

@@ -15,7 +15,7 @@ from gradscope.api import Explanation, Picture, Trace
 from gradscope.live.picture import view_of
 from gradscope.live.reasons import gradient, reason
 from gradscope.live.table import Table, table_of
-from gradscope.live.walk import Names, walk
+from gradscope.live.walk import Names, variables_of, walk
 from gradscope.model import GradscopeError
 from gradscope.session import recorded
 
@@ -57,8 +57,7 @@ def _watched(tensor: Tensor, name: str | None) -> Explanation | None:
 def table(model: Any, optimizer: Optimizer | Iterable[Optimizer] | None, frame: FrameType) -> Table:
     """See `gradscope.table`."""
     if optimizer is None:
-        known = {**frame.f_globals, **frame.f_locals}
-        optimizers = [thing for thing in known.values() if isinstance(thing, Optimizer)]
+        optimizers = [thing for _, thing in variables_of(frame) if isinstance(thing, Optimizer)]
     else:
         optimizers = [optimizer] if isinstance(optimizer, Optimizer) else list(optimizer)
     return table_of(Names(model), optimizers)

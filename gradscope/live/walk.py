@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from types import FrameType
+from types import FrameType, FunctionType, ModuleType
 from typing import Any
 
 from torch import Tensor, nn
+from torch.optim import Optimizer
 
 from gradscope.hooks._torch import (
     accumulates,
@@ -17,10 +18,12 @@ from gradscope.hooks._torch import (
     name_of,
     sizes_made,
 )
+from gradscope.model import GradscopeError
 
 # A node that Python has looked at keeps its object, and a chain of such nodes is let go of recursively, on the C
 # stack: torch 2.13 dies of some 40,000 (8 MB). So many at most are looked at, whatever lies behind them.
 MOST = 10_000
+ENTRIES = 100  # of a list or dict among the variables that is looked through
 
 
 @dataclass
@@ -106,6 +109,33 @@ def _described(node: Any) -> GradNode:
     return GradNode(name_of(node), shape, dtype)
 
 
+def variables_of(frame: FrameType | None) -> Iterator[tuple[str, Any]]:
+    """The variables that a frame sees, then what is in them: attributes (`self.loss`), and entries of small lists and
+    dicts. No property is asked, nothing is called."""
+    near = (frame.f_locals, frame.f_globals) if frame is not None else ()
+    everything = [entry for held in near for entry in list(held.items())]  # also `.0`, pytest's `@py_assert1`
+    known = [(name, thing) for name, thing in everything if name.isidentifier() and not name.startswith("_")]
+    yield from known
+    for name, thing in known:
+        for inner, held in _inside(thing):
+            if isinstance(held, (Tensor, nn.Module, Optimizer)):
+                yield f"{name}{inner}", held
+
+
+def _inside(thing: Any) -> Iterator[tuple[str, Any]]:
+    """What an object holds, and how that is written behind its name."""
+    if isinstance(thing, (list, tuple, dict)):
+        if len(thing) <= ENTRIES:
+            entries = list(thing.items()) if isinstance(thing, dict) else list(enumerate(thing))
+            yield from ((f"[{key!r}]", held) for key, held in entries if isinstance(key, (str, int)))
+    elif not isinstance(thing, (type, ModuleType, FunctionType, Tensor, Optimizer)):
+        try:
+            held = object.__getattribute__(thing, "__dict__")
+        except AttributeError:
+            return
+        yield from ((f".{key}", held) for key, held in list(held.items()) if not key.startswith("_"))
+
+
 class Names:
     """What tensors are called: by `params`, else by the variables of the frame that asks. A model's
     parameters go by its variable's name: `model.fc.weight`."""
@@ -116,24 +146,16 @@ class Names:
         self.tensors: dict[str, Tensor] = {}  # by name
         self.parameters: dict[str, Tensor] = {}  # those of `params`, or of the models among the variables
         self._add_params(params)
-        for variables in (frame.f_locals, frame.f_globals) if frame is not None else ():
-            for name, thing in list(variables.items()):
-                if not name.startswith("_"):
-                    self._add_variable(name, thing, own=params is None)
+        for name, thing in variables_of(frame):
+            self._add_variable(name, thing, own=params is None)
 
     def __call__(self, tensor: Tensor) -> str | None:
         return self._names.get(id(tensor))
 
     def _add_params(self, params: Any) -> None:
-        if isinstance(params, nn.Module):
-            pairs: Iterable[Any] = params.named_parameters()
-        elif isinstance(params, Mapping):
-            pairs = params.items()
-        else:
-            pairs = params if params is not None else ()
-        for name, tensor in pairs:
-            self._keep(str(name), tensor)
-            self.parameters[str(name)] = tensor
+        for name, tensor in _pairs(params):
+            self._keep(name, tensor)
+            self.parameters[name] = tensor
 
     def _add_variable(self, name: str, thing: Any, own: bool) -> None:
         if isinstance(thing, nn.Module):
@@ -155,3 +177,26 @@ class Names:
         for name, tensor in self.tensors.items():
             if has_grad_fn(tensor) and tensor.numel() == 1:
                 yield name, tensor
+
+
+def _pairs(params: Any) -> Iterator[tuple[str, Tensor]]:
+    """The (name, tensor) pairs of a model, of a dict or a list of models or tensors, or of such pairs.
+    Raises GradscopeError for anything else."""
+    if params is None:
+        return
+    if isinstance(params, nn.Module):
+        yield from params.named_parameters()
+        return
+    if isinstance(params, Tensor) or not isinstance(params, Iterable):
+        raise GradscopeError(f"parameters of a model, or (name, tensor) pairs, not a {type(params).__name__}")
+    entries = params.items() if isinstance(params, Mapping) else enumerate(params)
+    for key, entry in entries:
+        name, thing = (
+            (key, entry) if not (isinstance(entry, tuple) and len(entry) == 2) else (entry[0], entry[1])
+        )
+        if isinstance(thing, nn.Module):
+            yield from ((f"{name}.{inner}", tensor) for inner, tensor in thing.named_parameters())
+        elif isinstance(thing, Tensor):
+            yield str(name), thing
+        else:
+            raise GradscopeError(f"`{name}` is no tensor and no model, but a {type(thing).__name__}")

@@ -10,6 +10,7 @@ from math import ceil
 from gradscope.render._layout import lay_out
 
 HEIGHT = 950.0  # points that a column should not exceed
+MARGIN = 0.15  # inches around a picture
 
 
 @dataclass
@@ -51,9 +52,9 @@ def in_order(dot: str, known: Columns) -> bool:
 
 
 def extent(dot: str) -> tuple[float, float]:
-    """Width and height of the layout, in points."""
+    """Width and height of the picture, in points: the layout, and the margin around it."""
     _, _, width, height = _plain(dot).split("\n", 1)[0].split()
-    return float(width) * 72, float(height) * 72
+    return (float(width) + 2 * MARGIN) * 72, (float(height) + 2 * MARGIN) * 72
 
 
 @lru_cache(maxsize=4)

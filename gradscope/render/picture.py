@@ -18,7 +18,7 @@ from gradscope.graph import View, joined_name, rows_of
 from gradscope.model import GradscopeError, Region, place_of
 from gradscope.render import _labels as labels
 from gradscope.render import _style as style
-from gradscope.render._columns import Columns, columns, extent, in_order
+from gradscope.render._columns import MARGIN, Columns, columns, extent, in_order
 from gradscope.render._layout import lay_out
 from gradscope.render._region import region_words
 
@@ -33,13 +33,13 @@ def paint(view: View, kind: str) -> bytes:
     return dot_text(view).encode() if kind == "dot" else lay_out(_fitted(view), kind)
 
 
-def fits_screen(view: View) -> bool:
-    """Whether the picture is no larger than SCREEN; also where no layout engine can tell."""
+def screens(view: View) -> float:
+    """How many of SCREEN the picture is high or wide; 0 where no layout engine can tell."""
     try:
         width, height = extent(_fitted(view))
     except GradscopeError:
-        return True
-    return width <= SCREEN[0] and height <= SCREEN[1]
+        return 0
+    return max(width / SCREEN[0], height / SCREEN[1])
 
 
 def svg(view: View) -> str:
@@ -80,7 +80,8 @@ class _Drawing:
         self.dot = graphviz.Digraph("gradscope")
         self.dot.attr(
             "graph", fontname=style.FONT, bgcolor="white", rankdir="TB", newrank="true", nodesep="0.22", ranksep="0.24",
-            pad="0.3", labelloc="b", labeljust="l", outputorder="edgesfirst", tooltip=labels.attr(self.view.title),
+            pad=str(MARGIN), labelloc="b", labeljust="l", outputorder="edgesfirst",
+            tooltip=labels.attr(self.view.title),
         )  # fmt: skip
         self.dot.attr(
             "node", fontname=style.FONT, fontsize="11", margin="0.15,0.08", height="0.3", penwidth="1"

@@ -25,7 +25,8 @@ from gradscope.render.spark import sparkline
 from gradscope.render.terminal import STYLES, inline, print_rows, to_plain
 from gradscope.store import Run
 from gradscope.trying.command import why_not
-from gradscope.unwatched import NO_PASS, hints
+from gradscope.unwatched import NO_PASS
+from gradscope.unwatched import hints as what_ran
 
 FORMAT = "full"
 SUFFIX = ".txt"
@@ -36,9 +37,10 @@ _CELLS = 16
 _LINES = 20  # findings with a line each; the others are counted
 
 
-def render(report: Report, scope: bool = False) -> str:
-    """The whole report, plain. scope: it is that of a `gradscope.watch()`, which is asked in Python."""
-    return to_plain(partial(report_rows, report, scope=scope))
+def render(report: Report, scope: bool = False, hints: bool = True) -> str:
+    """The whole report, plain. scope: it is that of a `gradscope.watch()`, which is asked in Python. hints: with
+    what to ask it."""
+    return to_plain(partial(report_rows, report, scope=scope, hints=hints))
 
 
 def show(report: Report, stream: TextIO) -> None:
@@ -46,7 +48,7 @@ def show(report: Report, stream: TextIO) -> None:
     print_rows(partial(report_rows, report), stream)
 
 
-def report_rows(report: Report, width: int, scope: bool = False) -> Iterator[Text]:
+def report_rows(report: Report, width: int, scope: bool = False, hints: bool = True) -> Iterator[Text]:
     """The report's rows: findings, faults, summary, what to type next."""
     told: set[tuple[str, str]] = set()
     shown = dict.fromkeys(SEVERITIES, 0)
@@ -59,7 +61,7 @@ def report_rows(report: Report, width: int, scope: bool = False) -> Iterator[Tex
         else:
             brief.append(finding)
     yield from _brief_rows(brief)
-    for label, told_of in summary(report, scope):
+    for label, told_of in summary(report, scope, hints):
         if isinstance(told_of, Text):
             yield Text.assemble((f"{label:>5}: ", f"bold {GUTTER_STYLE}"), told_of)
         else:
@@ -155,8 +157,10 @@ def _brief_rows(findings: list[Finding]) -> Iterator[Text]:
 # -- summary -----------------------------------------------------------------------
 
 
-def summary(report: Report, scope: bool = False) -> Iterator[tuple[str, Text | list[str]]]:
-    """What is said below the findings: labels, each with its sentences. scope: as for `render`."""
+def summary(
+    report: Report, scope: bool = False, hints: bool = True
+) -> Iterator[tuple[str, Text | list[str]]]:
+    """What is said below the findings: labels, each with its sentences. scope, hints: as for `render`."""
     yield "fault", [f"{fault} (please report this)" for fault in report.faults]
     unused = [
         f"`# gradscope: ignore` at {place_of(path, line)} silences nothing"
@@ -169,7 +173,8 @@ def summary(report: Report, scope: bool = False) -> Iterator[tuple[str, Text | l
     yield "run", [run_words(report)]
     yield "loss", list(_losses(report))
     yield "cost", [cost(report)]
-    yield "next", _asked_in_python(report) if scope else _next(report)
+    if hints:
+        yield "next", _asked_in_python(report) if scope else _next(report)
 
 
 def _counts(report: Report) -> Text:
@@ -242,7 +247,7 @@ def _next(report: Report) -> list[str]:
     if any(finding.edits for finding in report.findings) and not why_not(report.trace):
         commands.insert(0, "gradscope fix")
     if not report.trace.summary["passes"]:
-        return [*commands, *hints(report.trace)]
+        return [*commands, *what_ran(report.trace)]
     commands.append("gradscope graph")
     asked = _to_ask_for(report)
     return [*commands, f"gradscope why {shlex.quote(asked)}"] if asked else commands
@@ -253,7 +258,7 @@ def _asked_in_python(report: Report) -> list[str]:
     codes = [f"gradscope explain {finding.code} (in a shell)" for finding in report.findings if finding.code]
     asked = _to_ask_for(report)
     calls = ["scope.graph()", *([f"scope.trace.why({asked!r})"] if asked else [])]
-    return [*codes[:1], *(calls if report.trace.summary["passes"] else hints(report.trace))]
+    return [*codes[:1], *(calls if report.trace.summary["passes"] else what_ran(report.trace))]
 
 
 def _to_ask_for(report: Report) -> str:

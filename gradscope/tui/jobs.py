@@ -90,11 +90,11 @@ def export(trace: Trace, target: str, folder: str, run: str = "") -> str:
         return f"wrote {target}"
     from gradscope.check import check
     from gradscope.graph import view
-    from gradscope.render.picture import fits_screen
+    from gradscope.render.picture import screens
     from gradscope.render.pictures import check_target, draw
 
     check_target(path)
-    shown = view(trace, findings=check(trace), fits=fits_screen)
+    shown = view(trace, findings=check(trace), extent=screens)
     draw(shown, path)
     return f"wrote {target} ({shown.level} level, {len(shown.graph)} nodes)"
 

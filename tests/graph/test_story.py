@@ -10,6 +10,7 @@ from torch import nn
 
 import gradscope
 from gradscope.api import picture
+from gradscope.graph import view
 
 LEVELS = ["op", "line", "module"]
 
@@ -72,6 +73,31 @@ def test_an_earlier_round_of_the_same_code_is_one_box(level: str) -> None:
     graph = picture(scope.trace, level, step=2).graph
     (earlier,) = [id for id, data in graph.nodes.items() if data["earlier"]]
     assert "bias" in before(graph, earlier)
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_a_repeated_step_is_drawn_with_what_it_took_over_itself(level: str) -> None:
+    """Its graph is stored of the first step, in which the state was zeros."""
+    cell = nn.GRUCell(2, 3)
+    optimizer = torch.optim.SGD(cell.parameters(), lr=0.1)
+    with gradscope.watch() as scope:
+        state = torch.zeros(4, 3)
+        for _ in range(4):
+            rows = torch.randn(5, 4, 2)
+            state = state.detach()
+            for t in range(5):
+                state = cell(rows[t], state)
+            optimizer.zero_grad()
+            state.sum().backward()
+            optimizer.step()
+    first = picture(scope.trace, level, step=1).graph
+    assert not any(data["earlier"] or data["cut"] for data in nodes(first))
+    for step in (3, None):
+        graph = picture(scope.trace, level, step=step).graph
+        (earlier,) = [id for id, data in graph.nodes.items() if data["earlier"]]
+        (cut,) = [id for id, data in graph.nodes.items() if data["cut"] == "detach"]
+        assert cut in graph.successors(earlier) and "weight_ih" in str(before(graph, earlier))
+        assert "rows[t]" in [data["label"] for data in nodes(graph)]
 
 
 @pytest.mark.parametrize("level", LEVELS)
@@ -197,3 +223,106 @@ def test_a_picture_of_a_deep_model_fits_a_screen_and_opens_on_request() -> None:
     assert any("`--depth 2`" in note for note in closed.notes), (closed.notes, sorted(lines))
     inner = [data["label"] for data in nodes(opened.graph)]
     assert inner.count("hidden = torch.relu(self.one(x))") == 4
+
+
+def test_a_picture_a_little_too_large_is_better_than_one_box() -> None:
+    class Model(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.one, self.two = nn.Linear(4, 4), nn.Linear(4, 4)
+
+        def forward(self, x: torch.Tensor) -> Any:
+            x = torch.relu(self.one(x))
+            return self.two(x)
+
+    model = Model()
+    with gradscope.watch() as scope:
+        loss = model(torch.ones(2, 4)).sum()
+        loss.backward()
+    for screens, level, depth in ((1.1, "line", 1), (1.5, "module", 0)):
+        shown = view(scope.trace, extent=lambda shown, large=screens: large)
+        assert (shown.level, shown.depth) == (level, depth)
+
+
+def test_what_repeats_before_a_pass_is_counted_in_all_its_rounds() -> None:
+    """Equal rounds are stored once; what they made goes on into one that is stored by itself."""
+    model = nn.Linear(4, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with gradscope.watch() as scope:
+        for _ in range(3):
+            seen, rewards = [], []
+            for _ in range(12):
+                with torch.no_grad():
+                    seen.append(model(torch.randn(4)).squeeze(-1))
+                rewards.append(torch.randn(()))
+            wanted = torch.zeros(12)
+            for at in range(12):
+                wanted[at] = rewards[at] - seen[at]
+            optimizer.zero_grad()
+            (model(torch.randn(12, 4)).squeeze(-1) - wanted).square().mean().backward()
+            optimizer.step()
+    graph = picture(scope.trace, "line").graph
+    data = [data for data in nodes(graph) if data["kind"] == "input" and data["shape"] == ()]
+    assert 1 <= len(data) <= 2 and sum(d["count"] for d in data) == 12
+    lines = {data["label"]: data["count"] for data in nodes(graph) if data["kind"] in ("line", "cut")}
+    assert [lines[line] for line in lines if line.startswith(("seen.append", "wanted[at]"))] == [12, 12]
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_what_takes_the_result_of_a_called_model_is_not_blamed(level: str) -> None:
+    """The finding stands at `model(x)`, a part of the line of the loss."""
+
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.body, self.norm, self.head = nn.Linear(4, 4), nn.BatchNorm1d(4), nn.Linear(4, 2)
+
+        def forward(self, x: torch.Tensor) -> Any:
+            x = self.norm(self.body(x))
+            return self.head(x)
+
+    model = Net()
+    model.body.requires_grad_(False)
+    model.norm.requires_grad_(False)
+    optimizer = torch.optim.SGD(model.head.parameters(), lr=0.1)
+    with gradscope.watch() as scope:
+        for _ in range(3):
+            loss = nn.functional.cross_entropy(model(torch.randn(4, 4)), torch.tensor([0, 1, 0, 1]))
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    assert "GS405" in [finding.code for finding in scope.trace.findings]
+    blamed = [data for data in nodes(picture(scope.trace, level).graph) if "GS405" in data["causes"]]
+    assert blamed and not any(data["label"].endswith("cross_entropy") for data in blamed)
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_a_backward_on_the_line_of_a_finding_is_not_marked_in_its_place(level: str) -> None:
+    model = nn.Linear(4, 4)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with gradscope.watch() as scope:
+        for _ in range(4):
+            x, y = torch.randn(8, 4), torch.randn(8, 4)
+            optimizer.zero_grad()
+            out = torch.relu(model(x))
+            loss = nn.functional.mse_loss(out, y); loss.backward()  # noqa: E702  # fmt: skip
+            optimizer.step()
+    assert "GS708" in [finding.code for finding in scope.trace.findings]
+    marked = [data["kind"] for data in nodes(picture(scope.trace, level).graph) if data["effects"]]
+    assert marked and "backward" not in marked
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_what_a_call_of_a_finding_checks_on_the_way_is_left_out(level: str) -> None:
+    mean = nn.Linear(4, 4)
+    optimizer = torch.optim.SGD(mean.parameters(), lr=0.1)
+    with gradscope.watch() as scope:
+        for _ in range(3):
+            optimizer.zero_grad()
+            drawn = torch.distributions.Normal(mean(torch.ones(2, 4)), torch.ones(2, 4)).sample()
+            (drawn * mean.bias).mean().backward()
+            optimizer.step()
+    assert "GS301" in [finding.code for finding in scope.trace.findings]
+    graph = picture(scope.trace, level).graph
+    assert any("GS301" in data["causes"] for data in nodes(graph))
+    assert not any(data["dtype"] == "bool" for data in nodes(graph))

@@ -130,6 +130,54 @@ def test_the_table_of_a_model() -> None:
     assert optimizer.param_groups
 
 
+class Trainer:
+    """Where most programs keep what is asked about: in attributes."""
+
+    def __init__(self) -> None:
+        self.model = Cut()
+        self.optimizer = torch.optim.SGD(self.model.second.parameters(), lr=0.1)
+        self.asked = 0
+
+    @property
+    def whole(self) -> bool:
+        self.asked += 1
+        return True
+
+    def step(self) -> Any:
+        self.loss = self.model(torch.randn(5, 3)).mean()
+        answers = (
+            gradscope.why(self.model.first.weight),
+            gradscope.why(self.loss),
+            gradscope.table(self.model),
+        )
+        return *answers, gradscope.show(self.loss)
+
+
+def test_attributes_and_entries_have_names_and_no_property_is_asked() -> None:
+    trainer = Trainer()
+    parameter, loss, table, shown = trainer.step()
+    assert "`self.model.first.weight` has no gradient" in parameter.headline
+    assert any("`self.loss` does not depend on it" in seen for seen in parameter.seen)
+    assert "`self.model.second.weight`" in str(loss) and "`self.model.first.bias`" in str(loss)
+    assert [row.optimizer for row in table] == [False, False, True, True]
+    assert repr(shown).startswith("grad_fn level of self.loss: ") and "object at" not in repr(shown)
+    assert trainer.asked == 0
+    del trainer.loss
+    losses = {"first": trainer.model(torch.randn(5, 3)).mean()}
+    assert gradscope.why(losses["first"]).headline.startswith("`losses['first']` has a graph")
+
+
+def test_a_table_of_more_than_a_model() -> None:
+    model = Cut()
+    assert [row.name for row in gradscope.table(model.parameters())] == ["0", "1", "2", "3"]
+    assert [row.name for row in gradscope.table({"G": model.first, "D": model.second})] == [
+        "G.weight", "G.bias", "D.weight", "D.bias",
+    ]  # fmt: skip
+    for wrong in (3, torch.ones(2), [1, 2], {"lr": 0.1}):
+        with pytest.raises(gradscope.GradscopeError):
+            gradscope.table(wrong)
+
+
 def steps(model: nn.Module, asks: bool) -> Scope:
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     torch.manual_seed(0)

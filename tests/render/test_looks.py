@@ -116,6 +116,16 @@ def test_texts_are_as_wide_as_their_boxes_were_made_for(cut: str) -> None:
     assert "url(" not in cut and "@import" not in cut
 
 
+def test_no_text_is_left_to_the_width_of_whatever_font_stands_in(cut: str) -> None:
+    """Also where signs stand in it: `● layer.weight`, `train.py:3 · → 8×32`."""
+    loose = [
+        e.text
+        for e in ET.fromstring(cut).iter()
+        if e.tag.endswith("text") and len(e.text or "") > 1 and "textLength" not in e.attrib
+    ]
+    assert not loose
+
+
 def test_a_long_name_keeps_its_ends() -> None:
     name = "model.encoder." + "deep." * 20 + "self_attention.weight"
     short = shortened(name)

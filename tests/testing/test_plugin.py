@@ -49,6 +49,11 @@ def test_marked_for_other_rules():
     train(cut=True)
 
 
+@pytest.mark.gradscope(select="GS1, GS2")
+def test_marked_for_rules_in_one_string():
+    train(cut=True)
+
+
 def test_fails_by_itself():
     train(cut=True)
     assert False, "its own"
@@ -98,6 +103,7 @@ def test_only_what_is_marked_is_watched(tmp_path: Path) -> None:
     assert told.pop("test_marked") == "FAILED" and told.pop("test_fails_by_itself") == "FAILED"
     assert set(told.values()) == {"PASSED"}, said
     assert "[GS301]" in said and "test_theirs.py:13" in said, said
+    assert "scope." not in said, "a test has no scope to ask"
 
 
 def test_each_test_is_watched_with_the_option(tmp_path: Path) -> None:
@@ -110,6 +116,19 @@ def test_each_test_is_watched_with_the_option(tmp_path: Path) -> None:
     assert "its own" in own and "gradscope" in own and "GS301" in own, (
         "its findings stand beside its own failure"
     )
+
+
+def test_what_fails_no_test_stands_in_its_section(tmp_path: Path) -> None:
+    (tmp_path / "test_quiet.py").write_text(
+        "import torch\ndef test_kept():\n"
+        "    frozen, w = torch.ones(3), torch.ones(3, requires_grad=True)\n"
+        "    optimizer = torch.optim.SGD([w, frozen], lr=0.1)\n"
+        "    for _ in range(6):\n"
+        "        optimizer.zero_grad()\n        (w * frozen).sum().backward()\n        optimizer.step()\n"
+    )
+    said = run(tmp_path, "--gradscope", "test_quiet.py")
+    assert outcomes(said) == {"test_kept": "PASSED"}
+    assert "gradscope call" in said and "note[GS208]" in said, said
 
 
 def test_the_plugin_loads_neither_torch_nor_the_rules() -> None:
@@ -151,5 +170,10 @@ def test_same_graph() -> None:
     assert_same_graph((w * 2).sum(), (w * 3).sum())
     with pytest.raises(AssertionError, match=r"MulBackward0 .* and AddBackward0"):
         assert_same_graph((w * 2).sum(), (w + 3).sum())
+    v = torch.ones(3, requires_grad=True)
+    with pytest.raises(
+        AssertionError, match="MulBackward0 leads to AccumulateGrad, AccumulateGrad and to Accum"
+    ):
+        assert_same_graph((w * v).sum(), (w * v.detach()).sum())
     with pytest.raises(AssertionError, match="AccumulateGrad"):
         assert_same_graph(w.exp().exp().sum(), w.exp().exp().exp().sum())

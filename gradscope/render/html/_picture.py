@@ -12,14 +12,14 @@ from gradscope.model import Site
 from gradscope.render import _labels as labels
 from gradscope.render import _style as style
 from gradscope.render._region import region_words
-from gradscope.render.picture import fits_screen
+from gradscope.render.picture import screens
 
 Data = dict[str, Any]
 
 
 def picture_data(report: Report, files: Mapping[str, int], step: int | None = None) -> Data:
     """The picture as plain data. files: path → its number in the page. What is empty is left out."""
-    made = outline(report.trace, report.findings, step, fits_screen)
+    made = outline(report.trace, report.findings, step, screens)
     numbers = {id: at for at, id in enumerate(made.graph)}
     teller = _Teller(made, files)
     nodes = [teller.told(data, id) for id, data in made.graph.nodes.items()]

@@ -861,6 +861,19 @@ class Padding(Kind):
     share = Field(_known)
 
 
+class Tails(Kind):
+    """The rows that an embedding was given at its first call end with one token, each after another length."""
+
+    __slots__ = ()
+    of = "tails"
+    parameter = Field(_key)
+    token = Field(_count)
+    places = Field(_count)  # of a row
+    ends = Field(_known)  # share of the rows that end with it
+    mean = Field(_known)  # how many of them a row ends with
+    most = Field(_count)
+
+
 class LaterOnly(Kind):
     """Attention was given a mask that lets each place see only later ones."""
 

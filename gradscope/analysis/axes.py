@@ -15,7 +15,7 @@ from math import prod
 from typing import NamedTuple
 
 from gradscope.analysis.memo import once
-from gradscope.analysis.ops import ALIASES, CASTS, EXPONENTIALS, LOGARITHMS, SCALES, SUMS
+from gradscope.analysis.ops import ALIASES, CASTS, EXPONENTIALS, LOGARITHMS, RECURRENT, SCALES, SUMS
 from gradscope.analysis.reach import Key, Paths, paths
 from gradscope.analysis.samples import collated, drawn, handed
 from gradscope.model import Graph, Op, Value
@@ -68,7 +68,6 @@ class Run:
 
 RESHAPES = {"view", "reshape", "view_as", "reshape_as"}  # whose sizes the program gives
 VIEWS = RESHAPES | {"flatten", "unflatten", "ravel", "squeeze", "unsqueeze"}
-RECURRENT = {"lstm", "gru", "rnn_tanh", "rnn_relu"}
 PRODUCTS = {"matmul", "bmm", "mm", "__matmul__"}
 ATTENTION = {"scaled_dot_product_attention", "multi_head_attention_forward"}
 POINTWISE = (

@@ -14,6 +14,7 @@ MULTIPLICATIONS = {"mul", "mul_", "__mul__", "__rmul__", "__imul__"}
 DIVISIONS = {"div", "div_", "__truediv__", "__itruediv__"}
 SCALES = MULTIPLICATIONS | DIVISIONS
 PRODUCTS_OF_MATRICES = {"bmm", "mm", "matmul", "einsum"}
+RECURRENT = {"lstm", "gru", "rnn_tanh", "rnn_relu"}
 
 # -- functions with a delicate gradient
 

@@ -14,8 +14,8 @@ Silent on: single sequences, layers along an axis of which nothing says that it 
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple, TypedDict
 
-from gradscope.analysis.axes import RECURRENT, Axes, Run, axes, size_of
-from gradscope.analysis.ops import LOSSES
+from gradscope.analysis.axes import Axes, Run, axes, size_of
+from gradscope.analysis.ops import LOSSES, RECURRENT
 from gradscope.analysis.reach import Paths, paths
 from gradscope.analysis.words import code, located
 from gradscope.model import Finding, Graph, Op, Site

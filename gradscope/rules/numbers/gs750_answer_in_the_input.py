@@ -18,7 +18,7 @@ import ast
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from gradscope.analysis.ops import ADDITIONS
+from gradscope.analysis.ops import ADDITIONS, RECURRENT
 from gradscope.analysis.words import code, holds, located, plural
 from gradscope.events import OwnAnswers
 from gradscope.fixes.source import Source
@@ -27,7 +27,6 @@ from gradscope.rules import rule
 from gradscope.source import called_name
 from gradscope.store import Trace
 
-RECURRENT = {"lstm", "gru", "rnn_tanh", "rnn_relu"}
 MASKED = {
     "multi_head_attention_forward",
     "scaled_dot_product_attention",

@@ -1,0 +1,168 @@
+"""The last state of a recurrent layer is taken at the end of the padding, not at the end of the sequence.
+
+Why: rows of different lengths are filled up with one token. `output[:, -1]`, and the state that the layer gives, are
+what is left after it has read all of the filling: up to dozens of steps that wash out what the sequence said.
+
+Fix: `output[torch.arange(len(output)), lengths - 1]`, or `pack_padded_sequence(x, lengths, …)` before the layer.
+
+Measured: the tokens at the embedding's first call, and that nothing else of the layer's output is used. Silent on:
+packed sequences, padding on the left, outputs that are used at other places, too.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from gradscope.analysis.ops import CASTS, PASSING, RECURRENT
+from gradscope.analysis.reach import Paths, paths
+from gradscope.analysis.words import code, located
+from gradscope.events import Tails
+from gradscope.fixes.source import Edits, Source
+from gradscope.model import Finding, Op, Site
+from gradscope.rules import rule
+from gradscope.source import FUNCTIONS
+from gradscope.store import Trace
+
+KEPT = PASSING | CASTS | {"dropout", "layer_norm"}
+DEEP = 12  # calls between an embedding and a recurrent layer
+MUCH = 0.2  # of the places
+
+
+def bad() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    lengths = torch.randint(2, 13, (32,))
+    tokens = torch.randint(1, 10, (32, 12)) * (torch.arange(12) < lengths[:, None])
+    target = torch.randn(32, 1)
+    words, layer, head = nn.Embedding(10, 8), nn.GRU(8, 8, batch_first=True), nn.Linear(8, 1)
+    opt = torch.optim.Adam([*words.parameters(), *layer.parameters(), *head.parameters()])
+    for _ in range(3):
+        output, _ = layer(words(tokens))  # effect: GS772
+        loss = nn.functional.mse_loss(head(output[:, -1]), target)  # cause: GS772
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    lengths = torch.randint(2, 13, (32,))
+    tokens = torch.randint(1, 10, (32, 12)) * (torch.arange(12) < lengths[:, None])
+    target = torch.randn(32, 1)
+    words, layer, head = nn.Embedding(10, 8), nn.GRU(8, 8, batch_first=True), nn.Linear(8, 1)
+    opt = torch.optim.Adam([*words.parameters(), *layer.parameters(), *head.parameters()])
+    for _ in range(3):
+        output, _ = layer(words(tokens))
+        loss = nn.functional.mse_loss(head(output[torch.arange(32), lengths - 1]), target)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+@rule("GS772", name="state-behind-the-padding", severity="warning")
+def state_behind_the_padding(trace: Trace) -> Iterator[Finding]:
+    tails = {event.parameter: event for event in trace.of(Tails) if event.mean >= MUCH * event.places}
+    if not tails:
+        return
+    known = paths(trace)
+    told: set[tuple[str, int]] = set()
+    for _, op in known.used_calls(RECURRENT):
+        place = op.site.user.location()
+        event = _padded(known, op, tails) if place not in told else None
+        taken = _last(trace, known, op) if event is not None else None
+        if event is not None and taken is not None:
+            told.add(place)
+            yield _finding(trace, op, taken, event)
+
+
+def _padded(known: Paths, op: Op, tails: dict[int, Tails]) -> Tails | None:
+    """The tokens that a layer reads, where they are padded and the layer goes through all their places."""
+    key = (op.graph, op.inputs[0])
+    shape = known.graph(key[0]).values[key[1]].shape
+    for _ in range(DEEP):
+        maker = known.maker(key)
+        if maker is None or not maker.inputs or maker.name == "_pack_padded_sequence":
+            return None
+        if maker.name == "embedding":
+            weight = known.parameter_of((maker.graph, maker.inputs[-1]))
+            found = tails.get(weight.id) if weight is not None else None
+            return found if found is not None and _places(op, shape) == found.places else None
+        if maker.name not in KEPT:
+            return None
+        key = (maker.graph, maker.inputs[0])
+    return None
+
+
+def _places(op: Op, shape: tuple[int, ...]) -> int:
+    return shape[int(bool(op.extra.get("batch_first")))] if len(shape) == 3 else 0
+
+
+def _last(trace: Trace, known: Paths, op: Op) -> Op | None:
+    """The call that takes the layer's last state, where nothing reads anything else of what the layer gives."""
+    graph = known.graph(op.graph)
+    outputs, states = (graph.consumers.get(value, []) for value in op.outputs[:2])
+    if outputs and not states:
+        time = int(bool(op.extra.get("batch_first")))
+        return outputs[0] if all(_is_last(trace, reader, time) for reader in outputs) else None
+    if states and not outputs and all(reader.name not in RECURRENT for reader in states):
+        return op
+    return None
+
+
+def _is_last(trace: Trace, op: Op, time: int) -> bool:
+    """Whether it takes the last place of this axis: `x[:, -1]` of the second one."""
+    if op.name == "__getitem__":
+        node = trace.source_file(op.site.user.path).at(op.site.user)
+        index = node.slice if isinstance(node, ast.Subscript) else None
+        each = index.elts if isinstance(index, ast.Tuple) else [index]
+        return len(each) > time and ast.unparse(each[time] or ast.Constant(0)) == "-1"
+    return False
+
+
+def _finding(trace: Trace, op: Op, taken: Op, event: Tails) -> Finding:
+    cause = taken.site.user
+    how, edits = _at_the_end(trace, cause) if taken is not op else ("", ())
+    packed = "`pack_padded_sequence(…, lengths, …)` around what " + located(trace, op.site.user) + " is given"
+    return Finding(
+        message=f"{code(trace, cause, 'the last state')} is the state at the end of the padding, not at the end of each"
+        " sequence",
+        cause=cause,
+        cause_label="what is left after the padding was read",
+        effect=op.site.user if op.site.user.location() != cause.location() else None,
+        effect_label="reads it as it reads the tokens",
+        seen=(
+            f"{event.ends:.0%} of the rows that were given first end with the token {event.token}: with"
+            f" {event.mean:.1f} of them on average, {event.most} at most, of {event.places} places",
+        ),
+        fix=f"take each row's own last state: {how}; or {packed}" if how else packed,
+        edits=edits,
+        subjects=frozenset({("state", *cause.location())}),
+    )
+
+
+def _at_the_end(trace: Trace, site: Site) -> tuple[str, Edits]:
+    """The state at the last token of each row, and the edit where the function is given one thing that it never reads:
+    the lengths."""
+    here = Source(trace, site.path)
+    node = here.file.at(site)
+    if not isinstance(node, ast.Subscript) or not isinstance(node.slice, ast.Tuple):
+        return "", ()
+    base, lengths = here.file.text(node.value), _unread(here.file.scope(site))
+    new = f"{base}[torch.arange(len({base})), {lengths or 'lengths'} - 1]"
+    known = bool(lengths) and "torch" in here.file.imported
+    return f"`{new}` in place of {located(trace, site)}", here.replace(node, new) if known else ()
+
+
+def _unread(scope: ast.AST) -> str:
+    """The only argument of a function that nothing in it reads."""
+    if not isinstance(scope, FUNCTIONS):
+        return ""
+    read = {node.id for node in ast.walk(scope) if isinstance(node, ast.Name)}
+    left = [one.arg for one in scope.args.args if one.arg not in read and one.arg != "self"]
+    return left[0] if len(left) == 1 else ""

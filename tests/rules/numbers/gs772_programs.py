@@ -1,0 +1,96 @@
+"""More programs of GS772: each bad one is reported at its marks, each good one by no rule."""
+
+
+def bad_state_of_an_lstm() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    class Tagger(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.words = nn.Embedding(12, 8, padding_idx=0)
+            self.layer = nn.LSTM(8, 8)
+            self.head = nn.Linear(8, 3)
+
+        def forward(self, tokens: torch.Tensor) -> torch.Tensor:
+            x = nn.functional.dropout(self.words(tokens).transpose(0, 1), 0.1)
+            _, (state, _) = self.layer(x)  # cause: GS772
+            scores: torch.Tensor = self.head(state[-1])
+            return scores
+
+    torch.manual_seed(0)
+    lengths = torch.randint(1, 16, (32,))
+    tokens = torch.randint(1, 12, (32, 16)) * (torch.arange(16) < lengths[:, None])
+    model = Tagger()
+    opt = torch.optim.Adam(model.parameters())
+    for _ in range(3):
+        opt.zero_grad()
+        nn.functional.cross_entropy(model(tokens), torch.randint(3, (32,))).backward()
+        opt.step()
+
+
+def good_packed() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    lengths = torch.randint(1, 16, (32,))
+    tokens = torch.randint(1, 12, (32, 16)) * (torch.arange(16) < lengths[:, None])
+    words, layer, head = nn.Embedding(12, 8), nn.GRU(8, 8, batch_first=True), nn.Linear(8, 3)
+    opt = torch.optim.Adam([*words.parameters(), *layer.parameters(), *head.parameters()])
+    for _ in range(3):
+        x = nn.utils.rnn.pack_padded_sequence(words(tokens), lengths, batch_first=True, enforce_sorted=False)
+        _, state = layer(x)
+        opt.zero_grad()
+        nn.functional.cross_entropy(head(state[-1]), torch.randint(3, (32,))).backward()
+        opt.step()
+
+
+def good_padded_on_the_left() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    lengths = torch.randint(1, 16, (32,))
+    tokens = (torch.randint(1, 12, (32, 16)) * (torch.arange(16) < lengths[:, None])).flip(1)
+    words, layer, head = nn.Embedding(12, 8), nn.GRU(8, 8, batch_first=True), nn.Linear(8, 3)
+    opt = torch.optim.Adam([*words.parameters(), *layer.parameters(), *head.parameters()])
+    for _ in range(3):
+        output, _ = layer(words(tokens))
+        opt.zero_grad()
+        nn.functional.cross_entropy(head(output[:, -1]), torch.randint(3, (32,))).backward()
+        opt.step()
+
+
+def good_mean_over_the_words() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    lengths = torch.randint(1, 16, (32,))
+    there = torch.arange(16) < lengths[:, None]
+    tokens = torch.randint(1, 12, (32, 16)) * there
+    words, layer, head = nn.Embedding(12, 8), nn.GRU(8, 8, batch_first=True), nn.Linear(8, 3)
+    opt = torch.optim.Adam([*words.parameters(), *layer.parameters(), *head.parameters()])
+    for _ in range(3):
+        output, _ = layer(words(tokens))
+        mean = (output * there.unsqueeze(2)).sum(1) / lengths.unsqueeze(1)
+        opt.zero_grad()
+        nn.functional.cross_entropy(head(mean), torch.randint(3, (32,))).backward()
+        opt.step()
+
+
+def good_same_lengths() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    tokens = torch.randint(1, 12, (32, 9))
+    tokens[:, -1] = 0  # the end of each sentence
+    words, layer, head = nn.Embedding(12, 8), nn.GRU(8, 8, batch_first=True), nn.Linear(8, 3)
+    opt = torch.optim.Adam([*words.parameters(), *layer.parameters(), *head.parameters()])
+    for _ in range(3):
+        output, _ = layer(words(tokens))
+        opt.zero_grad()
+        nn.functional.cross_entropy(head(output[:, -1]), torch.randint(3, (32,))).backward()
+        opt.step()

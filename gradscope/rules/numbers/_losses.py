@@ -45,12 +45,12 @@ def weights_of_labels(known: Paths, op: Op) -> Key | None:
     elif op.name not in PRODUCTS_OF_MATRICES:
         return None
     sources = [(op.graph, value) for value in op.inputs]
-    labels = [key for key in sources if _one_hot(known, key)]
+    labels = [key for key in sources if is_one_hot(known, key)]
     others = [key for key in sources if key not in labels]
     return others[0] if len(labels) == 1 and len(others) == 1 else None
 
 
-def _one_hot(known: Paths, key: Key) -> bool:
+def is_one_hot(known: Paths, key: Key) -> bool:
     """Whether each row of a tensor has a single 1: made by `one_hot`, as rows of `eye`, or by a
     number scattered into zeros."""
     found = makers(known, key)

@@ -13,6 +13,7 @@ from gradscope.analysis.memo import once
 from gradscope.analysis.numbers import entered, gathered, real, without_past
 from gradscope.analysis.ops import ADDITIONS, EXITS, JOINING, MAKERS
 from gradscope.analysis.reach import Key, Paths, late_paths, paths
+from gradscope.analysis.stand_ins import stand_ins
 from gradscope.analysis.words import holds
 from gradscope.events import Backward, Rooted, Step
 from gradscope.model import Graph, Op, Parameter, Since, Site
@@ -113,8 +114,12 @@ def cuts_of(trace: Trace, known: Paths, parameters: list[Parameter]) -> list[Cut
     groups: dict[object, Cut] = {}
     blocking: dict[Key, tuple[Op, Key]] = {}
 
+    meant = stand_ins(trace)
+
     def lost_at(ways: Iterable[tuple[Op, Key]], parameter: Parameter) -> bool:
-        for found in ways:
+        # Beside a value that another one stands in for, a cut is there on purpose.
+        ordered = sorted(ways, key=lambda way: (way[0].graph, way[0].index) not in meant) if meant else ways
+        for found in ordered:
             if found[1] not in blocking:
                 blocking[found[1]] = _blocking(known, found)
             op, output = blocking[found[1]]

@@ -16,6 +16,7 @@ or the text cuts from a number of steps on (`if step >= 700`); a note where that
 its own or under a block without gradients.
 """
 
+import ast
 import re
 from collections.abc import Iterator
 
@@ -24,6 +25,7 @@ from gradscope.analysis.loop import settled
 from gradscope.analysis.names import names_of
 from gradscope.analysis.own_writes import kept_up
 from gradscope.analysis.reach import Paths, passes, paths
+from gradscope.analysis.stand_ins import StandIn, name_beside, stand_ins
 from gradscope.analysis.text import called_in_source
 from gradscope.analysis.words import (
     code,
@@ -39,6 +41,7 @@ from gradscope.analysis.words import (
     where,
 )
 from gradscope.fixes.calls import receiver_in_place_of
+from gradscope.fixes.source import Edits, Source
 from gradscope.model import Edit, Finding, Parameter, Site
 from gradscope.rules import rule
 from gradscope.store import Trace
@@ -96,6 +99,12 @@ def detached_parameter(trace: Trace) -> Iterator[Finding]:
             continue
         ids = [p.id for p in cut.parameters]
         names = parameter_names(trace, ids)
+        stands = stand_ins(trace).get((cut.op.graph, cut.op.index))
+        fix, edits = (
+            _moved_by(trace, known, stands, names)
+            if stands is not None
+            else (_fix(trace, cut, names), _without(trace, cut))
+        )
         times = known.passes_beside(cut.parameters)
         verb, more = "feeds" if len(ids) == 1 else "feed", " any more" if cut.known.stop else ""
         loss = code(trace, cut.loss.site.user, "the backward pass")
@@ -106,19 +115,47 @@ def detached_parameter(trace: Trace) -> Iterator[Finding]:
             cause_label="the graph is cut here",
             effect=cut.loss.site.user,
             effect_label="this pass cannot reach past the cut",
-            related=_related(known, cut),
+            related=(*_related(known, cut), *_misses(stands)),
             seen=(
                 cut.known.seen(ids, f"`.grad` of {names} is None after {passes(times)}"),
                 *_resting(trace, cut),
             ),
             why=f"the value goes on after {words.rstrip(',')}, the graph does not: {loss} stops there",
-            fix=_fix(trace, cut, names) + _and_step(trace, cut),
+            fix=fix + _and_step(trace, cut),
             count=cut.count,
-            edits=_without(trace, cut) if not _resting(trace, cut) else (),
+            edits=edits if not _resting(trace, cut) else (),
             severity=severity,
             subjects=parameter_subjects(ids),
             since=cut.since,
         )
+
+
+def _misses(stands: StandIn | None) -> tuple[tuple[Site, str], ...]:
+    """The loss that is to move what is chosen, and does not reach it."""
+    if stands is None or stands.loss is None:
+        return ()
+    return ((stands.loss.site.user, "gives its gradient to what the sum was made of"),)
+
+
+def _moved_by(trace: Trace, known: Paths, stands: StandIn, names: str) -> tuple[str, Edits]:
+    """How what another value stands in for gets a gradient: by a loss that compares itself."""
+    graph, loss = known.graph(stands.total.graph), stands.loss
+    made = located(trace, stands.total.site.user, "the sum")
+    if loss is None:
+        return (
+            f"leave {made} as it is, and add a term to the loss that moves {names}: compare what it was taken from"
+            " with the other operand `.detach()`ed",
+            (),
+        )
+    site, name = loss.site.user, name_beside(trace, graph, stands.chosen, loss)
+    here = Source(trace, site.path)
+    node = here.file.at(site)
+    place = loss.inputs.index(stands.total.outputs[0])
+    what = f"`{name}`" if name else f"what {made} was made of, without its graph cut,"
+    fix = f"compare {what} in {located(trace, site, 'the loss')}, in place of the sum that stands in for it"
+    if not name or not isinstance(node, ast.Call) or len(node.args) <= place:
+        return fix, ()
+    return fix, here.replace(node.args[place], name)
 
 
 def _related(known: Paths, cut: Cut) -> tuple[tuple[Site, str], ...]:

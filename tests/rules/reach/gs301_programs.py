@@ -400,3 +400,31 @@ def bad_new_tensor_and_an_optimizer_that_never_steps() -> None:  # fix: by hand
         hidden = torch.tensor(one(torch.randn(8, 3)).tolist())  # cause: GS301
         two(hidden).pow(2).mean().backward()  # effect: GS301
         opt_two.step()
+
+
+def bad_stand_in_compared() -> None:
+    import torch
+    from torch import nn
+
+    class Quantizer(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.codes = nn.Embedding(8, 4)
+
+        def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+            chosen = self.codes(torch.cdist(x, self.codes.weight).argmin(1))
+            return x + (chosen - x).detach(), chosen  # cause: GS301
+
+    torch.manual_seed(0)
+    encoder, quantizer, decoder = nn.Linear(6, 4), Quantizer(), nn.Linear(4, 6)
+    opt = torch.optim.Adam([*encoder.parameters(), *quantizer.parameters(), *decoder.parameters()])
+    for _ in range(4):
+        x = torch.randn(16, 6)
+        z = encoder(x)
+        passed, chosen = quantizer(z)
+        loss = nn.functional.mse_loss(decoder(passed), x)
+        loss = loss + nn.functional.mse_loss(passed, z.detach())
+        loss = loss + 0.25 * nn.functional.mse_loss(z, chosen.detach())
+        opt.zero_grad()
+        loss.backward()  # effect: GS301
+        opt.step()

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
+from gradscope.analysis.ops import DRAWS
 from gradscope.analysis.words import root_of
-from gradscope.events import Still
-from gradscope.model import Parameter
+from gradscope.events import Step, Still
+from gradscope.model import Optimizer, Parameter
 from gradscope.store import Trace
 
 ENOUGH = 10  # steps of the network that the copy is one of
@@ -68,3 +70,21 @@ def networks(trace: Trace) -> list[Network]:
         children = {m.path: m.id for m in trace.modules.values() if m.root == root}
         found += [Network(children[name], part, kept) for name, part in parts.items() if name in children]
     return found
+
+
+def read_after_its_steps(trace: Trace, optimizers: Iterable[Optimizer]) -> bool:
+    """Whether something reads a parameter of one of these, other than a module that is called, after its last step:
+    the weights are what the training was for."""
+    holder = {id: optimizer.id for optimizer in optimizers for id in optimizer.parameters}
+    last = dict.fromkeys(holder.values(), -1)
+    for event in trace.of(Step):
+        stepped = trace.segments[event.segment].graph
+        if event.optimizer in last and stepped is not None:
+            last[event.optimizer] = max(last[event.optimizer], stepped)
+    for graph in trace.graphs:
+        for op in graph.ops:
+            for value in op.inputs if op.module is None and not op.writes and op.name not in DRAWS else ():
+                number = holder.get(-1 if (p := graph.values[value].parameter) is None else p)
+                if number is not None and graph.id > last[number]:
+                    return True
+    return False

@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterable
 from typing import Any
 
 from gradscope.analysis import names
 from gradscope.analysis.names import names_of, place
+from gradscope.analysis.ops import PASSING
 from gradscope.events import Step
 from gradscope.model import Event, Parameter, Site
+from gradscope.source import called_name
 from gradscope.store import Trace
 
 MAX_CODE = 60  # characters of the user's source that a sentence can take
+
+
+# What is called on a tensor, or given it, and gives the same one back as far as its name goes.
+_SAME = PASSING | {
+    "long", "int", "bool", "detach", "requires_grad_", "pin_memory", "as_tensor", "tensor", "asarray", "Tensor",
+    "Parameter", "Variable", "Buffer",
+}  # fmt: skip
 
 
 def user(site: Site | None) -> Site | None:
@@ -138,6 +148,20 @@ def parameter_subjects(ids: Iterable[int]) -> frozenset[Any]:
 def variable(trace: Trace, site: Site | None) -> str:
     """The variable that what is made at `site` is assigned to; "" where there is none."""
     return (trace.source_file(site.user.path).variable(site.user) if site is not None else None) or ""
+
+
+def tensor_variable(trace: Trace, site: Site | None) -> str:
+    """The same for a tensor, where all that stands between leaves it what it is: not `loss` for the `y` of
+    `loss = criterion(model(x), torch.from_numpy(y))`."""
+    if site is None:
+        return ""
+    file = trace.source_file(site.user.path)
+    node = file.at(site.user)
+    while isinstance(above := file.parent.get(id(node)), (ast.Attribute, ast.Call)):
+        if isinstance(above, ast.Call) and called_name(above) not in _SAME:
+            return ""
+        node = above
+    return variable(trace, site)
 
 
 def optimizer_name(trace: Trace, number: int | None) -> str:

@@ -10,7 +10,16 @@ import ast
 from collections.abc import Callable, Iterable
 
 from gradscope.model import Edit, Site
-from gradscope.source import LOOPS, PRIMARIES, SCOPES, SourceFile, method_name, stands_in
+from gradscope.source import (
+    FUNCTIONS,
+    LOOPS,
+    PRIMARIES,
+    SCOPES,
+    SourceFile,
+    called_name,
+    method_name,
+    stands_in,
+)
 from gradscope.store import Trace
 
 Edits = tuple[Edit, ...]
@@ -264,11 +273,46 @@ def without_its_graph(trace: Trace, site: Site, *, handed: bool = False) -> Edit
     elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and len(node.args) == 1:
         if node.func.attr == "append":
             kept, target = node.args[0], ast.unparse(node.func.value)
-        elif handed and not node.keywords:
+        elif handed and not node.keywords and not _holds_several(here.file, site, node.args[0]):
             return here.replace(node.args[0], f"{here.file.text(node.args[0])}.detach()")
-    if kept is None or not target or isinstance(kept, _COLLECTIONS):
+    if kept is None or not target or _holds_several(here.file, site, kept):
         return ()
     return here.replace(kept, f"{here.file.operand(kept)}.detach()")
+
+
+def _holds_several(file: SourceFile, site: Site, node: ast.AST | None, deep: int = 2) -> bool:
+    """Whether the text shows that an expression gives a dict, list or tuple, which has no `detach()`: itself, the name
+    of one, or a call of a function of this file that returns one."""
+    if isinstance(node, _COLLECTIONS):
+        return True
+    if deep and isinstance(node, ast.Name):
+        values = [
+            other.value
+            for other in ast.walk(file.scope(site))
+            if isinstance(other, ast.Assign)
+            and any(isinstance(t, ast.Name) and t.id == node.id for t in other.targets)
+        ]
+        return any(_holds_several(file, site, value, deep - 1) for value in values)
+    if deep and isinstance(node, ast.Call):
+        name = called_name(node)
+        functions = [f for f in file.nodes if isinstance(f, FUNCTIONS) and f.name == name]
+        if isinstance(node.func, ast.Name) and name in ("dict", "list", "tuple"):
+            return True
+        return any(
+            _returns_several(part)
+            for function in functions
+            for part in ast.walk(function)
+            if isinstance(part, ast.Return)
+        )
+    return False
+
+
+def _returns_several(node: ast.Return) -> bool:
+    return isinstance(node.value, _COLLECTIONS) or (
+        isinstance(node.value, ast.Call)
+        and isinstance(node.value.func, ast.Name)
+        and node.value.func.id == "dict"
+    )
 
 
 def _mentions(node: ast.expr, name: str) -> bool:

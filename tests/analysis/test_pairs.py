@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import pytest
+import torch
 from sweeps import pairs
+from torch import nn
+
+import gradscope
 
 PAIRS = [
     ("GS204", "GS205"),  # neither step is the other's
@@ -27,3 +31,22 @@ def test_two_mistakes_in_one_loop_are_both_told(one: str, other: str) -> None:
     first, second = pairs.first_of(one), pairs.first_of(other)
     assert first is not None and second is not None
     assert not pairs.missed((one, first), (other, second))
+
+
+def test_a_layer_that_is_never_called_is_told_though_every_step_finds_nothing() -> None:
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.body, self.head, self.spare = nn.Linear(3, 4), nn.Linear(4, 1), nn.Linear(4, 4)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.head(torch.relu(self.body(x)))
+
+    model = Net()
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    with gradscope.watch() as scope:
+        for _ in range(4):
+            model(torch.randn(8, 3)).pow(2).mean().backward()
+            opt.zero_grad()
+            opt.step()
+    assert [f.code for f in scope.findings] == ["GS202", "GS302"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gradscope.analysis.names import names_of
 from gradscope.analysis.reach import Key, Paths
-from gradscope.analysis.words import code, parameter_names, user, variable
+from gradscope.analysis.words import code, parameter_names, tensor_variable, user
 from gradscope.model import Site, Value
 from gradscope.store import Trace
 
@@ -28,7 +28,7 @@ def value_name(trace: Trace, known: Paths, key: Key) -> str:
     module = trace.modules.get(value.module) if value.module is not None else None
     if module is not None:
         return f"a buffer of `{module.path or module.cls}`"
-    name = variable(trace, user(value.site)) or names_of(trace).name(known.graph(key[0]), key[1])
+    name = tensor_variable(trace, user(value.site)) or names_of(trace).name(known.graph(key[0]), key[1])
     return f"`{name}`" if name else code(trace, user(value.site), "a tensor")
 
 

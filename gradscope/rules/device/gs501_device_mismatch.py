@@ -17,7 +17,7 @@ from collections.abc import Iterator
 
 from gradscope.analysis.ops import TO_DEVICE
 from gradscope.analysis.reach import Key, Paths, paths
-from gradscope.analysis.words import code, listed, source, user, variable, where
+from gradscope.analysis.words import code, listed, source, tensor_variable, user, variable, where
 from gradscope.events import ErrorRaised
 from gradscope.fixes.calls import beside, line_after, result_kept
 from gradscope.fixes.source import Source
@@ -185,7 +185,7 @@ def _fix(trace: Trace, known: Paths, wrong: Value, other: Value, owned: bool, or
             f"move the model before it is used: `model.to({device})`; layers and tensors in plain lists or "
             f"attributes must be registered to move with it"
         )
-    name = variable(trace, user(wrong.site)) or "x"
+    name = tensor_variable(trace, user(wrong.site)) or "x"
     move = f"`{name} = {name}.to({device})`"
     text = source(trace, origin)
     if re.match(r"torch\.(zeros|ones|randn|rand|arange|full|empty|tensor|eye|randint)\b", text):
@@ -212,6 +212,6 @@ def _moved(trace: Trace, name: str, made: Site | None, effect: Site) -> tuple[Ed
         return ()
     kept = result_kept(trace, effect, name, ("to", "cuda", "cpu"))
     device = _device(trace, made)
-    if kept or not device or variable(trace, made) != name or not beside(trace, made, effect):
+    if kept or not device or tensor_variable(trace, made) != name or not beside(trace, made, effect):
         return kept
     return line_after(trace, made, f"{name} = {name}.to({device})")

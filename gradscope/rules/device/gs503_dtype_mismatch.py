@@ -10,17 +10,21 @@ dtype; move the whole model with `.double()` or `.half()` only where that is wan
 Silent on: errors of any other kind; operations that promote their inputs.
 """
 
+import ast
 import re
 from collections.abc import Iterator
 from dataclasses import replace
 
-from gradscope.analysis.reach import Paths, paths
-from gradscope.analysis.words import code, listed, user, variable
+from gradscope.analysis.names import names_of
+from gradscope.analysis.reach import Key, Paths, paths
+from gradscope.analysis.words import code, listed, source, tensor_variable, user, where
 from gradscope.events import Crashed, ErrorRaised
 from gradscope.fixes.calls import beside, line_after
+from gradscope.fixes.source import Source
 from gradscope.model import Edit, Finding, Site, Value
 from gradscope.rules import rule
 from gradscope.rules.device._origins import became, belongs, shape_words, value_name
+from gradscope.source import PRIMARIES
 from gradscope.store import Trace
 
 TOLD = re.compile(r"dtype|data ?type|scalar types?|bias type|weight type|result type")
@@ -134,9 +138,9 @@ def _explain(trace: Trace, known: Paths, event: ErrorRaised, text: str) -> Findi
                 4,
             ),
         ),
-        fix=_fix(trace, wrong, wanted, origin),
+        fix=_fix(trace, (event.graph, wrong.index), wrong, wanted, origin, effect),
         count=event.count,
-        edits=_converted(trace, wrong, wanted, effect),
+        edits=_converted(trace, (event.graph, wrong.index), wrong, wanted, effect),
         subjects=frozenset({("dtype", event.graph, wrong.index)}),
     )
 
@@ -163,20 +167,36 @@ def _wrong(inputs: list[Value], owned: set[int], text: str) -> tuple[Value | Non
     return wrong[0], next(kind for kind in kinds if kind != odd)
 
 
-def _fix(trace: Trace, wrong: Value, wanted: str, origin: Site | None) -> str:
-    name = variable(trace, wrong.site.user if wrong.site is not None else None) or "x"
+def _fix(trace: Trace, key: Key, wrong: Value, wanted: str, origin: Site | None, effect: Site) -> str:
+    made = wrong.site.user if wrong.site is not None else None
     method = METHODS.get(wanted, f"to(torch.{wanted})")
-    move = f"`{name} = {name}.{method}` before the call"
+    text = code(trace, origin)
+    if made is not None and _within_the_call(trace, key, made, effect) is not None:
+        move, text = f"write `{source(trace, made)}.{method}` ({where(made)})", ""
+    else:
+        name = tensor_variable(trace, made) or names_of(trace).name(trace.graph(key[0]), key[1]) or "x"
+        move = f"`{name} = {name}.{method}` before the call"
     if wanted in ("float16", "bfloat16"):
         return f"{move}, or leave the model in {wrong.dtype} and use `torch.autocast`"
-    text = code(trace, origin)
     return f"{move}, or where {text} makes it" if text else move
 
 
-def _converted(trace: Trace, wrong: Value, wanted: str, effect: Site) -> tuple[Edit, ...]:
-    """`x = x.float()` after the line that makes `x`."""
+def _within_the_call(trace: Trace, key: Key, made: Site, effect: Site) -> ast.expr | None:
+    """The expression that makes a value without a name of its own."""
+    node = trace.source_file(made.path).at(made)
+    if made == effect or tensor_variable(trace, made) or names_of(trace).name(trace.graph(key[0]), key[1]):
+        return None
+    return node if isinstance(node, PRIMARIES) else None
+
+
+def _converted(trace: Trace, key: Key, wrong: Value, wanted: str, effect: Site) -> tuple[Edit, ...]:
+    """`x = x.float()` after the line that makes `x`, or `.float()` behind the call that makes it."""
     made = wrong.site.user if wrong.site is not None else None
-    name = variable(trace, made)
-    if not name or not beside(trace, made, effect) or wrong.requires_grad:
+    name, method = tensor_variable(trace, made), METHODS.get(wanted, f"to(torch.{wanted})")
+    if made is None or wrong.requires_grad:
         return ()
-    return line_after(trace, made, f"{name} = {name}.{METHODS.get(wanted, f'to(torch.{wanted})')}")
+    if (node := _within_the_call(trace, key, made, effect)) is not None:
+        return Source(trace, made.path).append(node, f".{method}")
+    return (
+        line_after(trace, made, f"{name} = {name}.{method}") if name and beside(trace, made, effect) else ()
+    )

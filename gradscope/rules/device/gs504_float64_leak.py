@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from math import prod
 
 from gradscope.analysis.reach import Key, Paths, paths
-from gradscope.analysis.words import code, located, numbers, plural, variable
+from gradscope.analysis.words import code, located, numbers, plural, tensor_variable
 from gradscope.fixes.calls import beside, line_after
 from gradscope.fixes.source import Source
 from gradscope.model import Edit, Finding, Graph, Op, Site
@@ -119,7 +119,7 @@ def _finding(trace: Trace, known: Paths, op: Op, origin: Site | None, how: str, 
         v for o in graph.ops[op.index :] for v in graph.outputs(o) if v.dtype == "float64" and v.requires_grad
     ]
     size = sum(8 * prod(v.shape) for v in after)
-    name = variable(trace, origin)
+    name = tensor_variable(trace, origin)
     subject = buffer or (f"`{name}`" if name else code(trace, origin or effect, "data"))
     convert = (
         f"`{name} = {name}.float()`"

@@ -13,12 +13,12 @@ among others.
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from gradscope.analysis.gradients import gradients
 from gradscope.analysis.idle import Tally, forwards, tallied
-from gradscope.analysis.loop import nearest_backward
+from gradscope.analysis.loop import nearest_backward, parameters_of
 from gradscope.analysis.names import names_of, place
 from gradscope.analysis.reach import paths
 from gradscope.analysis.since import since_segment
@@ -99,7 +99,7 @@ def _finding(trace: Trace, number: int, tally: Tally, told: Counter[Site]) -> Fi
         fix=_fix(trace, number, step, late, tally.closure),
         count=empty,
         edits=moved(trace, step, late.site.user, after=True) if late is not None else (),
-        subjects=parameter_subjects(ids) | {("optimizer", number)},
+        subjects=parameter_subjects(_filled(trace, ids) or ids) | {("optimizer", number)},
         since=since_segment(trace, tally.first) if tally.first is not None else None,
     )
     if number in paths(trace).mistaken:
@@ -119,6 +119,11 @@ def _finding(trace: Trace, number: int, tally: Tally, told: Counter[Site]) -> Fi
         edits=parentheses(meant),
         subjects=found.subjects | {named_subject(meant)},
     )
+
+
+def _filled(trace: Trace, ids: Iterable[int]) -> list[int]:
+    """Those of them that passes gave gradients, which were gone at the step: that of the others has another cause."""
+    return [p.id for p in parameters_of(trace, list(ids)) if p.passes]
 
 
 def _of_closure(trace: Trace, step: Site) -> tuple[tuple[Site, str], ...]:

@@ -6,18 +6,21 @@ within an epoch and stands where it was at the next one.
 Fix: make both before the loop.
 
 A note, since several trainings may be meant (folds, seeds, settings). Measured: optimizers from one line, one after
-the other, with parameters of their own, none of which was ever evaluated. Silent on: runs that evaluate a network.
+the other, with parameters of their own, none of which was ever evaluated. Silent on: runs that evaluate a
+network, save it, or read its weights once it is trained (averages, clients, fits whose coefficients are wanted).
 """
 
 import ast
 from collections.abc import Iterator
 
 from gradscope.analysis.loop import one_after_the_other
+from gradscope.analysis.networks import read_after_its_steps
+from gradscope.analysis.text import nodes_that_ran
 from gradscope.analysis.words import code, counted, located, parameter_subjects, plural
 from gradscope.events import ModuleCall, Step
 from gradscope.model import Finding, Optimizer
 from gradscope.rules import rule
-from gradscope.source import LOOPS
+from gradscope.source import LOOPS, called_name
 from gradscope.store import Trace
 
 OFTEN = 3
@@ -66,7 +69,13 @@ def begun_anew_each_time(trace: Trace) -> Iterator[Finding]:
         ids = [id for optimizer in made for id in optimizer.parameters]
         apart = len(set(ids)) == len(ids)
         if len(made) >= OFTEN and apart and one_after_the_other(trace, {o.id for o in made}):
-            yield _finding(trace, made)
+            if not read_after_its_steps(trace, made) and not _saves(trace):
+                yield _finding(trace, made)
+
+
+def _saves(trace: Trace) -> bool:
+    """Whether the program's text saves something: what `torch.save(model)` writes is no op."""
+    return any(called_name(node) in ("save", "dump", "dumps") for _, _, node in nodes_that_ran(trace))
 
 
 def _finding(trace: Trace, made: list[Optimizer]) -> Finding:

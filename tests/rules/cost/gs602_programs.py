@@ -526,3 +526,36 @@ def good_sum_in_place_over_micro_batches() -> None:
             total += (model(torch.randn(8, 4)) - 1).pow(2).mean() / 4
         total.backward()
         opt.step()
+
+
+def bad_dict_of_losses_kept() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    log = []
+    for _ in range(20):
+        parts = {"fit": model(torch.randn(8, 3)).pow(2).mean(), "size": model.weight.pow(2).sum()}
+        opt.zero_grad()
+        sum(parts.values()).backward()
+        opt.step()
+        log.append(parts)  # cause: GS602
+
+
+def bad_dict_of_losses_from_a_function() -> None:  # fix: by hand
+    import torch
+    from torch import nn
+
+    def losses(y):
+        return {"near": y.pow(2).mean(), "flat": y.abs().mean()}
+
+    model = nn.Linear(3, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    log = []
+    for _ in range(20):
+        found = losses(model(torch.randn(8, 3)))
+        opt.zero_grad()
+        (found["near"] + found["flat"]).backward()
+        opt.step()
+        log.append(found)  # cause: GS602

@@ -46,3 +46,17 @@ def good_double_model() -> None:
 
     model = nn.Linear(4, 1).double()
     model(torch.randn(8, 4, dtype=torch.float64)) * torch.ones(8, 1)
+
+
+def bad_target_made_in_the_call() -> None:
+    import numpy as np
+    import torch
+    from torch import nn
+
+    features, classes = np.zeros((8, 3), dtype="float32"), np.zeros(8, dtype="int32")
+    model = nn.Linear(3, 2)
+    loss = nn.functional.cross_entropy(  # effect: GS503
+        model(torch.from_numpy(features)),
+        torch.from_numpy(classes),  # cause: GS503
+    )
+    loss.backward()

@@ -14,9 +14,9 @@ from gradscope.model import Parameter
 from gradscope.store import Trace
 
 
-def feeding(trace: Trace, own: list[Parameter], roots: dict[int, list[Parameter]]) -> list[Parameter]:
-    """The stepped parameters of the models on whose results a new model works (see `fed`)."""
-    stepped, mine = _sides(trace, own, roots)
+def feeding(trace: Trace, own: list[Parameter], trained: dict[int, list[Parameter]]) -> list[Parameter]:
+    """The stepped parameters of the models, of those `trained`, on whose results a new model works (see `fed`)."""
+    stepped, mine = _sides(trace, own, trained)
     if mine and _writes(trace, own)[1]:
         return []
     found: list[Parameter] = []
@@ -29,11 +29,11 @@ def feeding(trace: Trace, own: list[Parameter], roots: dict[int, list[Parameter]
     return found
 
 
-def fed(trace: Trace, own: list[Parameter], roots: dict[int, list[Parameter]]) -> list[Parameter]:
-    """The stepped parameters of the models that train on what the model of these parameters gives
+def fed(trace: Trace, own: list[Parameter], trained: dict[int, list[Parameter]]) -> list[Parameter]:
+    """The stepped parameters of the models, of those `trained`, that train on what the model of these parameters gives
     them: its gradients were wanted as theirs are, if it was made in this run and is in training
     mode (what was loaded or put into eval mode serves as it is)."""
-    stepped, mine = _sides(trace, own, roots)
+    stepped, mine = _sides(trace, own, trained)
     ids = {p.id for p in own}
     known = calls(trace)
     for other in known.all if mine and _writes(trace, own) == (True, False) else ():
@@ -68,15 +68,11 @@ def _drawn(trace: Trace) -> dict[int, bool]:
 
 
 def _sides(
-    trace: Trace, own: list[Parameter], roots: dict[int, list[Parameter]]
+    trace: Trace, own: list[Parameter], trained: dict[int, list[Parameter]]
 ) -> tuple[dict[int, list[Parameter]], list[Call]]:
     """The stepped parameters of each other model; the calls of this one, all in training mode."""
     root = trace.modules[own[0].module or 0].root
-    stepped = {
-        r: [p for p in parameters if p.steps and p.optimizers]
-        for r, parameters in roots.items()
-        if r != root and any(p.steps and p.optimizers for p in parameters)
-    }
+    stepped = {r: parameters for r, parameters in trained.items() if r != root}
     mine = [c for c in calls(trace).all if c.event.module == root]
     if not stepped or not any(c.trains for c in mine) or not all(c.event.training for c in mine):
         return {}, []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Set
+from itertools import islice
 from math import isfinite
 
 from gradscope.analysis.memo import once
@@ -40,11 +41,21 @@ def in_order(trace: Trace) -> Iterator[tuple[int, Event]]:
 
 def since_filled(trace: Trace, ids: Set[int]) -> Iterator[tuple[int, Event]]:
     """The run, in program order, from the first pass on that put a gradient into any of these."""
-    begun = False
-    for repeat, event in in_order(trace):
-        begun = begun or (isinstance(event, Backward) and not ids.isdisjoint(event.filled))
-        if begun:
-            yield repeat, event
+    first = _first_filled(trace)
+    begun = min((first[id] for id in ids if id in first), default=None)
+    return islice(in_order(trace), begun, None) if begun is not None else iter(())
+
+
+@once
+def _first_filled(trace: Trace) -> dict[int, int]:
+    """Parameter → the place in the run of the first pass that filled its gradient. Kept, since some ask for each of
+    a thousand models."""
+    first: dict[int, int] = {}
+    for place, (_, event) in enumerate(in_order(trace)):
+        if isinstance(event, Backward):
+            for id in event.filled:
+                first.setdefault(id, place)
+    return first
 
 
 def steps_between(trace: Trace, first: int, end: int | None = None) -> Iterator[tuple[Segment, Step]]:

@@ -115,12 +115,16 @@ def wrapped_losses(known: Paths) -> Iterator[Wrapped]:
 
 
 def _wrapped(known: Paths, value: Key, loss: Backward, among: Collection[int]) -> Iterator[Wrapped]:
-    stepped = {p.id for p in known.parameters.values() if p.id in among and known.stepped(p)}
     for made, before in _taken(known, value):
         behind = known.reach(before).parameters  # or by way of `loss.detach().item()`
         behind = behind or frozenset(known.fed_by(*before))
-        if behind & stepped:
-            yield Wrapped(value, made, loss, frozenset(behind & stepped), tuple(before))
+        stepped = frozenset(
+            id
+            for id in behind
+            if id in among and id in known.parameters and known.stepped(known.parameters[id])
+        )
+        if stepped:
+            yield Wrapped(value, made, loss, stepped, tuple(before))
 
 
 def _taken(known: Paths, part: Key) -> Iterator[tuple[Site, list[Key]]]:

@@ -68,10 +68,15 @@ def _new_models(
     stepped_beside: Callable[[Trace, list[Parameter], dict[int, list[Parameter]]], list[Parameter]],
 ) -> Iterator[Left]:
     """Models that nothing steps or writes to, each with what is `stepped_beside` it."""
+    trained = {
+        root: stepped
+        for root, parameters in roots.items()
+        if (stepped := [p for p in parameters if p.steps and p.optimizers])
+    }
     for parameters in roots.values():
         if any(p.id in written or p.optimizers or p.steps for p in parameters):
             continue
-        stepped = stepped_beside(trace, parameters, roots)
+        stepped = stepped_beside(trace, parameters, trained)
         left = [p for p in parameters if p.requires_grad]
         if stepped and left and all(_left_out(p, stepped) for p in left):
             yield parameters, stepped, left

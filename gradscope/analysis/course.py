@@ -22,11 +22,12 @@ AS_BEFORE = 0.5  # of the fall in the first half is that in the second
 @dataclass(frozen=True)
 class Course:
     """line: of the program's, whose passes these are; name: of the loss, as the program has it; losses: those
-    that were measured, in program order."""
+    that were measured, in program order; steps: the step of each."""
 
     line: Site
     name: str
     losses: tuple[float, ...]
+    steps: tuple[int, ...]
 
     @property
     def ends(self) -> tuple[float, float]:
@@ -58,15 +59,21 @@ def course_of(trace: Trace, optimizer: Optimizer) -> Course | None:
 
 
 def courses(trace: Trace) -> Iterator[Course]:
-    """In the order of the lines' first passes."""
+    """Those that are long enough to be read, in the order of the lines' first passes."""
+    return (course for course in measured(trace) if len(course.losses) >= ENOUGH)
+
+
+def measured(trace: Trace) -> Iterator[Course]:
+    """All of which a loss was measured, in the order of the lines' first passes."""
     lines: dict[tuple[str, int], list[Backward]] = {}
     for event in trace.of(Backward):
         lines.setdefault(event.site.user.location(), []).append(event)
     for events in lines.values():
-        losses = [loss for _, loss in trace.numbers("loss", sites={event.site.id for event in events})]
-        if len(losses) >= ENOUGH:
+        known = list(trace.numbers("loss", sites={event.site.id for event in events}))
+        if known:
             line = events[0].site.user
-            yield Course(line, _named(source(trace, line)), tuple(losses))
+            steps, losses = zip(*known, strict=True)
+            yield Course(line, _named(source(trace, line)), losses, steps)
 
 
 def _named(text: str) -> str:

@@ -2,53 +2,71 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import pairwise
 from math import ceil
 
 from gradscope.render._layout import lay_out
 
 HEIGHT = 950.0  # points that a column should not exceed
+LONG = 3  # times as high as wide
+APART = 0.8  # of the pairs of boxes in two columns stand as these do
+PULLS = (1, 30)  # edges that ask for the order of columns
 MARGIN = 0.15  # inches around a picture
 
 
 @dataclass
 class Columns:
-    """Box → its column, and the boxes that columns begin with, from left to right."""
+    """Box → its column, and the boxes that columns begin with, from left to right. pull: how much weight the layout
+    is to give to that order."""
 
     of: dict[str, int] = field(default_factory=dict)
     heads: list[str] = field(default_factory=list)
+    pull: int = 1
 
     def apart(self, one: str, other: str) -> bool:
         return self.of.get(one) != self.of.get(other)
 
 
-def columns(dot: str, around: Mapping[str, tuple[int, ...]]) -> Columns:
-    """The columns that a DOT text is better laid out in; none where it fits, or where they would be too wide.
-    around: box → the clusters that it lies in, which are not cut where that can be avoided."""
+def columns(
+    dot: str, around: Mapping[str, tuple[int, ...]], loops: Sequence[tuple[str, str]] = ()
+) -> Iterator[Columns]:
+    """The columns that a DOT text is better laid out in, the best first; none where it fits, or where they would be too
+    wide. around: box → the clusters that it lies in, which are not cut where that can be avoided. loops: boxes that
+    a loop leads back from and to, which are cut of a very long picture only."""
     boxes = _boxes(_plain(dot))
     if not boxes:
-        return Columns()
+        return
     height = max(y for y, *_ in boxes.values()) + 40
     width = max(x + w / 2 for _, x, w in boxes.values()) - min(x - w / 2 for _, x, w in boxes.values())
     count = min(ceil(height / HEIGHT), max(round((2 * height / max(width, 1.0)) ** 0.5), 1))
-    if count < 2 or height < 1.2 * width:
-        return Columns()
-    cuts = [_cut(boxes, around, height * k / count, height / count / 4) for k in range(1, count)]
-    found = Columns({name: sum(y > cut for cut in cuts) for name, (y, *_) in boxes.items()})
-    for column in sorted(set(found.of.values())):
-        inside = [name for name, at in found.of.items() if at == column]
-        held = [name for name in inside if around.get(name)] or inside
-        found.heads.append(min(held, key=lambda name: boxes[name][0]))
-    return found
+    if height < 1.2 * width:
+        return
+    for fewer in range(count, 1, -1):
+        cuts = [_cut(boxes, around, height * k / fewer, height / fewer / 4) for k in range(1, fewer)]
+        of = {name: sum(y > cut for cut in cuts) for name, (y, *_) in boxes.items()}
+        if height < LONG * width and any(of.get(tail) != of.get(head) for tail, head in loops):
+            continue
+        heads = []
+        for column in sorted(set(of.values())):
+            inside = [name for name, at in of.items() if at == column]
+            held = [name for name in inside if around.get(name)] or inside
+            heads.append(min(held, key=lambda name: boxes[name][0]))
+        yield from (Columns(of, heads, pull) for pull in PULLS)
 
 
 def in_order(dot: str, known: Columns) -> bool:
-    """Whether the layout engine has put the columns from left to right: it can't be told to."""
+    """Whether the layout engine has put the columns from left to right, and their boxes below each other: it can only
+    be asked to."""
     boxes = _boxes(_plain(dot))
-    places = [boxes[head][1] for head in known.heads]
-    return places == sorted(places)
+    places: dict[int, list[float]] = {}
+    for name, column in known.of.items():
+        places.setdefault(column, []).append(boxes[name][1])
+    beside = [x < y for left, right in pairwise(sorted(places)) for x in places[left] for y in places[right]]
+    heads = [boxes[head][1] for head in known.heads]
+    return heads == sorted(heads) and sum(beside) >= APART * len(beside)
 
 
 def extent(dot: str) -> tuple[float, float]:

@@ -54,11 +54,14 @@ def _fitted(view: View) -> str:
     if view.level == "op":
         return text
     around = {drawing.ids[id]: data["cluster"] for id, data in view.graph.nodes.items()}
-    known = columns(text, around)
-    if not known.heads:
-        return text
-    beside = _Drawing(view, columns=known).source()
-    return beside if in_order(beside, known) else text
+    loops = [
+        (drawing.ids[tail], drawing.ids[head]) for tail, head, data in view.graph.edges() if data["loop"]
+    ]
+    for known in columns(text, around, loops):
+        beside = _Drawing(view, columns=known).source()
+        if in_order(beside, known):
+            return beside
+    return text
 
 
 def dot_text(view: View) -> str:
@@ -310,15 +313,20 @@ class _Drawing:
         )  # fmt: skip
 
     def _beside(self) -> None:
-        """Begins the columns on one rank, from left to right."""
+        """Begins the columns on one rank, from left to right: below points outside all clusters, whose order the
+        layout keeps."""
         heads = self.columns.heads
-        if heads:
-            with self.dot.subgraph() as top:
-                top.attr(rank="same")
-                for head in heads:
-                    top.node(head)
-            for left, right in pairwise(heads):
-                self.dot.edge(left, right, style="invis")
+        if not heads:
+            return
+        with self.dot.subgraph() as top:
+            top.attr(rank="same")
+            for number, _ in enumerate(heads):
+                top.node(f"column{number}", "", style="invis", shape="point", width="0.01", height="0.01")
+        for left, right in pairwise(range(len(heads))):
+            self.dot.edge(f"column{left}", f"column{right}", style="invis")
+        for number, head in enumerate(heads):
+            for _ in range(self.columns.pull):
+                self.dot.edge(f"column{number}", head, style="invis", weight="10")
 
     def _side_by_side(self) -> None:
         """Puts each op and its first grad_fn on one rank."""

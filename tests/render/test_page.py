@@ -216,3 +216,26 @@ def test_it_takes_part_in_nothing_without_a_graph() -> None:
         torch.ones(2).sum()
     page = Page(render(report_of(scope)))
     assert page.data["params"] == [] and "nothing to report" in page.text
+
+
+def test_two_losses_are_two_curves_and_a_leaf_of_each_round_is_one_row() -> None:
+    fit, critic = nn.Linear(2, 2), nn.Linear(2, 1)
+    steps = [torch.optim.SGD(net.parameters(), lr=0.01) for net in (fit, critic)]
+    with gradscope.watch() as scope:
+        for _ in range(4):
+            mixed = torch.randn(4, 2).requires_grad_()
+            (slope,) = torch.autograd.grad(critic(mixed).sum(), mixed, create_graph=True)
+            score = (slope.norm(dim=1) - 1).square().mean() - 100
+            steps[1].zero_grad()
+            score.backward()
+            steps[1].step()
+            loss = fit(torch.ones(4, 2)).square().mean()
+            steps[0].zero_grad()
+            loss.backward()
+            steps[0].step()
+    page = Page(render(report_of(scope)))
+    score, loss = page.data["losses"]
+    assert score["name"].startswith("score (") and all(value < 0 for _, value in score["points"])
+    assert loss["name"].startswith("loss (") and all(value >= 0 for _, value in loss["points"])
+    rows = {row["name"]: row for row in page.data["params"]}
+    assert "mixed ×4" in rows and "mixed" not in rows and len(rows) == 5

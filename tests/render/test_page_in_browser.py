@@ -221,6 +221,16 @@ def test_it_is_used_by_keyboard_alone(page: Browser) -> None:
     assert {"search", "canvas", "help-button", "tab-steps"} <= reached
 
 
+def test_the_legend_has_the_marks_of_findings(page: Browser) -> None:
+    shown = page.run(
+        "[...document.querySelectorAll('#legend li')].filter(e => !e.hidden).map(e => e.textContent)"
+    )
+    assert {"▲cause of a finding", "▽what it is about"} <= set(shown)
+    page.keys("3")
+    (figure,) = page.corners("figure#loss svg")
+    assert figure[3] > figure[1]
+
+
 def test_parameters_sort_filter_and_answer(page: Browser, scope: Any) -> None:
     page.keys("2")
     page.click("document.querySelector('[data-key=got]')")

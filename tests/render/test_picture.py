@@ -76,6 +76,18 @@ def test_a_picture_of_a_transformer_fits_a_screen():
     assert any("--depth" in note for note in shown.notes)
 
 
+def test_a_long_picture_of_modules_stands_in_columns():
+    with gradscope.watch() as scope:
+        runpy.run_path(
+            str(Path(__file__).parents[2] / "tools" / "gallery" / "resnet18.py"), run_name="__main__"
+        )
+    shown = picture(scope.trace, "module")
+    width, height = (
+        float(found) for found in re.findall(r'<svg width="(.+?)pt" height="(.+?)pt"', svg(shown.view))[0]
+    )
+    assert height < 3 * width
+
+
 def test_no_text_becomes_markup(scope):
     shown = picture(scope.trace, "op").view
     evil = '<script>"&\\n\x1b[31m</TD>javascript:alert(1)'

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from itertools import pairwise
 from typing import Any
 
@@ -23,7 +23,8 @@ _RECEIVED = {"asked": "asked for", "by hand": "by hand"}
 
 
 def parameters_data(report: Report, files: Mapping[str, int]) -> tuple[list[dict[str, Any]], list[str]]:
-    """A row for each, in the order of the model; the texts of their answers."""
+    """A row for each, in the order of the model; the texts of their answers. Leaves that each round of a loop makes
+    anew, as the input of a gradient penalty, have one row together."""
     texts: dict[str, int] = {}
     trace = report.trace
     answers = of_parameters(trace, [p.id for p in trace.parameters[:MOST]])
@@ -33,12 +34,24 @@ def parameters_data(report: Report, files: Mapping[str, int]) -> tuple[list[dict
             if subject[0] == "parameter":
                 about.setdefault(subject[1], []).append(finding.code)
     rows = []
-    for p in trace.parameters:
+    for p, *others in _alike(trace, about):
         row = _row(trace, p, list(dict.fromkeys(about.get(p.id, ()))))
+        if others:
+            row["name"] += f" ×{len(others) + 1:,}"
         if (answer := answers.get(p.id)) is not None:
             row["why"] = _why(answer, files, texts)
         rows.append(row)
     return rows, list(texts)
+
+
+def _alike(trace: Trace, about: Mapping[int, list[str]]) -> list[list[Parameter]]:
+    """The parameters, each by itself; leaves of no module and no optimizer with their like."""
+    found: dict[Hashable, list[Parameter]] = {}
+    for p in trace.parameters:
+        own = p.registered or p.optimizers or p.id in about
+        like = p.id if own else (parameter_name(trace, p.id), p.shape, received(trace, p))
+        found.setdefault(like, []).append(p)
+    return list(found.values())
 
 
 def _row(trace: Trace, p: Parameter, codes: list[str]) -> dict[str, Any]:

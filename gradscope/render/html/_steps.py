@@ -5,10 +5,15 @@ from __future__ import annotations
 import math
 from collections import Counter
 from dataclasses import dataclass
+from typing import Any
 
+from gradscope.analysis.course import measured
+from gradscope.analysis.names import place
+from gradscope.escape import one_line
 from gradscope.store import Pages, Trace
 
 MOST = 400  # stretches that are listed
+CURVES = 8  # losses that are drawn
 
 
 @dataclass
@@ -53,11 +58,16 @@ def stretches(trace: Trace) -> tuple[list[Stretch], int]:
     return found[:MOST], max(len(found) - MOST, 0)
 
 
-def losses(trace: Trace, points: int = 300) -> list[tuple[int, float]]:
-    """(step, loss) over the run, thinned."""
-    known = [(step, float(f"{loss:.4g}")) for step, loss in trace.numbers("loss") if math.isfinite(loss)]
-    every = max(len(known) // points, 1)
-    return known[::every]
+def losses(trace: Trace, points: int = 300) -> list[dict[str, Any]]:
+    """The curve of each line's loss over the run, thinned: what it is called, and (step, loss)."""
+    found = []
+    for course in measured(trace):
+        known = [(step, float(f"{loss:.4g}")) for step, loss in zip(course.steps, course.losses, strict=True)
+                 if math.isfinite(loss)]  # fmt: skip
+        if known:
+            name = f"{course.name.strip('`')} ({place(course.line)})"
+            found.append({"name": one_line(name), "points": known[:: max(len(known) // points, 1)]})
+    return found[:CURVES]
 
 
 def _title(first: int, last: int, repeat: int) -> str:

@@ -67,11 +67,12 @@ const panels = (() => {
 
   function curve(points, kind) {
     const [w, h] = kind === "spark" ? [92, 20] : [400, 100];
-    const top = Math.max(...points.map(([, y]) => y), 1e-30);
+    const low = Math.min(...points.map(([, y]) => y), 0);
+    const span = Math.max(...points.map(([, y]) => y - low), 1e-30);
     const [first, last] = [points[0][0], points[points.length - 1][0]];
-    const at = ([x, y]) => [last > first ? (x - first) / (last - first) * w : w / 2, h - 2 - Math.max(y, 0) / top * (h - 4)];
+    const at = ([x, y]) => [last > first ? (x - first) / (last - first) * w : w / 2, h - 2 - (y - low) / span * (h - 4)];
     const svg = drawing.make("svg", { class: kind, viewBox: `0 0 ${w} ${h}`, preserveAspectRatio: "none", role: "img",
-      "aria-label": `from ${points[0][1]} to ${points[points.length - 1][1]}, at most ${top}` });
+      "aria-label": `from ${points[0][1]} to ${points[points.length - 1][1]}, at most ${low + span}` });
     if (points.length === 1) drawing.make("circle", { cx: at(points[0])[0], cy: at(points[0])[1], r: 2 }, svg);
     else drawing.make("polyline", { points: points.map((p) => at(p).map((n) => n.toFixed(1)).join()).join(" ") }, svg);
     return svg;
@@ -83,7 +84,7 @@ const panels = (() => {
   }
   if (D.losses.length) {
     const figure = document.getElementById("loss");
-    figure.append(chart(D.losses));
+    for (const loss of D.losses) figure.append(element("p", { class: "of" }, loss.name), chart(loss.points));
     figure.hidden = false;
   }
 

@@ -32,6 +32,8 @@ from gradscope.model import Edit, Finding, Site
 from gradscope.rules import rule
 from gradscope.store import Trace
 
+MAX_TEXT = 60  # characters: more is no name to speak of
+
 
 def bad() -> None:
     import torch
@@ -148,7 +150,7 @@ def _cutting(trace: Trace, line: list[_Place], cut: Cut) -> Finding:
     never = "it never gets" if len(ids) == 1 else "they never get"
     if cut.known.stop is not None:
         never = "it no longer gets" if len(ids) == 1 else "they no longer get"
-    shown = name or "x"
+    shown = name or _text(trace, place.site) or "x"
     return Finding(
         message=f"`.data` cuts {names} from the loss: {never} a gradient",
         cause=place.site,
@@ -167,7 +169,7 @@ def _cutting(trace: Trace, line: list[_Place], cut: Cut) -> Finding:
 
 def _ending(trace: Trace, place: _Place, term: DeadTerm) -> Finding:
     """A term of a loss that `.data` leaves without a gradient."""
-    shown = owner(source(trace, place.site), "data") or "x"
+    shown = owner(source(trace, place.site), "data") or _text(trace, place.site) or "x"
     names = parameter_names(trace, sorted(term.parameters))
     value = paths(trace).graph(term.value[0]).values[term.value[1]]
     made = value.site.entry if value.site is not None else place.site
@@ -188,7 +190,7 @@ def _ending(trace: Trace, place: _Place, term: DeadTerm) -> Finding:
 
 
 def _reading(trace: Trace, place: _Place) -> Finding:
-    name = owner(source(trace, place.site), "data")
+    name = owner(source(trace, place.site), "data") or _text(trace, place.site)
     if place.written:
         message = (
             f"{f'`{name}`' if name else 'a tensor'} is written through `.data`, which autograd cannot check"
@@ -210,6 +212,12 @@ def _reading(trace: Trace, place: _Place) -> Finding:
         edits=_without_data(trace, place),
         subjects=frozenset(place.subjects),
     )
+
+
+def _text(trace: Trace, site: Site) -> str:
+    """What `.data` is taken of where that is no name: `G(z)` of `G(z).data`."""
+    text = source(trace, site)
+    return text.removesuffix(".data") if text.endswith(".data") and len(text) <= MAX_TEXT else ""
 
 
 def _let_through(trace: Trace, site: Site) -> tuple[Edit, ...]:

@@ -7,9 +7,9 @@ layers that made it.
 Fix: read with `.detach()`; write inside `with torch.no_grad():`; to let gradients flow,
 leave `.data` away.
 
-A note for each place that reads `.data` of something that requires a gradient; a warning
-where it cuts trainable parameters from every loss of the run, or a term of a loss from all that
-it was computed from.
+A note for each place that reads `.data` of something that requires a gradient; an error where it
+cuts parameters that an optimizer steps from every loss of the run, a warning where it cuts other
+ones that should train, or a term of a loss from all that it was computed from.
 
 Silent on: `.data` inside torch and other libraries; tensors without gradient.
 At note at most: copies into EMA or target networks, stop-gradients whose parameters
@@ -71,7 +71,7 @@ class _Place:
     subjects: set[object] = field(default_factory=set)
 
 
-@rule("GS102", name="data-attribute", severity="warning", over=("GS301",))
+@rule("GS102", name="data-attribute", severity="error", over=("GS301",))
 def data_attribute(trace: Trace) -> Iterator[Finding]:
     places: dict[tuple[str, int, int], _Place] = {}
     for event in trace.of(DataRead):
@@ -142,6 +142,13 @@ def _harmful(trace: Trace, cut: Cut) -> bool:
     return any(root_of(trace, p) in trained for p in cut.parameters)
 
 
+def _proven(trace: Trace, cut: Cut) -> str:
+    """An error where an optimizer steps each of the parameters, as of a cut by `detach()` (GS301): it finds none of
+    their gradients in the whole run."""
+    known = paths(trace)
+    return "" if known.stepping and all(known.stepped(p) for p in cut.parameters) else "warning"
+
+
 def _cutting(trace: Trace, line: list[_Place], cut: Cut) -> Finding:
     place = _first(line)
     name = owner(source(trace, place.site), "data")
@@ -162,7 +169,7 @@ def _cutting(trace: Trace, line: list[_Place], cut: Cut) -> Finding:
         count=place.count,
         edits=tuple(edit for place in line for edit in _let_through(trace, place.site)),
         subjects=frozenset(place.subjects) | parameter_subjects(ids),
-        severity=cut.severity(trace),
+        severity=cut.severity(trace) or _proven(trace, cut),
         since=cut.since,
     )
 
@@ -186,6 +193,7 @@ def _ending(trace: Trace, place: _Place, term: DeadTerm) -> Finding:
         count=place.count,
         edits=_let_through(trace, place.site),
         subjects=frozenset(place.subjects) | {("term", *place.site.location())},
+        severity="warning",
     )
 
 

@@ -13,10 +13,10 @@ from gradscope.store import Trace
 
 NO_PASS = "nothing, but no backward pass was seen either"
 _LEAST = 0.05  # seconds of other processes that are worth a word
-_WITHIN = (
-    "put `with gradscope.watch() as scope:` around the training in the function that those processes run,"
-    " and `print(scope.report())` after it"
+WITHIN = (
+    "put `with gradscope.watch() as scope:` around the training in it, and `print(scope.report())` after it"
 )
+_WITHIN = WITHIN.replace("in it", "in the function that those processes run")
 
 
 def unwatched(trace: Trace) -> list[str]:

@@ -38,6 +38,7 @@ from gradscope.store import Trace
 from gradscope.telling import Telling, asked
 from gradscope.telling import ignore as ignore_all
 from gradscope.together import examine_path
+from gradscope.unwatched import WITHIN
 
 if TYPE_CHECKING:
     from gradscope.session import Session
@@ -174,6 +175,14 @@ def command(
                 _exit(_exit_code(Outcome(status), report, config, failed))
 
         session.recorder.signals.process_exit.connect(left)
+
+        def replaced() -> None:
+            session.checkpoint()
+            session.recorder.store.flush()
+            before = "; `gradscope check` tells of what ran before" if session.recorder.passes else ""
+            say(f"another program takes the place of this one, and runs unwatched: {WITHIN}{before}", stream)
+
+        session.recorder.signals.replaced.connect(replaced)
         session.start(sys._getframe(), outermost=True)
         if not place.told_elsewhere:
             logged.start_once_asked(session, config)

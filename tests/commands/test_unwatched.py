@@ -104,6 +104,27 @@ def test_a_run_that_trains_beside_its_workers_is_told_as_ever(tmp_path: Path) ->
     assert "found: nothing to report" in told and "no backward pass" not in told and "gradscope graph" in told
 
 
+@pytest.mark.parametrize("trained", [False, True])
+def test_a_program_that_puts_another_in_its_place_says_so(trained: bool, tmp_path: Path) -> None:
+    begin = """
+import os, sys
+
+try:
+    os.execvp("no-such-program", ["no-such-program"])
+except FileNotFoundError as error:
+    print(error.strerror, flush=True)
+"""
+    again = "os.execlp(sys.executable, sys.executable, '-c', 'print(2)')\n"
+    (tmp_path / "train.py").write_text(TRAIN + begin + "train()\n" * trained + again)
+    command = [*python(), "-m", "gradscope", "run", "train.py"]
+    ran = execute(tmp_path, *command)
+    assert (ran.returncode, ran.stdout) == (0, "No such file or directory\n2\n")
+    assert ran.stderr.count("runs unwatched") == 1 and "with gradscope.watch()" in ran.stderr
+    assert ("`gradscope check` tells" in ran.stderr) == trained
+    if trained:
+        assert "error[GS201]" in execute(tmp_path, *python(), "-m", "gradscope", "check").stdout
+
+
 @pytest.mark.nightly
 def test_the_command_that_is_advised_watches_the_training(tmp_path: Path) -> None:
     pytest.importorskip("xdist")

@@ -77,6 +77,7 @@ class Signals:
             Signal()
         )  # a signal ends the process: its number, whether the main thread hangs
         self.process_exit: Signal[int] = Signal()  # os._exit is about to end the process
+        self.replaced: Signal[[]] = Signal()  # os.exec… is about to put another program in its place
 
 
 class Services:

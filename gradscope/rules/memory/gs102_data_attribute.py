@@ -7,9 +7,9 @@ layers that made it.
 Fix: read with `.detach()`; write inside `with torch.no_grad():`; to let gradients flow,
 leave `.data` away.
 
-A note for each place that reads `.data` of something that requires a gradient; a warning
-where it cuts trainable parameters from every loss of the run, or a term of a loss from all that
-it was computed from.
+A note for each place that reads `.data` of something that requires a gradient; an error where it
+cuts parameters that an optimizer steps from every loss of the run, a warning where it cuts other
+ones that should train, or a term of a loss from all that it was computed from.
 
 Silent on: `.data` inside torch and other libraries; tensors without gradient.
 At note at most: copies into EMA or target networks, stop-gradients whose parameters
@@ -31,6 +31,8 @@ from gradscope.fixes.source import Source
 from gradscope.model import Edit, Finding, Site
 from gradscope.rules import rule
 from gradscope.store import Trace
+
+MAX_TEXT = 60  # characters: more is no name to speak of
 
 
 def bad() -> None:
@@ -69,7 +71,7 @@ class _Place:
     subjects: set[object] = field(default_factory=set)
 
 
-@rule("GS102", name="data-attribute", severity="warning", over=("GS301",))
+@rule("GS102", name="data-attribute", severity="error", over=("GS301",))
 def data_attribute(trace: Trace) -> Iterator[Finding]:
     places: dict[tuple[str, int, int], _Place] = {}
     for event in trace.of(DataRead):
@@ -140,6 +142,13 @@ def _harmful(trace: Trace, cut: Cut) -> bool:
     return any(root_of(trace, p) in trained for p in cut.parameters)
 
 
+def _proven(trace: Trace, cut: Cut) -> str:
+    """An error where an optimizer steps each of the parameters, as of a cut by `detach()` (GS301): it finds none of
+    their gradients in the whole run."""
+    known = paths(trace)
+    return "" if known.stepping and all(known.stepped(p) for p in cut.parameters) else "warning"
+
+
 def _cutting(trace: Trace, line: list[_Place], cut: Cut) -> Finding:
     place = _first(line)
     name = owner(source(trace, place.site), "data")
@@ -148,7 +157,7 @@ def _cutting(trace: Trace, line: list[_Place], cut: Cut) -> Finding:
     never = "it never gets" if len(ids) == 1 else "they never get"
     if cut.known.stop is not None:
         never = "it no longer gets" if len(ids) == 1 else "they no longer get"
-    shown = name or "x"
+    shown = name or _text(trace, place.site) or "x"
     return Finding(
         message=f"`.data` cuts {names} from the loss: {never} a gradient",
         cause=place.site,
@@ -160,14 +169,14 @@ def _cutting(trace: Trace, line: list[_Place], cut: Cut) -> Finding:
         count=place.count,
         edits=tuple(edit for place in line for edit in _let_through(trace, place.site)),
         subjects=frozenset(place.subjects) | parameter_subjects(ids),
-        severity=cut.severity(trace),
+        severity=cut.severity(trace) or _proven(trace, cut),
         since=cut.since,
     )
 
 
 def _ending(trace: Trace, place: _Place, term: DeadTerm) -> Finding:
     """A term of a loss that `.data` leaves without a gradient."""
-    shown = owner(source(trace, place.site), "data") or "x"
+    shown = owner(source(trace, place.site), "data") or _text(trace, place.site) or "x"
     names = parameter_names(trace, sorted(term.parameters))
     value = paths(trace).graph(term.value[0]).values[term.value[1]]
     made = value.site.entry if value.site is not None else place.site
@@ -184,11 +193,12 @@ def _ending(trace: Trace, place: _Place, term: DeadTerm) -> Finding:
         count=place.count,
         edits=_let_through(trace, place.site),
         subjects=frozenset(place.subjects) | {("term", *place.site.location())},
+        severity="warning",
     )
 
 
 def _reading(trace: Trace, place: _Place) -> Finding:
-    name = owner(source(trace, place.site), "data")
+    name = owner(source(trace, place.site), "data") or _text(trace, place.site)
     if place.written:
         message = (
             f"{f'`{name}`' if name else 'a tensor'} is written through `.data`, which autograd cannot check"
@@ -210,6 +220,12 @@ def _reading(trace: Trace, place: _Place) -> Finding:
         edits=_without_data(trace, place),
         subjects=frozenset(place.subjects),
     )
+
+
+def _text(trace: Trace, site: Site) -> str:
+    """What `.data` is taken of where that is no name: `G(z)` of `G(z).data`."""
+    text = source(trace, site)
+    return text.removesuffix(".data") if text.endswith(".data") and len(text) <= MAX_TEXT else ""
 
 
 def _let_through(trace: Trace, site: Site) -> tuple[Edit, ...]:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from collections import Counter
 from collections.abc import Set
 from dataclasses import dataclass, field
+from itertools import accumulate
 
 from gradscope.analysis.gradients import gradients
 from gradscope.analysis.looks import kept_gradients
@@ -182,6 +185,14 @@ def counts_passes(trace: Trace, line: Site, step: Site) -> bool:
     used: set[int] = set()
     turns = [turn for turn in gradients(trace).turns if turn.step.site.user.location() == step.location()]
     fills = [fill for fill in gradients(trace).fills if fill.line == line.location()]
+    numbers = [fill.number for fill in fills]
+    up_to = [
+        0,
+        *accumulate(fill.times for fill in fills),
+    ]  # a run may have as many steps as passes: no sum for each
+    of_stretch: Counter[int] = Counter()
+    for fill in fills:
+        of_stretch[fill.stretch] += fill.times
     before, times = -1, 0
     for turn in turns:
         mine = [fill for fill in turn.fills if fill.line == line.location()]
@@ -189,10 +200,9 @@ def counts_passes(trace: Trace, line: Site, step: Site) -> bool:
             continue
         times += turn.times
         last = max(fill.number for fill in mine)
-        since.add(sum(fill.times for fill in fills if before < fill.number <= last))
+        since.add(up_to[bisect_right(numbers, last)] - up_to[bisect_right(numbers, before)])
         used.add(sum(fill.times for fill in mine))
         if turn.times > 1:
-            stretch = mine[-1].stretch
-            since.add(sum(fill.times for fill in fills if fill.stretch == stretch))
+            since.add(of_stretch[mine[-1].stretch])
         before = last
     return times == 0 or (times > 1 and (len(since) == 1 or (len(used) == 1 and used != {1})))

@@ -24,12 +24,13 @@ from gradscope.analysis.memo import once
 from gradscope.analysis.unread import calls_time
 from gradscope.analysis.words import code, located, parameter_subjects, plural
 from gradscope.events import Backward, ModuleCall, Step
-from gradscope.fixes.source import Source
+from gradscope.fixes.source import Source, receiver
 from gradscope.model import Edit, Finding, Site
 from gradscope.rules import rule
 from gradscope.store import Trace
 
 LARGE = 10_000_000  # bytes that the graph of a single call has to hold to be worth a warning
+NO_GRAD = "with torch.no_grad():"
 MODEST = 5  # nodes of a forward in training mode to be worth a note
 
 
@@ -178,7 +179,16 @@ def _finding(known: Calls, group: list[Call], severity: str, beside: Sequence[li
     if asked.location() != group[0].entry.location() and len({known.called(c.event) for c in group}) > 1:
         name = code(trace, asked, name)
     here = located(trace, asked, "this call")
-    under = f"put {here}{_loop(trace, asked)} under `with torch.no_grad():`"
+    header = _header(known, group, asked)
+    if header == NO_GRAD:
+        under = f"put {here}{_loop(trace, asked)} under `{header}`"
+    elif header:
+        under = f"put {here} under `{header}`: training comes by this line, too"
+    else:
+        under = (
+            f"put {here} under `with torch.set_grad_enabled(…):`, with whether it trains: training comes by this "
+            "line, too"
+        )
     trains = all(_training(call) for call in group)
     return Finding(
         message=f"what {name} gives here reaches no backward, and so trains nothing"
@@ -214,19 +224,30 @@ def _whole(known: Calls, event: ModuleCall) -> str:
 
 def _edits(known: Calls, groups: list[list[Call]]) -> tuple[Edit, ...]:
     """Where the model itself is called, once in a function: what calls its parts may train them too."""
-    entries: dict[str, Site] = {}
+    entries: dict[str, tuple[Site, str]] = {}
     for group in groups:
         if known.called(group[0].event) == _root(known, group[0].event) or group is groups[0]:
             entry = _asked(known, group[0])
-            entries.setdefault(entry.function, entry)
-    return tuple(edit for entry in entries.values() for edit in _under_no_grad(known.trace, entry))
+            entries.setdefault(entry.function, (entry, _header(known, group, entry)))
+    return tuple(edit for entry, header in entries.values() for edit in _under(known.trace, entry, header))
 
 
-def _under_no_grad(trace: Trace, entry: Site) -> tuple[Edit, ...]:
+def _under(trace: Trace, entry: Site, header: str) -> tuple[Edit, ...]:
     here = Source(trace, entry.path)
-    if "torch" not in here.file.imported:
+    if not header or "torch" not in here.file.imported:
         return ()
-    return here.under(here.block(entry), "with torch.no_grad():")
+    return here.under(here.block(entry) if header == NO_GRAD else here.file.statement(entry), header)
+
+
+def _header(known: Calls, group: list[Call], asked: Site) -> str:
+    """What this line has to stand under. One that training comes by as well must go on building graphs for it: there
+    the model's own mode decides, where it told the two apart in this run; "" where it did not."""
+    if asked.location() not in _used_lines(known.trace):
+        return NO_GRAD
+    here = [call for call in known.all if call.entry.location() == asked.location()]
+    told = all(_training(call) == call.used for call in here) and not any(map(_training, group))
+    model = receiver(known.trace, asked) if told else ""
+    return f"with torch.set_grad_enabled({model}.training):" if model else ""
 
 
 def _beside_gradients(known: Calls, call: Call) -> bool:

@@ -127,9 +127,10 @@ def _finding(trace: Trace, known: Paths, norm: Op, grad: Op, op: Op, outputs: in
     one = prod(before) == count
     text = code(trace, norm.site.user, f"`{norm.name}`")
     here = located(trace, norm.site.user, f"`{norm.name}`")
+    flat = _by_sample(before, outputs)
     edits: tuple[Edit, ...] = ()
     if norm.name == "norm" and norm.extra["dims"] in ([1], [-1]) and not text.strip("`").startswith("torch."):
-        edits = renamed(trace, norm.site.user, "norm", "flatten(1).norm")
+        edits = renamed(trace, norm.site.user, "norm", f"{flat}.norm")
     return Finding(
         message=f"{text} gives {count // outputs} norms for each of {outputs} outputs, and the penalty pushes each of "
         "them to one number, not that of a sample's gradient",
@@ -142,6 +143,15 @@ def _finding(trace: Trace, known: Paths, norm: Op, grad: Op, op: Op, outputs: in
             "numbers"
             + (", each the absolute value of one element, since the axis has size 1" if one else ""),
         ),
-        fix=f"take the norm over all axes of a sample: `.flatten(1).norm(2, dim=1)` in {here}",
+        fix=f"take the norm over all axes of a sample: `.{flat}.norm(2, dim=1)` in {here}",
         edits=edits,
     )
+
+
+def _by_sample(shape: tuple[int, ...], outputs: int) -> str:
+    """What gives a gradient of this shape one row for each of the outputs: their axes may be several, as where
+    batches were stacked."""
+    lead = next((n for n in range(1, len(shape)) if prod(shape[:n]) == outputs), 1)
+    if lead == 1:
+        return "flatten(1)"
+    return f"flatten(0, {lead - 1})" + (".flatten(1)" if len(shape) > lead + 1 else "")

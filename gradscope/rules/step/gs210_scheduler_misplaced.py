@@ -83,6 +83,7 @@ def _ahead(trace: Trace, made: SchedulerMade) -> Iterator[Finding]:
     if old is not None and not any(old):
         return
     calling, stepping = code(trace, early.site.user, "the schedule"), code(trace, first.site.user, "the step")
+    behind = _in_function_of(early.site.user, first.site)
     seen = [f"the first {calling} came before the first {stepping}"]
     if old and new and old != new:
         seen.append(f"learning rate {old[0]:g} was never used: the first step ran with {new[0]:g}")
@@ -93,9 +94,9 @@ def _ahead(trace: Trace, made: SchedulerMade) -> Iterator[Finding]:
         effect=first.site.user,
         effect_label="the optimizer's first step comes after it",
         seen=tuple(seen),
-        fix=f"move {located(trace, early.site.user, 'it')} after {stepping} ({where(first.site)})"
-        f"{_and_its_loop(trace, early.site.user, first.site.user)}",
-        edits=moved_behind(trace, early.site.user, first.site.user),
+        fix=f"move {located(trace, early.site.user, 'it')} after {located(trace, behind, 'the step')}"
+        f"{_and_its_loop(trace, early.site.user, behind)}",
+        edits=moved_behind(trace, early.site.user, behind),
         subjects=frozenset({("scheduler", made.scheduler)}),
         since=since_segment(trace, first.segment),
     )
@@ -185,6 +186,13 @@ def _kept_out(trace: Trace, made: SchedulerMade, found: NeverReached) -> Finding
         count=1,
         subjects=frozenset({("scheduler", made.scheduler)}),
     )
+
+
+def _in_function_of(schedule: Site, step: Site) -> Site:
+    """The line of the schedule's own function by which the optimizer's step came: where another function makes
+    the step, it may not know the schedule."""
+    same = (f for f in step.stack if (f.path, f.function) == (schedule.path, schedule.function))
+    return next((frame for frame in same if frame.kind == "user"), step.user)
 
 
 def _and_its_loop(trace: Trace, schedule: Site, step: Site) -> str:

@@ -16,6 +16,26 @@ def bad_without_eval() -> None:  # fix: by hand
             (scores.argmax(dim=1) == 0).sum().item()
 
 
+def bad_line_that_trains_too() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Sequential(nn.Linear(4, 8), nn.Dropout(0.1), nn.Linear(8, 2))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    target = torch.zeros(8, dtype=torch.long)
+    for _ in range(2):
+        for phase in ("train", "valid"):
+            model.train(phase == "train")
+            for _ in range(3):
+                scores = model(torch.randn(8, 4))  # cause: GS402
+                loss = nn.functional.cross_entropy(scores, target)
+                if phase == "train":
+                    opt.zero_grad()
+                    loss.backward()
+                    opt.step()
+                loss.item()
+
+
 def bad_method_that_trains_too() -> None:  # fix: by hand
     import torch
     from torch import nn

@@ -37,6 +37,44 @@ def bad_single_channel() -> None:  # fix: by hand
         opt.step()
 
 
+def bad_stacked_batches() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    critic = nn.Sequential(nn.Linear(6, 8), nn.Tanh(), nn.Linear(8, 1))
+    opt = torch.optim.Adam(critic.parameters())
+    for _ in range(3):
+        one, two = torch.randn(5, 6), torch.randn(5, 6)
+        points = torch.stack([one, two, (one + two) / 2]).requires_grad_()
+        scores = critic(points)
+        (gradients,) = torch.autograd.grad(scores, points, torch.ones_like(scores), create_graph=True)
+        norm = gradients.norm(2, dim=1)  # cause: GS715
+        loss = scores[0].mean() - scores[1].mean() + 10 * ((norm - 1) ** 2).mean()  # effect: GS715
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
+def good_stacked_batches() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    critic = nn.Sequential(nn.Linear(6, 8), nn.Tanh(), nn.Linear(8, 1))
+    opt = torch.optim.Adam(critic.parameters())
+    for _ in range(3):
+        one, two = torch.randn(5, 6), torch.randn(5, 6)
+        points = torch.stack([one, two, (one + two) / 2]).requires_grad_()
+        scores = critic(points)
+        (gradients,) = torch.autograd.grad(scores, points, torch.ones_like(scores), create_graph=True)
+        norm = gradients.norm(2, dim=-1)
+        loss = scores[0].mean() - scores[1].mean() + 10 * ((norm - 1) ** 2).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
 def good_distance_field() -> None:
     import torch
     from torch import nn

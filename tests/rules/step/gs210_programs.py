@@ -15,6 +15,26 @@ def bad_never_stepped() -> None:  # fix: by hand
     assert scheduler.get_last_lr()
 
 
+def bad_epoch_in_a_function() -> None:
+    import torch
+    from torch import nn
+
+    def train(model: nn.Module, opt: torch.optim.Optimizer) -> None:
+        for _ in range(2):
+            opt.zero_grad()
+            model(torch.randn(8, 3)).pow(2).mean().backward()
+            opt.step()  # effect: GS210
+
+    def fit(model: nn.Module) -> None:
+        opt = torch.optim.SGD(model.parameters(), lr=0.1)
+        scheduler = torch.optim.lr_scheduler.StepLR(opt, 2, gamma=0.5)
+        for _ in range(3):
+            scheduler.step()  # cause: GS210
+            train(model, opt)
+
+    fit(nn.Linear(3, 1))
+
+
 def good_each_kind() -> None:
     import torch
     from torch import nn

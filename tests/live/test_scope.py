@@ -153,3 +153,17 @@ def _overwritten(kept: torch.Tensor) -> torch.Tensor:
     loss = (kept * kept).sum()
     kept.data.zero_()
     return loss
+
+
+def test_the_parameters_without_a_gradient_and_why() -> None:
+    one, two, spare = torch.nn.Linear(2, 2), torch.nn.Linear(2, 1), torch.nn.Linear(2, 2)
+    optimizer = torch.optim.SGD([p for net in (one, two, spare) for p in net.parameters()], lr=0.1)
+    one.bias.requires_grad_(False)
+    with gradscope.watch() as scope:
+        for _ in range(3):
+            optimizer.zero_grad()
+            two(one(torch.randn(4, 2)).detach()).mean().backward()
+            optimizer.step()
+    told = [answer.headline for answer in scope.trace.without_gradient]
+    assert [line.split("`")[1] for line in told] == ["one.weight", "parameter 4", "parameter 5"]
+    assert "cut off at" in told[0] and "no captured operation read it" in told[1]

@@ -36,6 +36,17 @@ class Trace(store.Trace):
 
         return Explanation(why(self, name), self)
 
+    @cached_property
+    def without_gradient(self) -> list[Explanation]:
+        """Of each parameter that requires a gradient and got none in the run, why; in the model's order."""
+        from gradscope.analysis.reach import paths
+        from gradscope.answers import of_parameters
+
+        known = paths(self)
+        wanted = [p for p in self.parameters if p.requires_grad and (p.registered or p.optimizers)]
+        answers = of_parameters(self, [p.id for p in wanted if not known.has_gradient(p)])
+        return [Explanation(answer, self) for answer in answers.values()]
+
     def picture(self, level: str | None = None, **options: Any) -> Picture:
         """The graph at "module", "line" or "op" level (without one, what suits the program), with the findings."""
         return picture(self, level, **options)
@@ -43,7 +54,7 @@ class Trace(store.Trace):
     def __repr__(self) -> str:
         from gradscope.render.notebook import run_words
 
-        return f"<gradscope trace of {run_words(self)}; .findings, .why(name), .picture()>"
+        return f"<gradscope trace of {run_words(self)}; .findings, .without_gradient, .why(name), .picture()>"
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
         from gradscope.render.notebook import trace

@@ -58,6 +58,8 @@ class Scope:
             selected_rules(self._config)  # knows the codes
         if fail_on not in FAIL_ON:
             raise GradscopeError(f"fail_on is one of {', '.join(FAIL_ON)}, not `{fail_on}`")
+        if steps is not None and not isinstance(steps, Container):
+            raise GradscopeError(f"steps is what holds numbers of steps, as `range(3)`, not {steps!r}")
         self._fail_on = fail_on
         self._telling = _telling(on_finding)
         self._session: Session | None = None
@@ -118,6 +120,7 @@ class Scope:
             self._unwatched = f"the block ran unwatched: {error}"
             return self
         session.start(frame)
+        session.holder = self  # what nobody keeps after `start()` goes on, and so does its trace
         self._session = session
         if self._telling is not None:
             try:
@@ -144,6 +147,7 @@ class Scope:
                 clean_exception(error)
         if self._session is not None:
             self._session.stop(None, error)
+            self._session.holder = None
             self._path = self._session.path
         elif self._outer is not None:
             self._leave(self._outer, error)
@@ -254,7 +258,7 @@ def _telling(on_finding: Callable[[Finding], object] | str | None) -> Telling | 
 
 def check_target(path: Path) -> None:
     """Raises GradscopeError where no trace can come to stand at `path`: it is something else, or has no folder."""
-    if path.exists():
+    if path.exists() and not (path.is_file() and path.stat().st_size == 0):  # of a run that ended as it began
         Trace(path).close()  # refuses what is no trace
     if not path.parent.is_dir():
         raise GradscopeError(f"no folder {path.parent} to save in")

@@ -71,6 +71,7 @@ class Session:
         self.stood: int | None = None  # the site where a signal found it
         self.recorder.signals.process_exit.connect(self.stop)
         self.hooks: list[Hook] = []
+        self.holder: object = None  # whose end would take the trace away
         self.running = False
         self.ended = False
         self.started = 0.0

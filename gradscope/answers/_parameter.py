@@ -6,9 +6,10 @@ from itertools import groupby
 
 from gradscope.analysis.cuts import cut_words as rule_words
 from gradscope.analysis.lost import End, end_of, lost
-from gradscope.analysis.names import op_name, parameter_name, place
+from gradscope.analysis.names import op_name, place
 from gradscope.analysis.reach import paths
 from gradscope.analysis.stops import Stop, froze_at, frozen, stops
+from gradscope.analysis.words import parameter_name
 from gradscope.answers._answer import MAX_STEPS, Answer, Step, cut_words, shortened, spoken
 from gradscope.events import Backward, ErrorRaised, RequiresGrad, ZeroGrad
 from gradscope.graph import Flow
@@ -22,7 +23,7 @@ _STATES = {
 
 def explain_parameter(flow: Flow, parameter: Parameter, name: str = "") -> Answer:
     """The answer for one parameter, or for another leaf that goes by `name`."""
-    name = name or parameter_name(flow.trace, parameter)
+    name = name or parameter_name(flow.trace, parameter.id)
     answer = Answer(name, "", _measured(flow, parameter), parameter=parameter)
     value = _value_of(flow, parameter)
     stop = next((s for s in stops(flow.trace) if parameter.id in s.parameters), None)

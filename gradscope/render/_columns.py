@@ -13,14 +13,14 @@ from gradscope.render._layout import lay_out
 HEIGHT = 950.0  # points that a column should not exceed
 LONG = 3  # times as high as wide
 APART = 0.8  # of the pairs of boxes in two columns stand as these do
-PULLS = (1, 30)  # edges that ask for the order of columns
+PULLS = (0, 1, 30)  # edges that ask for the order of columns
 MARGIN = 0.15  # inches around a picture
 
 
 @dataclass
 class Columns:
-    """Box → its column, and the boxes that columns begin with, from left to right. pull: how much weight the layout
-    is to give to that order."""
+    """Box → its column, and the boxes that columns begin with, from left to right. pull: how much the layout
+    is to heed that order; 0: in the smallest picture."""
 
     of: dict[str, int] = field(default_factory=dict)
     heads: list[str] = field(default_factory=list)

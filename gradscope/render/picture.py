@@ -313,17 +313,21 @@ class _Drawing:
         )  # fmt: skip
 
     def _beside(self) -> None:
-        """Begins the columns on one rank, from left to right: below points outside all clusters, whose order the
-        layout keeps."""
+        """Begins the columns on one rank, from left to right; below points outside all clusters, whose order the
+        layout keeps, where it does not do so by itself."""
         heads = self.columns.heads
         if not heads:
             return
+        tops = [f"column{number}" for number, _ in enumerate(heads)] if self.columns.pull else heads
         with self.dot.subgraph() as top:
             top.attr(rank="same")
-            for number, _ in enumerate(heads):
-                top.node(f"column{number}", "", style="invis", shape="point", width="0.01", height="0.01")
-        for left, right in pairwise(range(len(heads))):
-            self.dot.edge(f"column{left}", f"column{right}", style="invis")
+            for name in tops:
+                if name in heads:
+                    top.node(name)
+                else:
+                    top.node(name, "", style="invis", shape="point", width="0.01", height="0.01")
+        for left, right in pairwise(tops):
+            self.dot.edge(left, right, style="invis")
         for number, head in enumerate(heads):
             for _ in range(self.columns.pull):
                 self.dot.edge(f"column{number}", head, style="invis", weight="10")

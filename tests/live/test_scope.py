@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -9,6 +11,7 @@ import pytest
 import torch
 
 import gradscope
+from gradscope.session import active
 
 
 def corrupt() -> torch.Tensor:
@@ -40,6 +43,29 @@ def test_a_watch_is_started_and_stopped() -> None:
     assert scope.findings[0].locations[0].path.endswith("test_scope.py"), "the caller is the user"
 
 
+def test_a_watch_that_nobody_keeps_goes_on() -> None:
+    """`gradscope.watch().start()` in a cell: what is watched within it has its trace."""
+    gradscope.watch().start()
+    left = active()
+    assert left is not None
+    try:
+        gc.collect()
+        with gradscope.watch() as inner:
+            corrupt()
+        assert [finding.code for finding in inner.findings] == ["GS101"]
+    finally:
+        left.holder.stop()  # type: ignore[attr-defined]
+    assert active() is None and not left.faults
+    kept = weakref.ref(left.holder or inner)
+    del inner
+    assert kept() is None, "its folder goes with it"
+
+
+def test_steps_that_hold_nothing_are_refused() -> None:
+    with pytest.raises(gradscope.GradscopeError, match=r"range\(3\)"):
+        gradscope.watch(steps=3)  # type: ignore[arg-type]
+
+
 def test_what_a_prompt_shows_is_short() -> None:
     with gradscope.watch() as scope:
         corrupt()
@@ -66,6 +92,10 @@ def test_what_stands_at_the_path_is_not_lost(tmp_path: Path) -> None:
     assert path.read_text() == "a letter"
     with pytest.raises(gradscope.GradscopeError, match="no folder"):
         gradscope.watch(path=tmp_path / "none" / "x.gradscope").start()
+    (tmp_path / "empty.gradscope").touch()  # of a run that was killed as it began
+    with gradscope.watch(path=tmp_path / "empty.gradscope") as scope:
+        corrupt()
+    assert scope.findings
 
 
 def test_a_block_fails_where_something_is_found() -> None:
@@ -123,3 +153,17 @@ def _overwritten(kept: torch.Tensor) -> torch.Tensor:
     loss = (kept * kept).sum()
     kept.data.zero_()
     return loss
+
+
+def test_the_parameters_without_a_gradient_and_why() -> None:
+    one, two, spare = torch.nn.Linear(2, 2), torch.nn.Linear(2, 1), torch.nn.Linear(2, 2)
+    optimizer = torch.optim.SGD([p for net in (one, two, spare) for p in net.parameters()], lr=0.1)
+    one.bias.requires_grad_(False)
+    with gradscope.watch() as scope:
+        for _ in range(3):
+            optimizer.zero_grad()
+            two(one(torch.randn(4, 2)).detach()).mean().backward()
+            optimizer.step()
+    told = [answer.headline for answer in scope.trace.without_gradient]
+    assert [line.split("`")[1] for line in told] == ["one.weight", "parameter 4", "parameter 5"]
+    assert "cut off at" in told[0] and "no captured operation read it" in told[1]

@@ -24,7 +24,7 @@ from gradscope.model import Finding, Graph, Op
 from gradscope.rules import rule
 from gradscope.store import Trace
 
-NOISE = {"randn", "randn_like", "normal_", "normal", "new_empty"}
+NOISE = {"randn", "randn_like", "normal_", "normal"}
 DEEP = 30  # sums that a term is followed through
 
 

@@ -123,17 +123,27 @@ def _is_of(mean: _Mean, loop: ast.For, file: SourceFile, site: Site) -> bool:
     loops add nothing to it, and the mean is taken as often as the loop is gone through."""
     named = [n for n in ast.walk(loop.iter) if isinstance(n, ast.Name | ast.Attribute)]
     inside = {id(n) for n in ast.walk(loop)}
-    added = [
-        n
-        for n in ast.walk(file.scope(site))
-        if isinstance(n, ast.AugAssign) and n is not mean.node and ast.unparse(n.target) == mean.total
-    ]
+    added = [n for n in ast.walk(file.scope(site)) if n is not mean.node and _adds_to(n, mean.total)]
     around = [id(n) for n in file.above(mean.node) if isinstance(n, LOOPS) and n is not loop]
     outer = [id(n) for n in file.above(loop) if isinstance(n, LOOPS)]
     return (
         any(ast.unparse(n) == mean.loader for n in named)
         and all(id(n) in inside for n in added)
         and around == outer
+    )
+
+
+def _adds_to(node: ast.AST, total: str) -> bool:
+    """Whether a statement makes a sum larger: `total += …`, `total = total + …`."""
+    if isinstance(node, ast.AugAssign):
+        return ast.unparse(node.target) == total
+    if not isinstance(node, ast.Assign) or ast.unparse(node.targets[0]) != total:
+        return False
+    sides = [node.value.left, node.value.right] if isinstance(node.value, ast.BinOp) else []
+    return (
+        isinstance(node.value, ast.BinOp)
+        and isinstance(node.value.op, ast.Add)
+        and total in map(ast.unparse, sides)
     )
 
 

@@ -112,7 +112,10 @@ class Frame:
 def balanced(text: str, width: int) -> list[str]:
     """`text` in as few lines as `width` allows, of about equal length."""
     lines = textwrap.wrap(text, width)
-    while len(lines) > 1 and len(narrower := textwrap.wrap(text, width - 1)) == len(lines):
+    longest = max(map(len, text.split()), default=0)  # a name that is cut in two cannot be copied
+    while (
+        len(lines) > 1 and width > longest and len(narrower := textwrap.wrap(text, width - 1)) == len(lines)
+    ):
         lines, width = narrower, width - 1
     return lines
 

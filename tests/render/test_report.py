@@ -16,6 +16,7 @@ from written import SOURCE, corrupting, made_up, site, use_rules, write_trace
 from gradscope.check import Report, examine
 from gradscope.model import Finding, GradscopeError
 from gradscope.render import renderer_for, renderers, write_report
+from gradscope.render.frames import balanced
 from gradscope.render.terminal import print_rows
 from gradscope.render.text import report_rows
 from gradscope.store import Trace
@@ -152,6 +153,12 @@ def test_full_folds_counts_and_shortens_notes(tmp_path: Path, monkeypatch: pytes
     assert "note[GS102]: train.py:5: note 9  ×9\n" in text
     assert "and 17 more: gradscope check --output-format concise" in text
     assert "found: 40 notes" in text
+
+
+def test_a_name_is_not_cut_in_two_for_lines_of_equal_length() -> None:
+    name = "`trainer.model.time_embedding.timembedding.0.weight`:"
+    lines = balanced(f"{name} frozen all the time, though `optim` holds it", 88)
+    assert len(lines) == 2 and lines[0].startswith(name)
 
 
 def test_full_without_findings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -171,9 +171,10 @@ def _finding(known: Calls, group: list[Call], severity: str, beside: Sequence[li
     name = known.name(first) if len({known.called(c.event) for c in group}) == 1 else _whole(known, first)
     nodes = _nodes(known, first)
     held = first.graph_bytes
-    seen = f"{at_least(trace, times, 'call')} built a graph of {plural(nodes, 'node')} each, none was used"
+    seen = f"{at_least(trace, times, 'call')} built a graph of {plural(nodes, 'node')}"
+    seen += " each, none was used" if times > 1 else ", which was not used"
     if held:
-        seen += f"; one holds {_size(held)}"
+        seen += f"; {'one' if times > 1 else 'it'} holds {_size(held)}"
     took = calls_time(trace, {call.event.site.id for call in group})
     asked = _asked(known, group[0])
     if asked.location() != group[0].entry.location() and len({known.called(c.event) for c in group}) > 1:

@@ -9,11 +9,21 @@ from dataclasses import dataclass, field
 from gradscope.analysis.flow import Key
 from gradscope.analysis.lost import lost
 from gradscope.analysis.memo import once
-from gradscope.events import Backward, ErrorRaised
+from gradscope.events import (
+    Backward,
+    ErrorRaised,
+    HiddenWrite,
+    Mode,
+    ModuleCall,
+    RequiresGrad,
+    Step,
+    ZeroGrad,
+)
 from gradscope.graph._marks import severing
 from gradscope.model import Finding, GradscopeError, Segment, Span
 from gradscope.store import Trace
 
+HAPPENS = (Backward, ErrorRaised, HiddenWrite, Mode, ModuleCall, RequiresGrad, Step, ZeroGrad)
 MAX_OPS = 20_000  # of several segments shown together
 
 
@@ -93,7 +103,11 @@ def _with_worst(
         if finding.severity == "note":
             break
         places = {s.span() for s in (finding.cause, finding.effect) if s is not None}
-        held = [(len(places & _places(trace, step)), step) for step in (*steps, after) if step.graphs]
+        held = [
+            (len(places & _places(trace, step, tail=step is after)), step)
+            for step in (*steps, after)
+            if step.graphs
+        ]
         most = max((count for count, _ in held), default=0)
         fitting = [step for count, step in held if count == most] if most else []
         losing = [step for step in fitting if severing(trace, step.graphs)]
@@ -105,12 +119,14 @@ def _with_worst(
     return None
 
 
-def _places(trace: Trace, step: _Step) -> set[Span]:
-    """Where the ops and the events of a step stand."""
+def _places(trace: Trace, step: _Step, tail: bool) -> set[Span]:
+    """Where the ops and the events of a step stand. tail: it is what came after the last one, where also stands what
+    is summed up when the run ends."""
     sites = [op.site for id in step.graphs for op in trace.graph(id).ops]
     lists = {(s.events, s.graph) for s in step.segments}
     own = {index for index, key in _lists(trace).items() if key in lists}
-    sites += [event.site for event in trace.events if event.segment in own]
+    events = trace.of(*HAPPENS) if tail else trace.events
+    sites += [event.site for event in events if event.segment in own]
     return {frame.span() for site in sites for frame in (site, site.user)}
 
 

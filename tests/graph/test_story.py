@@ -326,3 +326,20 @@ def test_what_a_call_of_a_finding_checks_on_the_way_is_left_out(level: str) -> N
     graph = picture(scope.trace, level).graph
     assert any("GS301" in data["causes"] for data in nodes(graph))
     assert not any(data["dtype"] == "bool" for data in nodes(graph))
+
+
+def test_what_is_summed_up_when_a_run_ends_is_no_step_to_be_drawn() -> None:
+    net, target = nn.Linear(2, 1), nn.Linear(2, 1)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    with gradscope.watch(sample=False) as scope:
+        for _ in range(12):
+            wanted = target(torch.randn(4, 2))
+            loss = (net(torch.randn(4, 2)) - wanted).square().mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            loss.item()
+    assert "GS605" in [finding.code for finding in scope.trace.findings]
+    shown = picture(scope.trace)
+    assert "after the last step" not in shown.view.title
+    assert any(data["kind"] == "backward" for data in nodes(shown.graph))

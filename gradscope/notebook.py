@@ -81,7 +81,7 @@ class _Cells:
             self.scope = scope.begin(sys._getframe(1))
         except (click.ClickException, GradscopeError, ValueError) as error:
             said = error.format_message() if isinstance(error, click.ClickException) else str(error)
-            print(f"gradscope: {said}: the cell runs unwatched", file=sys.stderr)
+            print(f"gradscope: {said.rstrip('.')}: the cell runs unwatched", file=sys.stderr)
 
 
 def load(shell: Any) -> None:

@@ -16,5 +16,8 @@ def test_what_data_is_taken_of_is_named_in_the_fix_also_where_it_is_a_call() -> 
             second(hidden).pow(2).mean().backward()
             opt.step()
     (found,) = scope.findings
-    assert (found.code, found.severity) == ("GS102", "error")  # as of `detach()`: the optimizer steps what is cut
+    assert (found.code, found.severity) == (
+        "GS102",
+        "error",
+    )  # as of `detach()`: the optimizer steps what is cut
     assert found.fix.startswith("use `first(torch.randn(4, 3))` itself")

@@ -73,6 +73,7 @@ def step_without_gradient(trace: Trace) -> Iterator[Finding]:
             number: tally
             for number, tally in tallies.items()
             if not (tally.closure and _goes_back(trace, {site.id for site in tally.at}))
+            and not _fills_itself(trace, number, tally)
         }
     elif not forwards(trace, set(tallies)):
         return
@@ -84,6 +85,13 @@ def step_without_gradient(trace: Trace) -> Iterator[Finding]:
 def _goes_back(trace: Trace, calls: set[int]) -> bool:
     """Whether a pass was made within these calls: a wrapper may hand on a closure that does nothing."""
     return any(frame.id in calls for event in trace.of(Backward) for frame in event.site.stack)
+
+
+def _fills_itself(trace: Trace, number: int, tally: Tally) -> bool:
+    """Whether all gradients that an optimizer ever found were made within its own `step()`, into which nobody
+    looks: then it says nothing that it finds none before."""
+    ids = set(trace.optimizers[number].parameters)
+    return tally.fed > 0 and all(ids.isdisjoint(event.filled) for event in trace.of(Backward))
 
 
 def _finding(trace: Trace, number: int, tally: Tally, told: Counter[Site]) -> Finding:

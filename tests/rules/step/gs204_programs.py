@@ -246,3 +246,33 @@ def good_step_first() -> None:
         opt.step()  # with the gradients of the round before
         opt.zero_grad()
         model(torch.randn(8, 3)).pow(2).mean().backward()
+
+
+def good_optimizer_goes_back_itself() -> None:
+    import torch
+    from torch import nn
+
+    class Own(torch.optim.Optimizer):
+        def __init__(self, model: nn.Module) -> None:
+            super().__init__(model.parameters(), {"lr": 0.1})
+            self.model = model
+
+        def step(self, x: torch.Tensor, memory: bool) -> None:  # type: ignore[override]
+            self.zero_grad()
+            self.model(x).pow(2).mean().backward()
+            moves = [(p, self.defaults["lr"] * p.grad) for p in self.model.parameters() if p.grad is not None]
+            if memory:
+                self.zero_grad()
+                self.model(torch.ones(2, 3)).mean()
+            with torch.no_grad():
+                for p, move in moves:
+                    p -= move
+
+    model = nn.Linear(3, 1)
+    opt = Own(model)
+    for number in range(12):
+        opt.step(torch.randn(8, 3), number >= 6)
+        if number == 5:  # how much each weight matters
+            weights = list(model.parameters())
+            slopes = torch.autograd.grad(model(torch.ones(2, 3)).sum(), weights)
+            assert all(slope.isfinite().all() for slope in slopes)

@@ -94,3 +94,29 @@ def good_same_lengths() -> None:
         opt.zero_grad()
         nn.functional.cross_entropy(head(output[:, -1]), torch.randint(3, (32,))).backward()
         opt.step()
+
+
+def bad_lengths_that_nothing_reads() -> None:
+    import torch
+    from torch import nn
+
+    class Rater(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.words, self.layer = nn.Embedding(10, 8), nn.GRU(8, 8, batch_first=True)
+            self.head = nn.Linear(8, 1)
+
+        def forward(self, tokens: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
+            output, _ = self.layer(self.words(tokens))  # effect: GS772
+            scores: torch.Tensor = self.head(output[:, -1])  # cause: GS772
+            return scores
+
+    torch.manual_seed(0)
+    lengths = torch.randint(2, 13, (32,))
+    tokens = torch.randint(1, 10, (32, 12)) * (torch.arange(12) < lengths[:, None])
+    target, model = torch.randn(32, 1), Rater()
+    opt = torch.optim.Adam(model.parameters())
+    for _ in range(3):
+        opt.zero_grad()
+        nn.functional.mse_loss(model(tokens, lengths), target).backward()
+        opt.step()

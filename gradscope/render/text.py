@@ -18,7 +18,7 @@ from gradscope.analysis.words import counted
 from gradscope.check import Report
 from gradscope.escape import one_line
 from gradscope.events import Crashed
-from gradscope.model import SEVERITIES, Finding, Location, place_of
+from gradscope.model import SEVERITIES, Finding, Location, Parameter, place_of
 from gradscope.render._cost import cost
 from gradscope.render.frames import GUTTER_STYLE, Frame, Mark, balanced
 from gradscope.render.spark import sparkline
@@ -262,10 +262,16 @@ def _asked_in_python(report: Report) -> list[str]:
 
 
 def _to_ask_for(report: Report) -> str:
-    """A parameter to ask `why` of: one that a finding is about, one without a gradient; "" where none has a name."""
+    """A parameter to ask `why` of: one that a finding is about, one that an optimizer holds and has no gradient; ""
+    where none has a name."""
     subjects = [subject for finding in report.findings for subject in finding.subjects]
     told = [s[1] for s in subjects if isinstance(s, tuple) and s[0] == "parameter"]
     names = {p: parameter_name(report.trace, p) for p in report.trace.parameters}
     shown = [p for p, name in names.items() if name and one_line(name) == name]
-    asked = min(shown, key=lambda p: (p.id not in told, not p.registered, p.passes > 0), default=None)
+
+    def order(p: Parameter) -> tuple[bool, ...]:
+        trained = p.requires_grad and bool(p.optimizers)  # not a teacher's
+        return p.id not in told, not p.registered, not trained, p.passes > 0
+
+    asked = min(shown, key=order, default=None)
     return names[asked] if asked is not None else ""

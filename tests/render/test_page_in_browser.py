@@ -102,8 +102,8 @@ def status(page: Browser) -> str:
 def test_a_finding_opened_outlines_its_boxes_and_marks_its_lines(page: Browser) -> None:
     page.click("document.querySelector('details.finding summary')")
     assert page.run("document.querySelector('details.finding').open")
-    page.until("document.querySelector('.told')")
-    told = " ".join(texts(page, ".told"))
+    page.until("document.querySelector('.box.told')")
+    told = " ".join(texts(page, ".box.told"))
     assert "GS301" in told and "backward" in told
     lines = texts(page, ".line.here code")
     assert any(".detach()" in line for line in lines) and any("loss.backward()" in line for line in lines)

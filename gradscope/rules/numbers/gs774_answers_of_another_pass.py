@@ -1,0 +1,150 @@
+"""What a network gave for the batches of one pass is used for those of another: the loader has mixed them anew.
+
+Why: a `DataLoader` with `shuffle=True` draws another order in every pass. What was kept by the number of the batch
+(`teacher_outputs[i]`) belongs to other samples than the i-th batch of the next pass: each sample is taught another
+one's answer.
+
+Fix: compute it in the loop, on the batch that it is for, or keep it by the number of the sample.
+
+Measured: the loop in which the kept values were computed and the one in which they are compared go through the same
+loader, which draws its order. Silent on: values that are picked by numbers, means over all that was kept.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from gradscope.analysis.ops import ALIASES, LOSSES, PASSING, SCALES
+from gradscope.analysis.reach import Key, Paths, paths
+from gradscope.analysis.words import code, user
+from gradscope.events import Loader
+from gradscope.model import Finding, Op, Site
+from gradscope.rules import rule
+from gradscope.rules.numbers._losses import loss_event, losses, shape_of
+from gradscope.source import LOOPS
+from gradscope.store import Trace
+
+ROWWISE = PASSING | ALIASES | SCALES | {"softmax", "log_softmax", "sigmoid", "exp", "log"}
+COMPREHENSIONS = (ast.ListComp, ast.GeneratorExp, ast.DictComp)
+DEEP = 12
+
+
+def bad() -> None:
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader, TensorDataset
+
+    torch.manual_seed(0)
+    teacher, student = nn.Linear(4, 3), nn.Linear(4, 3)
+    loader = DataLoader(TensorDataset(torch.randn(48, 4)), batch_size=8, shuffle=True)
+    with torch.no_grad():
+        wanted = [teacher(x).softmax(1) for (x,) in loader]  # cause: GS774
+    opt = torch.optim.SGD(student.parameters(), lr=0.1)
+    for _ in range(3):
+        for i, (x,) in enumerate(loader):
+            opt.zero_grad()
+            scores = student(x).log_softmax(1)
+            loss = nn.functional.kl_div(scores, wanted[i], reduction="batchmean")  # effect: GS774
+            loss.backward()
+            opt.step()
+
+
+def good() -> None:
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader, TensorDataset
+
+    torch.manual_seed(0)
+    teacher, student = nn.Linear(4, 3), nn.Linear(4, 3)
+    loader = DataLoader(TensorDataset(torch.randn(48, 4)), batch_size=8, shuffle=True)
+    opt = torch.optim.SGD(student.parameters(), lr=0.1)
+    for _ in range(3):
+        for (x,) in loader:
+            with torch.no_grad():
+                wanted = teacher(x).softmax(1)
+            opt.zero_grad()
+            nn.functional.kl_div(student(x).log_softmax(1), wanted, reduction="batchmean").backward()
+            opt.step()
+
+
+@rule("GS774", name="answers-of-another-pass", severity="warning")
+def answers_of_another_pass(trace: Trace) -> Iterator[Finding]:
+    loops: dict[Site, list[Site]] = {}
+    for event in trace.of(Loader):
+        site = user(trace.site(event.loop))
+        if event.order == "drawn" and site is not None:
+            loops.setdefault(event.site.user, []).append(site)
+    several = {made: sites for made, sites in loops.items() if len(sites) > 1}
+    if not several:
+        return
+    known = paths(trace)
+    told: set[tuple[str, int]] = set()
+    for given, op in losses(known, LOSSES):
+        place = op.site.user.location()
+        if place in told or len(op.inputs) < 2:
+            continue
+        target = (op.graph, op.inputs[1])
+        maker = _kept(known, target)
+        if maker is None or shape_of(known, target)[:1] != shape_of(known, given)[:1]:
+            continue
+        for made, sites in several.items():
+            one = next((loop for loop in sites if _runs_in(trace, maker.site, loop)), None)
+            other = next((loop for loop in sites if _runs_in(trace, op.site, loop)), None)
+            if one is not None and other is not None and one != other:
+                told.add(place)
+                yield _finding(trace, known, op, maker, made, one)
+                break
+
+
+def _kept(known: Paths, key: Key) -> Op | None:
+    """The call of a network that gave a value without a graph, each row for itself."""
+    for _ in range(DEEP):
+        graph = known.graph(key[0])
+        if graph.values[key[1]].requires_grad or known.parameter_of(key) is not None:
+            return None
+        maker = known.maker(key)
+        if maker is None or not maker.inputs:
+            return None
+        if maker.module is not None:
+            return maker
+        if maker.name not in ROWWISE or len(maker.inputs) != 1:
+            return None
+        key = (maker.graph, maker.inputs[0])
+    return None
+
+
+def _runs_in(trace: Trace, site: Site, loop: Site) -> bool:
+    """Whether a call came by the body of the loop that stands there."""
+    file = trace.source_file(loop.path)
+    node = next((n for n in file.around(loop) if isinstance(n, (*LOOPS, *COMPREHENSIONS))), None)
+    if node is None:
+        return False
+    inside = {id(n) for n in ast.walk(node)}
+    frames = (f for f in site.stack if (f.path, f.function) == (loop.path, loop.function))
+    return any((at := file.at(frame)) is not None and id(at) in inside for frame in frames)
+
+
+def _finding(trace: Trace, known: Paths, loss: Op, maker: Op, made: Site, loop: Site) -> Finding:
+    cause = next(
+        (f for f in reversed(maker.site.stack) if (f.path, f.function) == (loop.path, loop.function)), None
+    )
+    kept = cause if cause is not None and cause.kind == "user" else maker.site.user
+    passed = loss_event(known, loss)
+    return Finding(
+        message=f"{code(trace, kept, 'what a network gives')} was kept of one pass of a loader that mixes its samples,"
+        " and is compared with the batches of another",
+        cause=kept,
+        cause_label="computed on the batches of another pass",
+        effect=loss.site.user,
+        effect_label="compares each sample with the answer for another one",
+        related=((made, "draws a new order in each pass"),),
+        seen=(
+            "both loops go through this loader, which draws its samples at random: the batches of the two passes hold"
+            " other samples",
+        ),
+        fix=f"compute {code(trace, kept, 'it')} in the loop of the loss, on its own batch, under"
+        " `with torch.no_grad():`; or make the loader with `shuffle=False`",
+        count=passed.count if passed is not None else 1,
+        subjects=frozenset({("loss", loss.site.user.location())}),
+    )

@@ -50,6 +50,7 @@ class Averages(Hook):
     def install(self) -> None:
         self.kept: dict[int, _Kept] = {}
         self.shapes: dict[int, set[Any]] = {}  # of what each optimizer steps
+        self.held: dict[int, int] = {}  # how many that were
         self.recorder.functions.follow(WRITES, self._written)
         self.recorder.signals.before_step.connect(self._before)
         self.recorder.signals.after_step.connect(self._after)
@@ -74,9 +75,10 @@ class Averages(Hook):
                 self.kept[id(t)] = _Kept(private.TensorRef(t), site)
 
     def _before(self, optimizer: Any, number: int, records: list[LeafRecord]) -> None:
-        self.shapes.setdefault(number, set()).update(
-            t.shape for record in records if (t := record.ref()) is not None
-        )
+        if self.held.get(number) != len(records):  # as long as it holds as many, they are the same
+            self.held[number] = len(records)
+            shapes = (t.shape for record in records if (t := record.ref()) is not None)
+            self.shapes.setdefault(number, set()).update(shapes)
         step = int(self.recorder.optimizers[number]["steps"])
         for kept in self.kept.values():
             copy = kept.copies.get(number)

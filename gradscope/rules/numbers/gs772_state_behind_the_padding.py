@@ -5,6 +5,9 @@ what is left after it has read all of the filling: up to dozens of steps that wa
 
 Fix: `output[torch.arange(len(output)), lengths - 1]`, or `pack_padded_sequence(x, lengths, …)` before the layer.
 
+A note where the padding is less than two fifths of the places, or the layer goes both ways: one of its states has read
+the sequence last, then.
+
 Measured: the tokens at the embedding's first call, and that nothing else of the layer's output is used. Silent on:
 packed sequences, padding on the left, outputs that are used at other places, too.
 """
@@ -26,7 +29,7 @@ from gradscope.store import Trace
 
 KEPT = PASSING | CASTS | {"dropout", "layer_norm"}
 DEEP = 12  # calls between an embedding and a recurrent layer
-MUCH = 0.2  # of the places
+SOME, MUCH = 0.2, 0.4  # of the places: a note from the one on, a warning from the other on
 
 
 def bad() -> None:  # fix: by hand
@@ -67,7 +70,7 @@ def good() -> None:
 
 @rule("GS772", name="state-behind-the-padding", severity="warning")
 def state_behind_the_padding(trace: Trace) -> Iterator[Finding]:
-    tails = {event.parameter: event for event in trace.of(Tails) if event.mean >= MUCH * event.places}
+    tails = {event.parameter: event for event in trace.of(Tails) if event.mean >= SOME * event.places}
     if not tails:
         return
     known = paths(trace)
@@ -78,7 +81,7 @@ def state_behind_the_padding(trace: Trace) -> Iterator[Finding]:
         taken = _last(trace, known, op) if event is not None else None
         if event is not None and taken is not None:
             told.add(place)
-            yield _finding(trace, op, taken, event)
+            yield _finding(trace, op, taken, event, _goes_both_ways(known, op))
 
 
 def _padded(known: Paths, op: Op, tails: dict[int, Tails]) -> Tails | None:
@@ -125,7 +128,13 @@ def _is_last(trace: Trace, op: Op, time: int) -> bool:
     return False
 
 
-def _finding(trace: Trace, op: Op, taken: Op, event: Tails) -> Finding:
+def _goes_both_ways(known: Paths, op: Op) -> bool:
+    """Whether its output is as wide as two of its states."""
+    values = known.graph(op.graph).values
+    return values[op.outputs[0]].shape[-1:] != values[op.outputs[1]].shape[-1:]
+
+
+def _finding(trace: Trace, op: Op, taken: Op, event: Tails, both_ways: bool) -> Finding:
     cause = taken.site.user
     how, edits = _at_the_end(trace, cause) if taken is not op else ("", ())
     packed = "`pack_padded_sequence(…, lengths, …)` around what " + located(trace, op.site.user) + " is given"
@@ -142,6 +151,7 @@ def _finding(trace: Trace, op: Op, taken: Op, event: Tails) -> Finding:
         ),
         fix=f"take each row's own last state: {how}; or {packed}" if how else packed,
         edits=edits,
+        severity="" if event.mean >= MUCH * event.places and not both_ways else "note",
         subjects=frozenset({("state", *cause.location())}),
     )
 

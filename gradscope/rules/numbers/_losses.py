@@ -100,6 +100,19 @@ def losses(known: Paths, names: set[str]) -> Iterator[tuple[Key, Op]]:
                 yield (op.graph, op.inputs[0]), op
 
 
+def of_zeros_and_ones(trace: Trace, known: Paths, names: set[str]) -> Iterator[tuple[Targets, Op]]:
+    """The calls of these loss functions, one for each place, whose targets were 0 and 1 at the first call, and nothing
+    else."""
+    targets = measured_targets(trace)
+    told: set[Span] = set()
+    for _, op in losses(known, names):
+        span = op.site.user.span()
+        event = targets.get((span, op.name))
+        if event is not None and (event.low, event.high, event.between) == (0, 1, 0) and span not in told:
+            told.add(span)
+            yield event, op
+
+
 def shape_of(known: Paths, key: Key) -> tuple[int, ...]:
     return known.graph(key[0]).values[key[1]].shape
 

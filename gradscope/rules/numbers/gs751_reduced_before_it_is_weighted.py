@@ -21,6 +21,7 @@ from math import prod
 
 from gradscope.analysis.ops import DIVISIONS, LOSSES, MEANS, MULTIPLICATIONS, SUBTRACTIONS
 from gradscope.analysis.reach import Paths, paths
+from gradscope.analysis.senses import NEGATIONS
 from gradscope.analysis.words import code, holds, located
 from gradscope.fixes.calls import with_argument
 from gradscope.fixes.source import Source
@@ -29,10 +30,9 @@ from gradscope.rules import rule
 from gradscope.store import Trace
 
 REDUCES = MEANS | {"sum"}
-SIGNS = {"neg", "__neg__"}
 POWERS = {"pow", "__pow__", "square"}
 WEIGHING = (
-    POWERS | SIGNS | SUBTRACTIONS | MULTIPLICATIONS | {"exp", "mean", "sum"}
+    POWERS | NEGATIONS | SUBTRACTIONS | MULTIPLICATIONS | {"exp", "mean", "sum"}
 )  # from a loss to its weight
 DEEP = 12
 
@@ -141,7 +141,9 @@ def _reduced(graph: Graph, value: int) -> Op | None:
     """The call that made one number of many, negated or scaled since, perhaps."""
     op = graph.maker(value)
     while (
-        op is not None and op.inputs and (op.name in SIGNS or (op.name in DIVISIONS and len(op.inputs) == 1))
+        op is not None
+        and op.inputs
+        and (op.name in NEGATIONS or (op.name in DIVISIONS and len(op.inputs) == 1))
     ):
         op = graph.maker(op.inputs[0])
     return op if op is not None and op.name in REDUCES | LOSSES and op.inputs else None
@@ -163,7 +165,7 @@ def _reduced_again(graph: Graph, value: int) -> bool:
     readers = graph.consumers.get(value, [])
     return len(readers) == 1 and (
         (readers[0].name in REDUCES and not graph.values[readers[0].outputs[0]].shape)
-        if readers[0].name not in SIGNS
+        if readers[0].name not in NEGATIONS
         else _reduced_again(graph, readers[0].outputs[0])
     )
 

@@ -13,9 +13,9 @@ from collections.abc import Iterator
 from gradscope.analysis.reach import paths
 from gradscope.analysis.words import located
 from gradscope.fixes.calls import argument_as
-from gradscope.model import Finding, Span
+from gradscope.model import Finding
 from gradscope.rules import rule
-from gradscope.rules.numbers._losses import loss_event, losses, measured_targets
+from gradscope.rules.numbers._losses import loss_event, of_zeros_and_ones
 from gradscope.store import Trace
 
 PLACES = {
@@ -61,14 +61,8 @@ def good() -> None:
 @rule("GS767", name="labels-without-minus-one", severity="warning")
 def labels_without_minus_one(trace: Trace) -> Iterator[Finding]:
     known = paths(trace)
-    targets = measured_targets(trace)
-    told: set[Span] = set()
-    for _, op in losses(known, set(PLACES)):
+    for event, op in of_zeros_and_ones(trace, known, set(PLACES)):
         site, name = op.site.user, op.name
-        event = targets.get((site.span(), name))
-        if event is None or (event.low, event.high, event.between) != (0, 1, 0) or site.span() in told:
-            continue
-        told.add(site.span())
         passed = loss_event(known, op)
         yield Finding(
             message=f"`{name}` takes labels of 1 and -1, and is given 1 and 0: those of 0 teach nothing",

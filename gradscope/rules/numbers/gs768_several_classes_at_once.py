@@ -16,9 +16,9 @@ from gradscope.analysis.made import layer_site
 from gradscope.analysis.reach import paths
 from gradscope.analysis.words import located
 from gradscope.fixes.source import Edits, Source
-from gradscope.model import Finding, Site, Span
+from gradscope.model import Finding, Site
 from gradscope.rules import rule
-from gradscope.rules.numbers._losses import loss_event, losses, measured_targets
+from gradscope.rules.numbers._losses import loss_event, of_zeros_and_ones
 from gradscope.store import Trace
 
 
@@ -59,16 +59,10 @@ def good() -> None:
 @rule("GS768", name="several-classes-at-once", severity="warning")
 def several_classes_at_once(trace: Trace) -> Iterator[Finding]:
     known = paths(trace)
-    targets = measured_targets(trace)
-    told: set[Span] = set()
-    for _, op in losses(known, {"cross_entropy"}):
+    for event, op in of_zeros_and_ones(trace, known, {"cross_entropy"}):
         site = op.site.user
-        event = targets.get((site.span(), op.name))
-        if event is None or (event.low, event.high, event.between) != (0, 1, 0) or site.span() in told:
-            continue
         if event.most is None or event.most < 2:
             continue
-        told.add(site.span())
         passed = loss_event(known, op)
         place = layer_site(trace, op, alone=True) or site
         new, edits = _for_each_class(trace, place)

@@ -11,12 +11,10 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from gradscope.analysis.names import names_of
-from gradscope.analysis.reach import paths
+from gradscope.analysis.reach import Key, paths
 from gradscope.events import Backward, ErrorRaised, Rooted
 from gradscope.model import Event, Graph, Node, Op, Parameter, Value
 from gradscope.store import Trace
-
-Key = tuple[int, int]  # graph, value in it
 
 
 @dataclass

@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 
-from gradscope.analysis.flow import Key
 from gradscope.analysis.lost import lost
 from gradscope.analysis.memo import once
+from gradscope.analysis.reach import Key
 from gradscope.events import (
     Backward,
     ErrorRaised,

@@ -40,7 +40,9 @@ class Mechanism(nn.Module):
             optimizer.step()
             if step % 60 == 0:
                 error = (y_pred - y).pow(2).mean().item()
-                print(f"step {step}: MMD {loss.item():.4f}  mean square between made and real effect {error:.3f}")
+                print(
+                    f"step {step}: MMD {loss.item():.4f}  mean square between made and real effect {error:.3f}"
+                )
 
 
 def main():

@@ -72,7 +72,9 @@ def main():
         if step % 60 == 0:
             size = sum(layer.up.lora_b.norm().item() for layer in model.layers)
             right = (out.argmax(1) == labels).float().mean().item()
-            print(f"step {step}: loss {loss.item():.4f}  accuracy {right:.3f}  size of the adapters {size:.4f}")
+            print(
+                f"step {step}: loss {loss.item():.4f}  accuracy {right:.3f}  size of the adapters {size:.4f}"
+            )
 
 
 if __name__ == "__main__":

@@ -67,7 +67,9 @@ def main():
             with torch.no_grad():
                 whole = error(model(states)[:, t - 1], target[:, t - 1])
                 cut = error(model(states[:, :t])[:, -1], target[:, t - 1])
-            print(f"step {step}: loss {loss.item():.3f}  place {t} of whole runs {whole:.3f}, of runs cut there {cut:.3f}")
+            print(
+                f"step {step}: loss {loss.item():.3f}  place {t} of whole runs {whole:.3f}, of runs cut there {cut:.3f}"
+            )
 
 
 if __name__ == "__main__":

@@ -59,7 +59,9 @@ def main():
         optimizer.step()
         if step % 50 == 0:
             true = -chain[data, targets].log().mean().item()
-            print(f"step {step}: perplexity {loss.exp().item():.2f}  of the true source {2.718281828**true:.2f}")
+            print(
+                f"step {step}: perplexity {loss.exp().item():.2f}  of the true source {2.718281828**true:.2f}"
+            )
     print(f"surprise of its own text {surprise_of_what_it_writes(model, chain, generator):.2f}")
 
 

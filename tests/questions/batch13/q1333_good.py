@@ -70,7 +70,9 @@ def main():
         optimizer.step()
         if step % 60 == 0:
             with torch.no_grad():
-                print(f"step {step}: loss {loss.item():.4f}  test AUC {auc(model(test_rows), test_clicked):.4f}")
+                print(
+                    f"step {step}: loss {loss.item():.4f}  test AUC {auc(model(test_rows), test_clicked):.4f}"
+                )
 
 
 if __name__ == "__main__":

@@ -55,7 +55,7 @@ def main():
     model = Pretraining()
     before = model.quantizer.entries.detach().clone()
     optimizer = torch.optim.Adam(model.parameters(), lr=2e-3)
-    for step in range(201):
+    for step in range(161):
         x = make_batch(12, 20, sounds, generator)
         mask = torch.rand(12, 20, generator=generator) < 0.3
         contrastive, diversity = model(x, mask)

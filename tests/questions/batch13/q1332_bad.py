@@ -47,7 +47,7 @@ def main():
     chain = (2 * torch.randn(WORDS, WORDS, generator=generator)).softmax(1)
     model = LanguageModel()
     optimizer = torch.optim.Adam(model.parameters(), lr=2e-3)
-    for step in range(201):
+    for step in range(151):
         text = make_text(48, chain, generator)
         data, targets = text[:, :-1], text[:, 1:]
         output = model(data)

@@ -38,7 +38,7 @@ class Mechanism(nn.Module):
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
-            if step % 60 == 0:
+            if step % 50 == 0:
                 error = (y_pred - y).pow(2).mean().item()
                 print(
                     f"step {step}: MMD {loss.item():.4f}  mean square between made and real effect {error:.3f}"
@@ -52,7 +52,7 @@ def main():
     y = torch.tanh(2 * x) + 0.3 * x + 0.1 * torch.randn(300, 1, generator=generator)
     x, y = (x - x.mean()) / x.std(), (y - y.mean()) / y.std()
     model = Mechanism()
-    model.run(x, y, 301)
+    model.run(x, y, 201)
 
 
 if __name__ == "__main__":

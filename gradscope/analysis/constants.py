@@ -93,7 +93,7 @@ def _tensors(known: Paths, root: Key, loss: Backward, trained: frozenset[int]) -
         if any(kind not in KINDS for _, _, kind in found) or _meant_for_others(known, part, found, trained):
             continue  # what was meant to carry the gradient may be cut there, beside a weight that is detached
         for cut, output, kind in found:
-            if cut.site.kind == "torch":
+            if _by(known, cut, kind).kind == "torch":
                 continue
             before = list(known.flow((output[0], i) for i in cut.inputs).order)
             behind = known.parameters_in(before)
@@ -201,8 +201,13 @@ def _between(known: Paths, output: Key, part: Key) -> set[int]:
 
 
 def _site(known: Paths, cut: Op, kind: str) -> Site:
+    return _by(known, cut, kind).user
+
+
+def _by(known: Paths, cut: Op, kind: str) -> Site:
+    """The call that cuts, or that of the block in which nothing has a graph."""
     region = known.trace.regions.get(cut.region) if kind != "detach" and cut.region is not None else None
-    return region.site.user if region is not None else cut.site.user
+    return region.site if region is not None else cut.site
 
 
 def _added(known: Paths, part: Key) -> Site:

@@ -7,13 +7,15 @@ alike: a layer of many units learns what one can.
 Fix: random initial weights, as the layers of `nn` have them by themselves; only biases may begin alike.
 
 Measured: after eight steps or more, with gradients that were not zero, all rows of the weight were equal up to
-rounding. Silent on: weights that are all zeros, weights of one row, layers that get no gradient.
+rounding. Silent on: weights that are all zeros, weights of one row, layers that get no gradient, parameters that only a
+penalty reads.
 """
 
 import ast
 from collections.abc import Iterator
 
 from gradscope.analysis.made import made_at
+from gradscope.analysis.ops import PRODUCTS_OF_MATRICES, RECURRENT
 from gradscope.analysis.text import nodes_that_ran, site_of
 from gradscope.analysis.words import located, parameter_name, parameter_names, parameter_subjects, plural
 from gradscope.events import Backward, Moved
@@ -24,6 +26,10 @@ from gradscope.source import called_name
 from gradscope.store import Trace
 
 CONSTANT = {"constant_", "ones_", "fill_"}
+LAYERS = PRODUCTS_OF_MATRICES | RECURRENT | {
+    "linear", "addmm", "bilinear", "embedding", "multi_head_attention_forward", "lstm_cell", "gru_cell",
+    "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "mv", "__matmul__",
+}  # fmt: skip
 
 
 def bad() -> None:
@@ -65,13 +71,34 @@ def good() -> None:
 def units_alike(trace: Trace) -> Iterator[Finding]:
     for event in trace.of(Moved):
         moved = dict(zip(event.parameters, event.moved, strict=False))
-        ids = [id for id in event.alike if moved.get(id) and _has_gradients(trace, id)]
+        ids = [
+            id
+            for id in event.alike
+            if moved.get(id) and _has_gradients(trace, id) and _is_of_units(trace, id)
+        ]
         if ids:
             yield _finding(trace, event, ids)
 
 
 def _has_gradients(trace: Trace, id: int) -> bool:
     return any(norm > 0 for _, norm in trace.numbers("grad_norm", id))
+
+
+def _is_of_units(trace: Trace, id: int) -> bool:
+    """Whether its rows are multiplied with what comes in, as it is or scaled: what only a penalty reads is the same
+    for each unit, and leaves these apart."""
+    for graph in trace.graphs:
+        todo = [v.index for v in graph.values if v.parameter == id]
+        shape = graph.values[todo[0]].shape if todo else ()
+        seen = set(todo)
+        for value in todo:  # grows while it is walked
+            for op in graph.consumers.get(value, ()):
+                if op.name in LAYERS:
+                    return True
+                new = [o for o in op.outputs if o not in seen and len(graph.values[o].shape) >= len(shape)]
+                seen.update(new)
+                todo += new
+    return False
 
 
 def _finding(trace: Trace, event: Moved, ids: list[int]) -> Finding:

@@ -57,17 +57,16 @@ def good_not_reentrant() -> None:
 def checkpoint_cuts_gradient(trace: Trace) -> Iterator[Finding]:
     known = paths(trace)
     parameters = {p.id: p for p in trace.parameters}
-    told: set[tuple[str, int]] = set()
+    calls: dict[tuple[str, int], list[CheckpointCut]] = {}
     for event in trace.of(CheckpointCut):
-        lost = [parameters[id] for id in event.parameters if id in parameters]
-        lost = [p for p in dict.fromkeys(lost) if not p.passes and not p.updates]
-        place = event.site.user
-        if not lost or place.location() in told:
+        calls.setdefault(event.site.user.location(), []).append(event)
+    for events in calls.values():
+        inside = dict.fromkeys(id for event in events for id in event.parameters)
+        lost = [p for id in inside if (p := parameters.get(id)) and not p.passes and not p.updates]
+        failed = next((error for event in events if (error := _failed(trace, known, event))), None)
+        if not lost or (failed is None and not any(_in_a_loss(known, event) for event in events)):
             continue
-        failed = _failed(trace, known, event)
-        if failed is None and not _in_a_loss(known, event):
-            continue
-        told.add(place.location())
+        place = events[0].site.user
         names = parameter_names(trace, [p.id for p in lost])
         yield Finding(
             message=f"a reentrant checkpoint cuts the gradient of {names}: none of its inputs requires one",
@@ -80,7 +79,7 @@ def checkpoint_cuts_gradient(trace: Trace) -> Iterator[Finding]:
                 f" `.grad` of {names} was None after every pass",
             ),
             fix=f"pass `use_reentrant=False` in {code(trace, place, 'the call of `checkpoint`')}",
-            count=event.count,
+            count=sum(event.count for event in events),
             edits=with_argument(trace, place, "use_reentrant", "False"),
             subjects=parameter_subjects(p.id for p in lost)
             | ({failure_subject(failed)} if failed is not None else set()),

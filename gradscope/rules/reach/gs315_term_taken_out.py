@@ -20,9 +20,11 @@ from collections.abc import Iterator
 from gradscope.analysis.constants import Constant, constants
 from gradscope.analysis.reach import paths
 from gradscope.analysis.words import code, listed, located, parameter_names, plural
+from gradscope.fixes.calls import out_of
 from gradscope.fixes.source import Source
 from gradscope.model import Edit, Finding, Site
 from gradscope.rules import rule
+from gradscope.source import names_in
 from gradscope.store import Trace
 
 
@@ -102,6 +104,10 @@ def _edits(trace: Trace, term: Constant) -> tuple[Edit, ...]:
     if term.kind == "numpy":
         texts = [_of_the_tensor(trace, site) for site in term.back]
         return tuple(edit for _, edits in texts for edit in edits) if all(e for _, e in texts) else ()
+    if term.kind in BLOCKS and (inside := _inside(trace, term)) is not None:
+        here = Source(trace, inside.path)
+        statement, block = here.file.statement(inside), here.file.statement(term.site)
+        return _out_of_block(here, statement, block) if statement is not None and block is not None else ()
     return _as_it_was(trace, term)[2]
 
 
@@ -160,10 +166,41 @@ def _fix(trace: Trace, term: Constant) -> str:
         lines = sorted({edit.line for edit in edits if edit.text == taken})
         noted = f", and write it where only the number is wanted: line {listed(list(map(str, lines)))}"
         return fix + (noted if lines else "")
-    if term.kind in ("no_grad", "inference_mode"):
+    if term.kind in BLOCKS and (inside := _inside(trace, term)) is not None:
+        return f"run {located(trace, inside)} outside of {located(trace, term.site, 'the block')}, with gradients"
+    if term.kind in BLOCKS:
         made = f"`{term.name}`" if term.name else code(trace, term.added, "it")
         return f"compute {made} outside of {located(trace, term.site, 'the block')}"
     return f"add the tensor itself in place of {located(trace, term.site, 'its number')}"
+
+
+def _inside(trace: Trace, term: Constant) -> Site | None:
+    """The call in the block that ran what is cut, where the term itself is made behind the block."""
+    file = trace.source_file(term.site.path)
+    block = file.statement(term.site)
+    if not isinstance(block, ast.With) or (
+        term.added.path == term.site.path and _stands_within(term.added, block)
+    ):
+        return None
+    ran = [f for f in term.cut.site.stack if f.path == term.site.path and f.function == term.site.function]
+    return next((f for f in ran if f.kind == "user" and _stands_within(f, block)), None)
+
+
+def _stands_within(site: Site, block: ast.With) -> bool:
+    return block.body[0].lineno <= site.line <= (block.end_lineno or block.lineno)
+
+
+def _out_of_block(here: Source, statement: ast.stmt, block: ast.stmt) -> tuple[Edit, ...]:
+    """A statement to the line before the `with` that it stands in; it alone, without the `with`."""
+    if not isinstance(block, ast.With) or statement not in block.body or len(block.items) > 1:
+        return ()
+    before = block.body[: block.body.index(statement)]
+    if names_in(statement, ast.Load) & {name for one in before for name in names_in(one, ast.Store)}:
+        return ()
+    if len(block.body) > 1:
+        return here.move(statement, block)
+    header = Edit(here.path, block.lineno, 1, statement.lineno, 1, "")
+    return (header, *out_of(here, [statement], block))
 
 
 def _fix_arrays(trace: Trace, term: Constant) -> str:
@@ -174,6 +211,7 @@ def _fix_arrays(trace: Trace, term: Constant) -> str:
     return f"go on with the tensor itself in place of a new one made of its array ({located(trace, term.back[0])})"
 
 
+BLOCKS = ("no_grad", "inference_mode")
 _LOSING = ("item", "detach", "cpu", "clone")  # methods that give the same number
 
 

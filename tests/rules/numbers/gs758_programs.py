@@ -57,3 +57,18 @@ def good_scale_of_ones() -> None:
         opt.zero_grad()
         nn.functional.mse_loss(net(torch.randn(64, 4)), torch.randn(64, 2)).backward()
         opt.step()
+
+
+def good_variances_that_only_a_penalty_reads() -> None:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    x, y = torch.randn(64, 4), torch.randn(64, 8)
+    mean, log_var = nn.Parameter(torch.randn(8, 4) / 2), nn.Parameter(torch.full((8, 4), -4.0))
+    opt = torch.optim.Adam([mean, log_var], lr=0.01)
+    for _ in range(12):
+        divergence = 0.5 * (log_var.exp() + mean**2 - 1 - log_var).sum()
+        opt.zero_grad()
+        (nn.functional.mse_loss(nn.functional.linear(x, mean), y) + 1e-3 * divergence).backward()
+        opt.step()

@@ -11,6 +11,23 @@ def bad_whole_model() -> None:
     out.pow(2).mean().backward()  # effect: GS311
 
 
+def bad_layers_in_a_loop() -> None:
+    """All of them are told as one: what else is lost at this line is no unused parameter."""
+    import torch
+    from torch import nn
+    from torch.utils.checkpoint import checkpoint
+
+    layers, head = nn.ModuleList(nn.Linear(4, 4) for _ in range(3)), nn.Linear(4, 1)
+    opt = torch.optim.SGD([*layers.parameters(), *head.parameters()], lr=0.1)
+    for _ in range(2):
+        h = torch.randn(8, 4)
+        for layer in layers:
+            h = checkpoint(layer, h, use_reentrant=True)  # cause: GS311
+        opt.zero_grad()
+        head(h).pow(2).mean().backward()
+        opt.step()
+
+
 def good_input_requires_gradient() -> None:
     import torch
     from torch import nn

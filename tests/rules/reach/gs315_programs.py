@@ -35,6 +35,61 @@ def bad_under_no_grad() -> None:  # fix: by hand
         opt.step()
 
 
+def bad_features_kept_under_no_grad() -> None:
+    import torch
+    from torch import nn
+
+    student = nn.Sequential(nn.Linear(6, 8), nn.ReLU())
+    teacher = nn.Sequential(nn.Linear(6, 8), nn.ReLU()).requires_grad_(False)
+    head = nn.Linear(8, 3)
+    opt = torch.optim.Adam([*student.parameters(), *head.parameters()], lr=0.01)
+    for _ in range(3):
+        x, more = torch.randn(16, 6), torch.randn(32, 6)
+        loss = nn.functional.cross_entropy(head(student(x)), torch.randint(0, 3, (16,)))
+        with torch.no_grad():  # cause: GS315
+            ours = student(more)
+            theirs = teacher(more)
+        loss = loss + 5.0 * nn.functional.mse_loss(ours, theirs)
+        opt.zero_grad()
+        loss.backward()  # effect: GS315
+        opt.step()
+
+
+def bad_alone_under_no_grad() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Sequential(nn.Linear(6, 8), nn.ReLU())
+    head = nn.Linear(8, 3)
+    opt = torch.optim.Adam([*model.parameters(), *head.parameters()], lr=0.01)
+    for _ in range(3):
+        x, more = torch.randn(16, 6), torch.randn(32, 6)
+        loss = nn.functional.cross_entropy(head(model(x)), torch.randint(0, 3, (16,)))
+        with torch.no_grad():  # cause: GS315
+            quiet = model(more)
+        loss = loss + quiet.pow(2).mean()
+        opt.zero_grad()
+        loss.backward()  # effect: GS315
+        opt.step()
+
+
+def good_own_outputs_under_no_grad_as_the_target() -> None:
+    import torch
+    from torch import nn
+
+    model = nn.Sequential(nn.Linear(6, 8), nn.ReLU(), nn.Linear(8, 3))
+    opt = torch.optim.Adam(model.parameters(), lr=0.01)
+    for _ in range(3):
+        x = torch.randn(16, 6)
+        loss = nn.functional.cross_entropy(model(x), torch.randint(0, 3, (16,)))
+        with torch.no_grad():
+            target = model(x + 0.01 * torch.randn_like(x)).softmax(1)
+        loss = loss + nn.functional.mse_loss(model(x).softmax(1), target)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+
+
 def bad_numbers_of_a_function() -> None:
     import torch
     from torch import nn

@@ -68,6 +68,58 @@ def test_varying_lengths_are_slept_through_and_stored_once() -> None:
     assert sum(len(trace.graph(id).ops) for id in trace.graphs_with_nodes) < 1_000
 
 
+Shape = tuple["Shape", "Shape"] | None  # a leaf is None
+
+
+class Trees:
+    """A network that calls itself over trees of which hardly two are alike; `late` begins with step 200."""
+
+    def __init__(self) -> None:
+        torch.manual_seed(0)
+        self.draw = torch.Generator().manual_seed(3)
+        self.join, self.leaf = nn.Linear(4, 2), nn.Linear(3, 2)
+        self.opt = torch.optim.SGD([*self.join.parameters(), *self.leaf.parameters()], 0.01)
+
+    def grow(self, leaves: int) -> Shape:
+        if leaves == 1:
+            return None
+        left = int(torch.randint(1, leaves, (), generator=self.draw))
+        return self.grow(left), self.grow(leaves - left)
+
+    def read(self, tree: Shape) -> torch.Tensor:
+        if tree is None:
+            return self.leaf(torch.ones(3))
+        return self.join(torch.cat([self.read(tree[0]), self.read(tree[1])])).tanh()
+
+    def run(self, steps: int, late: str = "") -> Trace:
+        lengths = varying(2, 9)
+        with gradscope.watch() as scope:
+            for step in range(steps):
+                if not late or step < 200:
+                    self.opt.zero_grad()
+                self.read(self.grow(lengths(step))).sum().backward()
+                self.opt.step()
+        return scope.trace
+
+
+def test_trees_of_all_shapes_are_slept_through() -> None:
+    trace = Trees().run(250)
+    assert slept(trace) > 150
+    assert len(trace.graphs_with_nodes) < 80
+
+
+def test_steps_whose_gradients_are_summed_unevenly_are_expected_all_the_same() -> None:
+    """The version of a gradient that a pass has summed tells how often: another number in each tree."""
+    trace = Trees().run(400)
+    repeated = [s.repeat for s in trace.segments if s.is_step and s.repeat > 8]
+    assert sum(repeated) > 200
+
+
+def test_what_begins_late_is_found_in_trees() -> None:
+    told = {f.code for f in Trees().run(300, "no zero_grad").findings if f.severity != "note"}
+    assert "GS201" in told
+
+
 def test_a_varying_number_of_micro_batches_wakes_nobody() -> None:
     trace = Unrolled().run(lambda step: 5, batches=varying(1, 6))
     asleep = [e for e in trace.of(Backward) if e.data["unlooked"]]

@@ -1,8 +1,9 @@
 """Which segments are the same but for how often a part of them repeats: sentences of other lengths,
-more or fewer micro-batches, an unrolled loop that ended early.
+more or fewer micro-batches, an unrolled loop that ended early, trees of other shapes.
 
 A graph is told by its kinds of calls (where, in which module, what on, which nodes) and by which kind
-is fed by which, a list of events by which event follows which: neither knows how often.
+is fed by which, a list of events by which event follows which: neither knows how often. Where a function
+calls itself, each place on the way counts once: how deep it went is no difference either.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 if TYPE_CHECKING:
     from gradscope.hooks.recorder.learn import Template
     from gradscope.hooks.recorder.segments import Segment
+    from gradscope.hooks.recorder.sites import SiteTree
     from gradscope.hooks.recorder.values import Metas
 
 # What an event holds of values, by number, and what changes with sizes.
@@ -30,14 +32,21 @@ class Family(NamedTuple):
 
 
 class Families:
-    """Tells the family of a segment."""
+    """Tells the family of a segment, and whether there was anything in it that had not been there before."""
 
-    def __init__(self, metas: Metas, templates: list[Template]):
+    def __init__(self, metas: Metas, templates: list[Template], sites: SiteTree):
         self.metas = metas
         self.templates = templates
+        self.sites = sites
         self._nodes: list[Hashable] = []  # template → what it builds, however many inputs there are
+        self._places: dict[int, int] = {}  # site → hash of the frame positions on the way to it
+        self._seen: set[int] = set()  # hashes of families' looks
+        self._calls: set[int] = set()  # hashes of the calls in all segments
+        self._follows: set[int] = set()  # hashes of which event followed which, of segments with calls
 
-    def of(self, segment: Segment) -> Family:
+    def of(self, segment: Segment) -> tuple[Family, bool]:
+        """The family, and whether all of it is known: as a whole, or each of its calls (a tree may hold any choice
+        of them) with the same course of events."""
         kinds = self._kinds(segment)
         structs, metas, makers = self.metas.structs, segment.metas, segment.makers
         sources = [
@@ -45,16 +54,29 @@ class Families:
             for value, maker in enumerate(makers)
         ]
         calls = {
-            (kind, tuple(dict.fromkeys([(sources[v], structs[metas[v]]) for v in row.ins])))
+            hash((kind, tuple(dict.fromkeys([(sources[v], structs[metas[v]]) for v in row.ins]))))
             for kind, row in zip(kinds, segment.ops, strict=True)
         }
         events = [
-            (kind, site, kinds[at] if 0 <= at < len(kinds) else at, _outline(data, sources))
+            (kind, self._place(site), kinds[at] if 0 <= at < len(kinds) else at, _outline(data, sources))
             for kind, site, at, data in segment.events
         ]
-        follows = set(pairwise([None, *events, None]))
+        follows = hash(frozenset(pairwise([None, *events, None])))
         course = tuple([(kind, site) for kind, site, _, _ in segment.events if kind in ORDER])
-        return Family(hash((frozenset(calls), frozenset(follows))), hash(course))
+        family = Family(hash((frozenset(calls), follows)), hash(course))
+        known = family.looks in self._seen
+        self._seen.add(family.looks)
+        if segment.ops:
+            known = known or (follows in self._follows and calls <= self._calls)
+            self._calls |= calls
+            self._follows.add(follows)
+        return family, known
+
+    def _place(self, site: int) -> int:
+        place = self._places.get(site)
+        if place is None:
+            place = self._places[site] = hash(self.sites.nodes[site].frames)
+        return place
 
     def _kinds(self, segment: Segment) -> list[int]:
         """Of each call: what and where it is."""
@@ -62,7 +84,8 @@ class Families:
             names = tuple([name for name, _ in groupby(name for name, _, _ in template.nodes)])
             self._nodes.append((template.name, template.cut, names, template.extra))
         nodes = self._nodes
-        return [hash((nodes[row.template], row.site, row.module, row.region)) for row in segment.ops]
+        place = self._place
+        return [hash((nodes[row.template], place(row.site), row.module, row.region)) for row in segment.ops]
 
     def _external(self, segment: Segment, value: int) -> int:
         external = segment.externals.get(value)

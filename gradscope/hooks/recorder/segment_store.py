@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from gradscope.hooks.recorder.families import Families, Family
 from gradscope.hooks.recorder.learn import EARLIER, INPUT, INTERNAL, LEAF, OUTSIDE, Template
 from gradscope.hooks.recorder.segments import Row, Segment
+from gradscope.hooks.recorder.sites import SiteTree
 from gradscope.hooks.recorder.values import Metas
 from gradscope.store import TraceWriter, pack, pack_numbers
 
@@ -35,14 +36,14 @@ class SegmentStore:
         writer: TraceWriter,
         metas: Metas,
         templates: list[Template],
+        sites: SiteTree,
         before_commit: Callable[[], None],
     ):
         self.writer = writer
         self.before_commit = before_commit
         self.metas = metas
         self.templates = templates
-        self.families = Families(metas, templates)
-        self.known: set[int] = set()  # what the families of segments look like
+        self.families = Families(metas, templates, sites)
         self.variants: dict[tuple[Family, bool], list[Variant]] = {}
         self.sample = True  # variants of a family that are stored already stand for others
         self.graphs: dict[tuple[int, int], int] = {}
@@ -70,9 +71,7 @@ class SegmentStore:
         if (key is not None and key not in self.graphs) or (
             ekey is not None and ekey not in self.event_lists
         ):
-            family = self.families.of(segment)
-            same = family.looks in self.known
-            self.known.add(family.looks)
+            family, same = self.families.of(segment)
             if self.sample and key is not None and segment.ops:
                 variants = self.variants.setdefault((family, is_step), [])
                 if len(variants) >= MAX_VARIANTS:

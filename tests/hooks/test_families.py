@@ -120,6 +120,34 @@ def test_what_begins_late_is_found_in_trees() -> None:
     assert "GS201" in told
 
 
+def left_out(steps: int, late: str = "") -> Trace:
+    """Of eight layers, some are left out in each step, so that their parameters get no gradient."""
+    torch.manual_seed(0)
+    layers = nn.ModuleList(nn.Linear(4, 4) for _ in range(8))
+    opt = torch.optim.SGD(layers.parameters(), 0.01)
+    with gradscope.watch() as scope:
+        for step in range(steps):
+            x = torch.randn(2, 4)
+            for kept, layer in zip(torch.rand(8) < 0.5, layers, strict=True):
+                x = layer(x).tanh() + x if kept else x
+            opt.zero_grad()
+            loss = x.pow(2).mean() + layers[0](x).pow(2).mean()
+            (loss * float("nan") if late and step >= steps - 20 else loss).backward()
+            opt.step()
+    return scope.trace
+
+
+def test_layers_that_are_left_out_at_random_are_slept_through() -> None:
+    trace = left_out(200)
+    assert slept(trace) > 100
+    assert sum(e.count for e in trace.of(Backward)) == 200
+
+
+def test_what_begins_late_is_found_where_layers_are_left_out() -> None:
+    told = {f.code for f in left_out(200, "nan").findings if f.severity == "error"}
+    assert told and not {f.code for f in left_out(200).findings if f.severity != "note"}
+
+
 def test_a_varying_number_of_micro_batches_wakes_nobody() -> None:
     trace = Unrolled().run(lambda step: 5, batches=varying(1, 6))
     asleep = [e for e in trace.of(Backward) if e.data["unlooked"]]

@@ -8,7 +8,7 @@ calls itself, each place on the way counts once: how deep it went is no differen
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Sequence
 from itertools import groupby, pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -24,11 +24,24 @@ SIZES = frozenset({"bytes", "shape", "leaf"})
 ORDER = frozenset({"backward", "step", "zero_grad", "clip", "schedule", "scaler"})
 
 
+MANY = 8  # lists of leaves in one place, from which on any choice of those that were in one is no news
+
+
 class Family(NamedTuple):
     """`looks`: hash of the kinds of calls and events; `course`: of the passes and steps, one by one."""
 
     looks: int
     course: int
+
+
+class Sight(NamedTuple):
+    """A segment as `Families.of` finds it. `known`: whether all of it was there before, as a whole or each of its
+    calls (a tree may hold any choice of them) and all events that followed each other; `events`: hash of these,
+    whatever leaves they chose."""
+
+    family: Family
+    known: bool
+    events: int
 
 
 class Families:
@@ -42,11 +55,12 @@ class Families:
         self._places: dict[int, int] = {}  # site → hash of the frame positions on the way to it
         self._seen: set[int] = set()  # hashes of families' looks
         self._calls: set[int] = set()  # hashes of the calls in all segments
-        self._follows: set[int] = set()  # hashes of which event followed which, of segments with calls
+        self._follows: set[int] = (
+            set()
+        )  # hashes of two events, one after the other, whatever leaves they chose
+        self._choices = Choices()
 
-    def of(self, segment: Segment) -> tuple[Family, bool]:
-        """The family, and whether all of it is known: as a whole, or each of its calls (a tree may hold any choice
-        of them) with the same course of events."""
+    def of(self, segment: Segment) -> Sight:
         kinds = self._kinds(segment)
         structs, metas, makers = self.metas.structs, segment.metas, segment.makers
         sources = [
@@ -58,19 +72,21 @@ class Families:
             for kind, row in zip(kinds, segment.ops, strict=True)
         }
         events = [
-            (kind, self._place(site), kinds[at] if 0 <= at < len(kinds) else at, _outline(data, sources))
-            for kind, site, at, data in segment.events
+            (kind, self._place(site), kinds[at] if 0 <= at < len(kinds) else at)
+            for kind, site, at, _ in segment.events
         ]
-        follows = hash(frozenset(pairwise([None, *events, None])))
+        exact, loose = [], []
+        for place, (_, _, _, data) in zip(events, segment.events, strict=True):
+            exact.append((place, _outline(data, sources)))
+            loose.append((place, _outline(data, sources, self._choices, place[:2])))
         course = tuple([(kind, site) for kind, site, _, _ in segment.events if kind in ORDER])
-        family = Family(hash((frozenset(calls), follows)), hash(course))
-        known = family.looks in self._seen
+        family = Family(hash((frozenset(calls), _follows(exact))), hash(course))
+        follows = _follows(loose)
+        known = family.looks in self._seen or (follows <= self._follows and calls <= self._calls)
         self._seen.add(family.looks)
-        if segment.ops:
-            known = known or (follows in self._follows and calls <= self._calls)
-            self._calls |= calls
-            self._follows.add(follows)
-        return family, known
+        self._calls |= calls
+        self._follows |= follows
+        return Sight(family, known, hash(follows))
 
     def _place(self, site: int) -> int:
         place = self._places.get(site)
@@ -96,19 +112,51 @@ class Families:
         return hash((external.kind, parameter, external.module, name))
 
 
-def _outline(data: Any, sources: list[int]) -> Hashable:
-    """An event's frozen data with the kind of each value in place of its number."""
+class Choices:
+    """Lists of leaves that are others in each segment: of the experts that were asked, the layers that were kept."""
+
+    def __init__(self) -> None:
+        self._lists: dict[Hashable, set[int]] = {}  # place → hashes of the first lists there
+        self._members: dict[Hashable, set[int]] = {}  # place → the leaves of all of them
+
+    def of(self, place: Hashable, leaves: tuple[int, ...]) -> Hashable:
+        """What stands for a list: itself, or where lists vary which leaves are new there."""
+        lists = self._lists.setdefault(place, set())
+        members = self._members.setdefault(place, set())
+        new = frozenset(leaves).difference(members)
+        members |= new
+        if len(lists) < MANY:
+            lists.add(hash(leaves))
+        return leaves if len(lists) < MANY or not leaves else ("some", new)
+
+
+def _follows(events: Sequence[Hashable]) -> frozenset[int]:
+    """Hashes of each event with the next one; of the first and last, with none."""
+    return frozenset(map(hash, pairwise([None, *events, None])))
+
+
+def _outline(
+    data: Any, sources: list[int], choices: Choices | None = None, place: tuple[Hashable, ...] = ()
+) -> Hashable:
+    """An event's frozen data with the kind of each value in place of its number; what was chosen in place
+    of a list of leaves, where `choices` knows it."""
     if type(data) is not tuple:
         found: Hashable = data
         return found
     kind, items = data
-    return tuple(_outlines(items, sources)) if kind == "d" else tuple([_outline(i, sources) for i in items])
+    if kind == "d":
+        return tuple(_outlines(items, sources, choices, place))
+    if choices is not None and all(type(i) is int for i in items):
+        return choices.of(place, items)
+    return tuple([_outline(i, sources, choices, place) for i in items])
 
 
-def _outlines(items: Any, sources: list[int]) -> Iterator[Hashable]:
+def _outlines(
+    items: Any, sources: list[int], choices: Choices | None, place: tuple[Hashable, ...]
+) -> Iterator[Hashable]:
     for key, value in items:
         if key in VALUES:
             numbers = value[1] if type(value) is tuple else (value,)
             yield key, tuple(dict.fromkeys([sources[n] for n in numbers if type(n) is int]))
         elif key not in SIZES:
-            yield key, _outline(value, sources)
+            yield key, _outline(value, sources, choices, (*place, key))

@@ -68,6 +68,86 @@ def test_varying_lengths_are_slept_through_and_stored_once() -> None:
     assert sum(len(trace.graph(id).ops) for id in trace.graphs_with_nodes) < 1_000
 
 
+Shape = tuple["Shape", "Shape"] | None  # a leaf is None
+
+
+class Trees:
+    """A network that calls itself over trees of which hardly two are alike; `late` begins with step 200."""
+
+    def __init__(self) -> None:
+        torch.manual_seed(0)
+        self.draw = torch.Generator().manual_seed(3)
+        self.join, self.leaf = nn.Linear(4, 2), nn.Linear(3, 2)
+        self.opt = torch.optim.SGD([*self.join.parameters(), *self.leaf.parameters()], 0.01)
+
+    def grow(self, leaves: int) -> Shape:
+        if leaves == 1:
+            return None
+        left = int(torch.randint(1, leaves, (), generator=self.draw))
+        return self.grow(left), self.grow(leaves - left)
+
+    def read(self, tree: Shape) -> torch.Tensor:
+        if tree is None:
+            return self.leaf(torch.ones(3))
+        return self.join(torch.cat([self.read(tree[0]), self.read(tree[1])])).tanh()
+
+    def run(self, steps: int, late: str = "") -> Trace:
+        lengths = varying(2, 9)
+        with gradscope.watch() as scope:
+            for step in range(steps):
+                if not late or step < 200:
+                    self.opt.zero_grad()
+                self.read(self.grow(lengths(step))).sum().backward()
+                self.opt.step()
+        return scope.trace
+
+
+def test_trees_of_all_shapes_are_slept_through() -> None:
+    trace = Trees().run(250)
+    assert slept(trace) > 150
+    assert len(trace.graphs_with_nodes) < 80
+
+
+def test_steps_whose_gradients_are_summed_unevenly_are_expected_all_the_same() -> None:
+    """The version of a gradient that a pass has summed tells how often: another number in each tree."""
+    trace = Trees().run(400)
+    repeated = [s.repeat for s in trace.segments if s.is_step and s.repeat > 8]
+    assert sum(repeated) > 200
+
+
+def test_what_begins_late_is_found_in_trees() -> None:
+    told = {f.code for f in Trees().run(300, "no zero_grad").findings if f.severity != "note"}
+    assert "GS201" in told
+
+
+def left_out(steps: int, late: str = "") -> Trace:
+    """Of eight layers, some are left out in each step, so that their parameters get no gradient."""
+    torch.manual_seed(0)
+    layers = nn.ModuleList(nn.Linear(4, 4) for _ in range(8))
+    opt = torch.optim.SGD(layers.parameters(), 0.01)
+    with gradscope.watch() as scope:
+        for step in range(steps):
+            x = torch.randn(2, 4)
+            for kept, layer in zip(torch.rand(8) < 0.5, layers, strict=True):
+                x = layer(x).tanh() + x if kept else x
+            opt.zero_grad()
+            loss = x.pow(2).mean() + layers[0](x).pow(2).mean()
+            (loss * float("nan") if late and step >= steps - 20 else loss).backward()
+            opt.step()
+    return scope.trace
+
+
+def test_layers_that_are_left_out_at_random_are_slept_through() -> None:
+    trace = left_out(200)
+    assert slept(trace) > 100
+    assert sum(e.count for e in trace.of(Backward)) == 200
+
+
+def test_what_begins_late_is_found_where_layers_are_left_out() -> None:
+    told = {f.code for f in left_out(200, "nan").findings if f.severity == "error"}
+    assert told and not {f.code for f in left_out(200).findings if f.severity != "note"}
+
+
 def test_a_varying_number_of_micro_batches_wakes_nobody() -> None:
     trace = Unrolled().run(lambda step: 5, batches=varying(1, 6))
     asleep = [e for e in trace.of(Backward) if e.data["unlooked"]]

@@ -30,7 +30,7 @@ class Recorder(State):
 
     def __init__(self, writer: TraceWriter, main: str | None, prove: bool = False):
         super().__init__(writer, main, prove)
-        self.store = SegmentStore(writer, self.metas, self.templates, self.write_new)
+        self.store = SegmentStore(writer, self.metas, self.templates, self.sites, self.write_new)
         self.began = self.store.began
         self.ledger = Ledger(self)
         self.modules = ModuleTable(self, self.ledger)

@@ -8,6 +8,7 @@ they did, and the rows are written together. What comes unexpected ends that at 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from time import perf_counter
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
 Frozen = tuple[str, int, int, Any]
 # What repeats: the events of each segment. A step closes every one of them.
 Cycle = tuple[tuple[Frozen, ...], ...]
+UNEVEN = (
+    3  # differences after which a gradient's writes tell nothing: it is summed as often as the graph has it
+)
 FEW_HELD = 32  # gradients asked for in a step, on average
 KINDS = frozenset({"backward", "step", "zero_grad", "clip", "schedule"})
 
@@ -43,9 +47,10 @@ class Held:
     """The gradients that a step of the cycle finds: those that its last one found, and written to since as
     often as between the last two."""
 
-    __slots__ = ("between", "empty", "every", "filled", "versions")
+    __slots__ = ("between", "empty", "every", "filled", "uneven", "versions")
 
-    def __init__(self, states: dict[str, list[int]], records: dict[int, LeafRecord]):
+    def __init__(self, states: dict[str, list[int]], records: dict[int, LeafRecord], uneven: Counter[int]):
+        self.uneven = uneven
         self.empty = [records[id] for id in states.get("none", ()) if id in records]
         self.filled = [
             records[id] for state, ids in states.items() if state != "none" for id in ids if id in records
@@ -67,9 +72,19 @@ class Held:
                 return False
             now.append(version_of(grad))
         between = [new - old for new, old in zip(now, self.versions, strict=False)]
-        alike = not self.between or between == self.between
+        alike = not self.between or between == self.between or not self._differ(between)
         self.versions, self.between = now, between
         return alike
+
+    def _differ(self, between: list[int]) -> bool:
+        """Whether one is written to more or less often that was written to evenly so far."""
+        different = [
+            record.id
+            for record, new, old in zip(self.filled, between, self.between, strict=True)
+            if new != old and self.uneven[record.id] < UNEVEN
+        ]
+        self.uneven.update(different)
+        return bool(different)
 
 
 @dataclass(slots=True)
@@ -94,6 +109,7 @@ class Replay(Expecting):
         self.ledger = ledger
         self.skipped = skipped  # the recorder's: tells the trace of steps that were only counted
         self.active = False
+        self.uneven: Counter[int] = Counter()  # how often the writes to its gradient differed
 
     def begin(self, cycle: Cycle, times: int) -> None:
         """From the start of a segment on, the cycle is expected this many times."""
@@ -118,7 +134,7 @@ class Replay(Expecting):
                 if kind == "step":
                     states = {state: list(some[1]) for state, some in dict(data["states"][1]).items()}
                     states.setdefault("none", []).extend(strangers)
-                    held = Held(states, records)
+                    held = Held(states, records, self.uneven)
                 self.expected.append(Expected(kind, site, data.get("optimizer"), event, filled, closes, held))
         self.next = self.expected[0]
         self.active = True

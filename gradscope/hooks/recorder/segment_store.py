@@ -10,11 +10,12 @@ from typing import Any, NamedTuple
 from gradscope.hooks.recorder.families import Families, Family
 from gradscope.hooks.recorder.learn import EARLIER, INPUT, INTERNAL, LEAF, OUTSIDE, Template
 from gradscope.hooks.recorder.segments import Row, Segment
+from gradscope.hooks.recorder.sites import SiteTree
 from gradscope.hooks.recorder.values import Metas
 from gradscope.store import TraceWriter, pack, pack_numbers
 
 MAX_STORED_GRAPHS = 500  # a program whose every step is another graph fills no disk
-
+MAX_STORED_LISTS = 2_000  # of events, where others are like them; and as many that nothing is like
 
 MAX_VARIANTS = 3  # stored of a family, where sampling may take one for another
 
@@ -35,18 +36,21 @@ class SegmentStore:
         writer: TraceWriter,
         metas: Metas,
         templates: list[Template],
+        sites: SiteTree,
         before_commit: Callable[[], None],
     ):
         self.writer = writer
         self.before_commit = before_commit
         self.metas = metas
         self.templates = templates
-        self.families = Families(metas, templates)
-        self.known: set[int] = set()  # what the families of segments look like
+        self.families = Families(metas, templates, sites)
         self.variants: dict[tuple[Family, bool], list[Variant]] = {}
         self.sample = True  # variants of a family that are stored already stand for others
         self.graphs: dict[tuple[int, int], int] = {}
         self.event_lists: dict[int, int] = {}
+        self.lists_like: dict[
+            int | None, int
+        ] = {}  # hash of events, whatever leaves they chose → the last such list
         # Each given once, and known only when written: another thread's exception may end any line.
         self._graph_numbers, self._list_numbers = count(1), count(1)
         self.distinct: set[int] = set()
@@ -65,14 +69,13 @@ class SegmentStore:
             key = (segment.hash, len(segment.ops)) if segment.ops else (hash(carried), 0)
         ekey = hash(tuple(segment.events)) if segment.events else None
         same = True
+        like: int | None = None
         graph: int | None = None
         events: int | None = None
         if (key is not None and key not in self.graphs) or (
             ekey is not None and ekey not in self.event_lists
         ):
-            family = self.families.of(segment)
-            same = family.looks in self.known
-            self.known.add(family.looks)
+            family, same, like = self.families.of(segment)
             if self.sample and key is not None and segment.ops:
                 variants = self.variants.setdefault((family, is_step), [])
                 if len(variants) >= MAX_VARIANTS:
@@ -81,7 +84,7 @@ class SegmentStore:
                         near.graph, near.events, is_step, segment.started, perf_counter() - segment.started
                     )
                     return same
-                stored = self._graph(key, segment), self._events(ekey, segment)
+                stored = self._graph(key, segment), self._events(ekey, segment, like)
                 variants.append(Variant(len(segment.ops), *stored))
         if key is not None:
             graph = self._graph(key, segment)
@@ -90,7 +93,7 @@ class SegmentStore:
             if len(self.graph_of) > 256:
                 del self.graph_of[next(iter(self.graph_of))]
         if ekey is not None:
-            events = self._events(ekey, segment)
+            events = self._events(ekey, segment, like)
         self._row(graph, events, is_step, segment.started, perf_counter() - segment.started)
         return same
 
@@ -108,24 +111,31 @@ class SegmentStore:
             self.graphs[key] = graph
         return graph if graph <= MAX_STORED_GRAPHS else None
 
-    def _events(self, key: int | None, segment: Segment) -> int | None:
-        """The list of events of a segment, written where it is new and there are not too many."""
+    def _events(self, key: int | None, segment: Segment, like: int | None) -> int | None:
+        """The list of events of a segment, written where it is new; where there are too many, one that differs
+        in no more than the leaves that were chosen (`like`: see `Sight.events`) stands for it."""
         if key is None:
             return None
         events = self.event_lists.get(key)
-        if events is None:
-            events = next(self._list_numbers)
-            if events <= 4 * MAX_STORED_GRAPHS:
-                self.writer.add_all(
-                    "event",
-                    (
-                        (events, i, kind, site or None, position, pack({**_thaw(data), **extra}))
-                        for i, ((kind, site, position, data), extra) in enumerate(
-                            zip(segment.events, segment.volatile, strict=True)
-                        )
-                    ),
+        if events is not None:
+            return events
+        if len(self.event_lists) >= MAX_STORED_LISTS and (
+            like in self.lists_like or len(self.lists_like) >= MAX_STORED_LISTS
+        ):
+            return self.lists_like.get(like)
+        events = next(self._list_numbers)
+        self.writer.add_all(
+            "event",
+            (
+                (events, i, kind, site or None, position, pack({**_thaw(data), **extra}))
+                for i, ((kind, site, position, data), extra) in enumerate(
+                    zip(segment.events, segment.volatile, strict=True)
                 )
-            self.event_lists[key] = events
+            ),
+        )
+        if like is not None:
+            self.lists_like[like] = events
+        self.event_lists[key] = events
         return events
 
     def _carried(self, segment: Segment) -> tuple[tuple[int, tuple[int, int]], ...]:

@@ -80,11 +80,14 @@ def _has_records(folder: str) -> bool:
 class SiteNode:
     """One frame position below its parent."""
 
-    __slots__ = ("children", "id", "kind")
+    __slots__ = ("children", "frames", "id", "kind")
 
-    def __init__(self, id: int, kind: str):
+    def __init__(self, id: int, kind: str, frames: frozenset[tuple[int, int]] = frozenset()):
         self.id = id
         self.kind = kind
+        self.frames = (
+            frames  # the positions on the way to it, each once however often a function calls itself
+        )
         self.children: dict[tuple[int, int], SiteNode] = {}
 
 
@@ -174,7 +177,9 @@ class SiteTree:
         line = line or code.co_firstlineno
         start, end = self.columns(code.co_filename, line, end_line or line, column, end_column)
         name = code.co_qualname if hasattr(code, "co_qualname") else code.co_name
-        node = SiteNode(next(self._numbers), kind)
+        at = (id(code), lasti)
+        frames = parent.frames if at in parent.frames else parent.frames | {at}
+        node = SiteNode(next(self._numbers), kind, frames)
         self.nodes[node.id] = node
         self.users[node.id] = node.id if kind == "user" else self.users[parent.id]
         self.places[node.id] = (code.co_filename, line, name)

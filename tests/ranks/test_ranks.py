@@ -161,6 +161,51 @@ def test_children_that_train_without_ranks_and_those_that_do_not(tmp_path: Path)
     assert "in process 2" in ran.told and "process 2 ended by KeyError" in ran.told
 
 
+def test_the_folder_that_is_asked_for_holds_the_traces_of_children_too(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(
+        program("""
+        import multiprocessing
+
+        def work():
+            model = nn.Linear(3, 1)
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+            for _ in range(3):
+                model(torch.ones(2, 3)).sum().backward()
+                optimizer.step()
+
+        if __name__ == "__main__" and "alone" not in sys.argv:
+            child = multiprocessing.get_context("fork").Process(target=work)
+            child.start()
+            child.join()
+        """)
+    )
+    ran = execute(tmp_path, [*gradscope(), "run", "--trace-dir", "traces", "train.py"])
+    found = names(tmp_path / "traces")
+    assert ran.status == 0 and len(found) == 2 and "main.gradscope" in found
+    assert ran.findings("traces") == [("GS201", "error", [])]
+    execute(tmp_path, [*gradscope(), "run", "--trace-dir", "one", "train.py", "alone"])
+    assert names(tmp_path / "one") == {"main.gradscope"}
+
+
+def test_the_one_program_of_a_launcher_without_ranks_is_watched(tmp_path: Path) -> None:
+    (tmp_path / "accelerate").write_text(
+        "import subprocess, sys\nsys.exit(subprocess.Popen([sys.executable, 'train.py'], env=None).wait())\n"
+    )
+    (tmp_path / "train.py").write_text(
+        program("""
+        model = nn.Linear(3, 1)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for _ in range(3):
+            model(torch.ones(2, 3)).sum().backward()
+            optimizer.step()
+        print("trained")
+        """)
+    )
+    ran = execute(tmp_path, [*gradscope(), "run", "accelerate"])
+    assert (ran.status, ran.out) == (0, "trained\n") and ran.err.count("error[GS201]") == 1
+    assert ran.findings() == [("GS201", "error", [])]
+
+
 def test_workers_that_their_pool_ends_have_whole_traces(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(
         program("""
@@ -317,6 +362,7 @@ def test_many_ranks_alike_are_looked_at_once_and_another_one_is_told(ranks: Star
             db.execute("UPDATE meta SET value = ? WHERE key = 'program'", (json.dumps(program),))
             db.execute("DELETE FROM print WHERE kind = 'input'")  # copies are given the same data
             if rank == 19:
+                db.execute("DELETE FROM meta WHERE key = 'outline'")
                 query = "SELECT of, number, data FROM print WHERE kind = 'parameters' AND number > 2"
                 for of, number, data in db.execute(query).fetchall():
                     moved = json.dumps({id: 2 * norm for id, norm in json.loads(data).items()})

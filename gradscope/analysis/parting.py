@@ -53,7 +53,7 @@ def _different(run: Run) -> list[Member]:
     """One rank for each set of prints that there is."""
     found: dict[str, Member] = {}
     for member in sorted(_wrapping(run), key=lambda m: m.rank if m.rank is not None else -1):
-        found.setdefault(outline_of_prints(member.trace, "parameters"), member)
+        found.setdefault(outline_of_prints(member.trace), member)
     return list(found.values())
 
 

@@ -24,19 +24,23 @@ from gradscope.hooks import _torch as private
 from gradscope.hooks.measures.prints import Printed, print_of_inputs, print_of_parameters
 from gradscope.hooks.recorder.module import ModuleRecord
 from gradscope.hooks.recorder.parts import groups_of
-from gradscope.store import pack
+from gradscope.store import pack, pack_norms
 
 CALLS = 8  # of a wrapper, whose inputs are printed
 STEPS_APART = 1024  # at most, between two steps whose parameters are printed
 
+MANY = 250  # parameters; of more the steps are farther apart
 
-def is_due(step: int) -> bool:
-    """0, 1, 2, 3, 4, 6, 8, 12, 16, …, then every 1,024th: the same on all ranks."""
+
+def is_due(step: int, parameters: int) -> bool:
+    """0, 1, 2, 3, 4, 6, 8, 12, 16, …, then every 1,024th, of a large model every 2,048th and so on: the same on all
+    ranks."""
     if step < 4:
         return True
     half = 1 << (step.bit_length() - 1)
-    if half >= STEPS_APART:
-        return step % STEPS_APART == 0
+    apart = STEPS_APART << ((parameters - 1) // MANY).bit_length()
+    if half >= apart:
+        return step % apart == 0
     return step in (half, half + half // 2)
 
 
@@ -152,7 +156,7 @@ class Distributed(Hook):
 
     def _after_step(self, optimizer: Any, args: Any, kwargs: Any) -> None:
         step = self.steps[id(optimizer)] = self.steps.get(id(optimizer), 0) + 1
-        if is_due(step) and threading.get_ident() == self.recorder.thread:
+        if is_due(step, _held(optimizer)) and threading.get_ident() == self.recorder.thread:
             self._print(optimizer, step, sys._getframe(2))
 
     def _print(self, optimizer: Any, step: int, frame: Any) -> None:
@@ -182,8 +186,14 @@ class Distributed(Hook):
             self._store(self.waiting.pop(0))
 
     def _store(self, printed: Printed) -> None:
+        numbers = printed.read()
+        data = (
+            pack_norms({int(k): v for k, v in numbers.items()})
+            if printed.kind == "parameters"
+            else pack(numbers)
+        )
         self.recorder.writer.add(
-            "print", printed.kind, printed.of, printed.number, printed.site or None, pack(printed.read())
+            "print", printed.kind, printed.of, printed.number, printed.site or None, data
         )
 
     # -- samplers ----------------------------------------------------------------------
@@ -233,6 +243,10 @@ class Distributed(Hook):
                         "shuffles": known.shuffles,
                     },
                 )  # fmt: skip
+
+
+def _held(optimizer: Any) -> int:
+    return sum(len(group["params"]) for group in groups_of(optimizer))
 
 
 def _goes_its_own_way(ddp: Any) -> bool:

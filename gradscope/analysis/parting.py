@@ -17,7 +17,6 @@ from gradscope.store import Member, Run, Trace
 from gradscope.store.outline import outline_of_prints
 
 _NOISE = 1e-6  # relative: what other hardware may make of the same computation
-_GONE = ("Connection closed by peer", "Connection reset by peer", "Timed out waiting", "Broken pipe")
 _ACTS = (Backward, Clip, Scheduled, Step, Update, ZeroGrad)
 
 
@@ -45,14 +44,15 @@ def parted(run: Run) -> Parting | None:
     return min(found, key=lambda parting: (not parting.known, parting.step), default=None)
 
 
-def _wrapping(run: Run) -> list[Member]:
+def wrapping(run: Run) -> list[Member]:
+    """The ranks that have wrapped a model."""
     return [member for group in run.alike if wrapped(group[0].trace) for member in group]
 
 
 def _different(run: Run) -> list[Member]:
     """One rank for each set of prints that there is."""
     found: dict[str, Member] = {}
-    for member in sorted(_wrapping(run), key=lambda m: m.rank if m.rank is not None else -1):
+    for member in sorted(wrapping(run), key=lambda m: m.rank if m.rank is not None else -1):
         found.setdefault(outline_of_prints(member.trace), member)
     return list(found.values())
 
@@ -77,7 +77,14 @@ def _of_optimizer(members: list[Member], number: int) -> Parting | None:
             if apart and (step or known):
                 values = [(member, row[apart[0]]) for member, row in zip(members, rows, strict=True)]
                 site = members[0].trace.site(tables[0][step][0])
-                return Parting(step, last, site, [ids[p] for p in apart], values, known)
+                return Parting(
+                    step,
+                    last,
+                    site.user if site is not None else None,
+                    [ids[p] for p in apart],
+                    values,
+                    known,
+                )
         last = step
     return None
 
@@ -102,54 +109,13 @@ def _differ(values: list[float]) -> bool:
     return any(not isclose(value, values[0], rel_tol=_NOISE, abs_tol=1e-12) for value in values)
 
 
-@dataclass(frozen=True)
-class Uneven:
-    """Ranks that were through, and others that waited for them in one more pass."""
-
-    through: list[tuple[Member, int]]  # with how many passes
-    waiting: list[tuple[Member, int]]
-    site: Site  # of the passes
-
-
-def uneven(run: Run) -> Uneven | None:
-    """Where ranks make different numbers of passes, so that some wait for others that have ended well."""
-    if all(_ended_well(member.trace.program) for member in run.ranks):
-        return None
-    counted = [(member, sum(event.count for event in _passes(member))) for member in _wrapping(run)]
-    through = [(member, count) for member, count in counted if _ended_well(member.trace.program)]
-    if not through:
-        return None
-    most = max(count for _, count in through)
-    waiting = [
-        (member, count)
-        for member, count in counted
-        if not _ended_well(member.trace.program) and count >= most and _waited(member.trace)
-    ]
-    passes = _passes(waiting[0][0]) if waiting else []
-    return Uneven(through, waiting, passes[-1].site.user) if passes else None
-
-
-def _passes(member: Member) -> list[Backward]:
-    known = {id for of in wrapped(member.trace) for id in of.parameters}
-    return [event for event in member.trace.of(Backward) if not known.isdisjoint(event.filled)]
-
-
-def _waited(trace: Trace) -> bool:
-    """Whether it ended in a call between ranks: a signal found it there, or the others' ends were met with."""
-    site = trace.site(trace.program.get("stood"))
-    if site is not None:
-        return any(frame.kind == "torch" for frame in site.stack[-3:])
-    text = str((trace.program.get("exception") or {}).get("text", ""))
-    return any(said in text for said in _GONE)
-
-
 def done_apart(run: Run) -> Iterator[tuple[Site, list[tuple[Member, int]]]]:
     """Lines of the loop that some ranks went through more often than others, the first of the program first, with
     how often each did. Only of ranks that ended by themselves: one that was stopped has done less for that."""
-    members = [m for m in _wrapping(run) if _ended_well(m.trace.program)]
+    members = [m for m in wrapping(run) if ended_well(m.trace.program)]
     if len(members) < 2:
         return
-    counts = [_acts(member.trace) for member in members]
+    counts = [acts(member.trace) for member in members]
     sites: dict[tuple[str, str, int], Site] = {}
     for _, known in counts:
         for key, site in known.items():
@@ -160,11 +126,13 @@ def done_apart(run: Run) -> Iterator[tuple[Site, list[tuple[Member, int]]]]:
             yield site, list(zip(members, times, strict=True))
 
 
-def _ended_well(program: dict[str, Any]) -> bool:
+def ended_well(program: dict[str, Any]) -> bool:
+    """Whether a process came to its end by itself, and without a fault."""
     return bool(program.get("ended")) and not program.get("exit_code") and not program.get("exception")
 
 
-def _acts(trace: Trace) -> tuple[Counter[tuple[str, str, int]], dict[tuple[str, str, int], Site]]:
+def acts(trace: Trace) -> tuple[Counter[tuple[str, str, int]], dict[tuple[str, str, int], Site]]:
+    """How often each line of the loop was gone through, in program order."""
     counts: Counter[tuple[str, str, int]] = Counter()
     sites: dict[tuple[str, str, int], Site] = {}
     for times, event in in_order(trace):

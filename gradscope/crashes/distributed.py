@@ -58,7 +58,7 @@ explain(
 explain(
     "another-rank-has-gone",
     r"(Connection closed by peer|Connection reset by peer|Broken pipe|Connection refused"
-    r"|Timed out waiting \d+ms for (send|recv) operation)",
+    r"|Timed out waiting \d+ms for (send|recv) operation|Application timeout caused pair closure)",
     "another rank has gone, or did not come: what waits for it here failed",
     why="ranks compute together, and each call between them needs all of them; the first one that failed or left is"
     " where to look, this error is what follows",

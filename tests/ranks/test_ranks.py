@@ -9,12 +9,14 @@ import signal
 import socket
 import sqlite3
 import subprocess
+import textwrap
 import time
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
 import pytest
+import torch
 from two_ranks import ENV, Ran, Start, both, execute, gradscope, program, torchrun
 from warm import python
 
@@ -276,7 +278,66 @@ def test_one_more_batch_on_one_rank_is_told_as_what_the_others_wait_for(ranks: S
     (finding,) = [f for f in ran.report()["findings"] if f["severity"] != "note"]
     assert (finding["code"], finding["ranks"]) == ("GS801", [1])
     assert "different numbers of passes" in finding["message"]
-    assert finding["seen"] == ["of these passes rank 0 ended after 5; rank 1 was in one more after 5"]
+    assert finding["seen"][:2] == [
+        "after 5 passes rank 1 was in a backward pass at train.py:26",
+        "after 5 passes rank 0 was in the end of the program",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("body", "told", "line"),
+    [
+        (
+            """
+            loss = model(torch.randn(8, 4)).pow(2).mean()
+            if rank and step == 2:
+                continue
+            loss.backward()  # here
+            """,
+            "ranks make different numbers of passes: rank 0 waits in one more",
+            "loss.backward()  # here",
+        ),
+        (
+            """
+            model(torch.randn(8, 4)).pow(2).mean().backward()
+            if rank and step == 4:
+                with torch.no_grad():
+                    model.eval()(torch.randn(8, 4))  # here
+            """,
+            "rank 1 waits in a call of the wrapped model that other ranks do not make",
+            "model.eval()(torch.randn(8, 4))  # here",
+        ),
+    ],
+    ids=["skipped", "evaluated"],
+)
+def test_ranks_that_wait_for_each_other_in_different_calls(
+    body: str, told: str, line: str, ranks: Start
+) -> None:
+    text = (
+        """
+        import datetime
+
+        dist.init_process_group("gloo", timeout=datetime.timedelta(seconds=3))
+        rank = dist.get_rank()
+        torch.manual_seed(rank)
+        model = DDP(nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4), nn.Linear(4, 1)))
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for step in range(5):
+            optimizer.zero_grad()
+        """
+        + textwrap.indent(textwrap.dedent(body), " " * 12)
+        + """
+            optimizer.step()
+        dist.barrier()
+        """
+    )
+    ran = ranks(textwrap.dedent(text))
+    assert ran.status == 1
+    found = [f for f in ran.report()["findings"] if f["severity"] != "note" and f["code"]]
+    (finding,) = found
+    assert (finding["code"], finding["ranks"]) == ("GS801", [0, 1]) and finding["message"].startswith(told)
+    cause = next(p for p in finding["locations"] if p["role"] == "cause")
+    assert line in (ran.folder / "train.py").read_text().splitlines()[cause["line"] - 1]
 
 
 @pytest.mark.parametrize(
@@ -371,3 +432,24 @@ def test_many_ranks_alike_are_looked_at_once_and_another_one_is_told(ranks: Star
     assert sorted(ran.findings("many")) == [("GS201", "error", everyone), ("GS801", "error", everyone)]
     (parting,) = [f for f in ran.report("many")["findings"] if f["code"] == "GS801"]
     assert parting["since"] == 3 and "on rank 19" in parting["seen"][0]
+
+
+@pytest.mark.skipif(not hasattr(torch.distributed, "tensor"), reason="no tensor parallelism in this torch")
+def test_gradients_of_sharded_parameters_that_pile_up_are_told(ranks: Start) -> None:
+    ran = ranks(
+        """
+        from torch.distributed.device_mesh import init_device_mesh
+        from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
+
+        begin()
+        torch.manual_seed(0)
+        net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1))
+        net = parallelize_module(net, init_device_mesh("cpu", (2,)), {"0": ColwiseParallel(), "2": RowwiseParallel()})
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
+        for _ in range(6):
+            net(torch.randn(4, 4)).pow(2).mean().backward()
+            optimizer.step()
+        end()
+        """
+    )
+    assert ran.status == 0 and ran.findings() == ON_BOTH

@@ -41,20 +41,25 @@ class Printed:
 
 def print_of_parameters(records: list[LeafRecord]) -> Printed | None:
     """The norm of each parameter that has one here, by its number. None where none can be measured."""
-    by_device: dict[torch.device, tuple[list[str], list[torch.Tensor]]] = {}
+    alike: dict[tuple[torch.device, torch.dtype], tuple[list[str], list[torch.Tensor]]] = {}
     for record in records[:MOST]:
         t = record.ref()
         if t is None or not measurable(t) or t.layout is not torch.strided or not t.is_floating_point():
             continue
-        names, tensors = by_device.setdefault(t.device, ([], []))
+        names, tensors = alike.setdefault((t.device, t.dtype), ([], []))
         names.append(str(record.id))
         tensors.append(t.detach())
-    if not by_device:
+    if not alike:
         return None
-    parts = [
-        send(torch.stack([n.float() for n in float_norms(tensors)])) for _, tensors in by_device.values()
-    ]
-    return Printed([name for names, _ in by_device.values() for name in names], parts)
+    parts = [send(torch.stack(_norms(tensors))) for _, tensors in alike.values()]
+    return Printed([name for names, _ in alike.values() for name in names], parts)
+
+
+def _norms(tensors: list[torch.Tensor]) -> list[torch.Tensor]:
+    """Of tensors of one type."""
+    if tensors[0].dtype.itemsize > 4:
+        return [torch.linalg.vector_norm(t) for t in tensors]
+    return [n.float() for n in float_norms(tensors)]
 
 
 def print_of_inputs(given: list[Any]) -> Printed | None:

@@ -13,7 +13,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gradscope.analysis.parting import Parting, Uneven, done_apart, parted, uneven
+from gradscope.analysis.names import place
+from gradscope.analysis.parting import Parting, done_apart, parted
+from gradscope.analysis.unmet import CALL, OVER, PASS, Unmet, unmet
 from gradscope.analysis.words import located, parameter_names, parameter_subjects
 from gradscope.analysis.wrappers import rounds, wrapped
 from gradscope.events import Crashed
@@ -58,25 +60,57 @@ def ranks_diverge(run: Run) -> Iterator[tuple[Member, Finding]]:
     if (parting := parted(run)) is not None:
         for member in run.ranks:
             yield member, _finding(run, member, parting)
-    if (found := uneven(run)) is not None:
-        for member, _ in found.waiting:
-            yield member, _more_passes(member, found)
+    if (found := unmet(run)) is not None:
+        for wait in found.ahead if found.others[0].inside == OVER else [*found.ahead, *found.others]:
+            yield wait.member, _waits(wait.member, found)
 
 
-def _more_passes(member: Member, found: Uneven) -> Finding:
-    ended = ", ".join(f"{m.name} ended after {count:,}" for m, count in found.through[:_SHOWN])
-    waiting = ", ".join(f"{m.name} was in one more after {count:,}" for m, count in found.waiting[:_SHOWN])
+def _waits(member: Member, found: Unmet) -> Finding:
+    ahead, other = found.ahead[0], found.others[0]
+    over = other.inside == OVER
+    names = _members([wait.member for wait in found.ahead])
+    if ahead.inside == PASS:
+        others = (
+            "the others are through"
+            if over
+            else f"{_members([w.member for w in found.others])} in {other.inside}"
+        )
+        message = f"ranks make different numbers of passes: {names} waits in one more, and {others}"
+        why = "each pass averages gradients over all ranks; one that makes no such pass is waited for until it is gone"
+        fix = (
+            "let no rank leave a pass out (a batch that is skipped, a loss that is not finite), and give all the same"
+            " number of batches (`DistributedSampler` does, `drop_last=True`), or put the loop into"
+            " `with model.join():`"
+        )
+    elif ahead.inside == CALL:
+        message = f"{names} waits in a call of the wrapped model that other ranks do not make"
+        why = "before each call the wrapper sends the buffers of the first rank to all others: also in an evaluation"
+        fix = "where only some ranks evaluate, call the `.module` of the wrapper; or let all ranks do it"
+    else:
+        message = f"ranks wait for each other in different calls: {names} in {ahead.inside}, others in {other.inside}"
+        why = "a call between ranks ends when all of them have come to it: these never meet"
+        fix = "let all ranks make the same calls in the same order, whatever their number or their data"
+    seen = [
+        f"after {wait.passes:,} passes {wait.member.name} was in {wait.inside}"
+        + (f" at {place(wait.site)}" if wait.site is not None else "")
+        for wait in [*found.ahead[:_SHOWN], *found.others[:_SHOWN]]
+    ]
     return Finding(
-        message="ranks make different numbers of passes: this one waits for others that are through",
-        cause=found.site,
-        cause_label="goes on here, where other ranks have ended",
-        seen=(f"of these passes {ended}; {waiting}",),
-        why="each pass averages gradients over all ranks; where one has no more data the others wait for it for ever,"
-        " or until it is gone",
-        fix="give all ranks the same number of batches (`DistributedSampler` does, `drop_last=True`), or put the loop"
-        " into `with model.join():`",
+        message=message,
+        cause=ahead.site,
+        cause_label=f"{names} waits here",
+        effect=other.site,
+        effect_label=f"{other.member.name} waits here",
+        seen=(*seen, *([found.counts] if found.counts else [])),
+        why=why,
+        fix=fix,
+        severity="" if over or any(wait.failed for wait in found.ahead) else "warning",
         subjects=frozenset({("crash", event.segment) for event in member.trace.of(Crashed)}),
     )
+
+
+def _members(members: list[Member]) -> str:
+    return " and ".join(m.name for m in members[:_SHOWN])
 
 
 def _finding(run: Run, member: Member, parting: Parting) -> Finding:
@@ -88,9 +122,7 @@ def _finding(run: Run, member: Member, parting: Parting) -> Finding:
         f"they were the same after step {parting.last:,}" if parting.last else "they were the same before it"
     )
     cause, label = _cause(run, trace, parting)
-    apart = (
-        cause is not None and parting.site is not None and cause.location() != parting.site.user.location()
-    )
+    apart = cause is not None and parting.site is not None and cause.location() != parting.site.location()
     outside = "`DistributedDataParallel` does not know them: nothing averages their gradients"
     return Finding(
         message=f"{names} differ between the ranks",

@@ -17,6 +17,7 @@ from gradscope.store import Member, Run, Trace
 from gradscope.store.outline import outline_of_prints
 
 _NOISE = 1e-6  # relative: what other hardware may make of the same computation
+_DRIFT = 1e-3  # relative: of running statistics, what matters
 _ACTS = (Backward, Clip, Scheduled, Step, Update, ZeroGrad)
 
 
@@ -31,6 +32,7 @@ class Parting:
     parameters: list[int]  # ids in the first member's trace
     values: list[tuple[Member, float]]
     known: bool
+    after_pass: bool = False  # `step` counts passes: some ranks make no steps
 
 
 @once
@@ -41,7 +43,7 @@ def parted(run: Run) -> Parting | None:
         return None
     numbers = set.intersection(*(set(member.trace.prints("parameters")) for member in members))
     found = [p for number in sorted(numbers) if (p := _of_optimizer(members, number)) is not None]
-    return min(found, key=lambda parting: (not parting.known, parting.step), default=None)
+    return min(found, key=lambda parting: (not parting.known, parting.step), default=None) or _of_passes(run)
 
 
 def wrapping(run: Run) -> list[Member]:
@@ -57,13 +59,44 @@ def _different(run: Run) -> list[Member]:
     return list(found.values())
 
 
+def _of_passes(run: Run) -> Parting | None:
+    """What differs after a pass, where some ranks have trained and made no step at all."""
+    members = _wrapping_whole(run)
+    steps = [sum(o.steps for o in member.trace.optimizers.values()) for member in members]
+    trained = all(member.trace.summary["passes"] for member in members)
+    if not members or not trained or all(steps) or not any(steps):
+        return None
+    for number in sorted(set.intersection(*(set(m.trace.prints("weights")) for m in members))):
+        printed = [member.trace.prints("weights")[number] for member in members]
+        for turn in sorted(set.intersection(*(set(table) for table in printed))):
+            tables = [table[turn][1] for table in printed]
+            if len({len(table) for table in tables}) != 1 or not same_shapes(
+                members, [list(t) for t in tables]
+            ):
+                continue
+            rows = list(zip(*(table.values() for table in tables), strict=True))
+            apart = [place for place, row in enumerate(rows) if _differ(list(row))]
+            if apart:
+                ids = [int(id) for id in tables[0]]
+                values = list(zip(members, rows[apart[0]], strict=True))
+                return Parting(turn, 0, None, [ids[p] for p in apart], values, True, after_pass=True)
+    return None
+
+
+def _wrapping_whole(run: Run) -> list[Member]:
+    """All ranks of the run, where each has wrapped a model and ended well."""
+    members = wrapping(run)
+    whole = len(members) == len(run.ranks) == run.world
+    return members if whole and all(ended_well(m.trace.program) for m in members) else []
+
+
 def _of_optimizer(members: list[Member], number: int) -> Parting | None:
     tables = [member.trace.prints("parameters")[number] for member in members]
     common = sorted(set.intersection(*(set(table) for table in tables)))
     if not common or len({len(table[step][1]) for table in tables for step in common}) != 1:
         return None
     ids = [int(id) for id in tables[0][common[0]][1]]
-    if not _same_shapes(members, [list(table[common[0]][1]) for table in tables]):
+    if not same_shapes(members, [list(table[common[0]][1]) for table in tables]):
         return None
     averaged = {id for of in wrapped(members[0].trace) for id in of.parameters if _all_in(of.ranks, members)}
     once_equal: set[int] = set()
@@ -89,7 +122,37 @@ def _of_optimizer(members: list[Member], number: int) -> Parting | None:
     return None
 
 
-def _same_shapes(members: list[Member], ids: list[list[str]]) -> bool:
+@dataclass(frozen=True)
+class Drift:
+    """Buffers of a wrapped model that are not the same on the ranks that evaluate it. `values`: norms of the first."""
+
+    site: Site | None  # of the evaluation
+    wrapper: int
+    buffers: list[str]
+    values: list[tuple[Member, float]]
+
+
+def drifted(run: Run) -> Drift | None:
+    """The first evaluation in which that is so."""
+    members = wrapping(run)
+    tables = {id(m): m.trace.prints("buffers") for m in members}
+    members = [member for member in members if tables[id(member)]]
+    for number in sorted({number for member in members for number in tables[id(member)]}):
+        printed = [(m, tables[id(m)][number]) for m in members if number in tables[id(m)]]
+        for turn in sorted(set.intersection(*(set(table) for _, table in printed))):
+            found = [(member, table[turn][1]) for member, table in printed]
+            names = list(found[0][1])
+            if any(list(numbers) != names for _, numbers in found):
+                continue
+            apart = [name for name in names if _differ([numbers[name] for _, numbers in found], _DRIFT)]
+            if apart:
+                site = found[0][0].trace.site(printed[0][1][turn][0])
+                values = [(member, numbers[apart[0]]) for member, numbers in found]
+                return Drift(site.user if site is not None else None, number, apart, values)
+    return None
+
+
+def same_shapes(members: list[Member], ids: list[list[str]]) -> bool:
     """Whether the parameters at each place look the same on every rank."""
     shapes = [
         [member.trace.parameter(int(id)).shape for id in row]
@@ -102,11 +165,11 @@ def _all_in(ranks: tuple[int, ...], members: list[Member]) -> bool:
     return not ranks or all(member.rank in ranks for member in members)
 
 
-def _differ(values: list[float]) -> bool:
+def _differ(values: list[float], noise: float = _NOISE) -> bool:
     numbers = [value for value in values if not isnan(value)]
     if len(numbers) < len(values):
         return bool(numbers)
-    return any(not isclose(value, values[0], rel_tol=_NOISE, abs_tol=1e-12) for value in values)
+    return any(not isclose(value, values[0], rel_tol=noise, abs_tol=1e-12) for value in values)
 
 
 def done_apart(run: Run) -> Iterator[tuple[Site, list[tuple[Member, int]]]]:

@@ -64,5 +64,5 @@ def _of_all(rows: Rows, program: dict[str, Any]) -> str:
 def _of_prints(rows: Rows) -> str:
     if not rows("SELECT 1 FROM sqlite_master WHERE name = 'print'"):
         return ""
-    found = rows("SELECT of, number, data FROM print WHERE kind = 'parameters' ORDER BY of, number")
+    found = rows("SELECT kind, of, number, data FROM print WHERE kind != 'input' ORDER BY 1, 2, 3")
     return hashlib.sha1(repr(found).encode()).hexdigest()

@@ -16,7 +16,6 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-import torch
 from two_ranks import ENV, Ran, Start, both, execute, gradscope, program, torchrun
 from warm import python
 
@@ -434,8 +433,8 @@ def test_many_ranks_alike_are_looked_at_once_and_another_one_is_told(ranks: Star
     assert parting["since"] == 3 and "on rank 19" in parting["seen"][0]
 
 
-@pytest.mark.skipif(not hasattr(torch.distributed, "tensor"), reason="no tensor parallelism in this torch")
 def test_gradients_of_sharded_parameters_that_pile_up_are_told(ranks: Start) -> None:
+    pytest.importorskip("torch.distributed.tensor.parallel")
     ran = ranks(
         """
         from torch.distributed.device_mesh import init_device_mesh

@@ -13,10 +13,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from gradscope.analysis.hand_averaged import HandAveraged, hand_averaged
 from gradscope.analysis.names import place
-from gradscope.analysis.parting import Parting, done_apart, parted
+from gradscope.analysis.parting import Drift, Parting, done_apart, drifted, parted
 from gradscope.analysis.unmet import CALL, OVER, PASS, Unmet, unmet
-from gradscope.analysis.words import located, parameter_names, parameter_subjects
+from gradscope.analysis.words import listed, located, parameter_names, parameter_subjects
 from gradscope.analysis.wrappers import rounds, wrapped
 from gradscope.events import Crashed
 from gradscope.model import Finding, Since, Site
@@ -55,14 +56,77 @@ def good() -> None:
         opt.step()
 
 
-@rule_across("GS801", name="ranks-diverge", severity="error")
+@rule_across("GS801", name="ranks-diverge", severity="error", over=("GS205",))
 def ranks_diverge(run: Run) -> Iterator[tuple[Member, Finding]]:
     if (parting := parted(run)) is not None:
         for member in run.ranks:
             yield member, _finding(run, member, parting)
+    if (averaged := hand_averaged(run)) is not None:
+        for member in run.ranks:
+            yield member, _not_alike(averaged)
+    if (drift := drifted(run)) is not None:
+        for member, _ in drift.values:
+            yield member, _drift(drift)
     if (found := unmet(run)) is not None:
         for wait in found.ahead if found.others[0].inside == OVER else [*found.ahead, *found.others]:
             yield wait.member, _waits(wait.member, found)
+
+
+def _not_alike(found: HandAveraged) -> Finding:
+    trace = found.values[0][0].trace
+    names = parameter_names(trace, found.parameters)
+    first = parameter_names(trace, found.parameters[:1])
+    other = parameter_names(trace, [found.averaged])
+    shown = ", ".join(f"{value:.7g} on {m.name}" for m, value in found.values[:_SHOWN])
+    made = trace.parameter(found.parameters[0]).site
+    if found.at_first:
+        return Finding(
+            message=f"{names} differ between the ranks before the first step, and their gradients are averaged",
+            cause=made.user if made is not None else found.site,
+            cause_label="made with other numbers on each rank",
+            effect=found.site,
+            effect_label="the same gradients for different models",
+            seen=(
+                f"norm of {first} before the first step: {shown}",
+                f"the gradient of {first} was the same on all ranks before the first steps",
+            ),
+            why="averaged gradients keep models equal that are; they do not make them so",
+            fix="send the parameters of one rank to all before the first step: `dist.broadcast(p.data, 0)` for each; or"
+            " let `DistributedDataParallel` do both",
+            subjects=parameter_subjects(found.parameters),
+        )
+    return Finding(
+        message=f"the gradients of {names} differ between the ranks, while those of others are averaged",
+        cause=found.site,
+        cause_label="makes another step with them on each rank",
+        seen=(
+            f"norm of {first}'s gradient at this step: {shown}",
+            f"that of {other}'s gradient was the same on all ranks, as were all parameters before the first step",
+        ),
+        why="what is not averaged parts with each step: the ranks train different models",
+        fix=f"average the gradients of {names} too, as those of {other} are",
+        severity="note" if found.whole else "warning",
+        subjects=parameter_subjects(found.parameters),
+    )
+
+
+def _drift(found: Drift) -> Finding:
+    trace = found.values[0][0].trace
+    of = next(of for of in wrapped(trace) if of.wrapper == found.wrapper)
+    names = listed([f"`{name}`" for name in found.buffers])
+    shown = ", ".join(f"{value:.5g} on {m.name}" for m, value in found.values[:_SHOWN])
+    return Finding(
+        message=f"{names} of the wrapped model differ between the ranks that evaluate it",
+        cause=of.site.user,
+        cause_label="with `broadcast_buffers=False` no buffer is sent to the other ranks",
+        effect=found.site,
+        effect_label="each rank evaluates another model",
+        seen=(f"norm of `{found.buffers[0]}` in this evaluation: {shown}",),
+        why="running statistics are taken of the data of each rank; nothing averages them",
+        fix="leave `broadcast_buffers=True`, or convert the model with `nn.SyncBatchNorm.convert_sync_batchnorm` before"
+        " it is wrapped, or average the buffers before an evaluation",
+        severity="warning",
+    )
 
 
 def _waits(member: Member, found: Unmet) -> Finding:
@@ -118,6 +182,8 @@ def _finding(run: Run, member: Member, parting: Parting) -> Finding:
     names = parameter_names(trace, parting.parameters)
     shown = ", ".join(f"{value:.7g} on {m.name}" for m, value in parting.values[:_SHOWN])
     when = f"after step {parting.step:,}" if parting.step else "before the first step"
+    if parting.after_pass:
+        when = f"after pass {parting.step:,}"
     same = (
         f"they were the same after step {parting.last:,}" if parting.last else "they were the same before it"
     )
@@ -132,7 +198,7 @@ def _finding(run: Run, member: Member, parting: Parting) -> Finding:
         effect_label=f"{when} the ranks hold different models",
         seen=(
             f"norm of {parameter_names(trace, parting.parameters[:1])} {when}: {shown}",
-            *((same,) if parting.step > 1 else ()),
+            *((same,) if parting.step > 1 and not parting.after_pass else ()),
             *(() if parting.known else (outside,)),
             *_settings(run),
         ),

@@ -189,6 +189,21 @@ def done_apart(run: Run) -> Iterator[tuple[Site, list[tuple[Member, int]]]]:
             yield site, list(zip(members, times, strict=True))
 
 
+def written_apart(run: Run) -> Iterator[tuple[Site, list[Member]]]:
+    """Lines that write to tensors in place, before the first step and on some ranks only: with the ranks that do."""
+    found: list[tuple[Member, dict[tuple[str, int], Site]]] = []
+    for member in wrapping(run):
+        first = next((s.graph for s in member.trace.segments if s.graph is not None), None)
+        ops = member.trace.graph(first).ops if first is not None else ()
+        sites = {op.site.user.location(): op.site.user for op in ops if op.written}
+        found.append((member, sites))
+    for _, sites in found:
+        for place, site in sites.items():
+            members = [member for member, own in found if place in own]
+            if len(members) < len(found):
+                yield site, members
+
+
 def ended_well(program: dict[str, Any]) -> bool:
     """Whether a process came to its end by itself, and without a fault."""
     return bool(program.get("ended")) and not program.get("exit_code") and not program.get("exception")

@@ -15,11 +15,11 @@ from collections.abc import Iterator
 
 from gradscope.analysis.hand_averaged import HandAveraged, hand_averaged
 from gradscope.analysis.names import place
-from gradscope.analysis.parting import Drift, Parting, done_apart, drifted, parted
+from gradscope.analysis.parting import Drift, Parting, done_apart, drifted, parted, written_apart
 from gradscope.analysis.unmet import CALL, OVER, PASS, Unmet, unmet
 from gradscope.analysis.words import listed, located, parameter_names, parameter_subjects
 from gradscope.analysis.wrappers import rounds, wrapped
-from gradscope.events import Crashed
+from gradscope.events import Crashed, RequiresGrad, Scheduled
 from gradscope.model import Finding, Since, Site
 from gradscope.rules import rule_across
 from gradscope.store import Member, Run, Trace
@@ -220,13 +220,46 @@ def _cause(run: Run, trace: Trace, parting: Parting) -> tuple[Site | None, str]:
         told = ", ".join(f"{count:,} times on {member.name}" for member, count in times[:_SHOWN])
         return site, told
     if not parting.known:
-        made = trace.parameter(parting.parameters[0]).site
-        return (made.user if made is not None else None), "trained outside the wrapped model"
+        return _why_unknown(trace, parting)
     for of in wrapped(trace):
         for round_ in rounds(trace, of):
             if not round_.synced and not round_.around and round_.step is not None:
                 return round_.call.site.user, "under `no_sync`, and a step uses these gradients as they are"
+    if not parting.step:
+        for site, members in written_apart(run):
+            return (
+                site,
+                f"{_members(members)} {'writes' if len(members) == 1 else 'write'} to parameters here alone",
+            )
+    ends = [found[-1] if (found := member.trace.of(Scheduled)) else None for member, _ in parting.values]
+    if ends[0] is not None and any(end is None or end.after != ends[0].after for end in ends):
+        return ends[0].site.user, "sets another rate on other ranks"
+    if list(_settings(run)):
+        optimizer = next(iter(trace.optimizers.values()))
+        return (
+            optimizer.site.user if optimizer.site is not None else None
+        ), "made with another rate on other ranks"
     return None, ""
+
+
+def _why_unknown(trace: Trace, parting: Parting) -> tuple[Site | None, str]:
+    """Of parameters whose gradients no wrapper averages."""
+    if (freed := _unfrozen(trace, parting.parameters[0])) is not None:
+        return freed, "trained from here on; the model was wrapped before, when it was frozen"
+    made = trace.parameter(parting.parameters[0]).site
+    return (made.user if made is not None else None), "trained outside the wrapped model"
+
+
+def _unfrozen(trace: Trace, parameter: int) -> Site | None:
+    wrappers = [of.segment for of in wrapped(trace)]
+    found = [
+        event
+        for event in trace.of(RequiresGrad)
+        if event.to
+        and parameter in (event.parameter, event.leaf)
+        and event.segment >= min(wrappers, default=0)
+    ]
+    return found[0].site.user if found else None
 
 
 def _settings(run: Run) -> Iterator[str]:
@@ -245,6 +278,8 @@ def _settings(run: Run) -> Iterator[str]:
 
 
 def _fix(trace: Trace, parting: Parting, cause: Site | None) -> str:
+    if not parting.known and _unfrozen(trace, parting.parameters[0]) is not None:
+        return "wrap the model again when other parameters are trained, or before any of them is frozen"
     if not parting.known:
         return "make them part of the module that `DistributedDataParallel` is given, before it is wrapped"
     if cause is None:

@@ -35,11 +35,11 @@ def bad_weights_set_after_wrapping() -> None:
 
 def bad_another_rate() -> None:
     model = DistributedDataParallel(net())
-    opt = torch.optim.SGD(model.parameters(), lr=0.1 * (1 + dist.get_rank()))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1 * (1 + dist.get_rank()))  # cause: GS801
     for _ in range(4):
         opt.zero_grad()
         model(torch.randn(8, 4)).pow(2).mean().backward()
-        opt.step()  # cause: GS801
+        opt.step()  # effect: GS801
 
 
 def bad_step_left_out() -> None:
@@ -261,3 +261,52 @@ def good_averaged_now_and_then() -> None:
             for p in model.parameters():
                 dist.all_reduce(p)
                 p /= dist.get_world_size()
+
+
+def bad_loaded_on_one_rank() -> None:
+    model = DistributedDataParallel(net())
+    if dist.get_rank() == 0:
+        model.module.load_state_dict({k: 2 * v for k, v in model.module.state_dict().items()})  # cause: GS801
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(4):
+        opt.zero_grad()
+        model(torch.randn(8, 4)).pow(2).mean().backward()
+        opt.step()  # effect: GS801
+
+
+def bad_unfrozen_after_wrapping() -> None:
+    layers = nn.Sequential(nn.Linear(4, 8), nn.Linear(8, 1))
+    layers[0].requires_grad_(False)
+    model = DistributedDataParallel(layers)
+    opt = torch.optim.SGD(layers.parameters(), lr=0.1)
+    for turn in range(6):
+        if turn == 2:
+            layers[0].requires_grad_(True)  # cause: GS801
+        opt.zero_grad()
+        model(torch.randn(8, 4)).pow(2).mean().backward()
+        opt.step()  # effect: GS801
+
+
+def bad_schedule_of_its_own_loss() -> None:
+    model = DistributedDataParallel(net())
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    schedule = torch.optim.lr_scheduler.ReduceLROnPlateau(opt, patience=0)
+    for turn in range(8):
+        opt.zero_grad()
+        loss = model(torch.randn(8, 4)).pow(2).mean()
+        loss.backward()
+        opt.step()  # effect: GS801
+        schedule.step(loss.item() if dist.get_rank() else float(turn))  # cause: GS801
+
+
+def good_loaded_on_all_ranks() -> None:
+    model = DistributedDataParallel(net())
+    state = {k: 2 * v for k, v in model.module.state_dict().items()}
+    if dist.get_rank() == 0:
+        state = {k: v.clone() for k, v in state.items()}
+    model.module.load_state_dict(state)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(4):
+        opt.zero_grad()
+        model(torch.randn(8, 4)).pow(2).mean().backward()
+        opt.step()

@@ -14,6 +14,7 @@ from gradscope.store.outline import outline_of_prints
 
 _NOISE = 1e-5  # relative
 _LEAST = 2  # steps
+_COMPARED = 32  # ranks
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,8 @@ def hand_averaged(run: Run) -> HandAveraged | None:
     found: dict[str, Member] = {}
     for member in run.ranks:
         found.setdefault(outline_of_prints(member.trace), member)
-    members = list(found.values())
+        run.leave(member)
+    members = list(found.values())[:_COMPARED]
     if len(members) < 2:
         return None
     numbers = set.intersection(*(set(member.trace.prints("gradients")) for member in members))

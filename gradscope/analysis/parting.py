@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from math import isclose, isnan
-from typing import Any
+from typing import Any, TypeVar
 
 from gradscope.analysis.loop import in_order
 from gradscope.analysis.memo import once
@@ -16,7 +16,10 @@ from gradscope.model import Site
 from gradscope.store import Member, Run, Trace
 from gradscope.store.outline import outline_of_prints
 
+T = TypeVar("T")
+
 _NOISE = 1e-6  # relative: what other hardware may make of the same computation
+_COMPARED = 32  # ranks, each with prints of its own
 _DRIFT = 1e-3  # relative: of running statistics, what matters
 _ACTS = (Backward, Clip, Scheduled, Step, Update, ZeroGrad)
 
@@ -52,19 +55,23 @@ def wrapping(run: Run) -> list[Member]:
 
 
 def _different(run: Run) -> list[Member]:
-    """One rank for each set of prints that there is."""
+    """One rank for each set of prints that there is, of many the first."""
     found: dict[str, Member] = {}
     for member in sorted(wrapping(run), key=lambda m: m.rank if m.rank is not None else -1):
         found.setdefault(outline_of_prints(member.trace), member)
-    return list(found.values())
+        run.leave(member)
+    return list(found.values())[:_COMPARED]
 
 
 def _of_passes(run: Run) -> Parting | None:
     """What differs after a pass, where some ranks have trained and made no step at all."""
     members = _wrapping_whole(run)
-    steps = [sum(o.steps for o in member.trace.optimizers.values()) for member in members]
-    trained = all(member.trace.summary["passes"] for member in members)
-    if not members or not trained or all(steps) or not any(steps):
+    counted = by_group(run, members, lambda trace: sum(o.steps for o in trace.optimizers.values()))
+    steps = [count for _, count in counted]
+    if not members or all(steps) or not any(steps):
+        return None
+    members = [*[m for m, count in counted if count][:2], *[m for m, count in counted if not count][:2]]
+    if not all(member.trace.summary["passes"] for member in members):
         return None
     for number in sorted(set.intersection(*(set(m.trace.prints("weights")) for m in members))):
         printed = [member.trace.prints("weights")[number] for member in members]
@@ -134,7 +141,7 @@ class Drift:
 
 def drifted(run: Run) -> Drift | None:
     """The first evaluation in which that is so."""
-    members = wrapping(run)
+    members = _different(run)
     tables = {id(m): m.trace.prints("buffers") for m in members}
     members = [member for member in members if tables[id(member)]]
     for number in sorted({number for member in members for number in tables[id(member)]}):
@@ -172,13 +179,26 @@ def _differ(values: list[float], noise: float = _NOISE) -> bool:
     return any(not isclose(value, values[0], rel_tol=noise, abs_tol=1e-12) for value in values)
 
 
+def by_group(run: Run, members: Iterable[Member], ask: Callable[[Trace], T]) -> list[tuple[Member, T]]:
+    """What is so of each of these ranks: those that have done the same are asked once."""
+    wanted = {id(member) for member in members}
+    found: list[tuple[Member, T]] = []
+    for group in run.alike:
+        if any(id(member) in wanted for member in group):
+            told = ask(group[0].trace)
+            run.leave(group[0])
+            found += [(member, told) for member in group if id(member) in wanted]
+    return sorted(found, key=lambda one: one[0].rank if one[0].rank is not None else -1)
+
+
 def done_apart(run: Run) -> Iterator[tuple[Site, list[tuple[Member, int]]]]:
     """Lines of the loop that some ranks went through more often than others, the first of the program first, with
     how often each did. Only of ranks that ended by themselves: one that was stopped has done less for that."""
     members = [m for m in wrapping(run) if ended_well(m.trace.program)]
     if len(members) < 2:
         return
-    counts = [acts(member.trace) for member in members]
+    found = by_group(run, members, acts)
+    members, counts = [member for member, _ in found], [own for _, own in found]
     sites: dict[tuple[str, str, int], Site] = {}
     for _, known in counts:
         for key, site in known.items():
@@ -191,17 +211,18 @@ def done_apart(run: Run) -> Iterator[tuple[Site, list[tuple[Member, int]]]]:
 
 def written_apart(run: Run) -> Iterator[tuple[Site, list[Member]]]:
     """Lines that write to tensors in place, before the first step and on some ranks only: with the ranks that do."""
-    found: list[tuple[Member, dict[tuple[str, int], Site]]] = []
-    for member in wrapping(run):
-        first = next((s.graph for s in member.trace.segments if s.graph is not None), None)
-        ops = member.trace.graph(first).ops if first is not None else ()
-        sites = {op.site.user.location(): op.site.user for op in ops if op.written}
-        found.append((member, sites))
+    found = by_group(run, wrapping(run), _writes_at_first)
     for _, sites in found:
         for place, site in sites.items():
             members = [member for member, own in found if place in own]
             if len(members) < len(found):
                 yield site, members
+
+
+def _writes_at_first(trace: Trace) -> dict[tuple[str, int], Site]:
+    first = next((s.graph for s in trace.segments if s.graph is not None), None)
+    ops = trace.graph(first).ops if first is not None else ()
+    return {op.site.user.location(): op.site.user for op in ops if op.written}
 
 
 def ended_well(program: dict[str, Any]) -> bool:

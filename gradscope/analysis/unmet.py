@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gradscope.analysis.loop import in_order
 from gradscope.analysis.names import place
-from gradscope.analysis.parting import acts, ended_well, wrapping
+from gradscope.analysis.parting import acts, by_group, ended_well, wrapping
 from gradscope.analysis.wrappers import wrapped
 from gradscope.events import Backward, Crashed
 from gradscope.model import Site
@@ -27,6 +27,7 @@ _ONE_WAY = (
     "send_object_list",
     "recv_object_list",
 )
+_SHOWN = 4  # counts
 _PASSES = ("Tensor.backward", "_engine_run_backward", "grad")
 
 
@@ -56,10 +57,14 @@ def unmet(run: Run) -> Unmet | None:
     the others wait for that."""
     if len(run.ranks) < max(run.world, 2) or all(ended_well(m.trace.program) for m in run.ranks):
         return None
-    waits = [_wait(member) for member in run.ranks]
-    found = [wait for wait in waits if wait is not None]
-    if len(found) < len(waits):
-        return None
+    found = []
+    for group in run.alike:
+        wait = _wait(group[0])
+        if wait is None and any(member.rank is not None for member in group):
+            return None
+        found += [replace(wait, member=member) for member in group if wait is not None]
+        run.leave(group[0])
+    found = [wait for wait in found if wait.member.rank is not None]
     for inside in (PASS, CALL):
         ahead = [wait for wait in found if wait.inside == inside]
         others = [wait for wait in found if wait.inside != inside]
@@ -112,14 +117,13 @@ def _inside(site: Site) -> str:
 
 def _counts(run: Run) -> str:
     """The first line of the loop that not all ranks went through as often."""
-    members = wrapping(run)
-    found = [acts(member.trace) for member in members]
-    for count, sites in found:
+    asked = by_group(run, wrapping(run), acts)
+    for _, (count, sites) in asked:
         for key in count:
-            times = [other[key] for other, _ in found]
-            if len(set(times)) > 1:
-                told = ", ".join(
-                    f"{n:,} times on {m.name}" for m, n in list(zip(members, times, strict=True))[:4]
-                )
+            times: dict[int, Member] = {}
+            for member, (other, _) in asked:
+                times.setdefault(other[key], member)
+            if len(times) > 1:
+                told = ", ".join(f"{n:,} times on {m.name}" for n, m in list(times.items())[:_SHOWN])
                 return f"{place(sites[key])} was gone through {told}"
     return ""

@@ -13,6 +13,7 @@ Rows = Callable[[str], Sequence[tuple[Any, ...]]]
 
 KEY = "outline"  # of the meta table, where the writer of a rank's trace leaves it
 _FLOAT = re.compile(r"-?\d+\.\d+(?:e[-+]?\d+)?|-?\d+e[-+]?\d+|NaN|-?Infinity")
+_DIGITS = re.compile(r"\d+")
 _SAME = (
     "SELECT path, kind, source FROM file ORDER BY id",
     "SELECT * FROM site ORDER BY id",
@@ -26,8 +27,10 @@ _BUT_FOR_NUMBERS = (
     "SELECT id, json_remove(data, '$.grad_norm') FROM parameter ORDER BY id",
     "SELECT id, data FROM optimizer ORDER BY id",
     # Sampling looks now and then, and not on all ranks at the same steps: so not in which order they came.
-    "SELECT DISTINCT kind, site, data FROM event WHERE kind NOT IN ('pass_time', 'call_time') ORDER BY 1, 2, 3",
+    "SELECT DISTINCT kind, site, data FROM event WHERE kind NOT IN ('pass_time', 'call_time', 'crash', 'error')"
+    " ORDER BY 1, 2, 3",
 )
+_ERRORS = "SELECT DISTINCT kind, site, data FROM event WHERE kind IN ('crash', 'error') ORDER BY 1, 2, 3"
 
 
 def outline(trace: Trace) -> str:
@@ -52,8 +55,9 @@ def _left(trace: Trace, name: str) -> str:
 
 
 def _of_all(rows: Rows, program: dict[str, Any]) -> str:
-    ended = [program.get(key) for key in ("exception", "exit_code", "ended")]
-    made = hashlib.sha1(repr(ended).encode("utf-8", "replace"))
+    ended = repr([program.get(key) for key in ("exception", "exit_code", "ended", "stood")])
+    # What an error says has addresses and numbers of the rank in it.
+    made = hashlib.sha1(_DIGITS.sub("#", f"{ended} {rows(_ERRORS)!r}").encode("utf-8", "replace"))
     for query in _SAME:
         made.update(repr(rows(query)).encode("utf-8", "replace"))
     for query in _BUT_FOR_NUMBERS:

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from gradscope.analysis.hand_averaged import HandAveraged, hand_averaged
 from gradscope.analysis.names import place
 from gradscope.analysis.parting import Drift, Parting, done_apart, drifted, parted, written_apart
-from gradscope.analysis.unmet import CALL, OVER, PASS, Unmet, unmet
+from gradscope.analysis.unmet import CALL, OVER, PASS, Unmet, Wait, unmet
 from gradscope.analysis.words import listed, located, parameter_names, parameter_subjects
 from gradscope.analysis.wrappers import rounds, wrapped
 from gradscope.events import Crashed, RequiresGrad, Scheduled
@@ -25,6 +25,7 @@ from gradscope.rules import rule_across
 from gradscope.store import Member, Run, Trace
 
 _SHOWN = 4  # ranks whose numbers are told
+_ASKED = 32  # ranks at whose ends is looked
 
 
 def bad() -> None:
@@ -59,17 +60,18 @@ def good() -> None:
 @rule_across("GS801", name="ranks-diverge", severity="error", over=("GS205",))
 def ranks_diverge(run: Run) -> Iterator[tuple[Member, Finding]]:
     if (parting := parted(run)) is not None:
-        for member in run.ranks:
-            yield member, _finding(run, member, parting)
+        finding = _finding(run, parting)
+        yield from ((member, finding) for member in run.ranks)
     if (averaged := hand_averaged(run)) is not None:
-        for member in run.ranks:
-            yield member, _not_alike(averaged)
+        finding = _not_alike(averaged)
+        yield from ((member, finding) for member in run.ranks)
     if (drift := drifted(run)) is not None:
-        for member, _ in drift.values:
-            yield member, _drift(drift)
+        finding = _drift(drift)
+        yield from ((member, finding) for member, _ in drift.values)
     if (found := unmet(run)) is not None:
-        for wait in found.ahead if found.others[0].inside == OVER else [*found.ahead, *found.others]:
-            yield wait.member, _waits(wait.member, found)
+        for waits in (found.ahead, found.others) if found.others[0].inside != OVER else (found.ahead,):
+            finding = _waits(waits, found)
+            yield from ((wait.member, finding) for wait in waits)
 
 
 def _not_alike(found: HandAveraged) -> Finding:
@@ -129,7 +131,7 @@ def _drift(found: Drift) -> Finding:
     )
 
 
-def _waits(member: Member, found: Unmet) -> Finding:
+def _waits(waits: list[Wait], found: Unmet) -> Finding:
     ahead, other = found.ahead[0], found.others[0]
     over = other.inside == OVER
     names = _members([wait.member for wait in found.ahead])
@@ -169,7 +171,9 @@ def _waits(member: Member, found: Unmet) -> Finding:
         why=why,
         fix=fix,
         severity="" if over or any(wait.failed for wait in found.ahead) else "warning",
-        subjects=frozenset({("crash", event.segment) for event in member.trace.of(Crashed)}),
+        subjects=frozenset(
+            ("crash", event.segment) for wait in waits[:_ASKED] for event in wait.member.trace.of(Crashed)
+        ),
     )
 
 
@@ -177,7 +181,7 @@ def _members(members: list[Member]) -> str:
     return " and ".join(m.name for m in members[:_SHOWN])
 
 
-def _finding(run: Run, member: Member, parting: Parting) -> Finding:
+def _finding(run: Run, parting: Parting) -> Finding:
     trace = parting.values[0][0].trace
     names = parameter_names(trace, parting.parameters)
     shown = ", ".join(f"{value:.7g} on {m.name}" for m, value in parting.values[:_SHOWN])
@@ -200,7 +204,7 @@ def _finding(run: Run, member: Member, parting: Parting) -> Finding:
             f"norm of {parameter_names(trace, parting.parameters[:1])} {when}: {shown}",
             *((same,) if parting.step > 1 and not parting.after_pass else ()),
             *(() if parting.known else (outside,)),
-            *_settings(run),
+            *_settings([member for member, _ in parting.values]),
         ),
         fix=_fix(trace, parting, cause),
         subjects=parameter_subjects(parting.parameters),
@@ -234,7 +238,7 @@ def _cause(run: Run, trace: Trace, parting: Parting) -> tuple[Site | None, str]:
     ends = [found[-1] if (found := member.trace.of(Scheduled)) else None for member, _ in parting.values]
     if ends[0] is not None and any(end is None or end.after != ends[0].after for end in ends):
         return ends[0].site.user, "sets another rate on other ranks"
-    if list(_settings(run)):
+    if list(_settings([member for member, _ in parting.values])):
         optimizer = next(iter(trace.optimizers.values()))
         return (
             optimizer.site.user if optimizer.site is not None else None
@@ -262,9 +266,8 @@ def _unfrozen(trace: Trace, parameter: int) -> Site | None:
     return found[0].site.user if found else None
 
 
-def _settings(run: Run) -> Iterator[str]:
+def _settings(ranks: list[Member]) -> Iterator[str]:
     """Optimizers with other rates on other ranks."""
-    ranks = run.ranks
     for number, optimizer in ranks[0].trace.optimizers.items():
         rates = []
         for member in ranks:

@@ -65,11 +65,13 @@ def unmet(run: Run) -> Unmet | None:
         found += [replace(wait, member=member) for member in group if wait is not None]
         run.leave(group[0])
     found = [wait for wait in found if wait.member.rank is not None]
-    for inside in (PASS, CALL):
-        ahead = [wait for wait in found if wait.inside == inside]
-        others = [wait for wait in found if wait.inside != inside]
-        if ahead and others and min(w.passes for w in ahead) >= max(w.passes for w in others):
-            return Unmet(ahead, others, _counts(run))
+    inner = sorted((w for w in found if w.inside in (PASS, CALL)), key=lambda wait: wait.inside != PASS)
+    outer = [wait for wait in found if wait not in inner]
+    if not outer:  # some are in a pass, others have begun the next round without one
+        outer = [wait for wait in inner if wait.inside != PASS]
+        inner = [wait for wait in inner if wait.inside == PASS]
+    if inner and outer and min(w.passes for w in inner) >= max(w.passes for w in outer):
+        return Unmet(inner, outer, _counts(run))
     kinds = dict.fromkeys(wait.inside for wait in found)
     if len(kinds) > 1 and not {PASS, CALL, OVER} & set(kinds):
         first = next(iter(kinds))

@@ -20,7 +20,7 @@ from gradscope.analysis.unmet import CALL, OVER, PASS, Unmet, Wait, unmet
 from gradscope.analysis.words import listed, located, parameter_names, parameter_subjects
 from gradscope.analysis.wrappers import rounds, wrapped
 from gradscope.events import Crashed, RequiresGrad, Scheduled
-from gradscope.model import Finding, Since, Site
+from gradscope.model import Finding, Since, Site, listed_ranks
 from gradscope.rules import rule_across
 from gradscope.store import Member, Run, Trace
 
@@ -135,21 +135,25 @@ def _waits(waits: list[Wait], found: Unmet) -> Finding:
     ahead, other = found.ahead[0], found.others[0]
     over = other.inside == OVER
     names = _members([wait.member for wait in found.ahead])
-    if ahead.inside == PASS:
+    # Where the others are in a call that they make in the middle of the run, that may be what is too much.
+    later = other.inside in (OVER, "`barrier`")
+    if ahead.inside == PASS and (later or other.inside == CALL):
         others = (
             "the others are through"
             if over
             else f"{_members([w.member for w in found.others])} in {other.inside}"
         )
-        message = f"ranks make different numbers of passes: {names} waits in one more, and {others}"
+        wait = "wait" if len(found.ahead) > 1 else "waits"
+        message = f"ranks make different numbers of passes: {names} {wait} in one more, and {others}"
         why = "each pass averages gradients over all ranks; one that makes no such pass is waited for until it is gone"
         fix = (
             "let no rank leave a pass out (a batch that is skipped, a loss that is not finite), and give all the same"
             " number of batches (`DistributedSampler` does, `drop_last=True`), or put the loop into"
             " `with model.join():`"
         )
-    elif ahead.inside == CALL:
-        message = f"{names} waits in a call of the wrapped model that other ranks do not make"
+    elif ahead.inside == CALL and later:
+        wait = "wait" if len(found.ahead) > 1 else "waits"
+        message = f"{names} {wait} in a call of the wrapped model that other ranks do not make"
         why = "before each call the wrapper sends the buffers of the first rank to all others: also in an evaluation"
         fix = "where only some ranks evaluate, call the `.module` of the wrapper; or let all ranks do it"
     else:
@@ -161,12 +165,19 @@ def _waits(waits: list[Wait], found: Unmet) -> Finding:
         + (f" at {place(wait.site)}" if wait.site is not None else "")
         for wait in [*found.ahead[:_SHOWN], *found.others[:_SHOWN]]
     ]
+    shown = {site.location() for wait in (ahead, other) if (site := wait.site) is not None}
+    more = {w.site.location(): w for w in [*found.ahead, *found.others] if w.site is not None}
     return Finding(
         message=message,
         cause=ahead.site,
-        cause_label=f"{names} waits here",
+        cause_label=f"{ahead.member.name} waits here",
         effect=other.site,
         effect_label=f"{other.member.name} waits here",
+        related=tuple(
+            (w.site, f"{w.member.name} waits here")
+            for place, w in more.items()
+            if place not in shown and w.site is not None
+        ),
         seen=(*seen, *([found.counts] if found.counts else [])),
         why=why,
         fix=fix,
@@ -178,7 +189,8 @@ def _waits(waits: list[Wait], found: Unmet) -> Finding:
 
 
 def _members(members: list[Member]) -> str:
-    return " and ".join(m.name for m in members[:_SHOWN])
+    numbers = sorted(member.rank for member in members if member.rank is not None)
+    return f"ranks {listed_ranks([str(n) for n in numbers])}" if len(numbers) > 1 else members[0].name
 
 
 def _finding(run: Run, parting: Parting) -> Finding:

@@ -19,7 +19,7 @@ from gradscope.analysis.parting import Drift, Parting, done_apart, drifted, part
 from gradscope.analysis.unmet import CALL, OVER, PASS, Unmet, Wait, unmet
 from gradscope.analysis.words import listed, located, parameter_names, parameter_subjects
 from gradscope.analysis.wrappers import rounds, wrapped
-from gradscope.events import Crashed, RequiresGrad, Scheduled
+from gradscope.events import Crashed, RequiresGrad, Scheduled, Update
 from gradscope.model import Finding, Since, Site, listed_ranks
 from gradscope.rules import rule_across
 from gradscope.store import Member, Run, Trace
@@ -241,6 +241,8 @@ def _cause(run: Run, trace: Trace, parting: Parting) -> tuple[Site | None, str]:
         for round_ in rounds(trace, of):
             if not round_.synced and not round_.around and round_.step is not None:
                 return round_.call.site.user, "under `no_sync`, and a step uses these gradients as they are"
+    if (written := _written(trace, parting)) is not None:
+        return written, "writes to what differs afterwards, and to nothing else"
     if not parting.step:
         for site, members in written_apart(run):
             return (
@@ -252,10 +254,21 @@ def _cause(run: Run, trace: Trace, parting: Parting) -> tuple[Site | None, str]:
         return ends[0].site.user, "sets another rate on other ranks"
     if list(_settings([member for member, _ in parting.values])):
         optimizer = next(iter(trace.optimizers.values()))
-        return (
-            optimizer.site.user if optimizer.site is not None else None
-        ), "made with another rate on other ranks"
+        return (optimizer.site.user if optimizer.site is not None else None), "made otherwise on other ranks"
     return None, ""
+
+
+def _written(trace: Trace, parting: Parting) -> Site | None:
+    """The program's own write to parameters that differ, where others do not."""
+    apart = set(parting.parameters)
+    known = {id for of in wrapped(trace) for id in of.parameters}
+    written: dict[Site, set[int]] = {}
+    for event in trace.of(Update):
+        if event.parameter is not None:
+            written.setdefault(event.site.user, set()).add(event.parameter)
+    if apart >= known:
+        return None
+    return next((site for site, ids in written.items() if ids == apart), None)
 
 
 def _why_unknown(trace: Trace, parting: Parting) -> tuple[Site | None, str]:
@@ -279,17 +292,17 @@ def _unfrozen(trace: Trace, parameter: int) -> Site | None:
 
 
 def _settings(ranks: list[Member]) -> Iterator[str]:
-    """Optimizers with other rates on other ranks."""
-    for number, optimizer in ranks[0].trace.optimizers.items():
-        rates = []
-        for member in ranks:
-            other = member.trace.optimizers.get(number)
-            rates.append([group.get("lr") for group in other.groups] if other is not None else [])
-        if any(rate != rates[0] for rate in rates):
-            told = ", ".join(
-                f"{rate} on {m.name}" for m, rate in list(zip(ranks, rates, strict=True))[:_SHOWN]
-            )
-            yield f"the rate of {optimizer.cls} is {told}"
+    """Optimizers of another kind, or with other rates, on other ranks."""
+    for number in ranks[0].trace.optimizers:
+        found = [member.trace.optimizers.get(number) for member in ranks]
+        for what, told in (
+            ("optimizer", [one.cls if one is not None else "none" for one in found]),
+            ("rate", [[group.get("lr") for group in one.groups] if one is not None else [] for one in found]),
+        ):
+            if any(one != told[0] for one in told):
+                shown = [f"{one} on {m.name}" for m, one in zip(ranks, told, strict=True)][:_SHOWN]
+                yield f"the {what} is {', '.join(shown)}"
+                break
 
 
 def _fix(trace: Trace, parting: Parting, cause: Site | None) -> str:

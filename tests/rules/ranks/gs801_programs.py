@@ -310,3 +310,35 @@ def good_loaded_on_all_ranks() -> None:
         opt.zero_grad()
         model(torch.randn(8, 4)).pow(2).mean().backward()
         opt.step()
+
+
+def bad_another_optimizer() -> None:
+    model = DistributedDataParallel(net())
+    kind = torch.optim.SGD if dist.get_rank() else torch.optim.Adam
+    opt = kind(model.parameters(), lr=0.1)  # cause: GS801
+    for _ in range(4):
+        opt.zero_grad()
+        model(torch.randn(8, 4)).pow(2).mean().backward()
+        opt.step()  # effect: GS801
+
+
+def bad_layer_drawn_anew() -> None:
+    model = DistributedDataParallel(net())
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for turn in range(6):
+        if turn == 3:
+            nn.init.normal_(model.module[2].weight)  # cause: GS801
+        opt.zero_grad()
+        model(torch.randn(8, 4)).pow(2).mean().backward()
+        opt.step()  # effect: GS801
+
+
+def good_layer_set_anew_alike() -> None:
+    model = DistributedDataParallel(net())
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for turn in range(6):
+        if turn == 3:
+            nn.init.constant_(model.module[2].weight, 0.1)
+        opt.zero_grad()
+        model(torch.randn(8, 4)).pow(2).mean().backward()
+        opt.step()

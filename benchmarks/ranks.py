@@ -20,6 +20,8 @@ import time
 from contextlib import closing
 from pathlib import Path
 
+from gradscope.store import pack_norms, read_norms
+
 TRAIN = """
 import sys
 import torch, torch.distributed as dist
@@ -88,11 +90,12 @@ def many(source: Path, target: Path, ranks: int, apart: bool) -> None:
                 for of, number, data in db.execute(
                     "SELECT of, number, data FROM print WHERE kind = 'parameters' AND number > 4"
                 ).fetchall():
-                    other = {id: norm * 1.01 for id, norm in json.loads(data).items()}
+                    other = {id: norm * 1.01 for id, norm in read_norms(data).items()}
                     db.execute(
                         "UPDATE print SET data = ? WHERE kind = 'parameters' AND of = ? AND number = ?",
-                        (json.dumps(other), of, number),
+                        (pack_norms(other), of, number),
                     )
+                db.execute("DELETE FROM meta WHERE key = 'outline'")
             db.commit()
 
 

@@ -953,6 +953,7 @@ class Loader(Kind):
     order = Field(_text)  # of its samples: "drawn" at random, "given" by the dataset, or ""
     drawn = Field(_count)  # samples, where they are a subset that the program chose; else 0
     held = Field(_count)  # samples of its dataset, at least, then
+    content = Field(_text)  # its dataset's class and a print of what that holds, where ranks may draw alike
 
 
 class WorkerSeeds(Kind):

@@ -112,10 +112,11 @@ def _is_sibling(trace: Path, child: dict[str, Any]) -> bool:
         found.close()
 
 
-def watch_children(session: Session, folder: Path) -> None:
-    """Has the processes that the program makes keep their traces in `folder`, which is made for the first of them."""
+def watch_children(session: Session, folder: Path, launches: bool = False) -> None:
+    """Has the processes that the program makes keep their traces in `folder`, which is made for the first of them.
+    launches: the program is a launcher, which does nothing else."""
     recorder = session.recorder
-    recorder.children = folder
+    recorder.children, recorder.launches = folder, launches
 
     def stand_in(process: Any) -> Watched:
         main = recorder.sites.main

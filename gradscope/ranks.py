@@ -98,8 +98,12 @@ def starts_rank(command: Sequence[Any], env: Mapping[str, str] | None, ours: Map
         return False
     if all(env.get(key) == ours.get(key) for key in (*_KEYS, "LOCAL_RANK")):
         return False  # inherited: a child that a rank has for something else
-    name = PurePath(str(command[0])).name
-    return re.fullmatch(r"python[\d.]*", name) is not None and len(command) > 1
+    return is_python(command)
+
+
+def is_python(command: Sequence[Any]) -> bool:
+    """Whether a command runs something in Python."""
+    return len(command) > 1 and re.fullmatch(r"python[\d.]*", PurePath(str(command[0])).name) is not None
 
 
 def watched_command(command: Sequence[Any], options: Sequence[str]) -> list[str] | None:

@@ -26,7 +26,7 @@ from gradscope.hooks.recorder.joined import joined_rank
 from gradscope.hooks.recorder.recorder import Recorder
 from gradscope.model import GradscopeError, NoPlaceError
 from gradscope.places import new_trace_path, point_last, standing
-from gradscope.store import Start, TraceWriter, copy_part, pack
+from gradscope.store import Start, TraceWriter, copy_part, pack, pack_parameter
 from gradscope.tracebacks import text_of
 
 _active: list[Session] = []
@@ -119,7 +119,7 @@ class Session:
         self._others = processes_made(), child_seconds()
         self._frame = frame if outermost else frame.f_back
         with self._guarded("writing the trace"):
-            self._write_program()
+            self.writer.set_meta("program", self._facts())
         with self._guarded("finding the caller"):
             if self._frame is not None:
                 self.recorder.sites.anchor(self._frame, outermost)
@@ -195,7 +195,7 @@ class Session:
         with self._guarded("writing the trace"):
             self.recorder.store.flush()
         with self._guarded("writing the trace"):
-            self.writer.close()
+            self.writer.close(self._facts() if self.rank is not None else None)
         self.faults += self.recorder.faults
         self.recorder.paused += 1_000_000  # what the program keeps of ours (a compiled function) is inert
         if self._interrupt is not None:
@@ -289,10 +289,10 @@ class Session:
         norms: also of the gradients as they are now."""
         recorder = self.recorder
         for number, data in recorder.ledger.rows(norms):
-            self.writer.add("parameter", number, pack(data))
+            self.writer.add("parameter", number, pack_parameter(data))
         for number, data in recorder.optimizers.items():
             self.writer.add("optimizer", number, pack(data))
-        self._write_program()
+        self.writer.set_meta("program", self._facts())
         elapsed = perf_counter() - self.started
         cost = recorder.cost()
         own, importing = self.before
@@ -311,16 +311,13 @@ class Session:
         )  # fmt: skip
         self.writer.set_meta("faults", self.faults + recorder.faults)
 
-    def _write_program(self) -> None:
-        self.writer.set_meta(
-            "program",
-            {
-                "argv": self.argv, "cwd": self.cwd, "exit_code": self.exit_code, "exception": self.exception,
-                "ended": self.ended, "command": self.command, "process": os.getpid(),
-                "rank": self.rank, "child": self.child, "stood": self.stood,
-                "python": sys.version.split()[0], "torch": str(torch.__version__), "when": self.began,
-            },
-        )  # fmt: skip
+    def _facts(self) -> dict[str, Any]:
+        return {
+            "argv": self.argv, "cwd": self.cwd, "exit_code": self.exit_code, "exception": self.exception,
+            "ended": self.ended, "command": self.command, "process": os.getpid(),
+            "rank": self.rank, "child": self.child, "stood": self.stood,
+            "python": sys.version.split()[0], "torch": str(torch.__version__), "when": self.began,
+        }  # fmt: skip
 
     def end_after(self, steps: int, ended: Callable[[], None]) -> None:
         """Closes the trace at the end of this step of an optimizer, calls `ended` and ends the program as

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from math import isclose, isnan
-from typing import Any
+from typing import Any, TypeVar
 
 from gradscope.analysis.loop import in_order
 from gradscope.analysis.memo import once
@@ -16,8 +16,11 @@ from gradscope.model import Site
 from gradscope.store import Member, Run, Trace
 from gradscope.store.outline import outline_of_prints
 
+T = TypeVar("T")
+
 _NOISE = 1e-6  # relative: what other hardware may make of the same computation
-_GONE = ("Connection closed by peer", "Connection reset by peer", "Timed out waiting", "Broken pipe")
+_COMPARED = 32  # ranks, each with prints of its own
+_DRIFT = 1e-3  # relative: of running statistics, what matters
 _ACTS = (Backward, Clip, Scheduled, Step, Update, ZeroGrad)
 
 
@@ -32,6 +35,7 @@ class Parting:
     parameters: list[int]  # ids in the first member's trace
     values: list[tuple[Member, float]]
     known: bool
+    after_pass: bool = False  # `step` counts passes: some ranks make no steps
 
 
 @once
@@ -42,19 +46,55 @@ def parted(run: Run) -> Parting | None:
         return None
     numbers = set.intersection(*(set(member.trace.prints("parameters")) for member in members))
     found = [p for number in sorted(numbers) if (p := _of_optimizer(members, number)) is not None]
-    return min(found, key=lambda parting: (not parting.known, parting.step), default=None)
+    return min(found, key=lambda parting: (not parting.known, parting.step), default=None) or _of_passes(run)
 
 
-def _wrapping(run: Run) -> list[Member]:
+def wrapping(run: Run) -> list[Member]:
+    """The ranks that have wrapped a model."""
     return [member for group in run.alike if wrapped(group[0].trace) for member in group]
 
 
 def _different(run: Run) -> list[Member]:
-    """One rank for each set of prints that there is."""
+    """One rank for each set of prints that there is, of many the first."""
     found: dict[str, Member] = {}
-    for member in sorted(_wrapping(run), key=lambda m: m.rank if m.rank is not None else -1):
-        found.setdefault(outline_of_prints(member.trace, "parameters"), member)
-    return list(found.values())
+    for member in sorted(wrapping(run), key=lambda m: m.rank if m.rank is not None else -1):
+        found.setdefault(outline_of_prints(member.trace), member)
+        run.leave(member)
+    return list(found.values())[:_COMPARED]
+
+
+def _of_passes(run: Run) -> Parting | None:
+    """What differs after a pass, where some ranks have trained and made no step at all."""
+    members = _wrapping_whole(run)
+    counted = by_group(run, members, lambda trace: sum(o.steps for o in trace.optimizers.values()))
+    steps = [count for _, count in counted]
+    if not members or all(steps) or not any(steps):
+        return None
+    members = [*[m for m, count in counted if count][:2], *[m for m, count in counted if not count][:2]]
+    if not all(member.trace.summary["passes"] for member in members):
+        return None
+    for number in sorted(set.intersection(*(set(m.trace.prints("weights")) for m in members))):
+        printed = [member.trace.prints("weights")[number] for member in members]
+        for turn in sorted(set.intersection(*(set(table) for table in printed))):
+            tables = [table[turn][1] for table in printed]
+            if len({len(table) for table in tables}) != 1 or not same_shapes(
+                members, [list(t) for t in tables]
+            ):
+                continue
+            rows = list(zip(*(table.values() for table in tables), strict=True))
+            apart = [place for place, row in enumerate(rows) if _differ(list(row))]
+            if apart:
+                ids = [int(id) for id in tables[0]]
+                values = list(zip(members, rows[apart[0]], strict=True))
+                return Parting(turn, 0, None, [ids[p] for p in apart], values, True, after_pass=True)
+    return None
+
+
+def _wrapping_whole(run: Run) -> list[Member]:
+    """All ranks of the run, where each has wrapped a model and ended well."""
+    members = wrapping(run)
+    whole = len(members) == len(run.ranks) == run.world
+    return members if whole and all(ended_well(m.trace.program) for m in members) else []
 
 
 def _of_optimizer(members: list[Member], number: int) -> Parting | None:
@@ -63,7 +103,7 @@ def _of_optimizer(members: list[Member], number: int) -> Parting | None:
     if not common or len({len(table[step][1]) for table in tables for step in common}) != 1:
         return None
     ids = [int(id) for id in tables[0][common[0]][1]]
-    if not _same_shapes(members, [list(table[common[0]][1]) for table in tables]):
+    if not same_shapes(members, [list(table[common[0]][1]) for table in tables]):
         return None
     averaged = {id for of in wrapped(members[0].trace) for id in of.parameters if _all_in(of.ranks, members)}
     once_equal: set[int] = set()
@@ -77,12 +117,49 @@ def _of_optimizer(members: list[Member], number: int) -> Parting | None:
             if apart and (step or known):
                 values = [(member, row[apart[0]]) for member, row in zip(members, rows, strict=True)]
                 site = members[0].trace.site(tables[0][step][0])
-                return Parting(step, last, site, [ids[p] for p in apart], values, known)
+                return Parting(
+                    step,
+                    last,
+                    site.user if site is not None else None,
+                    [ids[p] for p in apart],
+                    values,
+                    known,
+                )
         last = step
     return None
 
 
-def _same_shapes(members: list[Member], ids: list[list[str]]) -> bool:
+@dataclass(frozen=True)
+class Drift:
+    """Buffers of a wrapped model that are not the same on the ranks that evaluate it. `values`: norms of the first."""
+
+    site: Site | None  # of the evaluation
+    wrapper: int
+    buffers: list[str]
+    values: list[tuple[Member, float]]
+
+
+def drifted(run: Run) -> Drift | None:
+    """The first evaluation in which that is so."""
+    members = _different(run)
+    tables = {id(m): m.trace.prints("buffers") for m in members}
+    members = [member for member in members if tables[id(member)]]
+    for number in sorted({number for member in members for number in tables[id(member)]}):
+        printed = [(m, tables[id(m)][number]) for m in members if number in tables[id(m)]]
+        for turn in sorted(set.intersection(*(set(table) for _, table in printed))):
+            found = [(member, table[turn][1]) for member, table in printed]
+            names = list(found[0][1])
+            if any(list(numbers) != names for _, numbers in found):
+                continue
+            apart = [name for name in names if _differ([numbers[name] for _, numbers in found], _DRIFT)]
+            if apart:
+                site = found[0][0].trace.site(printed[0][1][turn][0])
+                values = [(member, numbers[apart[0]]) for member, numbers in found]
+                return Drift(site.user if site is not None else None, number, apart, values)
+    return None
+
+
+def same_shapes(members: list[Member], ids: list[list[str]]) -> bool:
     """Whether the parameters at each place look the same on every rank."""
     shapes = [
         [member.trace.parameter(int(id)).shape for id in row]
@@ -95,61 +172,33 @@ def _all_in(ranks: tuple[int, ...], members: list[Member]) -> bool:
     return not ranks or all(member.rank in ranks for member in members)
 
 
-def _differ(values: list[float]) -> bool:
+def _differ(values: list[float], noise: float = _NOISE) -> bool:
     numbers = [value for value in values if not isnan(value)]
     if len(numbers) < len(values):
         return bool(numbers)
-    return any(not isclose(value, values[0], rel_tol=_NOISE, abs_tol=1e-12) for value in values)
+    return any(not isclose(value, values[0], rel_tol=noise, abs_tol=1e-12) for value in values)
 
 
-@dataclass(frozen=True)
-class Uneven:
-    """Ranks that were through, and others that waited for them in one more pass."""
-
-    through: list[tuple[Member, int]]  # with how many passes
-    waiting: list[tuple[Member, int]]
-    site: Site  # of the passes
-
-
-def uneven(run: Run) -> Uneven | None:
-    """Where ranks make different numbers of passes, so that some wait for others that have ended well."""
-    if all(_ended_well(member.trace.program) for member in run.ranks):
-        return None
-    counted = [(member, sum(event.count for event in _passes(member))) for member in _wrapping(run)]
-    through = [(member, count) for member, count in counted if _ended_well(member.trace.program)]
-    if not through:
-        return None
-    most = max(count for _, count in through)
-    waiting = [
-        (member, count)
-        for member, count in counted
-        if not _ended_well(member.trace.program) and count >= most and _waited(member.trace)
-    ]
-    passes = _passes(waiting[0][0]) if waiting else []
-    return Uneven(through, waiting, passes[-1].site.user) if passes else None
-
-
-def _passes(member: Member) -> list[Backward]:
-    known = {id for of in wrapped(member.trace) for id in of.parameters}
-    return [event for event in member.trace.of(Backward) if not known.isdisjoint(event.filled)]
-
-
-def _waited(trace: Trace) -> bool:
-    """Whether it ended in a call between ranks: a signal found it there, or the others' ends were met with."""
-    site = trace.site(trace.program.get("stood"))
-    if site is not None:
-        return any(frame.kind == "torch" for frame in site.stack[-3:])
-    text = str((trace.program.get("exception") or {}).get("text", ""))
-    return any(said in text for said in _GONE)
+def by_group(run: Run, members: Iterable[Member], ask: Callable[[Trace], T]) -> list[tuple[Member, T]]:
+    """What is so of each of these ranks: those that have done the same are asked once."""
+    wanted = {id(member) for member in members}
+    found: list[tuple[Member, T]] = []
+    for group in run.alike:
+        if any(id(member) in wanted for member in group):
+            told = ask(group[0].trace)
+            run.leave(group[0])
+            found += [(member, told) for member in group if id(member) in wanted]
+    return sorted(found, key=lambda one: one[0].rank if one[0].rank is not None else -1)
 
 
 def done_apart(run: Run) -> Iterator[tuple[Site, list[tuple[Member, int]]]]:
     """Lines of the loop that some ranks went through more often than others, the first of the program first, with
     how often each did. Only of ranks that ended by themselves: one that was stopped has done less for that."""
-    members = [m for m in _wrapping(run) if _ended_well(m.trace.program)]
+    members = [m for m in wrapping(run) if ended_well(m.trace.program)]
     if len(members) < 2:
         return
-    counts = [_acts(member.trace) for member in members]
+    found = by_group(run, members, acts)
+    members, counts = [member for member, _ in found], [own for _, own in found]
     sites: dict[tuple[str, str, int], Site] = {}
     for _, known in counts:
         for key, site in known.items():
@@ -160,11 +209,29 @@ def done_apart(run: Run) -> Iterator[tuple[Site, list[tuple[Member, int]]]]:
             yield site, list(zip(members, times, strict=True))
 
 
-def _ended_well(program: dict[str, Any]) -> bool:
+def written_apart(run: Run) -> Iterator[tuple[Site, list[Member]]]:
+    """Lines that write to tensors in place, before the first step and on some ranks only: with the ranks that do."""
+    found = by_group(run, wrapping(run), _writes_at_first)
+    for _, sites in found:
+        for place, site in sites.items():
+            members = [member for member, own in found if place in own]
+            if len(members) < len(found):
+                yield site, members
+
+
+def _writes_at_first(trace: Trace) -> dict[tuple[str, int], Site]:
+    first = next((s.graph for s in trace.segments if s.graph is not None), None)
+    ops = trace.graph(first).ops if first is not None else ()
+    return {op.site.user.location(): op.site.user for op in ops if op.written}
+
+
+def ended_well(program: dict[str, Any]) -> bool:
+    """Whether a process came to its end by itself, and without a fault."""
     return bool(program.get("ended")) and not program.get("exit_code") and not program.get("exception")
 
 
-def _acts(trace: Trace) -> tuple[Counter[tuple[str, str, int]], dict[tuple[str, str, int], Site]]:
+def acts(trace: Trace) -> tuple[Counter[tuple[str, str, int]], dict[tuple[str, str, int], Site]]:
+    """How often each line of the loop was gone through, in program order."""
     counts: Counter[tuple[str, str, int]] = Counter()
     sites: dict[tuple[str, str, int], Site] = {}
     for times, event in in_order(trace):

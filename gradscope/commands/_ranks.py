@@ -27,11 +27,14 @@ _LOOK = 0.1
 @dataclass(frozen=True)
 class Place:
     """Where this process keeps its trace. `rank`: which of several it is, None where it is alone. `trace`: the
-    file, None for a new one in `.gradscope/`. `told_elsewhere`: another process reports."""
+    file, None for a new one in `.gradscope/`. `told_elsewhere`: another process reports. `in_folder`: the traces of
+    its children belong beside its own. `launches`: the program only starts others."""
 
     rank: Rank | None
     trace: Path | None
     told_elsewhere: bool
+    in_folder: bool = True
+    launches: bool = False
 
     @property
     def writes_files(self) -> bool:
@@ -66,14 +69,16 @@ def place_of(
     Raises NoPlaceError where there is room nowhere, and GradscopeError where `folder` can't be one.
     """
     module = program.spec.name if program.spec is not None else ""
-    rank = None if is_launcher(module, program.path) else Rank.of(os.environ)
+    launches = is_launcher(module, program.path)
+    rank = None if launches else Rank.of(os.environ)
     if within is not None and rank is not None:
         return Place(rank, within / f"{rank.file}{SUFFIX}", told_elsewhere=True)
     folder = within or folder
     if rank is None:
         if folder is None:
-            return Place(None, trace.absolute() if trace is not None else None, False)
-        return Place(None, _made(folder) / f"main{SUFFIX}", told_elsewhere=within is not None)
+            return Place(None, trace.absolute() if trace is not None else None, False, False, launches)
+        name = "launcher" if launches else "main"
+        return Place(None, _made(folder) / f"{name}{SUFFIX}", within is not None, launches=launches)
     if folder is None and trace is not None:
         folder = beside(trace.absolute())
     if folder is None:
@@ -89,7 +94,7 @@ def gathered(trace: Path, children: Path, keep: bool) -> Path:
             if _saw_nothing(path):
                 for suffix in ("", "-wal", "-shm"):
                     Path(f"{path}{suffix}").unlink(missing_ok=True)
-        if not any(children.glob(f"*{SUFFIX}")):
+        if all(path == trace for path in children.glob(f"*{SUFFIX}")):
             with suppress(OSError):
                 children.rmdir()
             return trace

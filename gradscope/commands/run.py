@@ -139,7 +139,7 @@ def command(
         def told(stream: TextIO | None, in_haste: bool = False) -> tuple[Report | None, bool]:
             end_following()
             logged.stop()
-            whole = place.whole(_all_of(session, trace_path))
+            whole = place.whole(_all_of(session, place, trace_path))
             if place.told_elsewhere:
                 return None, False
             with working("waiting for the other ranks", stream):
@@ -204,10 +204,10 @@ def _kept_from_ending(place: Place) -> AbstractContextManager[None]:
     return not_ended_by() if place.rank is not None else nullcontext()
 
 
-def _all_of(session: Session, asked: Path | None) -> Path:
+def _all_of(session: Session, place: Place, asked: Path | None) -> Path:
     """The trace, or the folder of it and of those that children of the program have left."""
     children = session.recorder.children
-    if children is None or children == session.path.parent:
+    if children is None or place.rank is not None:
         return session.path
     whole = gathered(session.path, children, keep=asked is not None)
     if whole != session.path:
@@ -264,9 +264,11 @@ def _session(target: Program, place: Place, full: bool, prove: bool) -> Session:
         prove=prove,
         command=target.command(),
         rank=place.rank.facts() if place.rank is not None else None,
+        child={"number": 1, "parent": os.getppid()} if place.told_elsewhere and place.rank is None else None,
         reserved=path if place.trace is None else None,
     )
-    watch_children(session, session.path.parent if place.rank is not None else folder_beside(session.path))
+    beside_it = session.path.parent if place.in_folder else folder_beside(session.path)
+    watch_children(session, beside_it, place.launches)
     session.before = perf_counter() - BEGAN - importing, importing
     return session
 

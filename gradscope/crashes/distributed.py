@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from gradscope.analysis.cuts import Cut, cuts
 from gradscope.analysis.words import listed, parameter_name
+from gradscope.analysis.wrappers import wrapped
 from gradscope.crashes import Crash, Place, explain, nowhere
 from gradscope.model import Parameter
 
@@ -55,10 +56,37 @@ explain(
     cause=_lost,
     seen=_seen,
 )
+
+
+def _static(crash: Crash) -> Place | None:
+    of = next((of for of in wrapped(crash.trace) if of.static), None)
+    return (of.site.user, "promises here that each pass uses the same parameters") if of is not None else None
+
+
+def _never_used(crash: Crash) -> Iterator[str]:
+    known = {id for of in wrapped(crash.trace) if of.static for id in of.parameters}
+    never = [
+        f"`{parameter_name(crash.trace, id)}`" for id in sorted(known) if not crash.trace.parameter(id).passes
+    ]
+    if 0 < len(never) < len(known):
+        yield f"the passes before gave {listed(never)} no gradient"
+
+
+explain(
+    "static-graph-changes",
+    "Your training graph has changed in this iteration",
+    "other parameters had a part in this loss than in the first pass, and the model was wrapped with"
+    " `static_graph=True`",
+    why="the wrapper learns in the first pass which gradients come, and in which order, and counts on that afterwards",
+    fix="leave `static_graph=True` out where a condition decides what is used;"
+    " `find_unused_parameters=True` looks for it in each pass",
+    cause=_static,
+    seen=_never_used,
+)
 explain(
     "another-rank-has-gone",
     r"(Connection closed by peer|Connection reset by peer|Broken pipe|Connection refused"
-    r"|Timed out waiting \d+ms for (send|recv) operation)",
+    r"|Timed out waiting \d+ms for (send|recv) operation|Application timeout caused pair closure)",
     "another rank has gone, or did not come: what waits for it here failed",
     why="ranks compute together, and each call between them needs all of them; the first one that failed or left is"
     " where to look, this error is what follows",

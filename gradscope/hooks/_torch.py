@@ -332,12 +332,13 @@ def shard_of(t: Any) -> Any:
 
 
 def version_of(t: Any) -> int:
-    """How often the tensor was written to, or this process's shard of it; -1 for inference tensors,
-    which do not count."""
-    if type(t) is not Tensor and type(t) is not Parameter and (local := shard_of(t)) is not None:
-        t = local
+    """How often the tensor was written to, or this process's shard of it: FSDP writes to that, operators on the
+    distributed tensor count there. -1 for inference tensors, which do not count."""
+    written = 0
     try:
-        return int(t._version)
+        if type(t) is not Tensor and type(t) is not Parameter and (local := shard_of(t)) is not None:
+            written = int(local._version)
+        return written + int(t._version)
     except RuntimeError:
         return -1
 

@@ -7,12 +7,13 @@ Nothing in it is pickled: opening a stranger's trace runs no code.
 
 from __future__ import annotations
 
+from gradscope.store.norms import pack_norms, read_norms
 from gradscope.store.pages import GraphSize, LineWork, Pages
 from gradscope.store.part import Start, copy_part
 from gradscope.store.reader import Trace
 from gradscope.store.run import Member, Run
 from gradscope.store.schema import SCHEMA_VERSION
-from gradscope.store.writer import TraceWriter, pack, pack_numbers, tidy
+from gradscope.store.writer import TraceWriter, pack, pack_numbers, pack_parameter, tidy
 
 __all__ = [
     "SCHEMA_VERSION",
@@ -26,6 +27,9 @@ __all__ = [
     "TraceWriter",
     "copy_part",
     "pack",
+    "pack_norms",
     "pack_numbers",
+    "pack_parameter",
+    "read_norms",
     "tidy",
 ]

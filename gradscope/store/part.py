@@ -71,8 +71,8 @@ def _parameters(db: sqlite3.Connection, start: Start) -> set[int]:
     for id, text in db.execute("SELECT id, data FROM parameter").fetchall():
         data, before = json.loads(text), start.parameters.get(id)
         if before is not None:
-            data.update({key: data[key] - before[key] for key in _COUNTS})
-        counted = any(data[key] for key in _COUNTS)
+            data.update({key: data.get(key, 0) - before.get(key, 0) for key in _COUNTS})
+        counted = any(data.get(key) for key in _COUNTS)
         if before is None or counted or id in used or root.get(data.get("module")) in called:
             kept.add(id)
             db.execute("UPDATE parameter SET data = ? WHERE id = ?", (pack(data), id))

@@ -29,6 +29,7 @@ from gradscope.model import (
 )
 from gradscope.source import SourceFile, lines_of, parsed
 from gradscope.store._rows import NODES, OPS, VALUES, nodes_of, ops_of, values_of
+from gradscope.store.norms import read_norms
 from gradscope.store.schema import APPLICATION_ID, SCHEMA_VERSION
 
 R = TypeVar("R")
@@ -397,8 +398,14 @@ class Trace:
             "SELECT pass, step, site, loss, norms FROM number ORDER BY pass"
         ):
             value = json.loads(loss) if loss else None
-            by_id = {int(id): float(norm) for id, norm in json.loads(norms).items()}
-            found.append((step if stepped else number, site, None if value is None else float(value), by_id))
+            found.append(
+                (
+                    step if stepped else number,
+                    site,
+                    None if value is None else float(value),
+                    read_norms(norms),
+                )
+            )
         return found
 
     def numbers(
@@ -427,14 +434,18 @@ class Trace:
     @_sound
     def prints(self, kind: str) -> dict[int, dict[int, tuple[int | None, dict[str, float]]]]:
         """What ranks are compared by: number of the optimizer ("parameters") or the wrapper ("input") → step or
-        call → (site, numbers by name)."""
+        call → (site, numbers by name; those of parameters by number)."""
         if not self.rows("SELECT 1 FROM sqlite_master WHERE name = 'print'"):
             return {}
         found: dict[int, dict[int, tuple[int | None, dict[str, float]]]] = {}
         for of, number, site, data in self.rows(
             "SELECT of, number, site, data FROM print WHERE kind = ? ORDER BY of, number", kind
         ):
-            found.setdefault(of, {})[number] = (site, {k: float(v) for k, v in json.loads(data).items()})
+            if isinstance(data, str):
+                numbers = {k: float(v) for k, v in json.loads(data).items()}
+            else:
+                numbers = {str(id): norm for id, norm in read_norms(data).items()}
+            found.setdefault(of, {})[number] = (site, numbers)
         return found
 
     def of(self, *kinds: type[E]) -> list[E]:

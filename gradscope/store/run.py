@@ -78,7 +78,7 @@ class Run:
         groups: dict[str, list[Member]] = {}
         for member in self.members:
             groups.setdefault(outline(member.trace), []).append(member)
-            member.trace.close()
+            self.leave(member)
         return list(groups.values())
 
     def member(self, rank: int) -> Member:
@@ -88,6 +88,11 @@ class Run:
                 return member
         known = listed_ranks([str(m.rank) if m.rank is not None else m.name for m in self.members])
         raise GradscopeError(f"no trace of rank {rank} in {self.path} (there are: {known})")
+
+    def leave(self, member: Member) -> None:
+        """Lets go of the file of one of many, which has been read: of a thousand ranks not all are held open."""
+        if len(self.members) > _FEW:
+            member.trace.close()
 
     def close(self) -> None:
         for member in self.members:

@@ -40,10 +40,12 @@ CREATE TABLE event (list INTEGER, idx INTEGER, kind TEXT NOT NULL, site INTEGER,
 CREATE TABLE segment (idx INTEGER PRIMARY KEY, graph INTEGER, events INTEGER, started REAL NOT NULL,
   duration REAL NOT NULL, is_step INTEGER NOT NULL, repeat INTEGER NOT NULL);
 -- what was measured of a backward pass: step is the optimizer step it works towards, loss a JSON number
--- or null, norms JSON {parameter: norm of its gradient after the pass}
+-- or null, norms {parameter: norm of its gradient after the pass} as store/norms.py has it; of a large model only in
+-- some passes
 CREATE TABLE number (pass INTEGER PRIMARY KEY, step INTEGER NOT NULL, site INTEGER, loss TEXT, norms TEXT NOT NULL);
--- by which ranks are compared: kind "parameters" (of: optimizer, number: its step, 0 before the first; data: JSON
--- {parameter: norm}) or "input" (of: wrapper, number: its call; data: docs/events.md). Older traces have no such table
+-- by which ranks are compared: kind "parameters" (of: optimizer, number: its step, 0 before the first; data:
+-- {parameter: norm} as store/norms.py has it) or "input" (of: wrapper, number: its call; data: JSON, docs/events.md).
+-- Older traces have no such table
 CREATE TABLE print (kind TEXT NOT NULL, of INTEGER NOT NULL, number INTEGER NOT NULL, site INTEGER, data TEXT NOT NULL,
   PRIMARY KEY (kind, of, number)) WITHOUT ROWID;
 """

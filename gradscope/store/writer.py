@@ -13,11 +13,17 @@ from typing import Any
 
 from gradscope.model import GradscopeError
 from gradscope.store._ground import descriptors, kept_open, leak, moved_aside, quiet, still_ours
+from gradscope.store.outline import KEY, outlines
 from gradscope.store.schema import APPLICATION_ID, COLUMNS, INDEX, SCHEMA, SCHEMA_VERSION
 
 Rows = dict[str, list[tuple[Any, ...]]]
 
 _encode = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
+
+_GRANTED: dict[str, Any] = {  # as in model.Parameter
+    "module": None, "declared": False, "updates": 0, "changed": False, "reads": 0, "read_at": [], "taken": 0,
+    "taken_at": [], "handed": 0, "grad_norm": None, "site": None,
+}  # fmt: skip
 
 
 def pack(data: Any) -> str:
@@ -28,6 +34,13 @@ def pack(data: Any) -> str:
 def pack_numbers(numbers: Iterable[int]) -> str:
     """`pack` for what most rows hold, a list of whole numbers."""
     return "[" + ",".join(map(str, numbers)) + "]"
+
+
+def pack_parameter(data: dict[str, Any]) -> str:
+    """`pack` for a row of `parameter`, without what a reader takes for granted: there may be thousands."""
+    return _encode(
+        {key: value for key, value in data.items() if key not in _GRANTED or _GRANTED[key] != value}
+    )
 
 
 class TraceWriter:
@@ -124,7 +137,9 @@ class TraceWriter:
         self.db.execute("COMMIT")
         self._failures = 0
 
-    def close(self) -> None:
+    def close(self, one_of: dict[str, Any] | None = None) -> None:
+        """Ends the file. `one_of`: the facts of the program (`Trace.program`) where it is one of several processes; its
+        trace then says itself by what they are compared."""
         with quiet():
             try:
                 if self.db.in_transaction:  # a signal came in the middle of a commit, and ends the run
@@ -132,6 +147,9 @@ class TraceWriter:
                 self._rows = {table: rows + self._rows[table] for table, rows in self._gathered.items()}
                 self._commit()
                 self.db.execute(INDEX)
+                if one_of is not None:
+                    found = outlines(lambda query: self.db.execute(query).fetchall(), one_of)
+                    self.db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (KEY, pack(found)))
                 _fold_in(self.db)
             finally:
                 self.db.close()

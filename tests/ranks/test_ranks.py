@@ -9,6 +9,7 @@ import signal
 import socket
 import sqlite3
 import subprocess
+import textwrap
 import time
 from collections.abc import Callable
 from contextlib import closing
@@ -161,6 +162,51 @@ def test_children_that_train_without_ranks_and_those_that_do_not(tmp_path: Path)
     assert "in process 2" in ran.told and "process 2 ended by KeyError" in ran.told
 
 
+def test_the_folder_that_is_asked_for_holds_the_traces_of_children_too(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(
+        program("""
+        import multiprocessing
+
+        def work():
+            model = nn.Linear(3, 1)
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+            for _ in range(3):
+                model(torch.ones(2, 3)).sum().backward()
+                optimizer.step()
+
+        if __name__ == "__main__" and "alone" not in sys.argv:
+            child = multiprocessing.get_context("fork").Process(target=work)
+            child.start()
+            child.join()
+        """)
+    )
+    ran = execute(tmp_path, [*gradscope(), "run", "--trace-dir", "traces", "train.py"])
+    found = names(tmp_path / "traces")
+    assert ran.status == 0 and len(found) == 2 and "main.gradscope" in found
+    assert ran.findings("traces") == [("GS201", "error", [])]
+    execute(tmp_path, [*gradscope(), "run", "--trace-dir", "one", "train.py", "alone"])
+    assert names(tmp_path / "one") == {"main.gradscope"}
+
+
+def test_the_one_program_of_a_launcher_without_ranks_is_watched(tmp_path: Path) -> None:
+    (tmp_path / "accelerate").write_text(
+        "import subprocess, sys\nsys.exit(subprocess.Popen([sys.executable, 'train.py'], env=None).wait())\n"
+    )
+    (tmp_path / "train.py").write_text(
+        program("""
+        model = nn.Linear(3, 1)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for _ in range(3):
+            model(torch.ones(2, 3)).sum().backward()
+            optimizer.step()
+        print("trained")
+        """)
+    )
+    ran = execute(tmp_path, [*gradscope(), "run", "accelerate"])
+    assert (ran.status, ran.out) == (0, "trained\n") and ran.err.count("error[GS201]") == 1
+    assert ran.findings() == [("GS201", "error", [])]
+
+
 def test_workers_that_their_pool_ends_have_whole_traces(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(
         program("""
@@ -231,7 +277,76 @@ def test_one_more_batch_on_one_rank_is_told_as_what_the_others_wait_for(ranks: S
     (finding,) = [f for f in ran.report()["findings"] if f["severity"] != "note"]
     assert (finding["code"], finding["ranks"]) == ("GS801", [1])
     assert "different numbers of passes" in finding["message"]
-    assert finding["seen"] == ["of these passes rank 0 ended after 5; rank 1 was in one more after 5"]
+    assert finding["seen"][:2] == [
+        "after 5 passes rank 1 was in a backward pass at train.py:26",
+        "after 5 passes rank 0 was in the end of the program",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("body", "told", "line"),
+    [
+        (
+            """
+            loss = model(torch.randn(8, 4)).pow(2).mean()
+            if rank and step == 2:
+                continue
+            loss.backward()  # here
+            """,
+            "ranks make different numbers of passes: rank 0 waits in one more",
+            "loss.backward()  # here",
+        ),
+        (
+            """
+            model(torch.randn(8, 4)).pow(2).mean().backward()
+            if rank and step == 4:
+                with torch.no_grad():
+                    model.eval()(torch.randn(8, 4))  # here
+            """,
+            "rank 1 waits in a call of the wrapped model that other ranks do not make",
+            "model.eval()(torch.randn(8, 4))  # here",
+        ),
+        (
+            """
+            model(torch.randn(8, 4)).pow(2).mean().backward()
+            if not rank and step == 2:
+                dist.all_reduce(torch.ones(1))  # here
+            """,
+            "ranks wait for each other in different calls",
+            "dist.all_reduce(torch.ones(1))  # here",
+        ),
+    ],
+    ids=["skipped", "evaluated", "reduced"],
+)
+def test_ranks_that_wait_for_each_other_in_different_calls(
+    body: str, told: str, line: str, ranks: Start
+) -> None:
+    text = (
+        """
+        import datetime
+
+        dist.init_process_group("gloo", timeout=datetime.timedelta(seconds=3))
+        rank = dist.get_rank()
+        torch.manual_seed(rank)
+        model = DDP(nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4), nn.Linear(4, 1)))
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for step in range(5):
+            optimizer.zero_grad()
+        """
+        + textwrap.indent(textwrap.dedent(body), " " * 12)
+        + """
+            optimizer.step()
+        dist.barrier()
+        """
+    )
+    ran = ranks(textwrap.dedent(text))
+    assert ran.status == 1
+    found = [f for f in ran.report()["findings"] if f["severity"] != "note" and f["code"]]
+    (finding,) = found
+    assert (finding["code"], finding["ranks"]) == ("GS801", [0, 1]) and finding["message"].startswith(told)
+    lines = (ran.folder / "train.py").read_text().splitlines()
+    places = [lines[p["line"] - 1] for p in finding["locations"]]
+    assert any(line in place for place in (places if "reduce" in line else places[:1]))
 
 
 @pytest.mark.parametrize(
@@ -317,6 +432,7 @@ def test_many_ranks_alike_are_looked_at_once_and_another_one_is_told(ranks: Star
             db.execute("UPDATE meta SET value = ? WHERE key = 'program'", (json.dumps(program),))
             db.execute("DELETE FROM print WHERE kind = 'input'")  # copies are given the same data
             if rank == 19:
+                db.execute("DELETE FROM meta WHERE key = 'outline'")
                 query = "SELECT of, number, data FROM print WHERE kind = 'parameters' AND number > 2"
                 for of, number, data in db.execute(query).fetchall():
                     moved = json.dumps({id: 2 * norm for id, norm in json.loads(data).items()})
@@ -325,3 +441,24 @@ def test_many_ranks_alike_are_looked_at_once_and_another_one_is_told(ranks: Star
     assert sorted(ran.findings("many")) == [("GS201", "error", everyone), ("GS801", "error", everyone)]
     (parting,) = [f for f in ran.report("many")["findings"] if f["code"] == "GS801"]
     assert parting["since"] == 3 and "on rank 19" in parting["seen"][0]
+
+
+def test_gradients_of_sharded_parameters_that_pile_up_are_told(ranks: Start) -> None:
+    pytest.importorskip("torch.distributed.tensor.parallel")
+    ran = ranks(
+        """
+        from torch.distributed.device_mesh import init_device_mesh
+        from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
+
+        begin()
+        torch.manual_seed(0)
+        net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1))
+        net = parallelize_module(net, init_device_mesh("cpu", (2,)), {"0": ColwiseParallel(), "2": RowwiseParallel()})
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
+        for _ in range(6):
+            net(torch.randn(4, 4)).pow(2).mean().backward()
+            optimizer.step()
+        end()
+        """
+    )
+    assert ran.status == 0 and ran.findings() == ON_BOTH

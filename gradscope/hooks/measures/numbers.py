@@ -19,11 +19,13 @@ from gradscope.hooks._torch import float_norms, grad_of, profiling
 from gradscope.hooks.measures.arriving import Arriving, send
 from gradscope.hooks.recorder.leaf import LeafRecord
 from gradscope.hooks.recorder.values import measurable
-from gradscope.store import pack
+from gradscope.store import pack, pack_norms
 
 SHARE = 0.005  # of the run's time, while sampling sleeps
 DENSE = 128  # passes measured one by one; later every 128th part of the run
 MAX_PARAMETERS = 2_000
+NORMS = 16_000  # of gradients, measured in every pass; then as of DENSE. Of many parameters so few passes
+FEWEST = 8  # of these, however many parameters there are
 SURE = 4  # this part of the passes so far later one of each line is measured, whatever the time
 CLOSER = 12  # passes in a row, once other gradients than before are exactly zero
 MAX_CLOSER = 4  # times
@@ -46,11 +48,12 @@ class Numbers(Hook):
     def install(self) -> None:
         self.due = 0
         self.wanted = False
+        self.norms_due: dict[int, int] = {}  # site → the pass that is to have norms again
         self.spent = 0.0
         self.since = perf_counter()
         self.loss: torch.Tensor | None = None
         self.waiting: list[Measured] = []
-        self.zero: set[frozenset[str]] = set()  # gradients that were exactly zero together
+        self.zero: set[frozenset[int]] = set()  # gradients that were exactly zero together
         self.closer = 0  # passes that are still to be measured for them
         self.recorder.signals.before_pass.connect(self._before)
         self.recorder.signals.after_pass.connect(self._after)
@@ -89,9 +92,18 @@ class Numbers(Hook):
         passes = self.recorder.passes
         self.due = passes - 1 + max(1, passes // DENSE)
         self.recorder.measured_at[site] = passes + (1 if self.closer else passes // SURE)
-        self._measure(filled, loss, site)
+        self._measure(filled if self._with_norms(len(filled), site) else [], loss, site)
         self._store_arrived()
         self.spent += perf_counter() - began
+
+    def _with_norms(self, parameters: int, site: int) -> bool:
+        """Whether the norms of this pass are kept, beside its loss: those of a large model would fill the trace."""
+        passes = self.recorder.passes
+        if not self.closer and passes < self.norms_due.get(site, 0):
+            return False
+        dense = max(FEWEST, min(DENSE, NORMS // min(parameters, MAX_PARAMETERS)))
+        self.norms_due[site] = passes + max(1, passes // dense)
+        return True
 
     def _measure(self, filled: list[LeafRecord], loss: torch.Tensor | None, site: int) -> None:
         by_device: dict[torch.device, tuple[list[int], list[torch.Tensor]]] = {}
@@ -121,14 +133,14 @@ class Numbers(Hook):
         loss = numbers.pop(0) if measured.has_loss else None
         if not all(map(math.isfinite, numbers)):
             self.recorder.unsound_pass = measured.number
-        norms = {str(id): float(f"{norm:.6g}") for id, norm in zip(measured.parameters, numbers, strict=True)}
+        norms = {id: float(f"{norm:.6g}") for id, norm in zip(measured.parameters, numbers, strict=True)}
         zero = frozenset(id for id, norm in norms.items() if norm == 0)
         if zero and zero not in self.zero and len(self.zero) < MAX_CLOSER:
             self.zero.add(zero)
             self.closer = CLOSER
             self.recorder.measured_at = dict.fromkeys(self.recorder.measured_at, self.recorder.passes + 1)
         self.recorder.writer.add(
-            "number", measured.number, measured.step, measured.site or None, pack(loss), pack(norms)
+            "number", measured.number, measured.step, measured.site or None, pack(loss), pack_norms(norms)
         )
 
     def _end(self) -> None:

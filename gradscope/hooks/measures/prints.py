@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 
-from gradscope.hooks._torch import float_norms
+from gradscope.hooks._torch import float_norms, grad_of
 from gradscope.hooks.measures.arriving import Arriving, send
 from gradscope.hooks.recorder.leaf import LeafRecord
 from gradscope.hooks.recorder.values import measurable
@@ -41,20 +42,40 @@ class Printed:
 
 def print_of_parameters(records: list[LeafRecord]) -> Printed | None:
     """The norm of each parameter that has one here, by its number. None where none can be measured."""
-    by_device: dict[torch.device, tuple[list[str], list[torch.Tensor]]] = {}
-    for record in records[:MOST]:
-        t = record.ref()
-        if t is None or not measurable(t) or t.layout is not torch.strided or not t.is_floating_point():
+    held = [(str(record.id), record.ref()) for record in records[:MOST]]
+    return _print([(name, t) for name, t in held if t is not None])
+
+
+def print_of_gradients(records: list[LeafRecord]) -> Printed | None:
+    """The same of their gradients."""
+    held = [(str(record.id), record.ref()) for record in records[:MOST]]
+    return _print([(name, grad) for name, t in held if t is not None and (grad := grad_of(t)) is not None])
+
+
+def print_of_buffers(named: Iterable[tuple[str, torch.Tensor]]) -> Printed | None:
+    """The norm of each of these, by its name."""
+    return _print(list(named)[:MOST])
+
+
+def _print(named: list[tuple[str, Any]]) -> Printed | None:
+    alike: dict[tuple[torch.device, torch.dtype], tuple[list[str], list[torch.Tensor]]] = {}
+    for name, t in named:
+        if not measurable(t) or t.layout is not torch.strided or not t.is_floating_point():
             continue
-        names, tensors = by_device.setdefault(t.device, ([], []))
-        names.append(str(record.id))
+        names, tensors = alike.setdefault((t.device, t.dtype), ([], []))
+        names.append(name)
         tensors.append(t.detach())
-    if not by_device:
+    if not alike:
         return None
-    parts = [
-        send(torch.stack([n.float() for n in float_norms(tensors)])) for _, tensors in by_device.values()
-    ]
-    return Printed([name for names, _ in by_device.values() for name in names], parts)
+    parts = [send(torch.stack(_norms(tensors))) for _, tensors in alike.values()]
+    return Printed([name for names, _ in alike.values() for name in names], parts)
+
+
+def _norms(tensors: list[torch.Tensor]) -> list[torch.Tensor]:
+    """Of tensors of one type."""
+    if tensors[0].dtype.itemsize > 4:
+        return [torch.linalg.vector_norm(t) for t in tensors]
+    return [n.float() for n in float_norms(tensors)]
 
 
 def print_of_inputs(given: list[Any]) -> Printed | None:

@@ -21,22 +21,36 @@ from torch.utils.data import DistributedSampler
 
 from gradscope.hooks import Hook
 from gradscope.hooks import _torch as private
-from gradscope.hooks.measures.prints import Printed, print_of_inputs, print_of_parameters
+from gradscope.hooks.measures.prints import (
+    Printed,
+    print_of_buffers,
+    print_of_gradients,
+    print_of_inputs,
+    print_of_parameters,
+)
+from gradscope.hooks.recorder.leaf import LeafRecord
 from gradscope.hooks.recorder.module import ModuleRecord
 from gradscope.hooks.recorder.parts import groups_of
-from gradscope.store import pack
+from gradscope.store import pack, pack_norms
 
 CALLS = 8  # of a wrapper, whose inputs are printed
+PASSES = 256  # up to here what is wrapped is printed after the 1st, 2nd, 4th, 8th …
+EVALUATIONS = 4  # in which buffers are printed
+FIRST = 3  # steps, before which the gradients are printed
 STEPS_APART = 1024  # at most, between two steps whose parameters are printed
 
+MANY = 250  # parameters; of more the steps are farther apart
 
-def is_due(step: int) -> bool:
-    """0, 1, 2, 3, 4, 6, 8, 12, 16, …, then every 1,024th: the same on all ranks."""
+
+def is_due(step: int, parameters: int) -> bool:
+    """0, 1, 2, 3, 4, 6, 8, 12, 16, …, then every 1,024th, of a large model every 2,048th and so on: the same on all
+    ranks."""
     if step < 4:
         return True
     half = 1 << (step.bit_length() - 1)
-    if half >= STEPS_APART:
-        return step % STEPS_APART == 0
+    apart = STEPS_APART << ((parameters - 1) // MANY).bit_length()
+    if half >= apart:
+        return step % apart == 0
     return step in (half, half + half // 2)
 
 
@@ -47,7 +61,11 @@ class Wrapper:
     number: int
     ref: Callable[[], Any]
     module: int  # its record
+    parameters: list[LeafRecord]
     calls: int = 0
+    drifts: bool = False  # it has buffers, and does not send them to other ranks
+    evaluations: int = 0  # before which its buffers were printed
+    trained: bool = False  # since the last of them
 
 
 @dataclass
@@ -70,6 +88,7 @@ class Distributed(Hook):
         self.samplers: dict[int, Sampled] = {}
         self.steps: dict[int, int] = {}  # optimizer → its steps so far
         self.waiting: list[Printed] = []
+        self.following = self.out_of_step = False
         recorder = self.recorder
         if not distributed.is_available():
             return
@@ -77,7 +96,23 @@ class Distributed(Hook):
         self.patch(wrapper, "__init__", self._wrap(wrapper.__init__))
         self.patch(DistributedSampler, "__init__", self._sampler(DistributedSampler.__init__))
         self.patch(DistributedSampler, "__iter__", self._draw(DistributedSampler.__iter__))
+        recorder.signals.optimizer_made.connect(self._optimizer_made)
         recorder.signals.before_end.connect(self._end)
+
+    def _optimizer_made(self, optimizer: Any, *_: Any) -> None:
+        """Ranks may average gradients by themselves, without a wrapper."""
+        if not self.following and distributed.is_initialized() and distributed.get_world_size() > 1:
+            self._follow_steps()
+
+    def _follow_steps(self) -> None:
+        if self.following:
+            return
+        self.following = True
+        for handle in (
+            register_optimizer_step_pre_hook(self._before_step),
+            register_optimizer_step_post_hook(self._after_step),
+        ):
+            self._undo.append(handle.remove)
 
     # -- the wrapper -------------------------------------------------------------------
 
@@ -103,12 +138,15 @@ class Distributed(Hook):
         ignored = set(getattr(ddp, "parameters_to_ignore", ()))
         known = [p for name, p in ddp.module.named_parameters() if p.requires_grad and name not in ignored]
         group = getattr(ddp, "process_group", None)
-        wrapper = Wrapper(len(self.wrappers), weakref.ref(ddp), record.id)
+        leaves = [recorder.ledger.of(p) for p in known]
+        sends = bool(getattr(ddp, "broadcast_buffers", True))
+        drifts = not sends and any(b.is_floating_point() for b in ddp.module.buffers())
+        wrapper = Wrapper(len(self.wrappers), weakref.ref(ddp), record.id, leaves, drifts=drifts)
         recorder.emit(
             "ddp", site,
             {
                 "wrapper": wrapper.number, "module": record.id, "inner": inner.id if inner is not None else -1,
-                "parameters": [recorder.ledger.of(p).id for p in known],
+                "parameters": [leaf.id for leaf in leaves],
                 "finds_unused": bool(getattr(ddp, "find_unused_parameters", False)),
                 "static": bool(getattr(ddp, "static_graph", False)),
                 "ranks": distributed.get_process_group_ranks(group) if group is not None else [],
@@ -117,20 +155,32 @@ class Distributed(Hook):
         if not self.wrappers:  # a program without one pays nothing
             recorder.signals.before_call.connect(self._called)
             recorder.signals.module_input.connect(self._given)
-            for handle in (
-                register_optimizer_step_pre_hook(self._before_step),
-                register_optimizer_step_post_hook(self._after_step),
-            ):
-                self._undo.append(handle.remove)
+            recorder.signals.after_pass.connect(self._after_pass)
+            self._follow_steps()
         self.wrappers.append(wrapper)
 
     def _called(self, module: Any, record: ModuleRecord, site: int) -> None:
-        """Notes a call whose gradients stay on this rank, by `no_sync`."""
-        if not torch.is_grad_enabled():
-            return
+        """Notes a call whose gradients stay on this rank, by `no_sync`, and what the buffers are in an evaluation."""
+        training = torch.is_grad_enabled()
         for wrapper in self.wrappers:
-            if wrapper.ref() is module and not module.require_backward_grad_sync:
-                self.recorder.emit("unsynced", site, {"wrapper": wrapper.number})
+            if not training and not wrapper.drifts:
+                continue
+            ddp = wrapper.ref()
+            if training:
+                wrapper.trained = wrapper.trained or ddp is module
+                if ddp is module and not module.require_backward_grad_sync:
+                    self.recorder.emit("unsynced", site, {"wrapper": wrapper.number})
+            elif wrapper.trained and ddp is not None and module in (ddp, ddp.module) and not module.training:
+                self._evaluated(wrapper, ddp, site)
+
+    def _evaluated(self, wrapper: Wrapper, ddp: Any, site: int) -> None:
+        wrapper.trained = False
+        if wrapper.evaluations < EVALUATIONS:
+            wrapper.evaluations += 1
+            with private.aside():
+                printed = print_of_buffers(ddp.module.named_buffers())
+                if printed is not None:
+                    self._keep(printed.told("buffers", wrapper.number, wrapper.evaluations, site))
 
     # -- prints ------------------------------------------------------------------------
 
@@ -147,34 +197,55 @@ class Distributed(Hook):
             self._keep(printed.told("input", wrapper.number, wrapper.calls, site))
 
     def _before_step(self, optimizer: Any, args: Any, kwargs: Any) -> None:
-        if id(optimizer) not in self.steps and threading.get_ident() == self.recorder.thread:
-            self._print(optimizer, 0, sys._getframe(2))
+        if threading.get_ident() != self.recorder.thread:
+            return
+        step = self.steps.get(id(optimizer), 0)
+        if not step:
+            self._print("parameters", optimizer, 0, sys._getframe(2))
+        if step < FIRST:  # what is done to them shows in each step, or in none
+            self._print("gradients", optimizer, step + 1, sys._getframe(2))
 
     def _after_step(self, optimizer: Any, args: Any, kwargs: Any) -> None:
         step = self.steps[id(optimizer)] = self.steps.get(id(optimizer), 0) + 1
-        if is_due(step) and threading.get_ident() == self.recorder.thread:
-            self._print(optimizer, step, sys._getframe(2))
+        if threading.get_ident() == self.recorder.thread and is_due(step, _held(optimizer)):
+            self._print("parameters", optimizer, step, sys._getframe(2))
 
-    def _print(self, optimizer: Any, step: int, frame: Any) -> None:
+    def _print(self, kind: str, optimizer: Any, step: int, frame: Any) -> None:
         recorder = self.recorder
         began = perf_counter()
         recorder.paused += 1
         try:
             with private.aside():
                 self.steps.setdefault(id(optimizer), 0)
-                if any(_goes_its_own_way(w.ref()) for w in self.wrappers) or private.profiling():
+                wrappers = [w.ref() for w in self.wrappers]
+                self.out_of_step = self.out_of_step or any(map(_joins, wrappers))
+                if self.out_of_step or any(map(_goes_its_own_way, wrappers)) or private.profiling():
                     return
                 site = recorder.sites.current(frame)
                 number = recorder.services.optimizer_number(optimizer, site)
                 records = [recorder.ledger.of(p) for group in groups_of(optimizer) for p in group["params"]]
-                printed = print_of_parameters(records)
+                printed = (print_of_parameters if kind == "parameters" else print_of_gradients)(records)
                 if printed is not None:
-                    self._keep(printed.told("parameters", number, step, site))
+                    self._keep(printed.told(kind, number, step, site))
         except BaseException as error:
             recorder.fault("printing parameters", error)
         finally:
             recorder.paused -= 1
             recorder.own_time += perf_counter() - began
+
+    def _after_pass(self, site: int, failed: BaseException | None) -> None:
+        """Prints what is wrapped where perhaps only other ranks make steps."""
+        passes = self.recorder.passes
+        if failed is not None or passes > PASSES or passes & (passes - 1) or self.out_of_step:
+            return
+        with private.aside():
+            for wrapper in self.wrappers:
+                ddp = wrapper.ref()
+                if ddp is None or _joins(ddp) or _goes_its_own_way(ddp) or private.profiling():
+                    continue
+                printed = print_of_parameters(wrapper.parameters)
+                if printed is not None:
+                    self._keep(printed.told("weights", wrapper.number, passes, site))
 
     def _keep(self, printed: Printed) -> None:
         self.waiting.append(printed)
@@ -182,8 +253,11 @@ class Distributed(Hook):
             self._store(self.waiting.pop(0))
 
     def _store(self, printed: Printed) -> None:
+        numbers = printed.read()
+        by_name = printed.kind in ("input", "buffers")
+        data = pack(numbers) if by_name else pack_norms({int(k): v for k, v in numbers.items()})
         self.recorder.writer.add(
-            "print", printed.kind, printed.of, printed.number, printed.site or None, pack(printed.read())
+            "print", printed.kind, printed.of, printed.number, printed.site or None, data
         )
 
     # -- samplers ----------------------------------------------------------------------
@@ -233,6 +307,15 @@ class Distributed(Hook):
                         "shuffles": known.shuffles,
                     },
                 )  # fmt: skip
+
+
+def _joins(ddp: Any) -> bool:
+    """Whether it is in `with model.join()`, where ranks make different numbers of steps."""
+    return bool(getattr(getattr(ddp, "_join_config", None), "enable", False))
+
+
+def _held(optimizer: Any) -> int:
+    return sum(len(group["params"]) for group in groups_of(optimizer))
 
 
 def _goes_its_own_way(ddp: Any) -> bool:

@@ -8,6 +8,7 @@ import sys
 import weakref
 from typing import Any
 
+from torch import distributed
 from torch.utils.data import (
     DataLoader,
     RandomSampler,
@@ -18,6 +19,7 @@ from torch.utils.data import (
 
 from gradscope.hooks import Hook
 from gradscope.hooks import _torch as private
+from gradscope.hooks.measures.datasets import print_of_dataset
 
 DRAWING = (RandomSampler, SubsetRandomSampler, WeightedRandomSampler)
 
@@ -71,9 +73,16 @@ class Loaders(Hook):
         sampler = vars(loader).get("sampler")
         order = "drawn" if type(sampler) in DRAWING else "given" if type(sampler) is SequentialSampler else ""
         subset = _subset(sampler)
-        self.recorder.emit(
-            "loader", made, {"loop": loop, "order": order, "drawn": subset[0], "held": subset[1]}
-        )
+        data = {"loop": loop, "order": order, "drawn": subset[0], "held": subset[1]}
+        if type(sampler) is RandomSampler and not vars(sampler).get("replacement") and _among_ranks():
+            with private.aside():
+                data["content"] = print_of_dataset(vars(loader).get("dataset"))
+        self.recorder.emit("loader", made, data)
+
+
+def _among_ranks() -> bool:
+    """Whether there may be other ranks with the same data."""
+    return distributed.is_available() and distributed.is_initialized() and distributed.get_world_size() > 1
 
 
 def _subset(sampler: Any) -> tuple[int, int]:

@@ -1,6 +1,6 @@
-"""Watches processes that the program starts and that may train: the ranks of a launcher (torchrun, accelerate)
-run under `gradscope run`, children of `multiprocessing` begin a watch of their own (gradscope/offspring.py). Each
-writes its own trace, in one folder."""
+"""Watches processes that the program starts and that may train: the ranks of a launcher (torchrun, accelerate), and
+the one program of a launcher that has no ranks to make, run under `gradscope run`; children of `multiprocessing` begin
+a watch of their own (gradscope/offspring.py). Each writes its own trace, in one folder."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 
 from gradscope.hooks import Hook
 from gradscope.hooks._torch import worker_module
-from gradscope.ranks import starts_rank, watched_command
+from gradscope.ranks import is_python, starts_rank, watched_command
 
 
 class Processes(Hook):
@@ -35,7 +35,9 @@ class Processes(Hook):
     def _watched(self, args: Any, env: Any) -> Any:
         """The command as it is, or that of a rank under gradscope."""
         try:
-            if isinstance(args, (list, tuple)) and starts_rank(args, env, os.environ):
+            if isinstance(args, (list, tuple)) and (
+                starts_rank(args, env, os.environ) or (self.recorder.launches and is_python(args))
+            ):
                 self.folder.mkdir(parents=True, exist_ok=True)
                 options = ["--beside", str(self.folder)]
                 options += ["--full"] * (not self.recorder.sample) + ["--prove"] * self.recorder.prove

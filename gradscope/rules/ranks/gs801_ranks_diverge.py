@@ -13,15 +13,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gradscope.analysis.parting import Parting, Uneven, done_apart, parted, uneven
-from gradscope.analysis.words import located, parameter_names, parameter_subjects
+from gradscope.analysis.hand_averaged import HandAveraged, hand_averaged
+from gradscope.analysis.names import place
+from gradscope.analysis.parting import Drift, Parting, done_apart, drifted, parted, written_apart
+from gradscope.analysis.unmet import CALL, OVER, PASS, Unmet, Wait, unmet
+from gradscope.analysis.words import listed, located, parameter_names, parameter_subjects
 from gradscope.analysis.wrappers import rounds, wrapped
-from gradscope.events import Crashed
-from gradscope.model import Finding, Since, Site
+from gradscope.events import Crashed, RequiresGrad, Scheduled, Update
+from gradscope.model import Finding, Since, Site, listed_ranks
 from gradscope.rules import rule_across
 from gradscope.store import Member, Run, Trace
 
 _SHOWN = 4  # ranks whose numbers are told
+_ASKED = 32  # ranks at whose ends is looked
 
 
 def bad() -> None:
@@ -53,44 +57,154 @@ def good() -> None:
         opt.step()
 
 
-@rule_across("GS801", name="ranks-diverge", severity="error")
+@rule_across("GS801", name="ranks-diverge", severity="error", over=("GS205",))
 def ranks_diverge(run: Run) -> Iterator[tuple[Member, Finding]]:
     if (parting := parted(run)) is not None:
-        for member in run.ranks:
-            yield member, _finding(run, member, parting)
-    if (found := uneven(run)) is not None:
-        for member, _ in found.waiting:
-            yield member, _more_passes(member, found)
+        finding = _finding(run, parting)
+        yield from ((member, finding) for member in run.ranks)
+    if (averaged := hand_averaged(run)) is not None:
+        finding = _not_alike(averaged)
+        yield from ((member, finding) for member in run.ranks)
+    if (drift := drifted(run)) is not None:
+        finding = _drift(drift)
+        yield from ((member, finding) for member, _ in drift.values)
+    if (found := unmet(run)) is not None:
+        for waits in (found.ahead, found.others) if found.others[0].inside != OVER else (found.ahead,):
+            finding = _waits(waits, found)
+            yield from ((wait.member, finding) for wait in waits)
 
 
-def _more_passes(member: Member, found: Uneven) -> Finding:
-    ended = ", ".join(f"{m.name} ended after {count:,}" for m, count in found.through[:_SHOWN])
-    waiting = ", ".join(f"{m.name} was in one more after {count:,}" for m, count in found.waiting[:_SHOWN])
+def _not_alike(found: HandAveraged) -> Finding:
+    trace = found.values[0][0].trace
+    names = parameter_names(trace, found.parameters)
+    first = parameter_names(trace, found.parameters[:1])
+    other = parameter_names(trace, [found.averaged])
+    shown = ", ".join(f"{value:.7g} on {m.name}" for m, value in found.values[:_SHOWN])
+    made = trace.parameter(found.parameters[0]).site
+    if found.at_first:
+        return Finding(
+            message=f"{names} differ between the ranks before the first step, and their gradients are averaged",
+            cause=made.user if made is not None else found.site,
+            cause_label="made with other numbers on each rank",
+            effect=found.site,
+            effect_label="the same gradients for different models",
+            seen=(
+                f"norm of {first} before the first step: {shown}",
+                f"the gradient of {first} was the same on all ranks before the first steps",
+            ),
+            why="averaged gradients keep models equal that are; they do not make them so",
+            fix="send the parameters of one rank to all before the first step: `dist.broadcast(p.data, 0)` for each; or"
+            " let `DistributedDataParallel` do both",
+            subjects=parameter_subjects(found.parameters),
+        )
     return Finding(
-        message="ranks make different numbers of passes: this one waits for others that are through",
+        message=f"the gradients of {names} differ between the ranks, while those of others are averaged",
         cause=found.site,
-        cause_label="goes on here, where other ranks have ended",
-        seen=(f"of these passes {ended}; {waiting}",),
-        why="each pass averages gradients over all ranks; where one has no more data the others wait for it for ever,"
-        " or until it is gone",
-        fix="give all ranks the same number of batches (`DistributedSampler` does, `drop_last=True`), or put the loop"
-        " into `with model.join():`",
-        subjects=frozenset({("crash", event.segment) for event in member.trace.of(Crashed)}),
+        cause_label="makes another step with them on each rank",
+        seen=(
+            f"norm of {first}'s gradient at this step: {shown}",
+            f"that of {other}'s gradient was the same on all ranks, as were all parameters before the first step",
+        ),
+        why="what is not averaged parts with each step: the ranks train different models",
+        fix=f"average the gradients of {names} too, as those of {other} are",
+        severity="note" if found.whole else "warning",
+        subjects=parameter_subjects(found.parameters),
     )
 
 
-def _finding(run: Run, member: Member, parting: Parting) -> Finding:
+def _drift(found: Drift) -> Finding:
+    trace = found.values[0][0].trace
+    of = next(of for of in wrapped(trace) if of.wrapper == found.wrapper)
+    names = listed([f"`{name}`" for name in found.buffers])
+    shown = ", ".join(f"{value:.5g} on {m.name}" for m, value in found.values[:_SHOWN])
+    return Finding(
+        message=f"{names} of the wrapped model differ between the ranks that evaluate it",
+        cause=of.site.user,
+        cause_label="with `broadcast_buffers=False` no buffer is sent to the other ranks",
+        effect=found.site,
+        effect_label="each rank evaluates another model",
+        seen=(f"norm of `{found.buffers[0]}` in this evaluation: {shown}",),
+        why="running statistics are taken of the data of each rank; nothing averages them",
+        fix="leave `broadcast_buffers=True`, or convert the model with `nn.SyncBatchNorm.convert_sync_batchnorm` before"
+        " it is wrapped, or average the buffers before an evaluation",
+        severity="warning",
+    )
+
+
+def _waits(waits: list[Wait], found: Unmet) -> Finding:
+    ahead, other = found.ahead[0], found.others[0]
+    over = other.inside == OVER
+    names = _members([wait.member for wait in found.ahead])
+    # Where the others are in a call that they make in the middle of the run, that may be what is too much.
+    later = other.inside in (OVER, "`barrier`")
+    if ahead.inside == PASS and (later or other.inside == CALL):
+        others = (
+            "the others are through"
+            if over
+            else f"{_members([w.member for w in found.others])} in {other.inside}"
+        )
+        wait = "wait" if len(found.ahead) > 1 else "waits"
+        message = f"ranks make different numbers of passes: {names} {wait} in one more, and {others}"
+        why = "each pass averages gradients over all ranks; one that makes no such pass is waited for until it is gone"
+        fix = (
+            "let no rank leave a pass out (a batch that is skipped, a loss that is not finite), and give all the same"
+            " number of batches (`DistributedSampler` does, `drop_last=True`), or put the loop into"
+            " `with model.join():`"
+        )
+    elif ahead.inside == CALL and later:
+        wait = "wait" if len(found.ahead) > 1 else "waits"
+        message = f"{names} {wait} in a call of the wrapped model that other ranks do not make"
+        why = "before each call the wrapper sends the buffers of the first rank to all others: also in an evaluation"
+        fix = "where only some ranks evaluate, call the `.module` of the wrapper; or let all ranks do it"
+    else:
+        message = f"ranks wait for each other in different calls: {names} in {ahead.inside}, others in {other.inside}"
+        why = "a call between ranks ends when all of them have come to it: these never meet"
+        fix = "let all ranks make the same calls in the same order, whatever their number or their data"
+    seen = [
+        f"after {wait.passes:,} passes {wait.member.name} was in {wait.inside}"
+        + (f" at {place(wait.site)}" if wait.site is not None else "")
+        for wait in [*found.ahead[:_SHOWN], *found.others[:_SHOWN]]
+    ]
+    shown = {site.location() for wait in (ahead, other) if (site := wait.site) is not None}
+    more = {w.site.location(): w for w in [*found.ahead, *found.others] if w.site is not None}
+    return Finding(
+        message=message,
+        cause=ahead.site,
+        cause_label=f"{ahead.member.name} waits here",
+        effect=other.site,
+        effect_label=f"{other.member.name} waits here",
+        related=tuple(
+            (w.site, f"{w.member.name} waits here")
+            for place, w in more.items()
+            if place not in shown and w.site is not None
+        ),
+        seen=(*seen, *([found.counts] if found.counts else [])),
+        why=why,
+        fix=fix,
+        severity="" if over or any(wait.failed for wait in found.ahead) else "warning",
+        subjects=frozenset(
+            ("crash", event.segment) for wait in waits[:_ASKED] for event in wait.member.trace.of(Crashed)
+        ),
+    )
+
+
+def _members(members: list[Member]) -> str:
+    numbers = sorted(member.rank for member in members if member.rank is not None)
+    return f"ranks {listed_ranks([str(n) for n in numbers])}" if len(numbers) > 1 else members[0].name
+
+
+def _finding(run: Run, parting: Parting) -> Finding:
     trace = parting.values[0][0].trace
     names = parameter_names(trace, parting.parameters)
     shown = ", ".join(f"{value:.7g} on {m.name}" for m, value in parting.values[:_SHOWN])
     when = f"after step {parting.step:,}" if parting.step else "before the first step"
+    if parting.after_pass:
+        when = f"after pass {parting.step:,}"
     same = (
         f"they were the same after step {parting.last:,}" if parting.last else "they were the same before it"
     )
     cause, label = _cause(run, trace, parting)
-    apart = (
-        cause is not None and parting.site is not None and cause.location() != parting.site.user.location()
-    )
+    apart = cause is not None and parting.site is not None and cause.location() != parting.site.location()
     outside = "`DistributedDataParallel` does not know them: nothing averages their gradients"
     return Finding(
         message=f"{names} differ between the ranks",
@@ -100,9 +214,9 @@ def _finding(run: Run, member: Member, parting: Parting) -> Finding:
         effect_label=f"{when} the ranks hold different models",
         seen=(
             f"norm of {parameter_names(trace, parting.parameters[:1])} {when}: {shown}",
-            *((same,) if parting.step > 1 else ()),
+            *((same,) if parting.step > 1 and not parting.after_pass else ()),
             *(() if parting.known else (outside,)),
-            *_settings(run),
+            *_settings([member for member, _ in parting.values]),
         ),
         fix=_fix(trace, parting, cause),
         subjects=parameter_subjects(parting.parameters),
@@ -122,31 +236,78 @@ def _cause(run: Run, trace: Trace, parting: Parting) -> tuple[Site | None, str]:
         told = ", ".join(f"{count:,} times on {member.name}" for member, count in times[:_SHOWN])
         return site, told
     if not parting.known:
-        made = trace.parameter(parting.parameters[0]).site
-        return (made.user if made is not None else None), "trained outside the wrapped model"
+        return _why_unknown(trace, parting)
     for of in wrapped(trace):
         for round_ in rounds(trace, of):
             if not round_.synced and not round_.around and round_.step is not None:
                 return round_.call.site.user, "under `no_sync`, and a step uses these gradients as they are"
+    if (written := _written(trace, parting)) is not None:
+        return written, "writes to what differs afterwards, and to nothing else"
+    if not parting.step:
+        for site, members in written_apart(run):
+            return (
+                site,
+                f"{_members(members)} {'writes' if len(members) == 1 else 'write'} to parameters here alone",
+            )
+    ends = [found[-1] if (found := member.trace.of(Scheduled)) else None for member, _ in parting.values]
+    if ends[0] is not None and any(end is None or end.after != ends[0].after for end in ends):
+        return ends[0].site.user, "sets another rate on other ranks"
+    if list(_settings([member for member, _ in parting.values])):
+        optimizer = next(iter(trace.optimizers.values()))
+        return (optimizer.site.user if optimizer.site is not None else None), "made otherwise on other ranks"
     return None, ""
 
 
-def _settings(run: Run) -> Iterator[str]:
-    """Optimizers with other rates on other ranks."""
-    ranks = run.ranks
-    for number, optimizer in ranks[0].trace.optimizers.items():
-        rates = []
-        for member in ranks:
-            other = member.trace.optimizers.get(number)
-            rates.append([group.get("lr") for group in other.groups] if other is not None else [])
-        if any(rate != rates[0] for rate in rates):
-            told = ", ".join(
-                f"{rate} on {m.name}" for m, rate in list(zip(ranks, rates, strict=True))[:_SHOWN]
-            )
-            yield f"the rate of {optimizer.cls} is {told}"
+def _written(trace: Trace, parting: Parting) -> Site | None:
+    """The program's own write to parameters that differ, where others do not."""
+    apart = set(parting.parameters)
+    known = {id for of in wrapped(trace) for id in of.parameters}
+    written: dict[Site, set[int]] = {}
+    for event in trace.of(Update):
+        if event.parameter is not None:
+            written.setdefault(event.site.user, set()).add(event.parameter)
+    if apart >= known:
+        return None
+    return next((site for site, ids in written.items() if ids == apart), None)
+
+
+def _why_unknown(trace: Trace, parting: Parting) -> tuple[Site | None, str]:
+    """Of parameters whose gradients no wrapper averages."""
+    if (freed := _unfrozen(trace, parting.parameters[0])) is not None:
+        return freed, "trained from here on; the model was wrapped before, when it was frozen"
+    made = trace.parameter(parting.parameters[0]).site
+    return (made.user if made is not None else None), "trained outside the wrapped model"
+
+
+def _unfrozen(trace: Trace, parameter: int) -> Site | None:
+    wrappers = [of.segment for of in wrapped(trace)]
+    found = [
+        event
+        for event in trace.of(RequiresGrad)
+        if event.to
+        and parameter in (event.parameter, event.leaf)
+        and event.segment >= min(wrappers, default=0)
+    ]
+    return found[0].site.user if found else None
+
+
+def _settings(ranks: list[Member]) -> Iterator[str]:
+    """Optimizers of another kind, or with other rates, on other ranks."""
+    for number in ranks[0].trace.optimizers:
+        found = [member.trace.optimizers.get(number) for member in ranks]
+        for what, told in (
+            ("optimizer", [one.cls if one is not None else "none" for one in found]),
+            ("rate", [[group.get("lr") for group in one.groups] if one is not None else [] for one in found]),
+        ):
+            if any(one != told[0] for one in told):
+                shown = [f"{one} on {m.name}" for m, one in zip(ranks, told, strict=True)][:_SHOWN]
+                yield f"the {what} is {', '.join(shown)}"
+                break
 
 
 def _fix(trace: Trace, parting: Parting, cause: Site | None) -> str:
+    if not parting.known and _unfrozen(trace, parting.parameters[0]) is not None:
+        return "wrap the model again when other parameters are trained, or before any of them is frozen"
     if not parting.known:
         return "make them part of the module that `DistributedDataParallel` is given, before it is wrapped"
     if cause is None:

@@ -11,12 +11,13 @@ Fix: call the wrapper, not its `.module`, where gradients are wanted. Give each 
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 from gradscope.analysis.parting import parted
 from gradscope.analysis.words import located, parameter_subjects
 from gradscope.analysis.wrappers import Round, rounds, wrapped
-from gradscope.events import ModuleCall, Sampler, Wrapped
+from gradscope.events import Backward, Loader, ModuleCall, Sampler, Wrapped
 from gradscope.model import Finding
 from gradscope.rules import rule_across
 from gradscope.store import Member, Run, Trace
@@ -57,7 +58,10 @@ def ddp_bypassed(run: Run) -> Iterator[tuple[Member, Finding]]:
     for group in run.alike:
         for finding in _of_one(run, group[0].trace):
             yield from ((member, finding) for member in group)
-    yield from _same_data(run)
+    told = list(_same_data(run))
+    yield from told
+    if not told:
+        yield from _whole_data(run)
 
 
 def _of_one(run: Run, trace: Trace) -> Iterator[Finding]:
@@ -115,6 +119,7 @@ def _same_data(run: Run) -> Iterator[tuple[Member, Finding]]:
         for of in wrapped(members[0].trace):
             for member in members:
                 given = _given(member.trace, of.wrapper)
+                run.leave(member)
                 if len(given) >= _ENOUGH:
                     groups.setdefault((of.wrapper, of.ranks, given[:_ENOUGH]), []).append((member, of))
     for alike in groups.values():
@@ -161,5 +166,64 @@ def _same(member: Member, of: Wrapped, ranks: int) -> Finding:
         seen=(f"the inputs of the first {_ENOUGH} calls are the same, number by number",),
         fix="give each rank a part of its own: `DataLoader(…, sampler=DistributedSampler(data))`; or, where data is"
         f" drawn at random, another seed for each rank (the input comes from {located(trace, site, 'this call')})",
+        severity="warning",
+    )
+
+
+def _whole_data(run: Run) -> Iterator[tuple[Member, Finding]]:
+    """Ranks that each draw from all of the data, in an order of their own."""
+    groups: dict[object, list[tuple[Member, Loader]]] = {}
+    for members in run.alike:
+        trace = members[0].trace
+        for loader in trace.of(Loader) if wrapped(trace) else ():
+            if loader.content and _trains(trace, loader):
+                key = (loader.site.user.location(), loader.content)
+                groups.setdefault(key, []).extend((member, loader) for member in members)
+    for found in groups.values():
+        if len(found) > 1:
+            finding = _each_all(found[0][0].trace, found[0][1], len(found))
+            yield from ((member, finding) for member, _ in found)
+
+
+def _trains(trace: Trace, loader: Loader) -> bool:
+    """Whether a pass is made in the loop that goes through it, and its dataset does not ask for the rank."""
+    loop = trace.site(loader.loop)
+    if loop is None:
+        return False
+    spans = [
+        (node.body[0].lineno, node.end_lineno or 0)
+        for node in trace.source_file(loop.user.path).nodes
+        if isinstance(node, ast.For) and node.lineno == loop.user.line
+    ]
+    inside = any(
+        frame.path == loop.user.path and first <= frame.line <= last
+        for event in trace.of(Backward)
+        for frame in event.site.stack
+        for first, last in spans
+    )
+    return inside and not _asks_for_rank(trace, loader.content.partition(" ")[0])
+
+
+def _asks_for_rank(trace: Trace, dataset: str) -> bool:
+    """Whether the text of a class has to do with ranks."""
+    return any(
+        isinstance(node, ast.ClassDef) and node.name == dataset and "rank" in ast.unparse(node).lower()
+        for path in trace.sources
+        for node in trace.source_file(path).nodes
+    )
+
+
+def _each_all(trace: Trace, loader: Loader, ranks: int) -> Finding:
+    loop = trace.site(loader.loop)
+    site = loader.site.user
+    return Finding(
+        message=f"{ranks:,} ranks each go through all of the same data: one epoch takes every sample {ranks:,} times",
+        cause=site,
+        cause_label="draws from the whole dataset on each rank",
+        related=((loop.user, "gone through here"),) if loop is not None else (),
+        seen=("what the dataset holds is the same on these ranks, and no `DistributedSampler` divides it",),
+        why="the gradients are right, but an epoch is as long as in one process, and the ranks' batches overlap",
+        fix=f"give each rank a part of its own: `sampler=DistributedSampler(data)` in place of `shuffle=True`"
+        f" ({located(trace, site, 'the loader')}), and `set_epoch(epoch)` before each epoch",
         severity="warning",
     )

@@ -104,7 +104,10 @@ def _finding(
 ) -> Finding:
     names = parameter_names(trace, ids)
     it = "it" if len(ids) == 1 else "them"
-    cause, label = _lost(trace, ids[0])
+    instead = _in_its_place(trace, of, ids[0])
+    cause, label = (instead, "another parameter takes its place here, which the wrapper does not know")
+    if instead is None:
+        cause, label = _lost(trace, ids[0])
     backward = found[0].passes[-1].site.user
     seen = [
         f"{len(of.parameters):,} parameters were wrapped, {len(found[0].filled):,} got a gradient in this pass"
@@ -124,12 +127,25 @@ def _finding(
         effect_label=f"no gradient reaches {it}",
         related=tuple(related),
         seen=tuple(seen),
-        fix=f"let the loss depend on {names}, or freeze {it} before the model is wrapped ({place(wrapper)}); where"
+        fix=f"replace parts of the model before it is wrapped ({place(wrapper)}): the wrapper keeps to the parameters"
+        " that it was given"
+        if instead is not None
+        else f"let the loss depend on {names}, or freeze {it} before the model is wrapped ({place(wrapper)}); where"
         f" only some passes use {it}, wrap it with `find_unused_parameters=True`",
         count=sum(round_.times for round_ in found),
         subjects=parameter_subjects(of.parameters)  # none of their gradients is sure to be averaged
         | ({("crash", refused.segment)} if refused is not None else frozenset()),
     )
+
+
+def _in_its_place(trace: Trace, of: Wrapped, id: int) -> Site | None:
+    """Where a parameter was made that is trained under the name of this one, and was not there when the model was
+    wrapped."""
+    name = trace.parameter(id).name
+    for other in trace.parameters:
+        if name and other.name == name and other.id not in of.parameters and other.passes:
+            return other.site.user if other.site is not None else None
+    return None
 
 
 def _lost(trace: Trace, id: int) -> tuple[Site | None, str]:

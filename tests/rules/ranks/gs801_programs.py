@@ -35,11 +35,11 @@ def bad_weights_set_after_wrapping() -> None:
 
 def bad_another_rate() -> None:
     model = DistributedDataParallel(net())
-    opt = torch.optim.SGD(model.parameters(), lr=0.1 * (1 + dist.get_rank()))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1 * (1 + dist.get_rank()))  # cause: GS801
     for _ in range(4):
         opt.zero_grad()
         model(torch.randn(8, 4)).pow(2).mean().backward()
-        opt.step()  # cause: GS801
+        opt.step()  # effect: GS801
 
 
 def bad_step_left_out() -> None:
@@ -111,6 +111,234 @@ def good_averaged_in_half_precision() -> None:
     model.register_comm_hook(None, default_hooks.fp16_compress_hook)
     opt = torch.optim.SGD(model.parameters(), lr=0.1)
     for _ in range(4):
+        opt.zero_grad()
+        model(torch.randn(8, 4)).pow(2).mean().backward()
+        opt.step()
+
+
+def bad_steps_of_one_rank() -> None:
+    model = DistributedDataParallel(net())
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(4):
+        opt.zero_grad()
+        model(torch.randn(8, 4)).pow(2).mean().backward()
+        if dist.get_rank() == 0:
+            opt.step()  # cause: GS801
+
+
+def bad_converted_after_wrapping() -> None:
+    torch.__future__.set_overwrite_module_params_on_conversion(True)
+    try:
+        model = DistributedDataParallel(net())
+        model.module.double()  # cause: GS801
+    finally:
+        torch.__future__.set_overwrite_module_params_on_conversion(False)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(4):
+        opt.zero_grad()
+        model(torch.randn(8, 4, dtype=torch.float64)).pow(2).mean().backward()
+        opt.step()  # effect: GS801
+
+
+def average(model: nn.Module, least: int = 0) -> None:
+    for p in model.parameters():
+        if p.dim() > least:
+            dist.all_reduce(p.grad)
+            p.grad /= dist.get_world_size()
+
+
+def bad_averaged_by_hand_and_not_sent() -> None:
+    model = nn.Linear(4, 1)  # cause: GS801
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(4):
+        opt.zero_grad()
+        model(torch.randn(8, 4)).pow(2).mean().backward()
+        average(model)
+        opt.step()  # effect: GS801
+
+
+def bad_biases_are_not_averaged() -> None:
+    torch.manual_seed(3)
+    model = net()
+    torch.manual_seed(dist.get_rank())
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(4):
+        opt.zero_grad()
+        model(torch.randn(8, 4)).pow(2).mean().backward()
+        average(model, least=1)
+        opt.step()  # cause: GS801
+
+
+def bad_statistics_drift() -> None:
+    layers = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.Linear(8, 1))
+    model = DistributedDataParallel(layers, broadcast_buffers=False)  # cause: GS801
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(4):
+        opt.zero_grad()
+        model(torch.randn(8, 4) * (1 + dist.get_rank())).pow(2).mean().backward()
+        opt.step()
+    model.eval()
+    with torch.no_grad():
+        model(torch.ones(2, 4)).sum().item()  # effect: GS801
+
+
+def good_statistics_of_one_rank() -> None:
+    layers = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.Linear(8, 1))
+    model = DistributedDataParallel(layers, broadcast_buffers=False)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(4):
+        opt.zero_grad()
+        model(torch.randn(8, 4)).pow(2).mean().backward()
+        opt.step()
+    if dist.get_rank() == 0:
+        model.eval()
+        with torch.no_grad():
+            model.module(torch.ones(2, 4)).sum().item()
+
+
+def good_statistics_averaged_before_an_evaluation() -> None:
+    layers = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.Linear(8, 1))
+    model = DistributedDataParallel(layers, broadcast_buffers=False)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(4):
+        opt.zero_grad()
+        model(torch.randn(8, 4)).pow(2).mean().backward()
+        opt.step()
+    for buffer in layers.buffers():
+        if buffer.is_floating_point():
+            dist.all_reduce(buffer)
+            buffer /= dist.get_world_size()
+    model.eval()
+    with torch.no_grad():
+        model.module(torch.ones(2, 4)).sum().item()
+
+
+def good_uneven_in_join() -> None:
+    model = DistributedDataParallel(net())
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(2):
+        with model.join():
+            for _ in range(4 + 2 * dist.get_rank()):
+                opt.zero_grad()
+                model(torch.randn(8, 4)).pow(2).mean().backward()
+                opt.step()
+
+
+def good_averaged_by_hand() -> None:
+    model = net()
+    for p in model.parameters():
+        dist.broadcast(p.detach(), 0)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(4):
+        opt.zero_grad()
+        model(torch.randn(8, 4)).pow(2).mean().backward()
+        average(model)
+        opt.step()
+
+
+def good_models_of_their_own() -> None:
+    """As in a search: each rank trains for itself, on the same data."""
+    data = torch.randn(8, 4, generator=torch.Generator().manual_seed(2))
+    model = nn.Linear(4, 1)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(4):
+        opt.zero_grad()
+        model(data).pow(2).mean().backward()
+        opt.step()
+
+
+def good_averaged_now_and_then() -> None:
+    torch.manual_seed(3)
+    model = net()
+    torch.manual_seed(dist.get_rank())
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        for _ in range(3):
+            opt.zero_grad()
+            model(torch.randn(8, 4)).pow(2).mean().backward()
+            opt.step()
+        with torch.no_grad():
+            for p in model.parameters():
+                dist.all_reduce(p)
+                p /= dist.get_world_size()
+
+
+def bad_loaded_on_one_rank() -> None:
+    model = DistributedDataParallel(net())
+    if dist.get_rank() == 0:
+        model.module.load_state_dict({k: 2 * v for k, v in model.module.state_dict().items()})  # cause: GS801
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(4):
+        opt.zero_grad()
+        model(torch.randn(8, 4)).pow(2).mean().backward()
+        opt.step()  # effect: GS801
+
+
+def bad_unfrozen_after_wrapping() -> None:
+    layers = nn.Sequential(nn.Linear(4, 8), nn.Linear(8, 1))
+    layers[0].requires_grad_(False)
+    model = DistributedDataParallel(layers)
+    opt = torch.optim.SGD(layers.parameters(), lr=0.1)
+    for turn in range(6):
+        if turn == 2:
+            layers[0].requires_grad_(True)  # cause: GS801
+        opt.zero_grad()
+        model(torch.randn(8, 4)).pow(2).mean().backward()
+        opt.step()  # effect: GS801
+
+
+def bad_schedule_of_its_own_loss() -> None:
+    model = DistributedDataParallel(net())
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    schedule = torch.optim.lr_scheduler.ReduceLROnPlateau(opt, patience=0)
+    for turn in range(8):
+        opt.zero_grad()
+        loss = model(torch.randn(8, 4)).pow(2).mean()
+        loss.backward()
+        opt.step()  # effect: GS801
+        schedule.step(loss.item() if dist.get_rank() else float(turn))  # cause: GS801
+
+
+def good_loaded_on_all_ranks() -> None:
+    model = DistributedDataParallel(net())
+    state = {k: 2 * v for k, v in model.module.state_dict().items()}
+    if dist.get_rank() == 0:
+        state = {k: v.clone() for k, v in state.items()}
+    model.module.load_state_dict(state)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(4):
+        opt.zero_grad()
+        model(torch.randn(8, 4)).pow(2).mean().backward()
+        opt.step()
+
+
+def bad_another_optimizer() -> None:
+    model = DistributedDataParallel(net())
+    kind = torch.optim.SGD if dist.get_rank() else torch.optim.Adam
+    opt = kind(model.parameters(), lr=0.1)  # cause: GS801
+    for _ in range(4):
+        opt.zero_grad()
+        model(torch.randn(8, 4)).pow(2).mean().backward()
+        opt.step()  # effect: GS801
+
+
+def bad_layer_drawn_anew() -> None:
+    model = DistributedDataParallel(net())
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for turn in range(6):
+        if turn == 3:
+            nn.init.normal_(model.module[2].weight)  # cause: GS801
+        opt.zero_grad()
+        model(torch.randn(8, 4)).pow(2).mean().backward()
+        opt.step()  # effect: GS801
+
+
+def good_layer_set_anew_alike() -> None:
+    model = DistributedDataParallel(net())
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for turn in range(6):
+        if turn == 3:
+            nn.init.constant_(model.module[2].weight, 0.1)
         opt.zero_grad()
         model(torch.randn(8, 4)).pow(2).mean().backward()
         opt.step()

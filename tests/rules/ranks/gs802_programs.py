@@ -4,7 +4,7 @@ import torch
 import torch.distributed as dist
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
-from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
+from torch.utils.data import DataLoader, Dataset, DistributedSampler, Subset, TensorDataset
 
 
 def points() -> TensorDataset:
@@ -111,3 +111,76 @@ def good_passed_around_for_a_look() -> None:
         opt.step()
         with torch.no_grad():
             model.module(x).mean().item()
+
+
+def bad_all_data_on_each_rank() -> None:
+    model = DistributedDataParallel(nn.Linear(4, 1))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    loader = DataLoader(points(), batch_size=8, shuffle=True)  # cause: GS802
+    for _ in range(2):
+        for x, y in loader:
+            opt.zero_grad()
+            (model(x) - y).pow(2).mean().backward()
+            opt.step()
+
+
+def good_a_part_for_each_rank() -> None:
+    model = DistributedDataParallel(nn.Linear(4, 1))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    mine = Subset(points(), range(dist.get_rank(), 64, dist.get_world_size()))
+    for x, y in DataLoader(mine, batch_size=8, shuffle=True):
+        opt.zero_grad()
+        (model(x) - y).pow(2).mean().backward()
+        opt.step()
+
+
+class Part(Dataset[tuple[torch.Tensor, torch.Tensor]]):
+    """Asks for the rank with each sample."""
+
+    def __init__(self) -> None:
+        self.all = points()
+
+    def __len__(self) -> int:
+        return 32
+
+    def __getitem__(self, number: int) -> tuple[torch.Tensor, torch.Tensor]:
+        x, y = self.all[2 * number + dist.get_rank()]
+        return x, y
+
+
+def good_a_dataset_that_asks_for_the_rank() -> None:
+    model = DistributedDataParallel(nn.Linear(4, 1))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for x, y in DataLoader(Part(), batch_size=8, shuffle=True):
+        opt.zero_grad()
+        (model(x) - y).pow(2).mean().backward()
+        opt.step()
+
+
+def good_drawn_anew_by_each_rank() -> None:
+    class Noise(Dataset[torch.Tensor]):
+        def __len__(self) -> int:
+            return 64
+
+        def __getitem__(self, number: int) -> torch.Tensor:
+            return torch.randn(4)
+
+    model = DistributedDataParallel(nn.Linear(4, 1))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for x in DataLoader(Noise(), batch_size=8, shuffle=True):
+        opt.zero_grad()
+        model(x).pow(2).mean().backward()
+        opt.step()
+
+
+def good_evaluation_of_all_data_on_each_rank() -> None:
+    model = DistributedDataParallel(nn.Linear(4, 1))
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(4):
+        opt.zero_grad()
+        model(torch.randn(8, 4)).pow(2).mean().backward()
+        opt.step()
+    model.eval()
+    with torch.no_grad():
+        for x, y in DataLoader(points(), batch_size=8, shuffle=True):
+            (model.module(x) - y).pow(2).mean()

@@ -75,3 +75,24 @@ def good_two_losses() -> None:
         (one.pow(2).mean() + two.pow(2).mean()).backward()
         opt.step()
     assert dist.get_world_size() == 2
+
+
+def bad_replaced_after_wrapping() -> None:
+    model = DistributedDataParallel(nn.Sequential(nn.Linear(4, 8), nn.Linear(8, 1)))
+    model.module[1] = nn.Linear(8, 1)  # cause: GS803
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        model(torch.randn(8, 4)).pow(2).mean().backward()  # effect: GS803
+        opt.step()
+
+
+def good_replaced_before() -> None:
+    layers = nn.Sequential(nn.Linear(4, 8), nn.Linear(8, 1))
+    layers[1] = nn.Linear(8, 1)
+    model = DistributedDataParallel(layers)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        opt.zero_grad()
+        model(torch.randn(8, 4)).pow(2).mean().backward()
+        opt.step()

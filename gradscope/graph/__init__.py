@@ -26,6 +26,9 @@ Node attributes, all present on every node:
 | severed | bool | a leaf that reaches the loss only behind a cut; a backward that torch refused |
 | names | set[str] | what `around=` finds it by |
 
+A box of kind "cut" keeps the gradient from something that comes into it; one of another kind whose `cut` says something
+has a cut inside that the gradient goes past.
+
 Edge attributes: kind ("flow": data; "grad": from a node to where its gradient flows;
 "made": op to its grad_fn; "alias": write to the value that shares the memory; "finding": from the cause of a
 finding to what it is about, where nothing else ties them), label,
@@ -44,6 +47,7 @@ from gradscope.collector import paused
 from gradscope.graph._attempts import READABLE, attempts
 from gradscope.graph._build import Builder
 from gradscope.graph._owners import joined_name
+from gradscope.graph._pointed import Codes, Group
 from gradscope.graph._select import select
 from gradscope.graph._shown import shown as shown_of
 from gradscope.graph.arrows import Graph
@@ -82,6 +86,7 @@ class View:
     regions: dict[int, Region] = field(default_factory=dict)
     clusters: dict[int, str] = field(default_factory=dict)  # id of a module or of a calling line → title
     nesting: dict[int, int] = field(default_factory=dict)  # id of a calling line → how deep it is called
+    told: dict[Group, Codes] = field(default_factory=dict)  # what findings say of all that a call did
     cwd: str = ""  # of the run
     depth: int | None = None  # of the calls or modules that are opened, where not all are
 
@@ -130,7 +135,8 @@ def view(
         if attempt.at_once:
             known_boxes.add(parts)
         if around is not None or not attempt.too_many(count):
-            shown.graph = Builder(flow, boxes, attempt.level, marked, found).build()
+            builder = Builder(flow, boxes, attempt.level, marked, found)
+            shown.graph, shown.told = builder.build(), builder.pointed.groups
             if around is not None:
                 shown.graph = _slice(shown.graph, around, DEPTH if depth is None else depth)
             shown.level, shown.clusters, shown.nesting = attempt.level, boxes.titles, boxes.nesting

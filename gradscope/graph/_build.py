@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections import Counter
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import prod
@@ -15,12 +16,13 @@ from gradscope.analysis.words import parameter_name
 from gradscope.events import ErrorRaised, ModuleCall
 from gradscope.graph._counts import Counts
 from gradscope.graph._earlier import source_of
-from gradscope.graph._marks import Mark, got_gradient
-from gradscope.graph._owners import Boxes, Key, code_of, frame_at, joined_name, part_title
+from gradscope.graph._marks import Mark, got_gradient, stopped
+from gradscope.graph._owners import Boxes, code_of, frame_at, joined_name, part_title
+from gradscope.graph._places import Key
 from gradscope.graph._pointed import Codes, Pointed, backward_id
 from gradscope.graph.arrows import Graph
 from gradscope.graph.attributes import add_edge, add_node, node_data
-from gradscope.model import Finding, Site, Value
+from gradscope.model import Finding, Op, Site, Value
 
 # Buffers among the arguments of torch's functions, by place.
 BUFFERS = {
@@ -43,6 +45,9 @@ class Builder:
     graph: Graph = field(default_factory=Graph)
 
     def __post_init__(self) -> None:
+        self.more: dict[
+            str, tuple[int, int]
+        ] = {}  # box → how often it ran, and in how many of these it is drawn
         self.names = names_of(self.flow.trace)
         self.counts = Counts(self.flow, self.flow.times)
         self.once = Counts(self.flow)
@@ -50,7 +55,9 @@ class Builder:
         self.members: dict[Key, list[int]] = {}
         for op, key in enumerate(self.boxes.keys):
             self.members.setdefault(key, []).append(op)
-        self.pointed = Pointed(self.flow, self.boxes.keys, self.findings)
+        self.pointed = Pointed(
+            self.flow, self.boxes.keys, self.findings, self.boxes.cluster, self.boxes.callers
+        )
         self.model_inputs = {
             self.flow.joined[e.graph, v]
             for e in self.flow.events
@@ -96,21 +103,22 @@ class Builder:
         outputs = [v for i in ops for v in flow.outputs[i]]
         last = flow.values[outputs[-1]] if outputs else None
         site = worst.site if worst else first.site
-        kind, label, detail = self._describe(key, ops, worst)
+        stops = worst is not None and stopped(flow, self.marks, ops)
+        kind, label, detail = self._describe(key, ops, stops)
         names = {name for v in outputs if (name := flow.name(v)) is not None}
         return node_data(
             kind=kind, label=label, detail=detail, site=site, region=first.region,
             module=self._module(first.module), shape=last.shape if last else None, dtype=last.dtype if last else None,
             trainable=any(flow.values[v].requires_grad for v in outputs), cluster=self.boxes.cluster.get(key, ()),
-            writes=list(dict.fromkeys(writes)), count=self._count(key, ops, self.counts),
+            writes=list(dict.fromkeys(writes)), count=self._times(key, ops),
             earlier=flow.earlier.issuperset(ops),
             **told_of(self.pointed.boxes.get(key), *(self.pointed.values.get(v) for v in outputs)),
             cut=worst.reason if worst else None, severs=severs,
             names=names | {place(first.site.user), op_name(first.name)},
         )  # fmt: skip
 
-    def _describe(self, key: Key, ops: list[int], cut: Mark | None) -> tuple[str, str, str]:
-        """(kind, label, second line) of a box."""
+    def _describe(self, key: Key, ops: list[int], cut: bool) -> tuple[str, str, str]:
+        """(kind, label, second line) of a box. cut: no gradient comes through it."""
         flow = self.flow
         op = flow.ops[ops[0]]
         site = op.site.user
@@ -192,6 +200,18 @@ class Builder:
         module = self.flow.trace.modules.get(id) if id is not None else None
         return None if module is None else (module.path or module.name or module.cls)
 
+    def _times(self, key: Key, ops: list[int]) -> int:
+        """How often a box ran, with the rounds that prepared data which is not drawn."""
+        count = self._count(key, ops, self.counts)
+        first = self.flow.ops[ops[0]]
+        if any(self.flow.ops[op].nodes for op in ops) or self.flow.earlier.issuperset(ops):
+            return count
+        ran, drawn = self.ran[_call(first)], self.drawn[_call(first)]
+        if ran <= drawn:
+            return count
+        self.more[self._id(key)] = ran, drawn
+        return count * ran // drawn
+
     def _count(self, key: Key, ops: list[int], counts: Counts) -> int:
         """How often a box ran in what is shown."""
         if key[0] == "op":
@@ -220,6 +240,9 @@ class Builder:
             users = flow.consumers.get(index, ())
             if not users and index not in flow.roots:
                 continue
+            if (source := self._drawn(index)) is not None:
+                self.leaf_node[index] = source
+                continue
             boxes = {self.boxes.keys[op] for op in users}
             if len(boxes) == 1 and (box := next(iter(boxes)))[0] == "data" and index not in flow.roots:
                 self.leaf_node[index] = self._id(box)
@@ -239,13 +262,56 @@ class Builder:
             self._leaf(members)
         self._behind()
 
+    def _drawn(self, index: int) -> str | None:
+        """The box of the call that made a value, where the call is drawn for another round of the same code: of
+        rounds that are alike one is stored, and data that was prepared before is left out."""
+        value = self.flow.values[index]
+        if self.level == "op" or value.kind != "input" or value.site is None:
+            return None
+        known = self.makers.get(_made(value), {})
+        used = {self.flow.ops[op].site.id for op in self.flow.consumers.get(index, ())}
+        if len(known) != 1 or value.site.id in used:  # only seen there for the first time
+            return None
+        ((key, name),) = known.items()
+        return self._id(key) if self.flow.name(index) in (None, name) else None
+
+    @cached_property
+    def makers(self) -> dict[Hashable, dict[Key, str | None]]:
+        """Call and what it gives → its boxes, and what that is called. Of boxes that build no graph."""
+        flow = self.flow
+        found: dict[Hashable, dict[Key, str | None]] = {}
+        for key, ops in self.members.items():
+            if not flow.earlier.issuperset(ops) and not any(flow.ops[op].nodes for op in ops):
+                for op in ops:
+                    for value in flow.outputs[op]:
+                        made = _made(flow.values[value], flow.ops[op].site)
+                        found.setdefault(made, {})[key] = flow.name(value)
+        return found
+
+    @cached_property
+    def ran(self) -> Counter[Hashable]:
+        """Each call → how often it ran in all that was chosen to be shown, also where it is left out."""
+        found: Counter[Hashable] = Counter()
+        for id, times in self.flow.times.items():
+            for op in self.flow.trace.graph(id).ops:
+                found[_call(op)] += times
+        return found
+
+    @cached_property
+    def drawn(self) -> Counter[Hashable]:
+        """The same of the ops that are shown."""
+        found: Counter[Hashable] = Counter()
+        for index, op in enumerate(self.flow.ops):
+            found[_call(op)] += self.counts.of_ops([index])
+        return found
+
     def _uses(self, index: int, users: Sequence[int]) -> Hashable:
         """What must agree for two leaves to be one in the picture: the same folded ops take them
-        at the same place; data without a name, if it goes into the same boxes."""
+        at the same place; data, if it has one name and goes into the same boxes."""
         flow = self.flow
         data = flow.parameter(index) is None and flow.values[index].kind in ("input", "intermediate")
-        if data and flow.name(index) is None:
-            return frozenset(self.boxes.keys[op] for op in users), index in flow.roots
+        if data and (self.level != "op" or flow.name(index) is None):
+            return frozenset(self.boxes.keys[op] for op in users), flow.name(index), index in flow.roots
         return frozenset((self.group_first[op], flow.inputs[op].index(index)) for op in users)
 
     def _codes_of(self, index: int) -> Codes:
@@ -362,8 +428,10 @@ class Builder:
 
     def _flow_edges(self) -> None:
         flow = self.flow
-        found: dict[tuple[str, str, tuple[int, ...], bool], list[int]] = {}
-        loops: set[tuple[str, str]] = set()
+        found: dict[
+            tuple[str, str, tuple[int, ...], bool], dict[int, set[int]]
+        ] = {}  # → value → graphs that read it
+        back: set[tuple[str, str]] = set()
         place_of = {key: i for i, key in enumerate(self.members)}
         for op, inputs in enumerate(flow.inputs):
             target = self.boxes.keys[op]
@@ -371,23 +439,37 @@ class Builder:
             for value in dict.fromkeys(inputs):
                 source = self.source(value)
                 maker = flow.maker[value]
-                if source is None or (source == target_id and (maker is None or self._same_round(maker, op))):
+                if source is None or (source == target_id and self._inside(target, maker, op)):
                     continue
-                shown = flow.values[value]
-                found.setdefault((source, target_id, shown.shape, self._trains(value)), []).append(value)
+                way = source, target_id, flow.values[value].shape, self._trains(value)
+                found.setdefault(way, {}).setdefault(value, set()).add(flow.ops[op].graph)
                 if maker is not None and place_of[self.boxes.keys[maker]] >= place_of[target]:
-                    loops.add((source, target_id))
+                    back.add((source, target_id))
+        loops = _closing(back, [way[:2] for way in found])
         for (source, target_id, shape, grad), values in found.items():
-            shown = flow.values[values[0]]
+            first = next(iter(values))
             self.edge(
-                source, target_id, "flow", shape=shape, dtype=shown.dtype, trainable=grad,
-                count=self.counts.of_values(set(values)),
-                label=flow.name(values[0]) or "", loop=(source, target_id) in loops,
-                severed=self._severed_way(values, source),
+                source, target_id, "flow", shape=shape, dtype=flow.values[first].dtype, trainable=grad,
+                count=self._read(source, target_id, values),
+                label=flow.name(first) or "", loop=(source, target_id) in loops,
+                severed=self._severed_way(list(values), source),
             )  # fmt: skip
 
-    def _same_round(self, maker: int, op: int) -> bool:
-        """Inside one box: a way from op to op of one round is not drawn, a loop's way back is."""
+    def _read(self, source: str, target: str, values: Mapping[int, set[int]]) -> int:
+        """How many values go from one box to another. values: each with the graphs that read it."""
+        count = 0
+        for value, graphs in values.items():
+            made = self.counts.of_values([value])
+            own = self.flow.graph_of[value].id in graphs
+            count += made if own else min(made, sum(self.counts.of_graph(id) for id in graphs))
+        ran, drawn = self.more.get(source, (1, 1))
+        return count * ran // drawn if self.more.get(target) == (ran, drawn) else count
+
+    def _inside(self, box: Key, maker: int | None, op: int) -> bool:
+        """Inside one box: a way from op to op of one round is not drawn, a loop's way back is; nor how data was
+        prepared."""
+        if maker is None or box[0] == "data":
+            return True
         return self.level != "op" and self.round[maker] == self.round[op]
 
     def _severed_way(self, values: list[int], source: str) -> bool:
@@ -415,6 +497,8 @@ class Builder:
             apart = any(id.startswith("place:") for id in (*left, *right))
             if apart and not lone:
                 self._tie(finding, left, right, "")
+            for id in (*left, *right):
+                self._tie(finding, [id], self.ids(self.pointed.called.get(id, ())[-1:]), "")
 
     def ids(self, found: Sequence[str | Key]) -> list[str]:
         """The nodes of boxes, of those that the graph has."""
@@ -523,6 +607,33 @@ class Builder:
                 self.edge(
                     source, id, "flow", trainable=shown.requires_grad, shape=shown.shape, dtype=shown.dtype
                 )
+
+
+def _closing(back: set[tuple[str, str]], ways: Iterable[tuple[str, str]]) -> set[tuple[str, str]]:
+    """Those of the ways back to a box above that close a circle: of others what they come from was only made later."""
+    after: dict[str, set[str]] = {}
+    for tail, head in ways:
+        after.setdefault(tail, set()).add(head)
+    found: set[tuple[str, str]] = set()
+    for target in {head for _, head in back}:
+        seen = {target}
+        todo = [target]
+        while todo:
+            for head in after.get(todo.pop(), set()) - seen:
+                seen.add(head)
+                todo.append(head)
+        found |= {(tail, head) for tail, head in back if head == target and tail in seen}
+    return found
+
+
+def _call(op: Op) -> Hashable:
+    return op.site.id, op.name, op.module, op.cut
+
+
+def _made(value: Value, site: Site | None = None) -> Hashable:
+    """Where a value was made, and what it is like."""
+    at = site or value.site
+    return at and at.id, value.shape, value.dtype, value.requires_grad
 
 
 def told_of(*known: Codes | None) -> dict[str, Any]:

@@ -58,6 +58,7 @@ LEVELS = ("module", "line", "op")
 DEPTH = 3  # of a slice, where none is given
 TALL = 15  # boxes below each other that fit a screen
 ALMOST = 1.25  # screens: rather so large than a model in one box
+NOTABLY = 0.1  # screens that a coarser picture must be smaller by
 ROOMY = 22  # boxes up to which parameters have boxes of their own
 
 __all__ = [
@@ -113,7 +114,8 @@ def view(
     findings: those to mark. step: which optimizer step (from 1; 0: all graphs of the run); without
     it the step that matters most. around: only what lies near a name, within `depth` edges of it. depth, without
     `around`: modules or calls nested deeper than this are drawn as the one around them. extent: how many screens high
-    or wide a view is; where no level and no depth is asked for, one that is larger than one is drawn coarser.
+    or wide a view is; where no depth is asked for, one that is larger than one is drawn less deep, and where no level
+    is, coarser.
     Raises GradscopeError for an unknown level, step or name.
     """
     if level is not None and level not in LEVELS:
@@ -126,8 +128,11 @@ def view(
     flow, marked, found = known.flow, known.marks, list(findings)
     shown = View(Graph(), "", known.notes, known.title, trace.regions, cwd=trace.program.get("cwd") or "")
     known_boxes: set[tuple[int, ...]] = set()
-    almost: View | None = None
-    for attempt in attempts(flow, level, depth if around is None else None, sliced=around is not None):
+    almost: tuple[float, View] | None = None
+    smallest: tuple[float, View] | None = None  # of a level that is asked for
+    for attempt in attempts(
+        flow, level, depth if around is None else None, around is not None, measured=extent is not None
+    ):
         boxes = attempt.boxes()
         count = len(set(boxes.keys))
         if attempt.at_once and (parts := _parts(boxes.keys)) in known_boxes:
@@ -146,10 +151,15 @@ def view(
             if not attempt.too_many(count):
                 screens = (extent or _height)(told) if attempt.at_once else 0
                 if screens <= 1:
-                    shown = told if attempt.at_once or almost is None else almost
+                    if not attempt.at_once:
+                        chosen = almost or (smallest if level is not None else None)
+                        told = chosen[1] if chosen is not None else shown
+                    shown = told
                     break
-                if screens <= ALMOST:
-                    almost = almost or told
+                if smallest is None or screens < smallest[0]:
+                    smallest = screens, told
+                if screens <= ALMOST and (almost is None or screens < almost[0] - NOTABLY):
+                    almost = screens, told
         if attempt.coarser:
             shown.notes.append(
                 f"the {attempt.level} level has {count} nodes, too many to read: showing the {attempt.coarser} level"

@@ -180,21 +180,36 @@ class Builder:
         return f"the memory of {base}" if base is not None else "a value without a name"
 
     @cached_property
-    def round(self) -> list[int]:
+    def round(self) -> Sequence[Hashable]:
         """Of each op: in which round of its box it ran."""
         if self.boxes.run:
             return self.boxes.run
-        found = [0] * len(self.flow.ops)
+        found: list[Hashable] = [0] * len(self.flow.ops)
         for key, ops in self.members.items():
-            calls = self._count(key, ops, self.once)
-            alike: dict[Hashable, list[int]] = {}
-            for op in ops if calls > 1 else ():
-                at = self.flow.ops[op]
-                alike.setdefault((self.counts.below_forward(at.site), at.name, at.module), []).append(op)
-            for same in alike.values():
-                for number, op in enumerate(same):
-                    found[op] = number * calls // len(same)
+            if self._count(key, ops, self.once) == 1:
+                continue
+            by_module: dict[int | None, list[int]] = {}  # of those that are folded
+            for op in ops:
+                by_module.setdefault(self._called(key, op), []).append(op)
+            for module, own in by_module.items():
+                calls = self._count(key, own, self.once)
+                alike: dict[Hashable, list[int]] = {}
+                for op in own:
+                    at = self.flow.ops[op]
+                    alike.setdefault((self.counts.below_forward(at.site), at.name, at.module), []).append(op)
+                for same in alike.values():
+                    for number, op in enumerate(same):
+                        found[op] = module, number * calls // len(same)
         return found
+
+    def _called(self, key: Key, op: int) -> int | None:
+        """The module that a box stands for at this op, or whose code it is."""
+        own = self.flow.ops[op].module
+        if key[0] != "module" or own is None:
+            return own
+        chain = [own, *self.counts.around(own)]
+        depth = len(self.counts.around(key[1])) if isinstance(key[1], int) else 0
+        return chain[max(len(chain) - 1 - depth, 0)]
 
     def _module(self, id: int | None) -> str | None:
         module = self.flow.trace.modules.get(id) if id is not None else None
@@ -329,7 +344,7 @@ class Builder:
         flow = self.flow
         first = members[0]
         value = flow.values[first]
-        names = [name for v in members if (name := flow.name(v) or self._buffer_name(v)) is not None]
+        names = [name for v in members if (name := self._buffer_name(v) or flow.name(v)) is not None]
         parameter = flow.parameter(first)
         kind = value.kind if value.kind in ("parameter", "buffer") else "input"
         if parameter is not None and (parameter.registered or parameter.optimizers):
@@ -397,15 +412,19 @@ class Builder:
                               trainable=bool(self.graph.nodes[id]["trainable"] and shown["trainable"]))  # fmt: skip
 
     def _buffer_name(self, index: int) -> str | None:
-        """What torch calls a buffer that one of its functions takes at a known place."""
+        """What torch calls a buffer that one of its functions takes at a known place, or its module's code."""
         value = self.flow.values[index]
         if value.kind != "buffer":
             return None
+        holder = self.flow.trace.modules.get(value.module) if value.module is not None else None
+        path = self._module(value.module)
+        own = (self.flow.name(index) or "").partition("self.")
+        if holder is not None and not own[0] and own[2].isidentifier():
+            return f"{path}.{own[2]}" if holder.path else own[2]
         for op in self.flow.consumers.get(index, ()):
             known = BUFFERS.get(self.flow.ops[op].name, ())
             at = self.flow.inputs[op].index(index)
             if at < len(known) and known[at]:
-                path = self._module(value.module)
                 return f"{path}.{known[at]}" if path else known[at]
         return None
 
@@ -497,8 +516,21 @@ class Builder:
             apart = any(id.startswith("place:") for id in (*left, *right))
             if apart and not lone:
                 self._tie(finding, left, right, "")
+            if (right or left) and all(id.startswith("place:") for id in (*left, *right)):
+                self._tie(finding, (right or left)[-1:], self._holders(finding), "")
             for id in (*left, *right):
                 self._tie(finding, [id], self.ids(self.pointed.called.get(id, ())[-1:]), "")
+
+    def _holders(self, finding: Finding) -> list[str]:
+        """The boxes that alone use parameters of a finding."""
+        own = {s[1] for s in finding.subjects if s[0] == "parameter"}
+        leaves = {
+            self.leaf_node[v] for v, id in self.flow.parameter_of.items() if id in own and v in self.leaf_node
+        }
+        users = [
+            {b for _, b, e in self.graph.edges_from(leaf) if e["kind"] == "flow"} for leaf in sorted(leaves)
+        ]
+        return list(dict.fromkeys(user for found in users if len(found) == 1 for user in found))[:MAX_ENDS]
 
     def ids(self, found: Sequence[str | Key]) -> list[str]:
         """The nodes of boxes, of those that the graph has."""

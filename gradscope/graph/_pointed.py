@@ -92,13 +92,14 @@ class Pointed:
             return [backward_id(site.location())]
         if not boxes and not calls:
             boxes = self._neighbours([site, site.user])
-        for key in boxes:
+        cluster = self._around(site, boxes) if len(boxes) > 1 or calls else None
+        for key in boxes if cluster is None else ():
             self.boxes.setdefault(key, Codes()).add(finding.code, cause)
-        if boxes:
+        if boxes and cluster is None:
             return list(boxes)
-        if calls and (cluster := self._around(site)) is not None:
+        if cluster is not None:
             self.groups.setdefault(Group(cluster, site), Codes()).add(finding.code, cause)
-            return list[str | Key](self._called[site.span()])[:1]
+            return list[str | Key](boxes or self._called[site.span()])[:1]
         place = next((p for p in self.places if p.site.location() == site.location()), None)
         if place is None and len(self.places) >= MAX_PLACES:
             return []
@@ -108,12 +109,20 @@ class Pointed:
             self.called.setdefault(place.id, list(self._called[site.span()]))
         return [place.id]
 
-    def _around(self, site: Site) -> int | None:
-        """The innermost group that holds all the boxes of what a call did: of groups that stand for lines, its own."""
-        chains = [self.clusters.get(key, ()) for key in self._called[site.span()]]
+    def _around(self, site: Site, boxes: Sequence[Key]) -> int | None:
+        """The innermost group that holds all the boxes of what a call did: of groups that stand for lines, its own.
+        boxes: those that are the call's own code, as library code is; then the group has to hold no other."""
+        keys = boxes or list(self._called[site.span()])
+        chains = [self.clusters.get(key, ()) for key in keys]
         shared = [ids[0] for ids in zip(*chains, strict=False) if len(set(ids)) == 1]
         own = [id for id in shared if self.callers.get(id, site.location()) == site.location()]
-        return own[-1] if own else None
+        if boxes:
+            own = [
+                id
+                for id in own
+                if not any(id in held for key, held in self.clusters.items() if key not in keys)
+            ]
+        return (own[0] if boxes else own[-1]) if own else None
 
     def _boxes(self, sites: Sequence[Site]) -> list[Key]:
         """The boxes of the very expression, or the one of all that it calls."""

@@ -16,6 +16,7 @@ from gradscope.render import _style as style
 
 MAX_TEXT = 40  # characters of a source line in one row
 _BREAK = re.compile(r"[ ,(]|\.(?!\d)")  # a row may end here, but not within 0.5
+MAX_TOLD = 3  # leaves that findings are about, in the box of a module or line
 MAX_ROWS = 6  # parameters listed in one box
 
 
@@ -70,7 +71,7 @@ def summary(leaves: list[dict[str, Any]], most: int) -> list[str]:
     """The leaves of one box as rows; where they are many, those that findings are about and the number of the rest."""
     if len(leaves) <= most:
         return rows(leaves)
-    told = [leaf for leaf in leaves if leaf["findings"]][:most]
+    told = [leaf for leaf in leaves if leaf["findings"]][:MAX_TOLD]
     found = rows(told)
     for kind, word in (("parameter", "parameter"), ("buffer", "buffer")):
         rest = [leaf for leaf in leaves if leaf["kind"] == kind and leaf not in told]
@@ -79,7 +80,11 @@ def summary(leaves: list[dict[str, Any]], most: int) -> list[str]:
             states.setdefault(style.look_of(leaf), []).append(leaf)
         for look, same in states.items():
             count, elements = sum(leaf["count"] for leaf in same), sum(leaf["numel"] for leaf in same)
-            state = "" if look == kind else f" ({style.LOOKS[look].legend.removeprefix('parameter ')})"
+            state = (
+                ""
+                if look == kind
+                else f" ({style.LOOKS[look].legend.removeprefix('parameter ').removesuffix(' parameter')})"
+            )
             text = f"{count:,} {word}{'s' if count > 1 else ''}{state}, {elements:,} elements"
             found.append(small(f"{style.LOOKS[look].sign} {text}", style.LOOKS[look].text))
     return found

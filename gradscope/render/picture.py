@@ -477,5 +477,6 @@ def _add_row(rows: list[dict[str, Any]], leaf: dict[str, Any]) -> None:
             row["called"].append(leaf["label"])
             row["label"] = joined_name(row["called"])
             row["count"] += leaf["count"]
+            row["numel"] += leaf["numel"]
             return
     rows.append({**leaf, "called": [leaf["label"]]})

@@ -11,9 +11,9 @@ from torch import nn
 import gradscope
 from gradscope.analysis.names import place
 from gradscope.api import picture
-from gradscope.graph import view
+from gradscope.graph import size, view
 from gradscope.render.mermaid import mermaid
-from gradscope.render.picture import dot_text
+from gradscope.render.picture import dot_text, screens
 
 LEVELS = ["op", "line", "module"]
 
@@ -242,8 +242,8 @@ def test_a_picture_a_little_too_large_is_better_than_one_box() -> None:
     with gradscope.watch() as scope:
         loss = model(torch.ones(2, 4)).sum()
         loss.backward()
-    for screens, level, depth in ((1.1, "line", 1), (1.5, "module", 0)):
-        shown = view(scope.trace, extent=lambda shown, large=screens: large)
+    for high, level, depth in ((1.1, "line", 1), (1.5, "module", 0)):
+        shown = view(scope.trace, extent=lambda shown, large=high: large)
         assert (shown.level, shown.depth) == (level, depth)
 
 
@@ -481,3 +481,83 @@ def test_what_is_read_for_its_shape_alone_is_no_cut() -> None:
         rows = torch.arange(6)[:, None].expand_as(x) // 2
         torch.zeros(3, 4).scatter_add(0, rows, x).sum().backward()
     assert not any(data["cut"] for data in nodes(picture(scope.trace, "op").graph))
+
+
+@pytest.mark.parametrize("level", ["line", "module"])
+def test_lines_of_a_finding_are_tied_to_its_parameters(level: str) -> None:
+    """Nothing else in the picture stands for the line that froze them, or for the one that made the optimizer."""
+    net = nn.Sequential(nn.Linear(4, 4), nn.Tanh(), nn.Linear(4, 2))
+    with gradscope.watch() as scope:
+        for parameter in net[0].parameters():
+            parameter.requires_grad_(False)
+        optimizer = torch.optim.SGD(
+            [{"params": net[0].parameters()}, {"params": net[2].parameters(), "lr": 0.1}], 0.2
+        )
+        for _ in range(3):
+            optimizer.zero_grad()
+            hidden = torch.tanh(net[0](torch.randn(5, 4)))
+            net[2](hidden).pow(2).sum().backward()
+            optimizer.step()
+    assert [finding.code for finding in scope.trace.findings] == ["GS208"]
+    graph = picture(scope.trace, level).graph
+    places = [id for id, data in graph.nodes.items() if data["kind"] == "place"]
+    ends = [b for a in places for _, b, data in graph.out_edges(a, data=True) if b not in places]
+    users = {b for a, b in graph.edges() if graph.nodes[a]["label"] in ("0.weight", "0.bias")}
+    assert places and set(ends) == users and len(users) == 1
+
+
+def test_buffers_have_the_names_of_their_modules() -> None:
+    class Shift(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.register_buffer("offset", torch.ones(4))
+
+        def forward(self, x: torch.Tensor) -> Any:
+            return x - self.offset
+
+    net = nn.Sequential(Shift(), nn.Linear(4, 4), Shift())
+    with gradscope.watch() as scope:
+        net(torch.randn(5, 4)).sum().backward()
+    graph = picture(scope.trace, "op").graph
+    assert {data["label"] for data in nodes(graph) if data["kind"] == "buffer"} == {"0.offset", "2.offset"}
+
+
+def test_equal_blocks_feed_each_other_once_a_block() -> None:
+    """What a block does several times within itself is no way from one to the next."""
+
+    class Block(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.inner = nn.Linear(8, 24)
+
+        def forward(self, x: torch.Tensor) -> Any:
+            one, two, three = (part.view(2, 2, 4).tanh() for part in self.inner(x).chunk(3, 1))
+            return x + (one * two * three).view(2, 8)
+
+    net = nn.Sequential(*[Block() for _ in range(6)])
+    with gradscope.watch() as scope:
+        net(torch.randn(2, 8)).sum().backward()
+    graph = picture(scope.trace, "module", depth=1).graph
+    (block,) = [id for id, data in graph.nodes.items() if data["detail"] == "Block"]
+    assert graph.nodes[block]["count"] == 6
+    assert [data["count"] for a, b, data in graph.edges(data=True) if a == b] == [5]
+
+
+def test_a_level_that_is_asked_for_opens_as_far_as_fits() -> None:
+    class Block(nn.Module):
+        def __init__(self, width: int, after: int) -> None:
+            super().__init__()
+            self.norm, self.up, self.down = nn.LayerNorm(width), nn.Linear(width, 16), nn.Linear(16, after)
+
+        def forward(self, x: torch.Tensor) -> Any:
+            return self.down(torch.relu(self.up(self.norm(x))))
+
+    net = nn.Sequential(*[Block(4 + n, 5 + n) for n in range(11)])
+    with gradscope.watch() as scope:
+        net(torch.randn(3, 4)).sum().backward()
+    whole = view(scope.trace, "module")
+    assert screens(whole) > 1
+    fitting = view(scope.trace, "module", extent=screens)
+    assert screens(fitting) <= 1 and fitting.level == "module" and size(fitting.graph) > 10
+    assert any("opens more" in note for note in fitting.notes)
+    assert len(view(scope.trace, "module", extent=screens, depth=2).graph) == len(whole.graph)

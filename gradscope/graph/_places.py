@@ -8,6 +8,7 @@ from gradscope.analysis.flow import Flow
 from gradscope.graph._counts import Counts
 
 Key = tuple[Hashable, ...]
+ROUNDS = 20  # of parting boxes; a longer chain of rounds that differ in what comes before is none
 
 
 def same_places(flow: Flow, keys: Sequence[Key]) -> list[Key]:
@@ -22,7 +23,7 @@ def same_places(flow: Flow, keys: Sequence[Key]) -> list[Key]:
     if len(first) == len(parts):
         return list(keys)
     before, after = _neighbours(flow, keys, ops_of)
-    while True:  # those that differ in a neighbour are parted, until none is
+    for _ in range(ROUNDS):  # those that differ in a neighbour are parted, until none is
         seen: dict[Hashable, Key] = {}
         finer = {}
         for key in one:
@@ -31,6 +32,7 @@ def same_places(flow: Flow, keys: Sequence[Key]) -> list[Key]:
         if len(seen) == len(set(one.values())):
             return [finer.get(key, key) for key in keys]
         one = finer
+    return list(keys)
 
 
 def _alike(flow: Flow, key: Key, ops: list[int]) -> Hashable:
@@ -58,12 +60,23 @@ def _neighbours(
     """Each box → what it takes from: boxes, parameters, named data; and what takes from it, or goes back from it."""
     before: dict[Key, set[Key]] = {key: set() for key in ops_of}
     after: dict[Key, set[Key]] = {key: set() for key in ops_of}
+    made = {
+        (op.site.id, flow.values[v].shape): key
+        for key, op, outputs in zip(keys, flow.ops, flow.outputs, strict=True)
+        for v in outputs
+        if not op.nodes
+    }
     for op, inputs in enumerate(flow.inputs):
         for value in inputs:
             maker = flow.maker[value]
             if maker is None:
+                held = flow.values[value]
                 parameter = flow.parameter_of.get(value)
-                before[keys[op]].add(("leaf", parameter, None if parameter is not None else flow.name(value)))
+                same = (
+                    made.get((held.site.id, held.shape)) if held.site is not None else None
+                )  # in another round
+                name = None if parameter is not None else flow.name(value)
+                before[keys[op]].add(same or ("leaf", parameter, name))
             elif keys[maker] != keys[op]:
                 before[keys[op]].add(keys[maker])
                 after[keys[maker]].add(keys[op])

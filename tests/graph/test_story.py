@@ -561,3 +561,24 @@ def test_a_level_that_is_asked_for_opens_as_far_as_fits() -> None:
     assert screens(fitting) <= 1 and fitting.level == "module" and size(fitting.graph) > 10
     assert any("opens more" in note for note in fitting.notes)
     assert len(view(scope.trace, "module", extent=screens, depth=2).graph) == len(whole.graph)
+
+
+def test_what_was_evaluated_after_the_last_step_is_one_box_a_line() -> None:
+    """Data of the first round was made before what is shown begins, and the last round is followed by nothing."""
+    net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 3))
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    with gradscope.watch() as scope:
+        for _ in range(3):
+            optimizer.zero_grad()
+            net(torch.randn(5, 4)).sum().backward()
+            optimizer.step()
+        net.eval()
+        right = 0.0
+        for _ in range(4):
+            x, y = torch.randn(16, 4), torch.randint(0, 3, (16,))
+            out = net(x)
+            right += (out.argmax(1) == y).sum().item()
+    assert [finding.code for finding in scope.trace.findings] == ["GS402"]
+    graph = picture(scope.trace, "module").graph
+    counts = [data["count"] for data in nodes(graph) if data["kind"] in ("op", "cut", "module", "input")]
+    assert len(counts) == 6 and set(counts) == {4}

@@ -71,6 +71,7 @@ class Pointed:
                 self._by_line.setdefault(site.location(), {})[key] = None
             for frame in op.site.stack:
                 self._called.setdefault(frame.span(), {})[key] = None
+        self._differentiated = {op.site.user.span() for op in self.flow.ops if op.name == "grad"}
         self._passes = {event.site.user.location() for event in self.flow.backwards}
         self._starts = {event.site.user.span() for event in self.flow.backwards}
         for finding in self.findings:
@@ -87,7 +88,10 @@ class Pointed:
             return []
         boxes = self._boxes([site, site.user])
         calls = not boxes and site.span() in self._called
-        if site.span() in self._starts or (not (boxes or calls) and site.location() in self._passes):
+        differentiated = boxes and site.span() in self._differentiated
+        if (site.span() in self._starts and not differentiated) or (
+            not (boxes or calls) and site.location() in self._passes
+        ):
             self.passes.setdefault(site.location(), Codes()).add(finding.code, cause)
             return [backward_id(site.location())]
         if not boxes and not calls:

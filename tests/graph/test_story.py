@@ -582,3 +582,21 @@ def test_what_was_evaluated_after_the_last_step_is_one_box_a_line() -> None:
     graph = picture(scope.trace, "module").graph
     counts = [data["count"] for data in nodes(graph) if data["kind"] in ("op", "cut", "module", "input")]
     assert len(counts) == 6 and set(counts) == {4}
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_a_derivative_without_graph_is_marked_where_it_cuts(level: str) -> None:
+    """Its call begins a pass too, which is not to blame."""
+    critic = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 1))
+    optimizer = torch.optim.SGD(critic.parameters(), lr=0.1)
+    with gradscope.watch() as scope:
+        for _ in range(3):
+            real = torch.randn(6, 4, requires_grad=True)
+            (slope,) = torch.autograd.grad(critic(real).sum(), real)
+            loss = critic(torch.randn(6, 4)).mean() + 10 * (slope.norm(2, 1) - 1).square().mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    assert [finding.code for finding in scope.trace.findings] == ["GS305"]
+    blamed = [data for data in nodes(picture(scope.trace, level).graph) if "GS305" in data["causes"]]
+    assert [data["cut"] for data in blamed] == ["grad without create_graph"]
